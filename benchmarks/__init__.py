@@ -1,0 +1,1 @@
+"""Measurements of Margrave and of its rivals on the field's corpora."""

@@ -1,0 +1,1 @@
+"""One driver a rival, each run as a process of its own."""

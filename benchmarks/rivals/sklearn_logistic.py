@@ -1,0 +1,162 @@
+"""scikit-learn's logistic regression on MNIST: python -m benchmarks.rivals.sklearn_logistic 10000 --json OUT.
+
+Its objective is P(w) = 1/2 |w|^2 + C sum_i L_i(w), the same as Margrave's. The gap at w is 1/2 |grad P(w)|^2, and is
+relative to P.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+
+from benchmarks.data import mnist
+from benchmarks.machine import describe, write_json
+
+Array = NDArray[Any]
+
+FIRST_TOL = 1e-2
+FINEST = 1.005  # ratio of tolerances below which bisection ends
+MOST_ITERATIONS = 10_000
+REPEATS = 3
+
+
+def objective(X: Array, y: Array, w: Array, C: float) -> tuple[float, float]:
+    """P and the gap at weights w (classes, pixels), in double precision."""
+    scores = X.astype(np.float64) @ w.astype(np.float64).T
+    log_z = logsumexp(scores, axis=1)
+    rows = np.arange(len(y))
+    primal = 0.5 * np.sum(np.square(w, dtype=np.float64)) + C * np.sum(log_z - scores[rows, y])
+    mu = np.exp(scores - log_z[:, None])
+    mu[rows, y] -= 1
+    gradient = w + C * (mu.T @ X)
+    return float(primal), 0.5 * float(np.sum(gradient**2))
+
+
+@dataclass
+class Fit:
+    """One fit to a tolerance, timed alone; P and the gap are evaluated outside the timing."""
+
+    tol: float
+    coef: Array
+    iterations: int
+    seconds: float
+    primal: float
+    gap: float
+
+    def record(self) -> dict[str, float]:
+        """Everything but the weights."""
+        numbers = {name: value for name, value in vars(self).items() if name != "coef"}
+        return numbers | {"relative_gap": self.gap / self.primal}
+
+
+def fit(X: Array, y: Array, C: float, tol: float) -> Fit:
+    """Fit to the first iterate whose largest slope, by scikit-learn's scale, is at most tol."""
+    model = LogisticRegression(C=C, fit_intercept=False, solver="lbfgs", tol=tol, max_iter=MOST_ITERATIONS)
+    started = perf_counter()
+    model.fit(X, y)
+    seconds = perf_counter() - started
+    return Fit(tol, model.coef_, int(model.n_iter_[0]), seconds, *objective(X, y, model.coef_, C))
+
+
+def loosest(X: Array, y: Array, C: float, goal: float) -> list[Fit]:
+    """Fits made in looking for the loosest tolerance that reaches the goal; the last is the one.
+
+    A bound on the iterations would not do: the gap goes up and down along L-BFGS, the tolerance finds its first low.
+    """
+    fits = [fit(X, y, C, FIRST_TOL)]
+    while fits[-1].gap > goal * fits[-1].primal:
+        fits.append(fit(X, y, C, fits[-1].tol / 10))
+    best = fits[-1]
+    below, above = best.tol, best.tol * 10  # the goal is reached at below, and not at above
+    fewest = max((f.iterations for f in fits[:-1]), default=0)
+    while best.iterations - fewest > 1 and above / below > FINEST:
+        tried = fit(X, y, C, (below * above) ** 0.5)
+        fits.append(tried)
+        if tried.gap <= goal * tried.primal:
+            best, below = tried, tried.tol
+        else:
+            fewest, above = tried.iterations, tried.tol
+    return [*(f for f in fits if f is not best), best]
+
+
+@contextmanager
+def blas_threads(threads: int, pools: str) -> Iterator[list[int]]:
+    """So many BLAS threads in all pools, or in NumPy's alone; yields the numbers in force.
+
+    NumPy and SciPy may each bring an OpenBLAS of their own. The products of a fit are NumPy's, and when both pools have
+    threads, those that wait spin on the cores that the others need: a fit on two threads is then slower than on one.
+    """
+    with threadpool_limits(limits=threads, user_api="blas"):
+        scipys = [lib["filepath"] for lib in threadpool_info() if "scipy.libs" in lib["filepath"]]
+        idle = ThreadpoolController().select(filepath=scipys if pools == "numpy" else [])
+        with idle.limit(limits=1):
+            yield [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+def measure(n: int, C: float, goal: float, threads: Sequence[int], dtype: str) -> tuple[dict[str, Any], list[Fit]]:
+    """Seconds to the goal on the first n images, for each number of BLAS threads; the tolerance is sought with one."""
+    images, labels, _, _ = mnist()
+    X = images[:n].astype(dtype) / np.asarray(255, dtype=dtype)
+    y = labels[:n].astype(np.int64)
+    with blas_threads(1, "all"):
+        fit(X[:1000], y[:1000], C, FIRST_TOL)  # the first fit also pays for lazy imports
+        fits = loosest(X, y, C, goal)
+    timings = []
+    for count, pools in [(t, pools) for t in threads for pools in (("all",) if t == 1 else ("numpy", "all"))]:
+        with blas_threads(count, pools) as in_force:
+            repeats = [fit(X, y, C, fits[-1].tol) for _ in range(REPEATS)]
+        timings.append(
+            {
+                "threads": count,
+                "pools": pools,
+                "pool_threads": in_force,
+                "seconds": min(f.seconds for f in repeats),
+                "seconds_repeats": [f.seconds for f in repeats],
+                "relative_gap": max(f.gap / f.primal for f in repeats),
+            }
+        )
+    return {
+        "n": n,
+        "C": C,
+        "goal": goal,
+        "dtype": dtype,
+        "reached": fits[-1].record(),
+        "search": [f.record() for f in fits],
+        "timings": timings,
+    }, fits
+
+
+def main() -> None:
+    """Measure, and write or print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals.sklearn_logistic", description=__doc__)
+    parser.add_argument("n", type=int, help="training images: 10000 or 60000")
+    parser.add_argument("--C", type=float, default=0.01)
+    parser.add_argument("--goal", type=float, default=1e-4, help="relative gap to reach")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
+    parser.add_argument("--json", type=Path, help="where to write the figures (default: print them)")
+    parser.add_argument("--coef", type=Path, help="where to write the weights of every fit of the search (.npz)")
+    args = parser.parse_args()
+    machine = describe()
+    run, fits = measure(args.n, args.C, args.goal, args.threads, args.dtype)
+    result = {"rival": "scikit-learn", "corpus": "mnist", "machine": machine, **run}
+    if args.coef:
+        np.savez(args.coef, allow_pickle=False, **{f"tol{f.tol:.3g}": f.coef for f in fits})
+    if args.json:
+        write_json(args.json, result)
+    else:
+        print(json.dumps(result, indent=2, sort_keys=True))
+
+
+if __name__ == "__main__":
+    main()

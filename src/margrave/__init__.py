@@ -1,0 +1,49 @@
+"""Margrave learns to predict structured outputs from examples, and certifies how far it is from the optimum."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives. They are imported on first use: `import margrave` alone must cost next to nothing.
+_HOMES = {
+    "SequenceTagger": "margrave.estimators",
+    "StructuredClassifier": "margrave.estimators",
+    "Problem": "margrave._core",
+    "LossFamily": "margrave.losses",
+    "Log": "margrave.losses",
+    "Hinge": "margrave.losses",
+    "SoftmaxMargin": "margrave.losses",
+    "Perceptron": "margrave.losses",
+    "MargraveError": "margrave.errors",
+    "load": "margrave.estimators",
+}
+
+__all__ = [
+    "Hinge",
+    "Log",
+    "LossFamily",
+    "MargraveError",
+    "Perceptron",
+    "Problem",
+    "SequenceTagger",
+    "SoftmaxMargin",
+    "StructuredClassifier",
+    "load",
+]
+
+if TYPE_CHECKING:
+    from margrave._core import Problem
+    from margrave.errors import MargraveError
+    from margrave.estimators import SequenceTagger, StructuredClassifier, load
+    from margrave.losses import Hinge, Log, LossFamily, Perceptron, SoftmaxMargin
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'margrave' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

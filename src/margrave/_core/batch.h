@@ -1,0 +1,123 @@
+// Whole-data passes: blocks of examples on threads, a worker each, reduced in order (docs/design.md, section 3).
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "family.h"
+#include "parallel.h"
+
+namespace margrave {
+
+using Poll = std::function<void()>;  // called now and then on the calling thread; throws to interrupt
+
+// Bounds of the blocks: a function of the problem alone, so that the sums do not depend on the threads. More blocks
+// balance better, but each costs one addition of a whole gradient.
+inline std::vector<int64_t> partition(const Problem& problem) {
+  std::vector<int64_t> work(static_cast<size_t>(problem.size()) + 1, 0);
+  for (int64_t i = 0; i < problem.size(); ++i)
+    work[static_cast<size_t>(i) + 1] = work[static_cast<size_t>(i)] + problem.parts(i) + 1;
+  const int64_t wanted = std::clamp<int64_t>(work.back() / (2 * problem.dim() + 1), 8, 64);
+  const int64_t blocks = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(problem.size(), 1));
+  std::vector<int64_t> bounds{0};
+  for (int64_t b = 1; b < blocks; ++b) {
+    const auto found = std::lower_bound(work.begin(), work.end(), work.back() / blocks * b) - work.begin();
+    bounds.push_back(std::max<int64_t>(found, bounds.back()));
+  }
+  bounds.push_back(problem.size());
+  return bounds;
+}
+
+// Calls visit(example, worker) for all examples, and finish(block, thread) when a block is done.
+template <typename Visit, typename Finish>
+void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, const Finish& finish) {
+  const std::vector<int64_t> bounds = partition(problem);
+  const auto blocks = static_cast<int64_t>(bounds.size()) - 1;
+  std::vector<Worker> workers(static_cast<size_t>(std::max(threads, 1)));
+  for_blocks(blocks, threads, [&](int64_t block, int thread) {
+    Worker& worker = workers[static_cast<size_t>(thread)];
+    for (int64_t i = bounds[static_cast<size_t>(block)]; i < bounds[static_cast<size_t>(block) + 1]; ++i) {
+      const auto n = static_cast<size_t>(problem.parts(i));
+      if (worker.theta.size() < n) {
+        worker.theta.resize(n);
+        worker.direction.resize(n);
+      }
+      visit(i, thread, worker);
+    }
+    finish(block, thread);
+    if (thread == 0) poll();
+  });
+}
+
+// losses[i] = L_i(w), and gradient += sum_i weight[i] A_i'(mu_i - y_i) unless null. Weights may be null: all `scale`.
+inline void losses_and_gradient(const Problem& problem, const double* w, const LossFamily& family,
+                                const double* sample_weight, double scale, int threads, const Poll& poll,
+                                double* losses, double* gradient) {
+  family.check();
+  const auto dim = static_cast<size_t>(problem.dim());
+  std::vector<std::vector<double>> sums(static_cast<size_t>(std::max(threads, 1)));
+  Turnstile turnstile;
+  const auto visit = [&](int64_t i, int thread, Worker& worker) {
+    problem.score(i, w, worker.theta.data());
+    losses[i] = evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker).loss;
+    if (!gradient) return;
+    std::vector<double>& sum = sums[static_cast<size_t>(thread)];
+    if (sum.empty()) sum.resize(dim);
+    problem.scatter(i, worker.direction.data(), scale * (sample_weight ? sample_weight[i] : 1.0), sum.data());
+  };
+  const auto add = [&](int64_t block, int thread) {
+    if (!gradient) return;
+    turnstile.pass(block, [&] {
+      std::vector<double>& sum = sums[static_cast<size_t>(thread)];
+      if (sum.empty()) return;
+      for (size_t k = 0; k < dim; ++k) gradient[k] += sum[k];
+      std::fill(sum.begin(), sum.end(), 0.0);
+    });
+  };
+  const auto guarded = [&](int64_t i, int thread, Worker& worker) {
+    try {
+      visit(i, thread, worker);
+    } catch (...) {
+      turnstile.open();
+      throw;
+    }
+  };
+  const Poll careful = [&] {
+    try {
+      poll();
+    } catch (...) {
+      turnstile.open();
+      throw;
+    }
+  };
+  for_examples(problem, threads, careful, guarded, add);
+}
+
+// The best output of every example, under scores A_i w.
+inline std::vector<Output> argmax_all(const Problem& problem, const double* w, int threads, const Poll& poll) {
+  std::vector<Output> outputs(static_cast<size_t>(problem.size()));
+  for_examples(
+      problem, threads, poll,
+      [&](int64_t i, int, Worker& worker) {
+        problem.score(i, w, worker.theta.data());
+        problem.argmax(i, worker.theta.data(), outputs[static_cast<size_t>(i)], worker.scratch);
+      },
+      [](int64_t, int) {});
+  return outputs;
+}
+
+// Log partition and marginals of every example under scores beta A_i w; marginals one after another.
+inline void marginals_all(const Problem& problem, const double* w, double beta, int threads, const Poll& poll,
+                          const std::vector<int64_t>& begin, double* log_z, double* mu) {
+  for_examples(
+      problem, threads, poll,
+      [&](int64_t i, int, Worker& worker) {
+        problem.score(i, w, worker.theta.data());
+        for (int64_t k = 0; k < problem.parts(i); ++k) worker.theta[static_cast<size_t>(k)] *= beta;
+        log_z[i] = problem.logsum(i, worker.theta.data(), mu + begin[static_cast<size_t>(i)], worker.scratch);
+      },
+      [](int64_t, int) {});
+}
+
+}  // namespace margrave

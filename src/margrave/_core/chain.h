@@ -1,0 +1,554 @@
+// Label sequences of any order. Parts of a sequence of T tokens: (position, label), T*L of them; then the label tuples of
+// 2 .. order+1 neighbours ("grams"), once for the whole sequence (tied) or once for each position from 1 on (untied).
+//
+// Order 1 has hand kernels for what is hot (kernels.h); everything else, and every higher order, is dynamic programming
+// over the trellis whose states are tuples of `order` labels. Tuples with a forbidden transition do not exist.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "hypergraph.h"
+#include "kernels.h"
+#include "labels.h"
+
+namespace margrave {
+
+// Which tuples of neighbouring labels exist. The m-grams are numbered in lexicographic order.
+class Grams {
+ public:
+  // forbidden: (labels, labels) of 0 and 1, or empty. Order 1 keeps every pair, so that tables stay square and dense.
+  Grams(int64_t labels, int64_t order, const std::vector<uint8_t>& forbidden) : labels_(labels), order_(order) {
+    if (order < 1 || order > 3) throw InputError("the order of a chain must be 1, 2 or 3.");
+    if (!forbidden.empty() && forbidden.size() != at(labels * labels))
+      throw InputError("forbidden transitions must be (labels, labels).");
+    levels_.resize(at(order + 2));
+    Level& single = levels_[1];
+    for (int64_t l = 0; l < labels; ++l) single.last.push_back(static_cast<int32_t>(l));
+    const bool drop = order > 1 && !forbidden.empty();
+    for (int64_t m = 2; m <= order + 1; ++m) {
+      const Level& below = levels_[at(m - 1)];
+      Level& level = levels_[at(m)];
+      // an m-gram is an (m-1)-gram and one more label, which must itself end in an existing (m-1)-gram
+      for (int64_t p = 0; p < below.size(); ++p)
+        for (int64_t l = 0; l < labels; ++l) {
+          if (drop && forbidden[at(below.last[at(p)] * labels + l)]) continue;
+          level.prefix.push_back(static_cast<int32_t>(p));
+          level.last.push_back(static_cast<int32_t>(l));
+        }
+      if (level.size() > kMostGrams)
+        throw InputError("order " + std::to_string(order) + " with " + std::to_string(labels) +
+                         " labels makes too many label tuples; forbid transitions or take a lower order.");
+      link_suffixes(m);
+      level.part = total_;
+      total_ += level.size();
+    }
+    for (int64_t m = 1; m <= order + 1; ++m) group_by_target(m);
+  }
+
+  struct Level {
+    std::vector<int32_t> prefix;  // the (m-1)-gram that it begins with
+    std::vector<int32_t> suffix;  // the (m-1)-gram that it ends with
+    std::vector<int32_t> last;    // its last label
+    std::vector<int64_t> incoming_begin;  // by target state: the grams that lead there
+    std::vector<int32_t> incoming;
+    int64_t part = 0;  // where its parts begin among a position's gram parts
+    int64_t size() const { return static_cast<int64_t>(last.size()); }
+  };
+
+  int64_t labels() const { return labels_; }
+  int64_t order() const { return order_; }
+  int64_t parts() const { return total_; }  // gram parts of one position
+  const Level& level(int64_t m) const { return levels_[at(m)]; }
+
+  // The grams that end at position t, the states there, and the state that a gram leads to.
+  int64_t gram_length(int64_t t) const { return std::min(t, order_) + 1; }
+  int64_t states(int64_t t) const { return levels_[at(std::min(t + 1, order_))].size(); }
+  int64_t target(int64_t m, int64_t e) const { return m <= order_ ? e : levels_[at(m)].suffix[at(e)]; }
+  // The number of the m-gram of these labels, or -1.
+  int64_t find(const int32_t* y, int64_t m) const {
+    int64_t id = y[0];
+    for (int64_t k = 2; k <= m && id >= 0; ++k) {
+      const Level& level = levels_[at(k)];
+      if (level.size() == levels_[at(k - 1)].size() * labels_) {  // nothing is missing: no need to search
+        id = id * labels_ + y[k - 1];
+        continue;
+      }
+      const auto key = std::make_pair(static_cast<int32_t>(id), y[k - 1]);
+      int64_t low = 0;
+      int64_t high = level.size();
+      while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (std::make_pair(level.prefix[at(middle)], level.last[at(middle)]) < key)
+          low = middle + 1;
+        else
+          high = middle;
+      }
+      const bool found = low < level.size() && std::make_pair(level.prefix[at(low)], level.last[at(low)]) == key;
+      id = found ? low : -1;
+    }
+    return id;
+  }
+
+ private:
+  static constexpr int64_t kMostGrams = 20'000'000;
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  void link_suffixes(int64_t m) {
+    Level& level = levels_[at(m)];
+    std::vector<int32_t> labels(at(m));
+    for (int64_t e = 0; e < level.size(); ++e) {
+      if (m == 2) {
+        level.suffix.push_back(level.last[at(e)]);
+        continue;
+      }
+      int64_t id = e;
+      for (int64_t k = m; k >= 1; --k) {
+        labels[at(k - 1)] = levels_[at(k)].last[at(id)];
+        if (k > 1) id = levels_[at(k)].prefix[at(id)];
+      }
+      level.suffix.push_back(static_cast<int32_t>(find(labels.data() + 1, m - 1)));
+    }
+  }
+
+  void group_by_target(int64_t m) {
+    Level& level = levels_[at(m)];
+    const int64_t states = levels_[at(std::min(m, order_))].size();
+    level.incoming_begin.assign(at(states + 1), 0);
+    for (int64_t e = 0; e < level.size(); ++e) ++level.incoming_begin[at(target(m, e) + 1)];
+    for (int64_t s = 0; s < states; ++s) level.incoming_begin[at(s + 1)] += level.incoming_begin[at(s)];
+    std::vector<int64_t> next(level.incoming_begin.begin(), level.incoming_begin.end() - 1);
+    level.incoming.resize(at(level.size()));
+    for (int64_t e = 0; e < level.size(); ++e) level.incoming[at(next[at(target(m, e))]++)] = static_cast<int32_t>(e);
+  }
+
+  int64_t labels_;
+  int64_t order_;
+  int64_t total_ = 0;
+  std::vector<Level> levels_;
+};
+
+// The trellis of one sequence under given part values (scores, or costs): log-space dynamic programming.
+class Trellis {
+ public:
+  Trellis(const Grams& grams, int64_t length, bool tied, const double* parts)
+      : grams_(grams), length_(length), tied_(tied), emission_(parts) {
+    const int64_t L = grams.labels();
+    const int64_t tables = length < 2 ? 0 : tied ? 1 : length - 1;
+    for (int64_t m = 1; m <= grams.order() + 1; ++m) level_offset_.push_back(m == 1 ? 0 : offset_of(m - 1));
+    per_table_ = offset_of(grams.order() + 1);
+    sums_.resize(at(tables * per_table_));
+    // a gram's value is its own part's and its suffixes': G_m[e] = part + G_{m-1}[suffix]
+    for (int64_t k = 0; k < tables; ++k)
+      for (int64_t m = 2; m <= grams.order() + 1; ++m) {
+        const Grams::Level& level = grams.level(m);
+        const double* own = parts + length * L + k * grams.parts() + level.part;
+        double* sum = sums_.data() + k * per_table_ + level_offset_[at(m - 1)];
+        const double* shorter = m == 2 ? nullptr : sums_.data() + k * per_table_ + level_offset_[at(m - 2)];
+        for (int64_t e = 0; e < level.size(); ++e)
+          sum[e] = own[e] + (shorter ? shorter[level.suffix[at(e)]] : 0.0);
+      }
+  }
+
+  int64_t length() const { return length_; }
+  const Grams& grams() const { return grams_; }
+
+  // The value of entering position t by gram e: its label's and its tuples'.
+  double edge(int64_t t, int64_t e) const {
+    const int64_t m = grams_.gram_length(t);
+    const double own = emission_[t * grams_.labels() + grams_.level(m).last[at(e)]];
+    return t == 0 ? own : own + sums_[at((tied_ ? 0 : t - 1) * per_table_ + level_offset_[at(m - 1)] + e)];
+  }
+  int64_t source(int64_t t, int64_t e) const { return grams_.level(grams_.gram_length(t)).prefix[at(e)]; }
+  template <typename Visit>
+  void incoming(int64_t t, int64_t state, const Visit& visit) const {
+    const Grams::Level& level = grams_.level(grams_.gram_length(t));
+    for (int64_t k = level.incoming_begin[at(state)]; k < level.incoming_begin[at(state + 1)]; ++k)
+      visit(static_cast<int64_t>(level.incoming[at(k)]));
+  }
+
+  // best[t][s]: the best score of a prefix that ends in state s at t; with the gram by which it got there.
+  void viterbi(std::vector<std::vector<double>>& best, std::vector<std::vector<int32_t>>* via) const {
+    best.resize(at(length_));
+    if (via) via->resize(at(length_));
+    for (int64_t t = 0; t < length_; ++t) {
+      best[at(t)].assign(at(grams_.states(t)), -kInfinity);
+      if (via) (*via)[at(t)].assign(at(grams_.states(t)), -1);
+      for (int64_t s = 0; s < grams_.states(t); ++s)
+        incoming(t, s, [&](int64_t e) {
+          const double value = edge(t, e) + (t == 0 ? 0.0 : best[at(t - 1)][at(source(t, e))]);
+          if (value > best[at(t)][at(s)]) {
+            best[at(t)][at(s)] = value;
+            if (via) (*via)[at(t)][at(s)] = static_cast<int32_t>(e);
+          }
+        });
+    }
+  }
+
+  void forward(std::vector<std::vector<double>>& alpha) const {
+    alpha.resize(at(length_));
+    std::vector<double> terms;
+    for (int64_t t = 0; t < length_; ++t) {
+      alpha[at(t)].assign(at(grams_.states(t)), -kInfinity);
+      for (int64_t s = 0; s < grams_.states(t); ++s) {
+        terms.clear();
+        incoming(t, s, [&](int64_t e) {
+          terms.push_back(edge(t, e) + (t == 0 ? 0.0 : alpha[at(t - 1)][at(source(t, e))]));
+        });
+        alpha[at(t)][at(s)] = log_sum(terms);
+      }
+    }
+  }
+
+  static double log_sum(const std::vector<double>& terms) {
+    const double top = terms.empty() ? -kInfinity : *std::max_element(terms.begin(), terms.end());
+    if (top == -kInfinity) return top;
+    double sum = 0;
+    for (const double term : terms) sum += std::exp(term - top);
+    return top + std::log(sum);
+  }
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+ private:
+  int64_t offset_of(int64_t m) const { return grams_.level(m).part + (m > 1 ? grams_.level(m).size() : 0); }
+
+  const Grams& grams_;
+  int64_t length_;
+  bool tied_;
+  const double* emission_;
+  int64_t per_table_ = 0;
+  std::vector<int64_t> level_offset_;  // by m - 1
+  std::vector<double> sums_;           // (tables, grams)
+};
+
+class ChainStructure final : public Structure {
+ public:
+  ChainStructure(Labels labels, int64_t order, bool tied, std::vector<uint8_t> forbidden)
+      : data_(std::move(labels)),
+        grams_(data_.labels(), order, forbidden),
+        tied_(tied),
+        forbidden_(order == 1 ? std::move(forbidden) : std::vector<uint8_t>()) {
+    if (constrained() || grams_.level(2).size() < data_.labels() * data_.labels()) check_feasible();
+  }
+
+  int64_t size() const override { return data_.size(); }
+  int64_t parts(int64_t i) const override {
+    return data_.length(i) * data_.labels() + tables(data_.length(i)) * grams_.parts();
+  }
+  unsigned offers() const override {
+    const unsigned untied = tied_ ? 0u : kUntied | (grams_.order() == 1 ? kEntropy : 0u);
+    return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | untied;
+  }
+  bool has_gold() const override { return data_.has_gold(); }
+  void gold(int64_t i, Output& y) const override { to_parts(data_.gold(i), data_.length(i), y); }
+
+  double cost(int64_t i, double* delta) const override {
+    data_.cost(i, delta);
+    std::fill(delta + data_.length(i) * data_.labels(), delta + parts(i), 0.0);
+    return 0;
+  }
+
+  bool constrained() const override { return data_.restricted() || !forbidden_.empty(); }
+  void forbid(int64_t i, double* theta) const override {
+    data_.forbid(i, theta);
+    double* table = theta + data_.length(i) * data_.labels();
+    for (int64_t k = 0; k < tables(data_.length(i)); ++k, table += grams_.parts())
+      for (size_t q = 0; q < forbidden_.size(); ++q)
+        if (forbidden_[q]) table[q] = -kInfinity;
+  }
+
+  double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    const int64_t T = data_.length(i);
+    std::vector<int32_t> labels(at(T));
+    double value;
+    if (grams_.order() == 1) {
+      double* room = scratch.take(chain_scratch(T, data_.labels(), stride()));
+      value = kernels().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(), room);
+    } else {
+      value = viterbi(theta, T, labels.data());
+    }
+    y.clear();
+    if (value > -kInfinity) to_parts(labels.data(), T, y);
+    return value;
+  }
+
+  double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    const int64_t T = data_.length(i);
+    const int64_t edges = T * data_.labels();
+    if (grams_.order() == 1) {
+      double* room = scratch.take(chain_scratch(T, data_.labels(), stride()));
+      double log_z = 0;
+      if (kernels().chain_logsum(T, data_.labels(), theta, theta + edges, stride(), mu, mu + edges, room, &log_z))
+        return log_z;
+    }
+    return log_space(i, theta, mu);
+  }
+
+  // Best-first search backwards with the exact best prefix as the bound (Soong and Huang 1991): each completed path is
+  // the next best one.
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
+    const int64_t T = data_.length(i);
+    const Trellis trellis(grams_, T, tied_, theta);
+    std::vector<std::vector<double>> best;
+    trellis.viterbi(best, nullptr);
+    struct Suffix {
+      double total;  // the best whole path with this suffix
+      double score;  // of the suffix after its first state
+      int64_t position;
+      int64_t state;
+      int64_t rest;  // the suffix that this one extends
+      bool operator<(const Suffix& other) const { return total < other.total; }
+    };
+    std::vector<Suffix> expanded;
+    std::priority_queue<Suffix> open;
+    for (int64_t s = 0; s < grams_.states(T - 1); ++s)
+      if (best[at(T - 1)][at(s)] > -kInfinity) open.push({best[at(T - 1)][at(s)], 0.0, T - 1, s, -1});
+    ys.clear();
+    std::vector<int32_t> labels(at(T));
+    while (!open.empty() && static_cast<int64_t>(ys.size()) < k) {
+      const Suffix head = open.top();
+      open.pop();
+      if (head.position == 0) {
+        const Suffix* at_state = &head;
+        for (int64_t t = 0; t < T; ++t) {
+          labels[at(t)] = grams_.level(std::min(t + 1, grams_.order())).last[at(at_state->state)];
+          if (t + 1 < T) at_state = &expanded[at(at_state->rest)];
+        }
+        ys.push_back({head.total, {}});
+        to_parts(labels.data(), T, ys.back().y);
+        continue;
+      }
+      const auto here = static_cast<int64_t>(expanded.size());
+      expanded.push_back(head);
+      trellis.incoming(head.position, head.state, [&](int64_t e) {
+        const int64_t from = trellis.source(head.position, e);
+        const double score = head.score + trellis.edge(head.position, e);
+        const double total = best[at(head.position - 1)][at(from)] + score;
+        if (total > -kInfinity) open.push({total, score, head.position - 1, from, here});
+      });
+    }
+  }
+
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
+    const int64_t T = data_.length(i);
+    const Trellis trellis(grams_, T, tied_, theta);
+    std::vector<std::vector<double>> alpha;
+    trellis.forward(alpha);
+    const double log_z = Trellis::log_sum(alpha.back());
+    if (log_z == -kInfinity) throw InputError("every output is forbidden.");
+    std::vector<double> weights;
+    for (const double a : alpha.back()) weights.push_back(std::exp(a - log_z));
+    int64_t state = random.choose(weights.data(), static_cast<int64_t>(weights.size()));
+    std::vector<int32_t> labels(at(T));
+    for (int64_t t = T - 1;; --t) {
+      labels[at(t)] = grams_.level(std::min(t + 1, grams_.order())).last[at(state)];
+      if (t == 0) break;
+      weights.clear();
+      std::vector<int64_t> sources;
+      trellis.incoming(t, state, [&](int64_t e) {
+        sources.push_back(trellis.source(t, e));
+        weights.push_back(std::exp(trellis.edge(t, e) + alpha[at(t - 1)][at(sources.back())] - alpha[at(t)][at(state)]));
+      });
+      state = sources[at(random.choose(weights.data(), static_cast<int64_t>(weights.size())))];
+    }
+    to_parts(labels.data(), T, y);
+  }
+
+  // Viterbi with a counter: best[t][s][c] over prefixes of total cost c.
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch&) const override {
+    const int64_t T = data_.length(i);
+    whole_costs(delta, parts(i));
+    const Trellis trellis(grams_, T, tied_, theta);
+    const Trellis counter(grams_, T, tied_, delta);
+    int64_t most = 0;  // no output costs more
+    std::vector<int64_t> reach(at(T));
+    for (int64_t t = 0; t < T; ++t) {
+      double highest = 0;
+      for (int64_t e = 0; e < grams_.level(grams_.gram_length(t)).size(); ++e) highest = std::max(highest, counter.edge(t, e));
+      most += static_cast<int64_t>(highest);
+      reach[at(t)] = most;
+    }
+    std::vector<std::vector<double>> best(at(T));
+    std::vector<std::vector<int32_t>> via(at(T));
+    for (int64_t t = 0; t < T; ++t) {
+      best[at(t)].assign(at(grams_.states(t) * (most + 1)), -kInfinity);
+      via[at(t)].assign(at(grams_.states(t) * (most + 1)), -1);
+      for (int64_t s = 0; s < grams_.states(t); ++s)
+        trellis.incoming(t, s, [&](int64_t e) {
+          const auto paid = static_cast<int64_t>(counter.edge(t, e));
+          const double score = trellis.edge(t, e);
+          for (int64_t c = paid; c <= reach[at(t)]; ++c) {
+            const double before = t > 0 ? best[at(t - 1)][at(trellis.source(t, e) * (most + 1) + c - paid)]
+                                        : c == paid ? 0.0 : -kInfinity;
+            double& top = best[at(t)][at(s * (most + 1) + c)];
+            if (before + score > top) {
+              top = before + score;
+              via[at(t)][at(s * (most + 1) + c)] = static_cast<int32_t>(e);
+            }
+          }
+        });
+    }
+    ys.clear();
+    std::vector<int32_t> labels(at(T));
+    for (int64_t c = 0; c <= most; ++c) {
+      int64_t state = -1;
+      double value = -kInfinity;
+      for (int64_t s = 0; s < grams_.states(T - 1); ++s)
+        if (best[at(T - 1)][at(s * (most + 1) + c)] > value) {
+          value = best[at(T - 1)][at(s * (most + 1) + c)];
+          state = s;
+        }
+      if (state < 0) continue;
+      int64_t left = c;
+      for (int64_t t = T - 1; t >= 0; --t) {
+        const int64_t e = via[at(t)][at(state * (most + 1) + left)];
+        labels[at(t)] = grams_.level(grams_.gram_length(t)).last[at(e)];
+        left -= static_cast<int64_t>(counter.edge(t, e));
+        if (t > 0) state = trellis.source(t, e);
+      }
+      ys.push_back({c, value, {}});
+      to_parts(labels.data(), T, ys.back().y);
+    }
+  }
+
+  // Of a Markov chain with these marginals; t are the logs of its conditionals (000, last paragraph).
+  double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
+    if (tied_ || grams_.order() != 1) return unsupported("entropy (it needs an untied chain of order 1)"), 0.0;
+    const int64_t T = data_.length(i);
+    const int64_t L = data_.labels();
+    double sum = 0;
+    for (int64_t l = 0; l < T * L; ++l) {
+      t[l] = l < L ? std::log(mu[l]) : 0.0;
+      if (l < L && mu[l] > 0) sum -= mu[l] * t[l];
+    }
+    for (int64_t p = 0; p + 1 < T; ++p)
+      for (int64_t q = 0; q < L * L; ++q) {
+        const int64_t k = T * L + p * L * L + q;
+        const double share = mu[k] / mu[p * L + q / L];
+        t[k] = mu[k] > 0 ? std::log(share) : -kInfinity;
+        if (mu[k] > 0) sum -= mu[k] * t[k];
+      }
+    return sum;
+  }
+
+  const Grams& grams() const { return grams_; }
+
+ private:
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  int64_t tables(int64_t length) const { return tied_ ? 1 : length - 1; }
+  int64_t stride() const { return tied_ ? 0 : grams_.parts(); }
+
+  // Position parts first, in order, then the grams from left to right.
+  void to_parts(const int32_t* labels, int64_t length, Output& y) const {
+    const int64_t L = grams_.labels();
+    y.clear();
+    for (int64_t t = 0; t < length; ++t) y.push_back(static_cast<int32_t>(t * L + labels[t]));
+    for (int64_t t = 1; t < length; ++t)
+      for (int64_t m = 2; m <= grams_.gram_length(t); ++m) {
+        const int64_t id = grams_.find(labels + t + 1 - m, m);
+        if (id < 0) throw InputError("position " + std::to_string(t) + ": a forbidden transition leads here.");
+        const int64_t table = tied_ ? 0 : (t - 1) * grams_.parts();
+        y.push_back(static_cast<int32_t>(length * L + table + grams_.level(m).part + id));
+      }
+  }
+
+  double viterbi(const double* theta, int64_t length, int32_t* labels) const {
+    const Trellis trellis(grams_, length, tied_, theta);
+    std::vector<std::vector<double>> best;
+    std::vector<std::vector<int32_t>> via;
+    trellis.viterbi(best, &via);
+    const auto top = std::max_element(best.back().begin(), best.back().end());
+    if (*top == -kInfinity) return *top;
+    int64_t state = top - best.back().begin();
+    for (int64_t t = length - 1; t >= 0; --t) {
+      const int64_t e = via[at(t)][at(state)];
+      labels[t] = grams_.level(grams_.gram_length(t)).last[at(e)];
+      if (t > 0) state = trellis.source(t, e);
+    }
+    return *top;
+  }
+
+  // Forward-backward in log space: exact for any scores, and for any order.
+  double log_space(int64_t i, const double* theta, double* mu) const {
+    const int64_t T = data_.length(i);
+    const int64_t L = grams_.labels();
+    const Trellis trellis(grams_, T, tied_, theta);
+    std::vector<std::vector<double>> alpha;
+    trellis.forward(alpha);
+    const double log_z = Trellis::log_sum(alpha.back());
+    std::fill(mu, mu + parts(i), 0.0);
+    if (log_z == -kInfinity) return log_z;
+    std::vector<double> beta(at(grams_.states(T - 1)), 0.0);
+    for (int64_t t = T - 1; t >= 0; --t) {
+      const int64_t m = grams_.gram_length(t);
+      const Grams::Level& level = grams_.level(m);
+      double* pairs = mu + T * L + (tied_ || t == 0 ? 0 : (t - 1) * grams_.parts());
+      std::vector<double> before(t > 0 ? at(grams_.states(t - 1)) : 0, -kInfinity);
+      std::vector<double> posterior(at(level.size()), 0.0);
+      for (int64_t e = 0; e < level.size(); ++e) {
+        const double after = beta[at(grams_.target(m, e))];
+        const double score = trellis.edge(t, e);
+        if (after == -kInfinity || score == -kInfinity) continue;
+        const double from = t > 0 ? alpha[at(t - 1)][at(trellis.source(t, e))] : 0.0;
+        posterior[at(e)] = std::exp(from + score + after - log_z);
+        mu[t * L + level.last[at(e)]] += posterior[at(e)];
+        if (t > 0) {
+          double& sum = before[at(trellis.source(t, e))];
+          sum = log_add(sum, score + after);
+        }
+      }
+      // a gram's posterior counts for its suffixes too
+      for (int64_t k = m; k >= 2; --k) {
+        const Grams::Level& grams = grams_.level(k);
+        std::vector<double> shorter(at(grams_.level(k - 1).size()), 0.0);
+        for (int64_t e = 0; e < grams.size(); ++e) {
+          pairs[grams.part + e] += posterior[at(e)];
+          shorter[at(grams.suffix[at(e)])] += posterior[at(e)];
+        }
+        posterior = std::move(shorter);
+      }
+      beta = std::move(before);
+    }
+    return log_z;
+  }
+
+  // Every example must have an output, and its gold output must be one.
+  void check_feasible() const {
+    std::vector<double> theta;
+    std::vector<std::vector<double>> best;
+    Output y;
+    for (int64_t i = 0; i < size(); ++i) {
+      theta.assign(at(parts(i)), 0.0);
+      forbid(i, theta.data());
+      Trellis(grams_, data_.length(i), tied_, theta.data()).viterbi(best, nullptr);
+      for (int64_t t = 0; t < data_.length(i); ++t)
+        if (*std::max_element(best[at(t)].begin(), best[at(t)].end()) == -kInfinity) throw forbids_everything(i, t);
+      if (!data_.has_gold()) continue;
+      try {
+        gold(i, y);
+      } catch (const InputError& error) {
+        throw InputError("example " + std::to_string(i) + ", " + error.what());
+      }
+      for (const int32_t part : y)
+        if (theta[at(part)] == -kInfinity) {
+          const int64_t L = grams_.labels();
+          const int64_t token = part < data_.length(i) * L ? part / L : -1;
+          throw InputError("example " + std::to_string(i) +
+                           (token >= 0 ? ", position " + std::to_string(token) : std::string()) +
+                           ": the constraints forbid its own labels.");
+        }
+    }
+  }
+
+  Labels data_;
+  Grams grams_;
+  bool tied_;
+  std::vector<uint8_t> forbidden_;  // order 1: (labels, labels)
+};
+
+}  // namespace margrave

@@ -1,0 +1,140 @@
+// The loss family L(beta, gamma) of 001, Fig. 1, for any problem (docs/design.md, section 1):
+//
+//   L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>,   max_beta(v) = 1/beta log sum_y exp(beta <v, y>)
+//
+// with gradient A'(mu - y_gold). Beta may be infinite; the zero-one cost, which is no sum over parts, is exact as well.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "problem.h"
+
+namespace margrave {
+
+struct LossFamily {
+  double beta;
+  double gamma;
+  bool zero_one;  // the cost is 1 for every output but the gold one
+
+  void check() const {
+    if (!(beta > 0)) throw InputError("beta must be positive, or infinite.");
+    if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
+  }
+};
+
+struct LossValue {
+  double loss;
+  double cost;     // expected under the loss's own distribution
+  double entropy;  // of that distribution
+};
+
+// What a thread keeps from example to example.
+struct Worker {
+  Scratch scratch;
+  std::vector<double> theta;
+  std::vector<double> direction;
+  Output gold;
+  Output y;
+  std::vector<ScoredOutput> two_best;
+};
+
+inline double dot_finite(const double* v, const double* mu, int64_t n) {
+  double sum = 0;
+  for (int64_t k = 0; k < n; ++k) sum += mu[k] == 0 ? 0.0 : v[k] * mu[k];
+  return sum;
+}
+
+inline bool same_parts(Output& a, Output& b) {
+  if (a == b) return true;
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
+namespace family {
+
+inline void count_parts(const Output& y, int64_t n, double* mu) {
+  std::fill(mu, mu + n, 0.0);
+  for (const int32_t part : y) mu[part] += 1;
+}
+
+// At beta = inf with the zero-one cost: the gold output, or the best other one plus gamma.
+inline double max_zero_one(const Problem& problem, int64_t i, const double* theta, double gamma, double gold_score,
+                           double* mu, LossValue& value, Worker& worker) {
+  const int64_t n = problem.parts(i);
+  problem.kbest(i, theta, 2, worker.two_best, worker.scratch);
+  for (ScoredOutput& other : worker.two_best) {
+    Output gold = worker.gold;
+    if (same_parts(other.y, gold)) continue;
+    if (other.value + gamma <= gold_score) break;
+    count_parts(other.y, n, mu);
+    value.cost = 1;
+    return other.value + gamma;
+  }
+  count_parts(worker.gold, n, mu);
+  return gold_score;
+}
+
+// With q(y) ~ exp(beta <theta, y> + beta gamma [y != gold]) and p_g the gold's share without the cost:
+// Z' = Z e^(beta gamma) (1 - (1 - e^(-beta gamma)) p_g), and mu' is mu with as much of the gold output taken away.
+inline double logsum_zero_one(double log_z, double beta, double gamma, double gold_score, const Output& gold, int64_t n,
+                              double* mu, LossValue& value) {
+  const double share = std::exp(beta * gold_score - log_z);
+  const double taken = -std::expm1(-beta * gamma) * share;
+  const double kept = 1 - taken;
+  for (int64_t k = 0; k < n; ++k) mu[k] /= kept;
+  for (const int32_t part : gold) mu[part] = std::max(0.0, mu[part] - taken / kept);
+  value.cost = 1 - share * std::exp(-beta * gamma) / kept;
+  return log_z + beta * gamma + std::log1p(-taken);
+}
+
+}  // namespace family
+
+// The loss at theta = A_i w; direction = mu - y_gold. Cost and entropy are those of the loss's own distribution.
+inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& family, const double* theta,
+                          double* direction, Worker& worker) {
+  Scratch::Frame frame(worker.scratch);
+  const int64_t n = problem.parts(i);
+  problem.gold(i, 0, worker.gold);
+  double gold_score = 0;
+  for (const int32_t part : worker.gold) gold_score += theta[part];
+
+  const bool margin = family.gamma > 0 && !family.zero_one;
+  const bool finite = family.beta < kInfinity;
+  const double beta = finite ? family.beta : 1.0;
+  LossValue value{0, 0, 0};
+  double c0 = 0;
+  double* delta = nullptr;
+  const double* v = theta;
+  if (margin || beta != 1.0) {
+    double* augmented = worker.scratch.take(n);
+    if (margin) {
+      delta = worker.scratch.take(n);
+      c0 = problem.cost(i, delta);
+    }
+    for (int64_t k = 0; k < n; ++k) augmented[k] = beta * (margin ? theta[k] + family.gamma * delta[k] : theta[k]);
+    v = augmented;
+  }
+
+  double top;  // max_beta
+  if (!finite && family.zero_one && family.gamma > 0) {
+    top = family::max_zero_one(problem, i, theta, family.gamma, gold_score, direction, value, worker);
+  } else if (!finite) {
+    top = problem.argmax(i, v, worker.y, worker.scratch);
+    family::count_parts(worker.y, n, direction);
+  } else {
+    double log_z = problem.logsum(i, v, direction, worker.scratch);
+    if (family.zero_one && family.gamma > 0)
+      log_z = family::logsum_zero_one(log_z, beta, family.gamma, gold_score, worker.gold, n, direction, value);
+    top = log_z / beta;
+    value.entropy = log_z - dot_finite(v, direction, n) - (family.zero_one ? beta * family.gamma * value.cost : 0.0);
+  }
+  if (margin) value.cost = c0 + dot_finite(delta, direction, n);
+  value.loss = top + (margin ? family.gamma * c0 : 0.0) - gold_score;
+  for (const int32_t part : worker.gold) direction[part] -= 1;
+  return value;
+}
+
+}  // namespace margrave

@@ -1,0 +1,727 @@
+// Python bindings of the core, and nothing else: arrays are checked here, everything behind takes pointers.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <nanobind/trampoline.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "batch.h"
+#include "chain.h"
+#include "encode.h"
+#include "hypergraph.h"
+#include "multiclass.h"
+#include "online.h"
+#include "table.h"
+#include "tree_structure.h"
+#include "vocabulary.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace margrave {
+namespace {
+
+template <typename T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using InOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <typename T>
+Array<T> to_numpy(std::vector<T>&& values) {
+  auto* moved = new std::vector<T>(std::move(values));
+  const nb::capsule owner(moved, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array<T>(moved->data(), {moved->size()}, owner);
+}
+
+template <typename T>
+Array<T> copy_array(const T* values, int64_t n) {
+  return to_numpy(std::vector<T>(values, values + n));
+}
+
+template <typename T>
+std::vector<T> to_vector(const In<T>& array) {
+  return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+template <typename T>
+std::vector<T> to_vector(const std::optional<In<T>>& array) {
+  return array ? to_vector(*array) : std::vector<T>();
+}
+
+template <typename A>
+void expect_size(const A& array, int64_t n, const char* what) {
+  if (static_cast<int64_t>(array.size()) != n)
+    throw InputError(std::string(what) + " must have length " + std::to_string(n) + ", not " +
+                     std::to_string(array.size()) + ".");
+}
+
+void check_parts(const Output& y, int64_t n) {
+  for (const int32_t part : y)
+    if (part < 0 || part >= n)
+      throw InputError("part " + std::to_string(part) + " is out of range: there are " + std::to_string(n) + ".");
+}
+
+void check_signals() {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// ---- problems written in Python --------------------------------------------------------------------------------------
+
+// What Python returns is checked before it is used; what Python gets is a copy, so that keeping it can do no harm.
+struct PythonProblem final : Problem {
+  NB_TRAMPOLINE(Problem);
+
+  unsigned offers() const override {
+    const nb::gil_scoped_acquire gil;
+    unsigned flags = 0;
+    const std::pair<const char*, unsigned> all[] = {{"argmax", kArgmax},   {"argmax_by_cost", kArgmaxByCost},
+                                                    {"logsum", kLogsum},   {"kbest", kKbest},
+                                                    {"sample", kSample},   {"entropy", kEntropy}};
+    for (const auto& [name, flag] : all)
+      if (overrides(name)) flags |= flag;
+    return flags;
+  }
+  bool has_gold() const override {
+    const nb::gil_scoped_acquire gil;
+    return overrides("gold");
+  }
+  int64_t parts(int64_t i) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto n = nb::cast<int64_t>(call("parts", i));
+    if (n < 0 || n > std::numeric_limits<int32_t>::max()) throw InputError("parts(i) must not be negative.");
+    return n;
+  }
+  void score(int64_t i, const double* w, double* theta) const override {
+    const nb::gil_scoped_acquire gil;
+    copy_result(call("score", i, copy_array(w, dim())), parts(i), "score(i, w)", theta);
+  }
+  void row(int64_t i, const double* v, Row& row) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [index, value] =
+        nb::cast<std::pair<nb::object, nb::object>>(call("row", i, copy_array(v, parts(i))));
+    const auto indices = nb::cast<In<int64_t>>(as_array(index, "int64"));
+    const auto values = nb::cast<In<double>>(as_array(value, "float64"));
+    expect_size(values, static_cast<int64_t>(indices.size()), "the values of row(i, v)");
+    row.index = to_vector(indices);
+    row.value = to_vector(values);
+    for (const int64_t k : row.index)
+      if (k < 0 || k >= dim()) throw InputError("row(i, v) has the index " + std::to_string(k) + ", out of range.");
+  }
+  double radius(int64_t i) const override {
+    const nb::gil_scoped_acquire gil;
+    return nb::cast<double>(call("radius", i));
+  }
+  int64_t gold(int64_t i, int64_t k, Output& y) const override {
+    const nb::gil_scoped_acquire gil;
+    if (k == 0) y = output(call("gold", i), i);
+    return 1;
+  }
+  double cost(int64_t i, double* delta) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [array, c0] = nb::cast<std::pair<nb::object, double>>(call("cost", i));
+    copy_result(array, parts(i), "the costs of cost(i)", delta);
+    return c0;
+  }
+  double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, parts_of_y] =
+        nb::cast<std::pair<double, nb::object>>(call("argmax", i, copy_array(theta, parts(i))));
+    y = output(parts_of_y, i);
+    return value;
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, array] =
+        nb::cast<std::pair<double, nb::object>>(call("logsum", i, copy_array(theta, parts(i))));
+    copy_result(array, parts(i), "the marginals of logsum(i, theta)", mu);
+    return value;
+  }
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    ys.clear();
+    for (const nb::handle item : call("kbest", i, copy_array(theta, parts(i)), k)) {
+      const auto [value, y] = nb::cast<std::pair<double, nb::object>>(item);
+      ys.push_back({value, output(y, i)});
+    }
+  }
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    ys.clear();
+    for (const nb::handle item : call("argmax_by_cost", i, copy_array(theta, parts(i)), copy_array(delta, parts(i)))) {
+      const auto [cost, value, y] = nb::cast<std::tuple<int64_t, double, nb::object>>(item);
+      ys.push_back({cost, value, output(y, i)});
+    }
+  }
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    y = output(call("sample", i, copy_array(theta, parts(i)), random.next() >> 1), i);
+  }
+  double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, array] = nb::cast<std::pair<double, nb::object>>(call("entropy", i, copy_array(mu, parts(i))));
+    copy_result(array, parts(i), "the parameters of entropy(i, mu)", t);
+    return value;
+  }
+
+ private:
+  bool overrides(const char* name) const {
+    return !nb_trampoline.base().type().attr(name).is(nb::type<Problem>().attr(name));
+  }
+  // Without this check a call would come back here for ever.
+  template <typename... Args>
+  nb::object call(const char* name, Args&&... args) const {
+    if (!overrides(name)) unsupported(name);
+    return nb_trampoline.base().attr(name)(std::forward<Args>(args)...);
+  }
+  static nb::object as_array(const nb::handle& object, const char* type) {
+    return nb::module_::import_("numpy").attr("ascontiguousarray")(object, type);
+  }
+  static void copy_result(const nb::handle& object, int64_t n, const char* what, double* to) {
+    const auto array = nb::cast<In<double>>(as_array(object, "float64"));
+    expect_size(array, n, what);
+    std::copy(array.data(), array.data() + n, to);
+  }
+  Output output(const nb::handle& object, int64_t i) const {
+    Output y = to_vector(nb::cast<In<int32_t>>(as_array(object, "int32")));
+    check_parts(y, parts(i));
+    return y;
+  }
+};
+
+// ---- binding by parts ------------------------------------------------------------------------------------------------
+
+std::vector<std::pair<double, Array<int32_t>>> scored(std::vector<ScoredOutput>&& ys) {
+  std::vector<std::pair<double, Array<int32_t>>> result;
+  for (ScoredOutput& y : ys) result.emplace_back(y.value, to_numpy(std::move(y.y)));
+  return result;
+}
+
+std::vector<std::string> offered(unsigned flags) {
+  const std::pair<const char*, unsigned> all[] = {
+      {"argmax", kArgmax}, {"argmax_by_cost", kArgmaxByCost}, {"logsum", kLogsum}, {"kbest", kKbest},
+      {"sample", kSample}, {"entropy", kEntropy},             {"untied", kUntied}};
+  std::vector<std::string> names;
+  for (const auto& [name, flag] : all)
+    if (flags & flag) names.emplace_back(name);
+  return names;
+}
+
+struct Checked {  // an example and its scores, checked
+  Checked(const Problem& problem, int64_t i, const In<double>& theta) {
+    problem.check_example(i);
+    expect_size(theta, problem.parts(i), "the scores of this example");
+    for (size_t k = 0; k < theta.size(); ++k)
+      if (std::isnan(theta.data()[k]) || theta.data()[k] == kInfinity)
+        throw InputError("part " + std::to_string(k) + " has the score " + std::to_string(theta.data()[k]) +
+                         "; scores must be finite, or -inf for a forbidden part.");
+  }
+};
+
+void bind_problem(nb::module_& m) {
+  nb::class_<Problem, PythonProblem>(m, "Problem",
+                                     "A structured prediction problem: a structure with its features, bound to a data set.")
+      .def(nb::init<int64_t, int64_t>(), "size"_a, "dim"_a)
+      .def_prop_ro("size", &Problem::size, "The number of examples.")
+      .def_prop_ro("dim", &Problem::dim, "The number of weights.")
+      .def_prop_ro("offers", [](const Problem& p) { return offered(p.offers()); }, "What it can do beyond scoring.")
+      .def_prop_ro("has_gold", &Problem::has_gold, "Whether gold outputs are known.")
+      .def(
+          "parts", [](const Problem& p, int64_t i) { return p.check_example(i), p.parts(i); }, "i"_a,
+          "The number of parts of example i.")
+      .def(
+          "score",
+          [](const Problem& p, int64_t i, const In<double>& w) {
+            p.check_example(i);
+            expect_size(w, p.dim(), "w");
+            std::vector<double> theta(static_cast<size_t>(p.parts(i)));
+            p.score(i, w.data(), theta.data());
+            return to_numpy(std::move(theta));
+          },
+          "i"_a, "w"_a, "Part scores theta = A_i w.")
+      .def(
+          "scatter",
+          [](const Problem& p, int64_t i, const In<double>& mu, double c, InOut<double>& g) {
+            p.check_example(i);
+            expect_size(mu, p.parts(i), "mu");
+            expect_size(g, p.dim(), "g");
+            p.scatter(i, mu.data(), c, g.data());
+          },
+          "i"_a, "mu"_a, "c"_a, "g"_a, "g += c A_i' mu, the adjoint of score.")
+      .def(
+          "row",
+          [](const Problem& p, int64_t i, const In<double>& v) {
+            p.check_example(i);
+            expect_size(v, p.parts(i), "v");
+            Row row;
+            p.row(i, v.data(), row);
+            return std::make_pair(to_numpy(std::move(row.index)), to_numpy(std::move(row.value)));
+          },
+          "i"_a, "v"_a, "A_i' v as a sparse vector: indices and values.")
+      .def(
+          "dot",
+          [](const Problem& p, const In<double>& u, const In<double>& v) {
+            expect_size(u, p.dim(), "u");
+            expect_size(v, p.dim(), "v");
+            return p.dot(u.data(), v.data());
+          },
+          "u"_a, "v"_a, "The inner product of weights.")
+      .def(
+          "radius", [](const Problem& p, int64_t i) { return p.check_example(i), p.radius(i); }, "i"_a,
+          "A bound on |A_i' (y - y')| over the outputs of example i.")
+      .def(
+          "gold",
+          [](const Problem& p, int64_t i) {
+            p.check_example(i);
+            Output y;
+            p.gold(i, 0, y);
+            return to_numpy(std::move(y));
+          },
+          "i"_a, "The parts of the gold output.")
+      .def(
+          "clamp",
+          [](const Problem& p, int64_t i, const In<double>& theta) {
+            p.check_example(i);
+            expect_size(theta, p.parts(i), "theta");
+            std::vector<double> clamped = to_vector(theta);
+            p.clamp(i, clamped.data());
+            return to_numpy(std::move(clamped));
+          },
+          "i"_a, "theta"_a, "The scores, with -inf on forbidden parts.")
+      .def(
+          "cost",
+          [](const Problem& p, int64_t i) {
+            p.check_example(i);
+            std::vector<double> delta(static_cast<size_t>(p.parts(i)));
+            const double c0 = p.cost(i, delta.data());
+            return std::make_pair(to_numpy(std::move(delta)), c0);
+          },
+          "i"_a, "The cost of every output: c0 + <delta, y>.")
+      .def(
+          "argmax",
+          [](const Problem& p, int64_t i, const In<double>& theta) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            Output y;
+            const double value = p.argmax(i, theta.data(), y, scratch);
+            return std::make_pair(value, to_numpy(std::move(y)));
+          },
+          "i"_a, "theta"_a, "The best score and the parts of the best output.")
+      .def(
+          "logsum",
+          [](const Problem& p, int64_t i, const In<double>& theta) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            std::vector<double> mu(static_cast<size_t>(p.parts(i)));
+            const double value = p.logsum(i, theta.data(), mu.data(), scratch);
+            return std::make_pair(value, to_numpy(std::move(mu)));
+          },
+          "i"_a, "theta"_a, "The log partition function and the marginals.")
+      .def(
+          "argmax_by_cost",
+          [](const Problem& p, int64_t i, const In<double>& theta, const In<double>& delta) {
+            const Checked checked(p, i, theta);
+            expect_size(delta, p.parts(i), "delta");
+            Scratch scratch;
+            std::vector<CostedOutput> ys;
+            p.argmax_by_cost(i, theta.data(), delta.data(), ys, scratch);
+            std::vector<std::tuple<int64_t, double, Array<int32_t>>> result;
+            for (CostedOutput& y : ys) result.emplace_back(y.cost, y.value, to_numpy(std::move(y.y)));
+            return result;
+          },
+          "i"_a, "theta"_a, "delta"_a, "The best output at each value of a whole-number cost: (cost, value, parts).")
+      .def(
+          "kbest",
+          [](const Problem& p, int64_t i, const In<double>& theta, int64_t k) {
+            const Checked checked(p, i, theta);
+            if (k < 1) throw InputError("k must be at least 1.");
+            Scratch scratch;
+            std::vector<ScoredOutput> ys;
+            p.kbest(i, theta.data(), k, ys, scratch);
+            return scored(std::move(ys));
+          },
+          "i"_a, "theta"_a, "k"_a, "The k best distinct outputs, best first: (value, parts).")
+      .def(
+          "sample",
+          [](const Problem& p, int64_t i, const In<double>& theta, uint64_t seed) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            Random random(seed);
+            Output y;
+            p.sample(i, theta.data(), random, y, scratch);
+            return to_numpy(std::move(y));
+          },
+          "i"_a, "theta"_a, "seed"_a, "An output drawn with probability proportional to exp(score).")
+      .def(
+          "entropy",
+          [](const Problem& p, int64_t i, const In<double>& mu) {
+            p.check_example(i);
+            expect_size(mu, p.parts(i), "mu");
+            Scratch scratch;
+            std::vector<double> t(mu.size());
+            const double value = p.entropy(i, mu.data(), t.data(), scratch);
+            return std::make_pair(value, to_numpy(std::move(t)));
+          },
+          "i"_a, "mu"_a, "Entropy and natural parameters of the maximum-entropy distribution with these marginals.")
+      .def(
+          "oracle",
+          [](const Problem& p, int64_t i, const In<double>& w, double beta, double gamma, bool zero_one) {
+            p.check_example(i);
+            expect_size(w, p.dim(), "w");
+            const LossFamily family{beta, gamma, zero_one};
+            family.check();
+            Worker worker;
+            std::vector<double> theta(static_cast<size_t>(p.parts(i)));
+            std::vector<double> direction(theta.size());
+            p.score(i, w.data(), theta.data());
+            const LossValue value = evaluate(p, i, family, theta.data(), direction.data(), worker);
+            Row row;
+            p.row(i, direction.data(), row);
+            return std::make_tuple(value.loss, value.cost, value.entropy, to_numpy(std::move(row.index)),
+                                   to_numpy(std::move(row.value)));
+          },
+          "i"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a = false,
+          "Loss, expected cost, entropy and sparse gradient (indices, values) of one example.")
+      .def(
+          "slice",
+          [](std::shared_ptr<const Problem> p, int64_t begin, int64_t end) -> std::shared_ptr<Problem> {
+            return std::make_shared<SliceProblem>(std::move(p), begin, end);
+          },
+          "begin"_a, "end"_a, "Examples [begin, end) as a problem of their own.");
+  nb::class_<BoundProblem, Problem>(m, "BoundProblem");
+  nb::class_<SliceProblem, Problem>(m, "SliceProblem");
+}
+
+std::vector<uint8_t> flags_of(const std::optional<In<bool>>& array) {
+  return array ? std::vector<uint8_t>(array->data(), array->data() + array->size()) : std::vector<uint8_t>();
+}
+
+void bind_structures(nb::module_& m) {
+  nb::class_<Structure>(m, "Structure").def_prop_ro("size", &Structure::size);
+  nb::class_<MulticlassStructure, Structure>(m, "MulticlassStructure");
+  nb::class_<ChainStructure, Structure>(m, "ChainStructure")
+      .def_prop_ro("gram_parts", [](const ChainStructure& c) { return c.grams().parts(); })
+      .def(
+          "gold",
+          [](const ChainStructure& c, int64_t i) {
+            if (i < 0 || i >= c.size()) throw InputError("example out of range.");
+            Output y;
+            c.gold(i, y);
+            return to_numpy(std::move(y));
+          },
+          "i"_a);
+  nb::class_<TreeStructure, Structure>(m, "TreeStructure");
+  nb::class_<HypergraphStructure, Structure>(m, "HypergraphStructure");
+
+  const auto labels_of = [](int64_t labels, const In<int64_t>& begin, const std::optional<In<int32_t>>& gold,
+                            const std::optional<In<double>>& cost, const std::optional<In<bool>>& allowed) {
+    return Labels(labels, to_vector(begin), to_vector(gold), to_vector(cost), flags_of(allowed));
+  };
+  m.def(
+      "multiclass",
+      [labels_of](int64_t labels, const In<int64_t>& begin, const std::optional<In<int32_t>>& gold,
+                  const std::optional<In<double>>& cost,
+                  const std::optional<In<bool>>& allowed) -> std::shared_ptr<MulticlassStructure> {
+        return std::make_shared<MulticlassStructure>(labels_of(labels, begin, gold, cost, allowed));
+      },
+      "labels"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "allowed"_a.none());
+  m.def(
+      "chain",
+      [labels_of](int64_t labels, const In<int64_t>& begin, const std::optional<In<int32_t>>& gold,
+                  const std::optional<In<double>>& cost, const std::optional<In<bool>>& allowed, int64_t order,
+                  bool tied, const std::optional<In<bool>>& forbidden) -> std::shared_ptr<ChainStructure> {
+        return std::make_shared<ChainStructure>(labels_of(labels, begin, gold, cost, allowed), order, tied,
+                                                flags_of(forbidden));
+      },
+      "labels"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "allowed"_a.none(), "order"_a, "tied"_a,
+      "forbidden"_a.none());
+  m.def(
+      "non_projective_tree",
+      [](const In<int64_t>& words, const std::optional<In<int32_t>>& heads,
+         bool single_root) -> std::shared_ptr<TreeStructure> {
+        return std::make_shared<TreeStructure>(to_vector(words), to_vector(heads), single_root);
+      },
+      "words"_a, "heads"_a.none(), "single_root"_a);
+
+  nb::class_<Hypergraph>(m, "Hypergraph")
+      .def(
+          "__init__",
+          [](Hypergraph* self, int64_t nodes, const In<int32_t>& heads, const In<int64_t>& tail_begin,
+             const In<int32_t>& tails, const In<int64_t>& part_begin, const In<int32_t>& parts) {
+            new (self) Hypergraph(nodes, to_vector(heads), to_vector(tail_begin), to_vector(tails),
+                                  to_vector(part_begin), to_vector(parts));
+          },
+          "nodes"_a, "heads"_a, "tail_begin"_a, "tails"_a, "part_begin"_a, "parts"_a)
+      .def_prop_ro("nodes", &Hypergraph::nodes)
+      .def_prop_ro("edges", &Hypergraph::edges)
+      .def_prop_ro("parts", &Hypergraph::parts);
+  m.def(
+      "hypergraphs",
+      [](const std::vector<std::shared_ptr<Hypergraph>>& graphs, const In<int64_t>& parts,
+         const std::optional<std::vector<In<int32_t>>>& gold, const std::optional<std::vector<In<double>>>& delta,
+         const std::optional<In<double>>& c0) -> std::shared_ptr<HypergraphStructure> {
+        const auto n = static_cast<int64_t>(graphs.size());
+        expect_size(parts, n, "parts");
+        if (gold) expect_size(*gold, n, "gold");
+        if (delta) expect_size(*delta, n, "delta");
+        if (c0) expect_size(*c0, n, "c0");
+        std::vector<HypergraphStructure::Example> examples;
+        for (size_t i = 0; i < graphs.size(); ++i)
+          examples.push_back({graphs[i], parts.data()[i], gold ? to_vector((*gold)[i]) : Output(),
+                              delta ? to_vector((*delta)[i]) : std::vector<double>(), c0 ? c0->data()[i] : 0.0});
+        return std::make_shared<HypergraphStructure>(std::move(examples), gold.has_value());
+      },
+      "graphs"_a, "parts"_a, "gold"_a.none(), "delta"_a.none(), "c0"_a.none());
+}
+
+void bind_features(nb::module_& m) {
+  nb::class_<Features>(m, "Features").def_prop_ro("dim", &Features::dim);
+  nb::class_<Table, Features>(m, "Table");
+  nb::class_<SparseParts, Features>(m, "SparseParts");
+
+  nb::class_<Vocabulary>(m, "Vocabulary")
+      .def(nb::init<>())
+      .def(
+          "__init__",
+          [](Vocabulary* self, const In<uint8_t>& bytes, const In<int64_t>& offsets, const In<uint64_t>& slots) {
+            new (self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets),
+                                  to_vector(slots));
+          },
+          "bytes"_a, "offsets"_a, "slots"_a)
+      .def("__len__", &Vocabulary::size)
+      .def(
+          "find",
+          [](const Vocabulary& v, std::string_view name) { return v.find(name, hash_bytes(name.data(), name.size())); },
+          "name"_a, "The number of an attribute, or -1.")
+      .def(
+          "names",
+          [](const Vocabulary& v) {
+            nb::list names;
+            for (int64_t k = 0; k < v.size(); ++k) names.append(nb::str(v.name(k).data(), v.name(k).size()));
+            return names;
+          },
+          "All names, by number.")
+      .def(
+          "arrays",
+          [](const Vocabulary& v) {
+            return std::make_tuple(to_numpy(std::vector<uint8_t>(v.bytes().begin(), v.bytes().end())),
+                                   to_numpy(std::vector<int64_t>(v.offsets())), to_numpy(std::vector<uint64_t>(v.slots())));
+          },
+          "The three flat arrays that it consists of: bytes, offsets, slots.");
+
+  nb::class_<Tokens>(m, "Tokens", "Sparse rows of the tokens of a data set.")
+      .def(
+          "__init__",
+          [](Tokens* self, const In<int64_t>& example_begin, const In<int64_t>& row_begin, const In<int32_t>& index,
+             const std::optional<In<double>>& value) {
+            Tokens tokens{to_vector(example_begin), to_vector(row_begin), to_vector(index), to_vector(value)};
+            tokens.check();
+            new (self) Tokens(std::move(tokens));
+          },
+          "example_begin"_a, "row_begin"_a, "index"_a, "value"_a.none())
+      .def_prop_ro("examples", &Tokens::examples)
+      .def_prop_ro("tokens", &Tokens::tokens)
+      .def_prop_ro("entries", [](const Tokens& t) { return t.index.size(); })
+      .def_prop_ro(
+          "example_begin", [](const Tokens& t) { return to_numpy(std::vector<int64_t>(t.example_begin)); },
+          nb::rv_policy::move);
+
+  m.def(
+      "encode",
+      [](const nb::object& examples, Vocabulary* vocabulary, bool grow, int hash_bits, bool single) {
+        if (!vocabulary && hash_bits == 0) throw InputError("a vocabulary or a number of hash bits is needed.");
+        return Encoder(vocabulary, grow, hash_bits).encode(examples, single);
+      },
+      "examples"_a, "vocabulary"_a.none(), "grow"_a, "hash_bits"_a, "single"_a,
+      "Tokens from lists of attribute strings or dictionaries.");
+
+  nb::class_<Pairs>(m, "Pairs", "Which (attribute, label) pairs have a weight.")
+      .def(nb::init<int64_t, int64_t>(), "attributes"_a, "labels"_a)
+      .def(
+          "__init__",
+          [](Pairs* self, int64_t labels, const In<int64_t>& begin, const In<uint16_t>& column) {
+            new (self) Pairs(labels, to_vector(begin), to_vector(column));
+          },
+          "labels"_a, "begin"_a, "column"_a)
+      .def_prop_ro("attributes", &Pairs::attributes)
+      .def_prop_ro("labels", &Pairs::labels)
+      .def_prop_ro("size", &Pairs::size)
+      .def_prop_ro("packed", &Pairs::packed)
+      .def(
+          "arrays",
+          [](const Pairs& p) {
+            return std::make_pair(to_numpy(std::vector<int64_t>(p.begin())), to_numpy(std::vector<uint16_t>(p.column())));
+          },
+          "Row bounds and columns of a packed table.");
+  m.def(
+      "observed_pairs",
+      [](const Tokens& tokens, int64_t attributes, int64_t labels, const In<int64_t>& column_begin,
+         const In<int32_t>& columns) {
+        return observed_pairs(tokens, attributes, labels, to_vector(column_begin), to_vector(columns));
+      },
+      "tokens"_a, "attributes"_a, "labels"_a, "column_begin"_a, "columns"_a);
+  m.def(
+      "table",
+      [](std::shared_ptr<Tokens> tokens, std::shared_ptr<Pairs> pairs, const In<int64_t>& gram_weight,
+         int64_t gram_weights, bool tied, double scale, bool start, bool stop, std::shared_ptr<Tokens> edges,
+         std::shared_ptr<Pairs> edge_pairs) -> std::shared_ptr<Table> {
+        if (!tokens || !pairs || !edges != !edge_pairs) throw InputError("a table needs tokens and pairs.");
+        return std::make_shared<Table>(std::move(tokens), std::move(pairs),
+                                       GramWeights{to_vector(gram_weight), gram_weights, tied, scale, start, stop},
+                                       std::move(edges), std::move(edge_pairs));
+      },
+      "tokens"_a, "pairs"_a, "gram_weight"_a, "gram_weights"_a, "tied"_a, "scale"_a, "start"_a, "stop"_a,
+      "edges"_a.none(), "edge_pairs"_a.none());
+  m.def(
+      "sparse_parts",
+      [](int64_t dim, std::shared_ptr<Tokens> rows, const In<int64_t>& choice) -> std::shared_ptr<SparseParts> {
+        if (!rows) throw InputError("sparse parts need rows.");
+        return std::make_shared<SparseParts>(dim, std::move(rows), to_vector(choice));
+      },
+      "dim"_a, "rows"_a, "choice"_a);
+  m.def(
+      "join",
+      [](std::shared_ptr<Structure> structure, std::shared_ptr<Features> features,
+         const In<int64_t>& parts) -> std::shared_ptr<BoundProblem> {
+        if (!structure || !features) throw InputError("a problem needs a structure and features.");
+        expect_size(parts, structure->size(), "the features' numbers of parts");
+        for (int64_t i = 0; i < structure->size(); ++i)
+          if (parts.data()[i] != structure->parts(i))
+            throw InputError("example " + std::to_string(i) + " has features for " + std::to_string(parts.data()[i]) +
+                             " parts, and the structure has " + std::to_string(structure->parts(i)) + ".");
+        return std::make_shared<BoundProblem>(std::move(structure), std::move(features));
+      },
+      "structure"_a, "features"_a, "parts"_a, "A structure with its features; parts: what the features score.");
+}
+
+// ---- passes ----------------------------------------------------------------------------------------------------------
+
+const double* weights_or_null(const Problem& p, const std::optional<In<double>>& sample_weight) {
+  if (!sample_weight) return nullptr;
+  expect_size(*sample_weight, p.size(), "sample_weight");
+  return sample_weight->data();
+}
+
+void expect_gold(const Problem& p) {
+  if (!p.has_gold()) throw InputError("this problem was bound without gold outputs, and learning needs them.");
+}
+
+int checked_threads(int threads) {
+  if (threads < 1 || threads > 1024) throw InputError("n_threads must be from 1 to 1024.");
+  return threads;
+}
+
+void bind_passes(nb::module_& m) {
+  m.def(
+      "losses_and_gradient",
+      [](const Problem& p, const In<double>& w, double beta, double gamma, bool zero_one, double scale,
+         const std::optional<In<double>>& sample_weight, int threads, bool gradient) {
+        expect_size(w, p.dim(), "w");
+        expect_gold(p);
+        const double* weight = weights_or_null(p, sample_weight);
+        std::vector<double> losses(static_cast<size_t>(p.size()));
+        std::vector<double> sum(gradient ? static_cast<size_t>(p.dim()) : 0);
+        {
+          const nb::gil_scoped_release release;
+          losses_and_gradient(p, w.data(), {beta, gamma, zero_one}, weight, scale, checked_threads(threads),
+                              check_signals, losses.data(), gradient ? sum.data() : nullptr);
+        }
+        return std::make_pair(to_numpy(std::move(losses)), to_numpy(std::move(sum)));
+      },
+      "problem"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a, "scale"_a, "sample_weight"_a.none(), "threads"_a,
+      "gradient"_a, "All losses L_i(w), and scale * sum_i sample_weight_i grad L_i (empty unless asked for).");
+  m.def(
+      "argmax_all",
+      [](const Problem& p, const In<double>& w, int threads) {
+        expect_size(w, p.dim(), "w");
+        std::vector<Output> outputs;
+        {
+          const nb::gil_scoped_release release;
+          outputs = argmax_all(p, w.data(), checked_threads(threads), check_signals);
+        }
+        std::vector<int64_t> begin{0};
+        std::vector<int32_t> parts;
+        for (const Output& y : outputs) {
+          parts.insert(parts.end(), y.begin(), y.end());
+          begin.push_back(static_cast<int64_t>(parts.size()));
+        }
+        return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(parts)));
+      },
+      "problem"_a, "w"_a, "threads"_a, "The best output of every example: bounds and parts.");
+  m.def(
+      "marginals_all",
+      [](const Problem& p, const In<double>& w, double beta, int threads) {
+        expect_size(w, p.dim(), "w");
+        std::vector<int64_t> begin{0};
+        for (int64_t i = 0; i < p.size(); ++i) begin.push_back(begin.back() + p.parts(i));
+        std::vector<double> log_z(static_cast<size_t>(p.size()));
+        std::vector<double> mu(static_cast<size_t>(begin.back()));
+        {
+          const nb::gil_scoped_release release;
+          marginals_all(p, w.data(), beta, checked_threads(threads), check_signals, begin, log_z.data(), mu.data());
+        }
+        return std::make_tuple(to_numpy(std::move(begin)), to_numpy(std::move(log_z)), to_numpy(std::move(mu)));
+      },
+      "problem"_a, "w"_a, "beta"_a, "threads"_a, "Bounds, log partition functions and marginals of every example.");
+  m.def(
+      "sgd_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, const In<int64_t>& order,
+         double C, double eta, int64_t step, const std::optional<In<double>>& sample_weight) {
+        expect_size(w, p.dim(), "w");
+        expect_gold(p);
+        const double* weight = weights_or_null(p, sample_weight);
+        const std::vector<int64_t> visits = to_vector(order);
+        const nb::gil_scoped_release release;
+        return sgd_pass(p, {beta, gamma, zero_one}, visits, C, eta, step, weight, check_signals, w.data());
+      },
+      "problem"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a, "order"_a, "C"_a, "eta"_a, "step"_a,
+      "sample_weight"_a.none(), "One pass of stochastic gradient descent over `order`; the number of steps so far.");
+  m.def(
+      "perceptron_pass",
+      [](const Problem& p, InOut<double>& w, InOut<double>& sum, const In<int64_t>& order, int64_t step,
+         const std::optional<In<double>>& sample_weight) {
+        expect_size(w, p.dim(), "w");
+        expect_size(sum, p.dim(), "sum");
+        expect_gold(p);
+        const double* weight = weights_or_null(p, sample_weight);
+        const std::vector<int64_t> visits = to_vector(order);
+        const nb::gil_scoped_release release;
+        return perceptron_pass(p, visits, step, weight, check_signals, w.data(), sum.data());
+      },
+      "problem"_a, "w"_a, "sum"_a, "order"_a, "step"_a, "sample_weight"_a.none(),
+      "One pass of the perceptron over `order`; the number of mistakes.");
+}
+
+}  // namespace
+}  // namespace margrave
+
+NB_MODULE(_core, m) {
+  using namespace margrave;
+  m.doc() = "Margrave's native core.";
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const InputError& error) {
+      PyErr_SetString(nb::module_::import_("margrave.errors").attr("MargraveError").ptr(), error.what());
+    }
+  });
+  m.attr("instruction_set") = kernels().name;
+  bind_problem(m);
+  bind_structures(m);
+  bind_features(m);
+  bind_passes(m);
+}

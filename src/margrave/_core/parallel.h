@@ -1,0 +1,65 @@
+// Blocks of examples on threads, reduced in order: the same bits whatever the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace margrave {
+
+// Runs work(block, thread) for every block, each thread taking the next free one; rethrows the first exception.
+template <typename Work>
+void for_blocks(int64_t blocks, int threads, const Work& work) {
+  std::atomic<int64_t> next{0};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto run = [&](int thread) {
+    for (int64_t block = next++; block < blocks; block = next++) {
+      try {
+        work(block, thread);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next = blocks;
+      }
+    }
+  };
+  const int others = static_cast<int>(std::min<int64_t>(threads, blocks)) - 1;
+  std::vector<std::thread> pool;
+  for (int t = 0; t < others; ++t) pool.emplace_back(run, t + 1);
+  run(0);
+  for (std::thread& thread : pool) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Lets block b pass only after blocks 0 .. b-1 have: the order of a floating-point reduction.
+class Turnstile {
+ public:
+  template <typename Action>
+  void pass(int64_t block, const Action& action) {
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock, [&] { return next_ == block || broken_; });
+    if (!broken_) action();
+    ++next_;
+    turn_.notify_all();
+  }
+  // After a failure nobody may wait for a block that never comes.
+  void open() {
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
+    turn_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  int64_t next_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace margrave

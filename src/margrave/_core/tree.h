@@ -1,0 +1,802 @@
+// Arc-factored non-projective dependency trees: best tree, k best, partition function and marginals, samples.
+//
+// Words are 1..n and the root is 0. The arc from head h to word m is part (m - 1) n + (h < m ? h : h - 1); its score is
+// theta[part], a finite number or -inf (forbidden). A tree gives every word one head such that all words reach the
+// root; with `single_root` exactly one word has head 0.
+//
+//   argmax   Edmonds (1967) by path growing on dense rows, O(n^2), single root included
+//   kbest    Camerini, Fratta and Maffioli (1980), two O(n^2) runs per tree
+//   logsum   the matrix-tree theorem by state reduction (Grassmann, Taksar, Heyman 1985): nothing is ever subtracted,
+//            so every marginal keeps its digits where an LU of the Laplacian loses them all; O(n^3)
+//   sample   Wilson (1996); where its walks would take too long, exact draws along the same elimination, O(n^3)
+//   check    whether heads make a tree
+//
+// Every function takes a Workspace, which holds all memory between calls: one per thread.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace margrave::tree {
+
+struct Workspace;
+
+// The best tree into `heads` (n), and its score; -inf, and `heads` untouched, when there is none.
+double argmax(int n, const double* theta, bool single_root, Workspace& ws, std::vector<int32_t>& heads);
+
+// The k best distinct trees, best first, into `heads` (count, n) and `values` (count); fewer when fewer exist.
+int kbest(int n, const double* theta, bool single_root, int k, Workspace& ws, std::vector<int32_t>& heads,
+          std::vector<double>& values);
+
+// log sum over trees of exp(score), and the marginal of every part into `mu` (n n); -inf and zeros when there is none.
+double logsum(int n, const double* theta, bool single_root, Workspace& ws, double* mu);
+
+// A tree with probability exp(score) / Z into `heads` (n); false when there is none. `rng.uniform()` is in [0, 1).
+template <class Rng>
+bool sample(int n, const double* theta, bool single_root, Rng& rng, Workspace& ws, std::vector<int32_t>& heads);
+
+enum class HeadError { none, out_of_range, self, cycle, several_roots };
+
+struct HeadCheck {
+  HeadError error = HeadError::none;
+  int word = 0;  // the word at fault: one on the cycle, the second child of the root
+};
+
+HeadCheck check(int n, const int32_t* heads, bool single_root);
+
+constexpr double kForbidden = -std::numeric_limits<double>::infinity();
+
+inline size_t part(int n, int head, int word) {
+  return static_cast<size_t>(word - 1) * static_cast<size_t>(n) + static_cast<size_t>(head < word ? head : head - 1);
+}
+
+inline double score(int n, const double* theta, const int32_t* heads) {
+  double sum = 0;
+  for (int word = 1; word <= n; ++word) sum += theta[part(n, heads[word - 1], word)];
+  return sum;
+}
+
+// ---- The best tree, and the runner-up ------------------------------------------------------------------------------
+
+// Edmonds' algorithm. Nodes 1..n are words; larger ids are contracted cycles. A path grows backwards along best
+// incoming arcs until it meets the root or a finished node (then it is finished too) or itself (then the cycle becomes
+// a node).
+//
+// Single root: order trees by (number of root arcs, score), as if every root arc cost a symbolic infinity. A cycle
+// never holds a root arc, so contraction leaves those infinities alone and the order comes down to one rule: take a
+// root arc only where no other arc is left.
+class Arborescence {
+ public:
+  // The best way to leave the best tree: the runner-up is the best tree without this arc. word = 0: there is none.
+  struct Swap {
+    double loss = std::numeric_limits<double>::infinity();
+    int head = 0;
+    int word = 0;
+  };
+
+  bool solve(int n, const double* theta, bool single_root);
+  const std::vector<int32_t>& heads() const { return heads_; }
+  Swap runner_up();  // after solve() said true, while theta lives
+
+ private:
+  enum State : uint8_t { kNew, kOnPath, kDone };
+
+  void start();
+  bool choose_arc(int x);
+  int contract_cycle(int x);
+  bool expand();
+  void order_from_root();
+  void mark_descendants(int word);
+
+  double* row(int x) { return rows_.data() + at(slot_[at(x)]) * at(n_ + 1); }
+  static size_t at(int i) { return static_cast<size_t>(i); }
+
+  template <class Visit>
+  void each_word_in(int x, Visit visit) const {
+    for (int word = first_[at(x)];; word = next_[at(word)]) {
+      visit(word);
+      if (word == last_[at(x)]) return;
+    }
+  }
+
+  int n_ = 0, nodes_ = 0;
+  const double* theta_ = nullptr;
+  bool single_root_ = false;
+  std::vector<double> rows_;   // (n, n + 1): by head, the best score of an arc into a node, less what its words gave up
+  std::vector<double> best_;   // by node: score of the arc it chose
+  std::vector<double> shift_;  // by word: what an arc into it gives up: the arcs chosen by the nodes that hold it
+  std::vector<int> slot_;      // by node: its row
+  std::vector<int> parent_, head_, word_;  // by node: the node that swallowed it, and the arc it chose
+  std::vector<int> first_, last_, next_;   // the words in a node, as a piece of one linked list
+  std::vector<int> top_;                   // by word: the outermost node that holds it
+  std::vector<uint8_t> state_, kept_;      // by node; kept: its own arc is in the tree
+  std::vector<int> path_, order_, outside_;
+  std::vector<uint8_t> below_;
+  std::vector<int32_t> heads_;
+};
+
+inline bool Arborescence::solve(int n, const double* theta, bool single_root) {
+  n_ = n;
+  theta_ = theta;
+  single_root_ = single_root;
+  start();
+  for (int word = 1; word <= n; ++word) {
+    path_.clear();
+    int x = top_[at(word)];
+    while (state_[at(x)] != kDone) {
+      if (state_[at(x)] == kOnPath) x = contract_cycle(x);
+      if (!choose_arc(x)) return false;
+      state_[at(x)] = kOnPath;
+      path_.push_back(x);
+      x = top_[at(head_[at(x)])];
+    }
+    for (const int y : path_) state_[at(y)] = kDone;
+  }
+  return expand();
+}
+
+inline void Arborescence::start() {
+  const size_t most = at(2 * n_);  // the root, n words and at most n - 1 cycles
+  rows_.resize(at(n_) * at(n_ + 1));
+  for (auto* of_node : {&slot_, &parent_, &head_, &word_, &first_, &last_}) of_node->assign(most, 0);
+  best_.assign(most, 0);
+  state_.assign(most, kNew);
+  kept_.assign(most, 1);
+  shift_.assign(at(n_ + 1), 0);
+  next_.resize(at(n_ + 1));
+  top_.resize(at(n_ + 1));
+  std::iota(top_.begin(), top_.end(), 0);
+  state_[0] = kDone;
+  nodes_ = n_ + 1;
+  for (int word = 1; word <= n_; ++word) {
+    slot_[at(word)] = word - 1;
+    first_[at(word)] = last_[at(word)] = word;
+    const double* from = theta_ + part(n_, 0, word);
+    double* to = row(word);
+    std::copy(from, from + word, to);
+    to[word] = kForbidden;
+    std::copy(from + word, from + n_, to + word + 1);
+  }
+}
+
+// The best arc into node x from outside; false when there is none.
+inline bool Arborescence::choose_arc(int x) {
+  const double* scores = row(x);
+  int head = 0;
+  double best = single_root_ ? kForbidden : scores[0];
+  for (int h = 1; h <= n_; ++h) {
+    if (scores[h] > best) {
+      best = scores[h];
+      head = h;
+    }
+  }
+  if (head == 0) best = scores[0];
+  if (best == kForbidden) return false;
+
+  double highest = kForbidden;
+  each_word_in(x, [&](int word) {
+    const double value = theta_[part(n_, head, word)] - shift_[at(word)];
+    if (value > highest) {
+      highest = value;
+      word_[at(x)] = word;
+    }
+  });
+  best_[at(x)] = best;
+  head_[at(x)] = head;
+  return true;
+}
+
+// The end of the path, from node x on, becomes one node. An arc into a member costs the arc that member chose.
+inline int Arborescence::contract_cycle(int x) {
+  const int z = nodes_++;
+  slot_[at(z)] = slot_[at(x)];
+  double* merged = row(z);
+  for (int h = 0; h <= n_; ++h) merged[h] -= best_[at(x)];
+  int member;
+  do {
+    member = path_.back();
+    path_.pop_back();
+    parent_[at(member)] = z;
+    const double given_up = best_[at(member)];
+    if (member != x) {
+      const double* scores = row(member);
+      for (int h = 0; h <= n_; ++h) merged[h] = std::max(merged[h], scores[h] - given_up);
+    }
+    if (first_[at(z)] == 0) {
+      first_[at(z)] = first_[at(member)];
+    } else {
+      next_[at(last_[at(z)])] = first_[at(member)];
+    }
+    last_[at(z)] = last_[at(member)];
+    each_word_in(member, [&](int word) { shift_[at(word)] += given_up; });
+  } while (member != x);
+  each_word_in(z, [&](int word) {
+    top_[at(word)] = z;
+    merged[word] = kForbidden;
+  });
+  return z;
+}
+
+// From the outermost cycle inwards: the arc into a cycle replaces the one chosen by the member that it enters.
+inline bool Arborescence::expand() {
+  for (int z = nodes_ - 1; z > n_; --z) {
+    int member = word_[at(z)];
+    while (parent_[at(member)] != z) member = parent_[at(member)];
+    head_[at(member)] = head_[at(z)];
+    word_[at(member)] = word_[at(z)];
+    kept_[at(member)] = 0;
+  }
+  heads_.resize(at(n_));
+  int root_arcs = 0;
+  for (int word = 1; word <= n_; ++word) {
+    heads_[at(word - 1)] = head_[at(word)];
+    root_arcs += head_[at(word)] == 0;
+  }
+  return !single_root_ || root_arcs == 1;
+}
+
+// Camerini et al.: the runner-up swaps one arc of the (contracted) tree for the next best one into the same node,
+// from a head that does not hang below that node. Under a single root only a root arc may take the place of a root
+// arc.
+inline Arborescence::Swap Arborescence::runner_up() {
+  order_from_root();
+  std::fill(shift_.begin(), shift_.end(), 0.0);
+  Swap swap;
+  for (int x = 1; x < nodes_; ++x) {
+    if (kept_[at(x)]) {
+      const int head = head_[at(x)], target = word_[at(x)];
+      mark_descendants(target);
+      outside_.clear();
+      for (int h = 0; h <= n_; ++h) {
+        if (!below_[at(h)] && (!single_root_ || (h == 0) == (head == 0))) outside_.push_back(h);
+      }
+      each_word_in(x, [&](int word) {
+        for (const int h : outside_) {
+          const double loss = best_[at(x)] - (theta_[part(n_, h, word)] - shift_[at(word)]);
+          if (loss < swap.loss && !(h == head && word == target)) swap = {loss, head, target};
+        }
+      });
+    }
+    each_word_in(x, [&](int word) { shift_[at(word)] += best_[at(x)]; });
+  }
+  return swap;
+}
+
+// Every word after its head.
+inline void Arborescence::order_from_root() {
+  order_.clear();
+  below_.assign(at(n_ + 1), 0);  // here: already in order_
+  below_[0] = 1;
+  for (int word = 1; word <= n_; ++word) {
+    path_.clear();
+    for (int x = word; !below_[at(x)]; x = heads_[at(x - 1)]) {
+      below_[at(x)] = 1;
+      path_.push_back(x);
+    }
+    order_.insert(order_.end(), path_.rbegin(), path_.rend());
+  }
+}
+
+inline void Arborescence::mark_descendants(int word) {
+  below_[0] = 0;
+  for (const int x : order_) below_[at(x)] = x == word || below_[at(heads_[at(x - 1)])];
+}
+
+// ---- The partition function ----------------------------------------------------------------------------------------
+
+// A number >= 0 whose exponent does not run out: mantissa 2^(512 exponent), mantissa 0 or in [2^-256, 2^256).
+class Wide {
+ public:
+  Wide() = default;
+  explicit Wide(double value) : Wide(normal(value, 0)) {}
+
+  static Wide exp(double x) {
+    constexpr double kRest = 0x1.abc9e3b39803fp-47;  // log 2^512 = kDigit + kRest
+    constexpr double kMostDigits = 0x1p48;  // e^(-1e17) counts as 0, so that products of thousands of arcs have room
+    const double digits = std::floor(x / kDigit + 0.5);
+    if (!(digits > -kMostDigits)) return Wide();
+    return normal(std::exp(std::fma(-digits, kRest, std::fma(-digits, kDigit, x))), static_cast<int64_t>(digits));
+  }
+
+  bool zero() const { return mantissa_ == 0; }
+  double log() const { return std::log(mantissa_) + static_cast<double>(exponent_) * kDigit; }
+  double value() const {  // of a number below 2^1024
+    return exponent_ < -2 ? 0.0 : std::ldexp(mantissa_, 512 * static_cast<int>(exponent_));
+  }
+
+  friend Wide operator+(Wide a, Wide b) {
+    if (a.exponent_ < b.exponent_) std::swap(a, b);
+    const int64_t apart = a.exponent_ - b.exponent_;
+    if (apart > 1) return a;
+    const double sum = a.mantissa_ + (apart == 0 ? b.mantissa_ : b.mantissa_ * kDown);
+    return sum < kTop ? Wide(sum, a.exponent_) : Wide(sum * kDown, a.exponent_ + 1);
+  }
+  friend Wide operator*(Wide a, Wide b) { return normal(a.mantissa_ * b.mantissa_, a.exponent_ + b.exponent_); }
+  friend Wide operator/(Wide a, Wide b) { return normal(a.mantissa_ / b.mantissa_, a.exponent_ - b.exponent_); }
+
+ private:
+  Wide(double mantissa, int64_t exponent) : mantissa_(mantissa), exponent_(exponent) {}
+
+  static Wide normal(double mantissa, int64_t exponent) {
+    if (mantissa >= kTop) return Wide(mantissa * kDown, exponent + 1);
+    if (mantissa >= kBottom) return Wide(mantissa, exponent);
+    return mantissa > 0 ? Wide(mantissa * kUp, exponent - 1) : Wide();
+  }
+
+  static constexpr double kTop = 0x1p256, kBottom = 0x1p-256, kUp = 0x1p512, kDown = 0x1p-512;
+  static constexpr double kDigit = 0x1.62e42fefa39efp+8;  // log 2^512
+  static constexpr int64_t kZero = -(int64_t{1} << 61);  // the exponent of 0: never the larger one of a sum
+
+  double mantissa_ = 0;
+  int64_t exponent_ = kZero;
+};
+
+// The walk from word m steps to head h with weight w_hm = exp(theta_hm - c_m). Eliminating word k leaves the walk as it
+// is seen on the other words and the root:
+//
+//   s_k = sum_j w_jk,   w_ji += (w_jk / s_k) w_ki     (i, j: what is left, j != i)
+//
+// and Z = exp(sum_m c_m) prod_k s_k. Rows of eliminated words stay, divided by s_k, and are updated like the others:
+// the row of h says where the walk from h first meets what is left. With only word m left, its entry for the root is
+// the probability esc_h that the walk from h reaches the root before m. A tree is the walk without its loops, so the
+// head of m is where the walk goes when it leaves m for the last time:
+//
+//   R_m = w_0m + sum_h w_hm esc_h,   mu_0m = w_0m / R_m,   mu_hm = w_hm esc_h / R_m,   and s_m = R_m for the last word.
+//
+// Every word becomes the last one by divide and conquer: eliminate the second half and recurse into the first, then the
+// other way round. That makes 3/2 n^3 multiply-adds, in loops of length n over contiguous memory.
+//
+// Single root: let the root arcs be infinitesimal, w_0m = epsilon v_m, then only trees with the fewest root arcs count.
+// Sums of positive numbers never lose their leading order, so the limit can be taken term by term: the root is `rare`,
+// its column holds multiples of epsilon, and s_k is the sum over words. When that is 0, the walk from k stays within
+// the eliminated words and must leave for the root from there: s_k = epsilon v_k, epsilon is spent, root arcs are no
+// longer possible, and the column of the root becomes that of k. If this happens twice, no tree has a single root.
+//
+// T is double, or Wide if that fails: when a sum is zero, or so small or large that a double might have falsified it.
+template <class T>
+class StateReduction {
+ public:
+  // The column of the root and those of words first..last-1, from 0; entry m of a column is the arc into word m.
+  struct Block {
+    T* root;
+    T* words;
+    int first, last;
+    bool rare;
+  };
+
+  // Calls visitor.marginals(m, mu of the n arcs into m) for every word in order, and visitor.clamp(block, middle)
+  // before words first..middle-1, all visited, are eliminated in favour of the rest. False if it fails.
+  template <class Visitor>
+  bool run(int n, const double* theta, bool single_root, Visitor& visitor) {
+    n_ = n;
+    single_root_ = single_root;
+    return load(theta) && divide(Block{columns_, columns_ + n, 0, n, single_root}, spare_, visitor);
+  }
+
+  // log Z, after run() said true.
+  double log_partition() const { return product_.log() + log_scale_; }
+
+ private:
+  static constexpr bool kWide = std::is_same_v<T, Wide>;
+  // Underflow falsifies a double by at most 1e-308. To reach a result that error is divided by at most three small sums
+  // (that of the row, the chance to leave a loop, R_m), and 1e-308 / 1e-270 is nothing. Multiples of epsilon may also
+  // grow; an overflow makes R_m infinite or NaN.
+  static constexpr double kSmallest = 1e-90, kLargest = 1e90;
+
+  static T exp(double x) {
+    if constexpr (kWide) return Wide::exp(x); else return std::exp(x);
+  }
+  static bool usable(T sum) {
+    if constexpr (kWide) return !sum.zero(); else return sum > kSmallest && sum < kLargest;
+  }
+  static bool zero(T x) {
+    if constexpr (kWide) return x.zero(); else return x == 0;
+  }
+  static double value(T x) {
+    if constexpr (kWide) return x.value(); else return x;
+  }
+  static void add_multiple(int n, T factor, const T* __restrict from, T* __restrict to) {
+    for (int i = 0; i < n; ++i) to[i] = to[i] + factor * from[i];
+  }
+  static size_t at(int i) { return static_cast<size_t>(i); }
+  size_t columns(int count) const { return at(count) * at(n_); }
+
+  bool load(const double* theta);
+  double scale_of(const double* scores) const;
+  bool eliminate(Block& block, int k, int first, int last);
+  template <class Visitor>
+  bool divide(Block block, T* spare, Visitor& visitor);
+  bool marginals(const Block& block);
+
+  int n_ = 0;
+  bool single_root_ = false;
+  std::vector<T> memory_;
+  T *weights_ = nullptr, *columns_ = nullptr, *pivots_ = nullptr, *spare_ = nullptr;
+  std::vector<double> scales_, mu_;
+  double log_scale_ = 0;
+  Wide product_;  // of the pivots
+};
+
+template <class T>
+bool StateReduction<T>::load(const double* theta) {
+  size_t spare = 0;
+  for (int words = n_; words > 1; words -= words / 2) spare += columns(words + 1);
+  memory_.resize(std::max(memory_.size(), columns(2 * n_ + 2) + spare));
+  weights_ = memory_.data();          // (n, n): of the parts
+  columns_ = weights_ + columns(n_);  // (n + 1, n): the same by head, root first
+  pivots_ = columns_ + columns(n_ + 1);
+  spare_ = pivots_ + n_;
+  scales_.resize(at(n_));
+  mu_.resize(at(n_));
+
+  double root_scale = kForbidden;
+  for (int m = 0; m < n_; ++m) {
+    const double* scores = theta + columns(m);
+    scales_[at(m)] = scale_of(scores);
+    if (scales_[at(m)] == kForbidden) return false;
+    root_scale = std::max(root_scale, scores[0] - scales_[at(m)]);
+  }
+  if (root_scale == kForbidden) return false;
+  if (!single_root_) root_scale = 0;
+  log_scale_ = std::accumulate(scales_.begin(), scales_.end(), root_scale);
+
+  for (int m = 0; m < n_; ++m) {
+    const double* scores = theta + columns(m);
+    T* weights = weights_ + columns(m);
+    weights[0] = exp(scores[0] - scales_[at(m)] - root_scale);
+    for (int h = 1; h < n_; ++h) weights[h] = exp(scores[h] - scales_[at(m)]);
+    T* column = columns_ + m;  // of the root, then word by word
+    for (int h = 0; h <= m; ++h, column += n_) *column = weights[h];
+    *column = T();
+    for (int h = m + 1; h < n_; ++h) *(column += n_) = weights[h];
+  }
+  return true;
+}
+
+// c_m: makes the largest weight 1. Under a single root the root arcs have a scale of their own, the same for all words.
+template <class T>
+double StateReduction<T>::scale_of(const double* scores) const {
+  double scale = kForbidden;
+  for (int h = single_root_ ? 1 : 0; h < n_; ++h) scale = std::max(scale, scores[h]);
+  return scale == kForbidden ? scores[0] : scale;
+}
+
+// Eliminates word k, when words first..last-1 are left.
+template <class T>
+bool StateReduction<T>::eliminate(Block& block, int k, int first, int last) {
+  const auto column_of = [&](int word) { return block.words + columns(word - block.first); };
+  const T* const gone = column_of(k);
+  T sum = block.rare ? T() : block.root[k];
+  for (int j = first; j < last; ++j) sum = sum + column_of(j)[k];
+  const bool only_root = block.rare && zero(sum);
+  if (only_root) sum = block.root[k];
+  if (!usable(sum)) return false;
+  pivots_[k] = sum;
+  if (only_root) {
+    std::copy(gone, gone + n_, block.root);
+    block.root[k] = T(1.0);
+    block.rare = false;
+    return true;
+  }
+
+  const auto update = [&](T* column) {
+    const T through = column[k] / sum;
+    if (!zero(through)) add_multiple(n_, through, gone, column);
+    column[k] = through;
+  };
+  update(block.root);
+  if (last - first == 1) return true;  // the column of the last word is never looked at
+  for (int j = first; j < last; ++j) update(column_of(j));
+  return true;
+}
+
+template <class T>
+template <class Visitor>
+bool StateReduction<T>::divide(Block block, T* spare, Visitor& visitor) {
+  const int first = block.first, last = block.last;
+  if (last - first == 1) {
+    if (!marginals(block)) return false;
+    visitor.marginals(first, mu_.data());
+    return true;
+  }
+  const int middle = first + (last - first) / 2;
+  Block copy{spare, spare + n_, first, last, block.rare};
+  std::copy(block.root, block.root + n_, copy.root);
+  std::copy(block.words, block.words + columns(last - first), copy.words);
+  for (int k = last - 1; k >= middle; --k) {
+    if (!eliminate(copy, k, first, k)) return false;
+  }
+  T* const rest = spare + columns(last - first + 1);
+  if (!divide(Block{copy.root, copy.words, first, middle, copy.rare}, rest, visitor)) return false;
+
+  visitor.clamp(block, middle);
+  for (int k = first; k < middle; ++k) {
+    if (!eliminate(block, k, k + 1, last)) return false;
+  }
+  return divide(Block{block.root, block.words + columns(middle - first), middle, last, block.rare}, spare, visitor);
+}
+
+// The marginals of the arcs into the only word left.
+template <class T>
+bool StateReduction<T>::marginals(const Block& block) {
+  const int m = block.first;
+  const T* escape = block.root;
+  const T* weights = weights_ + columns(m);
+  const T from_root = single_root_ && !block.rare ? T() : weights[0];
+  T sum = from_root;
+  for (int h = 1; h <= m; ++h) sum = sum + weights[h] * escape[h - 1];
+  for (int h = m + 1; h < n_; ++h) sum = sum + weights[h] * escape[h];
+  if (!usable(sum)) return false;
+  mu_[0] = value(from_root / sum);
+  for (int h = 1; h <= m; ++h) mu_[at(h)] = value(weights[h] * escape[h - 1] / sum);
+  for (int h = m + 1; h < n_; ++h) mu_[at(h)] = value(weights[h] * escape[h] / sum);
+  if (m == 0) {  // the first word to be the last one: all others have their pivots
+    product_ = Wide(sum);
+    for (int k = 1; k < n_; ++k) product_ = product_ * Wide(pivots_[k]);
+  }
+  return true;
+}
+
+// Visits of StateReduction::run that store the marginals.
+struct Marginals {
+  double* mu;
+  int n;
+
+  void marginals(int m, const double* of_word) { std::copy(of_word, of_word + n, mu + part(n, 0, m + 1)); }
+  template <class Block>
+  void clamp(const Block&, int) {}
+};
+
+// ---- Samples -------------------------------------------------------------------------------------------------------
+
+// The part of a word that a uniform number u in [0, 1) chooses, from the cumulative weights of the word's n parts.
+inline int draw(int n, const double* cumulative, double u) {
+  const double* const end = cumulative + n;
+  const double* chosen = std::upper_bound(cumulative, end, u * end[-1]);
+  if (chosen == end) chosen = std::lower_bound(cumulative, end, end[-1]);  // u * total was rounded up to the total
+  return static_cast<int>(chosen - cumulative);
+}
+
+inline int head_of(int chosen, int word) { return chosen < word ? chosen : chosen + 1; }
+
+// Wilson's algorithm: walk from every word to the tree so far, and keep the walk without its loops. False when it takes
+// more than `budget` steps. A new start by another method then does no harm: the loops that are cut off, and with them
+// the number of steps, are independent of the tree (Wilson 1996, section 3).
+template <class Rng>
+bool wilson(int n, const double* theta, Rng& rng, int64_t budget, std::vector<double>& cumulative,
+            std::vector<int32_t>& heads) {
+  const auto size = static_cast<size_t>(n);
+  cumulative.resize(size * size);
+  for (size_t m = 0; m < size; ++m) {
+    const double* scores = theta + m * size;
+    const double scale = *std::max_element(scores, scores + n);
+    if (scale == kForbidden) return false;
+    double sum = 0;
+    for (size_t h = 0; h < size; ++h) cumulative[m * size + h] = sum += std::exp(scores[h] - scale);
+  }
+  // A head is stored as -1 - head until the walk that chose it ends.
+  heads.assign(size, -1);
+  for (int start = 1; start <= n; ++start) {
+    for (int word = start; word > 0 && heads[static_cast<size_t>(word - 1)] < 0;) {
+      if (budget-- == 0) return false;
+      const size_t m = static_cast<size_t>(word - 1);
+      const int head = head_of(draw(n, cumulative.data() + m * size, rng.uniform()), word);
+      heads[m] = -1 - head;
+      word = head;
+    }
+    for (int word = start; word > 0 && heads[static_cast<size_t>(word - 1)] < 0;) {
+      int32_t& head = heads[static_cast<size_t>(word - 1)];
+      head = -1 - head;
+      word = head;
+    }
+  }
+  return true;
+}
+
+// Draws the heads word by word, each from its marginals given the heads drawn before: a word is clamped to its head
+// when the elimination comes to it.
+template <class T>
+struct Draws {
+  const double* uniform;
+  int32_t* heads;
+  int n;
+
+  void marginals(int m, double* mu) {
+    std::partial_sum(mu, mu + n, mu);
+    heads[m] = head_of(draw(n, mu, uniform[m]), m + 1);
+  }
+
+  // The row of a word clamped to h: where the walk from h first meets the block. That is h itself if it is in the
+  // block.
+  void clamp(const typename StateReduction<T>::Block& block, int middle) {
+    for (int m = block.first; m < middle; ++m) {
+      const int head = heads[m] - 1;  // counted like m; the root is -1
+      const bool met = head < 0 || (block.first <= head && head < block.last);
+      block.root[m] = met ? T(head < 0 ? 1.0 : 0.0) : block.root[head];
+      T* column = block.words;
+      for (int j = block.first; j < block.last; ++j, column += n) {
+        column[m] = met ? T(head == j ? 1.0 : 0.0) : column[head];
+      }
+    }
+  }
+};
+
+// ---- The public functions ------------------------------------------------------------------------------------------
+
+struct Workspace {
+  Arborescence arborescence;
+  StateReduction<double> plain;
+  StateReduction<Wide> wide;
+  std::vector<double> scores, mu, cumulative, uniform;
+};
+
+inline double argmax(int n, const double* theta, bool single_root, Workspace& ws, std::vector<int32_t>& heads) {
+  if (!ws.arborescence.solve(n, theta, single_root)) return kForbidden;
+  heads = ws.arborescence.heads();
+  return score(n, theta, heads.data());
+}
+
+// A set of trees is all trees under constraints: arcs required and arcs forbidden. A branch is a set whose best tree
+// is known, with an arc of that tree which the set's second best tree does not have: split there, one half has the
+// old tree as its best and the other the new one, and both make new branches.
+inline int kbest(int n, const double* theta, bool single_root, int k, Workspace& ws, std::vector<int32_t>& heads,
+                 std::vector<double>& values) {
+  struct Constraint {
+    int before;  // the constraints of a set are a chain, ended by -1
+    int head, word;
+    bool required;
+  };
+  struct Branch {
+    double value;  // of the second best tree
+    int constraints;
+    int tree;       // the best one
+    int head, word;  // the arc
+    bool operator<(const Branch& other) const { return value < other.value; }
+  };
+  const auto size = static_cast<size_t>(n);
+  std::vector<Constraint> constraints;
+  std::vector<Branch> queue;
+  heads.clear();
+  values.clear();
+  const auto tree = [&](int t) { return heads.begin() + static_cast<ptrdiff_t>(t) * n; };
+
+  const auto solve = [&](int last) {
+    ws.scores.assign(theta, theta + size * size);
+    for (int i = last; i >= 0; i = constraints[static_cast<size_t>(i)].before) {
+      const Constraint& c = constraints[static_cast<size_t>(i)];
+      double& arc = ws.scores[part(n, c.head, c.word)];
+      const double kept = c.required ? arc : kForbidden;
+      double* scores = ws.scores.data() + part(n, 0, c.word);
+      if (c.required) std::fill(scores, scores + n, kForbidden);
+      arc = kept;
+    }
+    return ws.arborescence.solve(n, ws.scores.data(), single_root);
+  };
+  const auto record = [&] {
+    const std::vector<int32_t>& best = ws.arborescence.heads();
+    heads.insert(heads.end(), best.begin(), best.end());
+    values.push_back(score(n, theta, best.data()));
+    return static_cast<int>(values.size()) - 1;
+  };
+  // After solve(last), where tree t is known to be best.
+  const auto push = [&](int last, int t) {
+    const std::vector<int32_t>& best = ws.arborescence.heads();
+    const auto differs = std::mismatch(best.begin(), best.end(), tree(t));
+    if (differs.first != best.end()) {  // a tie: this one is as good, and is next
+      const int word = static_cast<int>(differs.first - best.begin()) + 1;
+      queue.push_back({score(n, theta, best.data()), last, t, *differs.second, word});
+    } else {
+      const Arborescence::Swap swap = ws.arborescence.runner_up();
+      if (swap.word == 0) return;
+      queue.push_back({values[static_cast<size_t>(t)] - swap.loss, last, t, swap.head, swap.word});
+    }
+    std::push_heap(queue.begin(), queue.end());
+  };
+  const auto with = [&](const Branch& branch, bool required) {
+    constraints.push_back({branch.constraints, branch.head, branch.word, required});
+    return static_cast<int>(constraints.size()) - 1;
+  };
+
+  if (k < 1 || !solve(-1)) return 0;
+  push(-1, record());
+  while (static_cast<int>(values.size()) < k && !queue.empty()) {
+    std::pop_heap(queue.begin(), queue.end());
+    const Branch branch = queue.back();
+    queue.pop_back();
+    const int without = with(branch, false);
+    if (!solve(without)) continue;
+    const int t = record();
+    if (t + 1 == k) break;
+    push(without, t);
+    const int required = with(branch, true);
+    if (solve(required)) push(required, branch.tree);
+  }
+
+  // Rounding may have swapped neighbours.
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] > values[b]; });
+  std::vector<int32_t> sorted_heads;
+  std::vector<double> sorted_values;
+  for (const size_t t : order) {
+    sorted_heads.insert(sorted_heads.end(), tree(static_cast<int>(t)), tree(static_cast<int>(t) + 1));
+    sorted_values.push_back(values[t]);
+  }
+  heads.swap(sorted_heads);
+  values.swap(sorted_values);
+  return static_cast<int>(values.size());
+}
+
+inline double logsum(int n, const double* theta, bool single_root, Workspace& ws, double* mu) {
+  Marginals all{mu, n};
+  if (ws.plain.run(n, theta, single_root, all)) return ws.plain.log_partition();
+  if (ws.wide.run(n, theta, single_root, all)) return ws.wide.log_partition();
+  std::fill(mu, mu + static_cast<ptrdiff_t>(n) * n, 0.0);
+  return kForbidden;
+}
+
+template <class Rng>
+bool sample(int n, const double* theta, bool single_root, Rng& rng, Workspace& ws, std::vector<int32_t>& heads) {
+  const auto size = static_cast<size_t>(n);
+  if (single_root) {  // draw the root's child, and leave no other root arc and that word no other head
+    ws.mu.resize(size * size);
+    ws.cumulative.resize(size);
+    if (logsum(n, theta, true, ws, ws.mu.data()) == kForbidden) return false;
+    double sum = 0;
+    for (size_t m = 0; m < size; ++m) ws.cumulative[m] = sum += ws.mu[m * size];
+    const auto child = static_cast<size_t>(draw(n, ws.cumulative.data(), rng.uniform()));
+    ws.scores.assign(theta, theta + size * size);
+    for (size_t m = 0; m < size; ++m) {
+      double* scores = ws.scores.data() + m * size;
+      if (m == child) {
+        std::fill(scores + 1, scores + n, kForbidden);
+      } else {
+        scores[0] = kForbidden;
+      }
+    }
+    theta = ws.scores.data();
+  }
+  const int64_t budget = int64_t{n} * n;  // steps that take about as long as the elimination
+  if (wilson(n, theta, rng, budget, ws.cumulative, heads)) return true;
+
+  // One number a word, drawn beforehand: should doubles fail half way, Wide draws the same tree and not another one,
+  // which would favour the trees on which doubles succeed.
+  ws.uniform.resize(size);
+  for (double& u : ws.uniform) u = rng.uniform();
+  heads.assign(size, 0);
+  Draws<double> plain{ws.uniform.data(), heads.data(), n};
+  Draws<Wide> wide{ws.uniform.data(), heads.data(), n};
+  return ws.plain.run(n, theta, false, plain) || ws.wide.run(n, theta, false, wide);
+}
+
+inline HeadCheck check(int n, const int32_t* heads, bool single_root) {
+  for (int word = 1; word <= n; ++word) {
+    const int head = heads[word - 1];
+    if (head < 0 || head > n) return {HeadError::out_of_range, word};
+    if (head == word) return {HeadError::self, word};
+  }
+  std::vector<int> reached_from(static_cast<size_t>(n) + 1, 0);
+  for (int start = 1; start <= n; ++start) {
+    int word = start;
+    while (word > 0 && reached_from[static_cast<size_t>(word)] == 0) {
+      reached_from[static_cast<size_t>(word)] = start;
+      word = heads[word - 1];
+    }
+    if (word > 0 && reached_from[static_cast<size_t>(word)] == start) return {HeadError::cycle, word};
+  }
+  if (single_root) {
+    const int32_t* first = std::find(heads, heads + n, 0);
+    const int32_t* second = std::find(first + 1, heads + n, 0);
+    if (second != heads + n) return {HeadError::several_roots, static_cast<int>(second - heads) + 1};
+  }
+  return {};
+}
+
+}  // namespace margrave::tree

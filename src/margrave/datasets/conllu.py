@@ -1,0 +1,214 @@
+"""Dependency trees in CoNLL-U (https://universaldependencies.org/format.html) and in CoNLL-X, its ancestor."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+
+from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
+from margrave.errors import DataError, MargraveError
+
+_NUMBER = re.compile("0|[1-9][0-9]*")
+_RANGE = re.compile("([1-9][0-9]*)-([1-9][0-9]*)")
+_EMPTY = re.compile("(0|[1-9][0-9]*)[.]([1-9][0-9]*)")
+_BEFORE, _WORD, _AFTER = range(3)  # a multiword token before its first word, an empty node after its word
+_UNWRITABLE = re.compile("[\n\r\0]")
+
+_Block = list[tuple[int, str]]  # the numbered lines of one sentence
+
+
+@dataclass(slots=True)
+class Word:
+    """A word and its ten fields; head 0 is the root, None an unannotated head.
+
+    In CoNLL-X the fields upos, xpos, deps and misc are called CPOSTAG, POSTAG, PHEAD and PDEPREL.
+    """
+
+    id: int
+    form: str
+    lemma: str = "_"
+    upos: str = "_"
+    xpos: str = "_"
+    feats: str = "_"
+    head: int | None = None
+    deprel: str = "_"
+    deps: str = "_"
+    misc: str = "_"
+
+
+@dataclass(slots=True)
+class Sentence:
+    """A tree over words; comments, multiword tokens and empty nodes are kept as they are written, ten fields each."""
+
+    comments: list[str] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    multiword: list[tuple[str, ...]] = field(default_factory=list)
+    empty: list[tuple[str, ...]] = field(default_factory=list)
+
+    @property
+    def heads(self) -> list[int]:
+        """The head of every word: 0 for the root, else a word's id."""
+        heads = [word.head for word in self.words if word.head is not None]
+        if len(heads) != len(self.words):
+            bare = next(word for word in self.words if word.head is None)
+            raise MargraveError(f"word {bare.id} ({bare.form!r}) has no head.")
+        return heads
+
+
+def read_conllu(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]:
+    """Sentences of a CoNLL-U file (plain or gzip) or open text stream, one at a time."""
+    name = source_name(path)
+    for block in _blocks(path, encoding):
+        yield _sentence(name, block)
+
+
+def read_conllx(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]:
+    """Sentences of a CoNLL-X file (plain or gzip) or open text stream, one at a time."""
+    name = source_name(path)
+    for block in _blocks(path, encoding):
+        words = []
+        for id, (number, line) in enumerate(block, 1):
+            fields = _fields(name, number, line)
+            if fields[0] != str(id):
+                raise DataError(name, number, f"id {fields[0]} is out of order after word {id - 1}.")
+            words.append(_word(name, number, fields))
+        _check_tree(name, block[0][0], [number for number, _ in block], words)
+        yield Sentence(words=words)
+
+
+def write_conllu(path: str | PathLike[str], sentences: Iterable[Sentence]) -> None:
+    """Write sentences, byte for byte as `read_conllu` or `read_conllx` read them; gzip if named .gz.
+
+    The bytes may differ only in what the format does not allow: other line ends or blank lines than one a sentence.
+    """
+    write_lines(path, _checked_lines(path, sentences))
+
+
+def _blocks(source: TextSource, encoding: str) -> Iterator[_Block]:
+    block: _Block = []
+    for number, line in read_lines(source, encoding):
+        if line.strip(" \t"):
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _sentence(name: str, block: _Block) -> Sentence:
+    sentence = Sentence()
+    numbers: list[int] = []  # the line of every word
+    place = (0, 0, 0)  # of the row before
+    covered, covered_line = 0, 0  # the last word of the last multiword token, and that token's line
+    for number, line in block:
+        last = len(sentence.words)
+        if line.startswith("#"):
+            if place > (0, 0, 0):
+                raise DataError(name, number, "a comment inside a sentence: comments come before the first word.")
+            sentence.comments.append(line)
+            continue
+        fields = _fields(name, number, line)
+        row = _place(fields[0])
+        if row is None:
+            raise DataError(name, number, f"id {fields[0]!r} is not a number, a range (3-4) or an empty node's (3.1).")
+        if row <= place or row[0] != (last if row[1] == _AFTER else last + 1):
+            raise DataError(name, number, f"id {fields[0]} is out of order after word {last}.")
+        place = row
+        if place[1] == _WORD:
+            sentence.words.append(_word(name, number, fields))
+            numbers.append(number)
+        elif place[1] == _AFTER:
+            sentence.empty.append(fields)
+        else:
+            if place[0] <= covered or place[2] <= place[0]:
+                raise DataError(name, number, f"range {fields[0]} is not of words after the range before it.")
+            covered, covered_line = place[2], number
+            sentence.multiword.append(fields)
+    if not sentence.words:
+        raise DataError(name, block[0][0], "a sentence without words.")
+    if covered > len(sentence.words):
+        raise DataError(name, covered_line, f"the range ends at {covered}, but the last word is {len(sentence.words)}.")
+    _check_tree(name, block[0][0], numbers, sentence.words)
+    return sentence
+
+
+def _place(id: str) -> tuple[int, int, int] | None:
+    """The key by which the rows of a sentence are in order, or None if this is no id."""
+    if _NUMBER.fullmatch(id):
+        return int(id), _WORD, 0
+    if match := _RANGE.fullmatch(id):
+        return int(match[1]), _BEFORE, int(match[2])
+    if match := _EMPTY.fullmatch(id):
+        return int(match[1]), _AFTER, int(match[2])
+    return None
+
+
+def _fields(name: str, number: int, line: str) -> tuple[str, ...]:
+    fields = tuple(line.split("\t"))
+    if len(fields) != 10:
+        count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+        raise DataError(name, number, f"{count}, but a word has 10, with tabs between.")
+    if "" in fields:
+        raise DataError(name, number, f"column {fields.index('') + 1} is empty, where a missing value is written _.")
+    return fields
+
+
+def _word(name: str, number: int, fields: tuple[str, ...]) -> Word:
+    id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = fields
+    if head != "_" and not _NUMBER.fullmatch(head):
+        raise DataError(name, number, f"head {head!r} is not a number.")
+    parent = None if head == "_" else int(head)
+    return Word(int(id), form, lemma, upos, xpos, feats, parent, deprel, deps, misc)
+
+
+def _check_tree(name: str, first: int, numbers: list[int], words: list[Word]) -> None:
+    """The heads are words of the sentence and lead to a root; words without a head are left out of account."""
+    heads = [word.head for word in words]
+    for number, word in zip(numbers, words, strict=True):
+        if word.head is not None and word.head > len(words):
+            raise DataError(name, number, f"head {word.head}, but the last word is {len(words)}.")
+    if 0 not in heads and None not in heads:
+        raise DataError(name, first, "the sentence that starts here has no root, a word whose head is 0.")
+    if cycle := _cycle(heads):
+        arrows = " -> ".join(map(str, cycle))
+        raise DataError(name, first, f"the heads of the sentence that starts here form a cycle: {arrows}.")
+
+
+def _cycle(heads: list[int | None]) -> list[int]:
+    """The words of a cycle, its first one again at the end; nothing if the heads have none."""
+    walk = [0] * (len(heads) + 1)  # the word from which each word was first reached
+    for start in range(1, len(heads) + 1):
+        word = start
+        while word and not walk[word]:
+            walk[word] = start
+            word = heads[word - 1] or 0
+        if word and walk[word] == start:
+            cycle = [word]
+            while len(cycle) == 1 or cycle[-1] != word:
+                cycle.append(heads[cycle[-1] - 1] or 0)
+            return cycle
+    return []
+
+
+def _checked_lines(path: str | PathLike[str], sentences: Iterable[Sentence]) -> Iterator[str]:
+    name, number = fspath(path), 1  # the number that the next line will have
+    for sentence in sentences:
+        if not sentence.words:
+            raise DataError(name, number, "a sentence without words.")
+        rows = [*sentence.multiword, *map(_row, sentence.words), *sentence.empty]
+        rows.sort(key=lambda row: _place(row[0]) or (0, 0, 0))
+        lines = [*sentence.comments, *map("\t".join, rows)]
+        for at, line in enumerate(lines, number):
+            if _UNWRITABLE.search(line):
+                raise DataError(name, at, f"{line!r} holds a line break or NUL, which CoNLL-U cannot express.")
+        _sentence(name, list(enumerate(lines, number)))  # what could not be read is not written
+        yield from lines
+        yield ""
+        number += len(lines) + 1
+
+
+def _row(word: Word) -> tuple[str, ...]:
+    head = "_" if word.head is None else str(word.head)
+    id, form, lemma = str(word.id), word.form, word.lemma
+    return id, form, lemma, word.upos, word.xpos, word.feats, head, word.deprel, word.deps, word.misc

@@ -1,0 +1,120 @@
+"""Opening text: plain and gzip files and open streams, line by line, with every mistake named by file and line."""
+
+import gzip
+import os
+import re
+import secrets
+import shutil
+import stat
+import zlib
+from codecs import lookup
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from io import TextIOWrapper
+from os import PathLike
+from typing import IO
+
+from margrave.errors import DataError, MargraveError
+
+TextSource = str | PathLike[str] | IO[str]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")  # how "surrogateescape" marks a byte that it could not decode
+
+
+def read_lines(source: TextSource, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """The numbered lines of a file (plain or gzip) or of an open text stream, without their line ends."""
+    name = source_name(source)
+    number = 0
+    try:
+        with _opened(source, encoding) as stream:
+            for number, ended in enumerate(stream, 1):
+                line = ended.removesuffix("\n").removesuffix("\r")
+                if not line.isascii() and (escaped := _ESCAPED_BYTE.search(line)):
+                    raise DataError(name, number, _undecodable(encoding, f"byte 0x{ord(escaped[0]) - 0xDC00:02X}"))
+                if "\0" in line:
+                    raise DataError(name, number, _undecodable(encoding, "a NUL character"))
+                yield number, line
+    except LookupError as error:
+        raise MargraveError(f"unknown encoding {encoding!r}.") from error
+    except UnicodeDecodeError as error:  # from a stream that the caller opened, or from UTF-16 and its like
+        raise DataError(name, None, f"not valid {error.encoding} after line {number}.") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(name, number + 1, "the gzip data are damaged or cut short here.") from error
+    except FileNotFoundError as error:
+        raise DataError(name, None, "no such file.") from error
+    except IsADirectoryError as error:
+        raise DataError(name, None, "a directory, not a file.") from error
+    except OSError as error:
+        raise DataError(name, None, f"cannot be read: {error.strerror or error}.") from error
+
+
+def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
+    """Write lines as UTF-8 under a temporary name that becomes `path` once complete; gzip if the name ends in .gz."""
+    target = os.path.realpath(path)  # a link stays, and the file it points to is replaced
+    _check_target(path, target)
+    packed = os.fspath(path).endswith(".gz")
+    temporary = os.path.join(os.path.dirname(target), f".margrave-{secrets.token_hex(8)}.tmp")
+    try:
+        with (
+            open(temporary, "xb") as file,
+            # Neither name nor time in the header: equal lines give equal bytes.
+            gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else nullcontext(file) as binary,
+            TextIOWrapper(binary, encoding="utf-8", newline="\n") as text,
+        ):
+            for line in lines:
+                text.write(line + "\n")
+        if os.path.exists(target):
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except UnicodeEncodeError as error:
+        raise DataError(path, None, f"a character cannot be written as UTF-8 ({error.reason}).") from error
+    except OSError as error:
+        raise DataError(path, None, f"cannot be written: {error.strerror or error}.") from error
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def source_name(source: TextSource) -> str:
+    """How messages call the file or stream."""
+    if isinstance(source, (str, PathLike)):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
+@contextmanager
+def _opened(source: TextSource, encoding: str) -> Iterator[IO[str]]:
+    if not isinstance(source, (str, PathLike)):
+        yield source
+        return
+    utf8 = lookup(encoding).name == "utf-8"
+    with open(source, "rb") as file:
+        packed = file.peek(2)[:2] == _GZIP_MAGIC  # peek and not seek: the file may be a pipe
+        with (
+            gzip.GzipFile(fileobj=file) if packed else nullcontext(file) as binary,
+            # Bad bytes are escaped, not refused here: the decoder works in blocks and would not know the line.
+            # "utf-8-sig" drops a byte order mark, which would otherwise stick to the first token.
+            TextIOWrapper(binary, "utf-8-sig" if utf8 else encoding, "surrogateescape", newline="\n") as text,
+        ):
+            yield text
+
+
+def _undecodable(encoding: str, what: str) -> str:
+    return f"not valid {encoding.upper()} text ({what}); for another encoding pass encoding=, such as 'latin-1'."
+
+
+def _check_target(path: str | PathLike[str], target: str) -> None:
+    """Refuse what os.replace would overwrite without asking: it heeds the folder's permissions, not the file's."""
+    if not os.path.isdir(os.path.dirname(target)):
+        raise DataError(path, None, "cannot be written: its directory does not exist.")
+    if not os.path.exists(target):
+        return
+    mode = os.stat(target).st_mode
+    if stat.S_ISDIR(mode):
+        raise DataError(path, None, "cannot be written: it is a directory.")
+    if not stat.S_ISREG(mode):
+        raise DataError(path, None, "cannot be written: it is not an ordinary file.")
+    if not mode & 0o222 or not os.access(target, os.W_OK):  # the mode too: a superuser has access to everything
+        raise DataError(path, None, "cannot be written: the file is read-only.")

@@ -1,0 +1,97 @@
+"""Sparse examples in the svmlight format: `label qid:number index:value ... # comment`."""
+
+import re
+from array import array
+from math import isfinite
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.datasets.opening import TextSource, read_lines, source_name
+from margrave.errors import DataError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Labels = NDArray[np.float64] | list[str] | list[tuple[float, ...]] | list[tuple[str, ...]]
+
+_INTEGER = re.compile("[0-9]{1,18}")  # so many digits always fit in 64 bits
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def read_svmlight(
+    path: TextSource, *, n_features: int | None = None, zero_based: bool = False, multilabel: bool = False
+) -> "tuple[csr_array, Labels, NDArray[np.int64] | None]":
+    """The examples as rows of a matrix, their labels, and their query ids if the file has them.
+
+    Labels are numbers if all of them are, else strings; with `multilabel` each is a tuple, written with commas between.
+    """
+    from scipy.sparse import csr_array
+
+    name, base = source_name(path), 0 if zero_based else 1
+    labels: list[tuple[str, ...]] = []
+    columns, values, starts, queries = array("q"), array("d"), array("q", [0]), array("q")
+    for number, line in read_lines(path):
+        fields = line.partition("#")[0].split()
+        if not fields:
+            continue
+        labels.append(_take_label(name, number, fields, multilabel))
+        if fields and fields[0].startswith("qid:"):
+            queries.append(_integer(name, number, "query id", fields.pop(0)[4:]))
+        if queries and len(queries) != len(labels):
+            raise DataError(name, number, "some examples up to here have a query id (qid:) and some have none.")
+        before = -1
+        for pair in fields:
+            index, colon, value = pair.partition(":")
+            if not colon:
+                raise DataError(name, number, f"{pair!r} is not a pair index:value.")
+            column = _integer(name, number, "feature index", index) - base
+            if column <= before:
+                raise DataError(name, number, _misplaced(column + base, base, before + base))
+            if n_features is not None and column >= n_features:
+                raise DataError(name, number, f"feature index {index} is too large for n_features={n_features}.")
+            if not _DECIMAL.fullmatch(value) or not isfinite(float(value)):
+                raise DataError(name, number, f"value {value!r} of feature {index} is not a finite number.")
+            columns.append(column)
+            values.append(float(value))
+            before = column
+        starts.append(len(columns))
+
+    width = n_features if n_features is not None else max(columns, default=-1) + 1
+    narrow = max(width, len(columns)) <= np.iinfo(np.int32).max
+    integer = np.int32 if narrow else np.int64  # half the memory, and all that some users of sparse matrices accept
+    cells = np.array(values), np.array(columns, integer), np.array(starts, integer)
+    matrix = csr_array(cells, shape=(len(labels), width))
+    return matrix, _labels(labels, multilabel), np.array(queries) if queries else None
+
+
+def _take_label(name: str, number: int, fields: list[str], multilabel: bool) -> tuple[str, ...]:
+    if ":" in fields[0]:
+        if multilabel:  # an example may have no label at all
+            return ()
+        raise DataError(name, number, f"{fields[0]!r} stands where the label is expected.")
+    text = fields.pop(0)
+    label = tuple(text.split(",")) if multilabel else (text,)
+    if "" in label:
+        raise DataError(name, number, f"label list {text!r} has nothing before or after a comma.")
+    return label
+
+
+def _integer(name: str, number: int, what: str, text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise DataError(name, number, f"{what} {text!r} is not a natural number below 10^18.")
+    return int(text)
+
+
+def _misplaced(index: int, base: int, before: int) -> str:
+    if index < base:
+        return "feature index 0, but they start at 1 (pass zero_based=True if they start at 0)."
+    return f"feature index {index} after {before}, but they must increase."
+
+
+def _labels(labels: list[tuple[str, ...]], multilabel: bool) -> Labels:
+    if not all(_DECIMAL.fullmatch(name) for label in labels for name in label):
+        return labels if multilabel else [name for (name,) in labels]
+    numbers = [tuple(map(float, label)) for label in labels]
+    return numbers if multilabel else np.array(numbers, np.float64).reshape(-1)

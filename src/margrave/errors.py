@@ -1,0 +1,33 @@
+"""What goes wrong, in one sentence that says what, where and what now."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from os import PathLike, fspath
+
+
+class MargraveError(ValueError):
+    """Any mistake in the input that Margrave can name; the message is one clear sentence."""
+
+
+class DataError(MargraveError):
+    """A mistake in a file, with its name and line.
+
+    >>> str(DataError("train.conll", 1042, "2 columns, but the lines before have 3."))
+    'train.conll, line 1042: 2 columns, but the lines before have 3.'
+    """
+
+    def __init__(self, path: str | PathLike[str], line: int | None, message: str) -> None:
+        where = fspath(path) if line is None else f"{fspath(path)}, line {line}"
+        super().__init__(f"{where}: {message}")
+
+
+def unknown(kind: str, name: object, valid: Iterable[str]) -> MargraveError:
+    """The error for a name that is not among the valid ones, with the nearest of them suggested.
+
+    >>> str(unknown("loss", "hing", ["log", "hinge"]))
+    "unknown loss 'hing'; did you mean 'hinge'? (valid: log, hinge)"
+    """
+    valid = list(valid)
+    near = get_close_matches(str(name), valid, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return MargraveError(f"unknown {kind} {name!r}; {hint}(valid: {', '.join(valid)})")

@@ -1,0 +1,24 @@
+"""What people import: estimators with scikit-learn's conventions, and `load` for their model files."""
+
+from os import PathLike
+
+from margrave import model_file
+from margrave.errors import DataError
+from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.sequence_tagger import SequenceTagger
+from margrave.estimators.structured_classifier import StructuredClassifier
+
+__all__ = ["SequenceTagger", "StructuredClassifier", "load"]
+
+_ESTIMATORS: dict[str, type[StructuredEstimator]] = {
+    kind.__name__: kind for kind in (SequenceTagger, StructuredClassifier)
+}
+
+
+def load(path: str | PathLike[str]) -> StructuredEstimator:
+    """The model that `save` wrote; a damaged, foreign or newer file is refused in one sentence."""
+    header, arrays = model_file.read(path)
+    name = str(header.get("estimator"))
+    if name not in _ESTIMATORS:
+        raise DataError(path, None, f"it holds a {name}, which this Margrave does not know: upgrade Margrave.")
+    return _ESTIMATORS[name]._from_file(header, arrays)

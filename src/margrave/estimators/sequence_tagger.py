@@ -1,0 +1,221 @@
+"""Tags for the tokens of sequences: conditional random fields, structural SVMs, perceptrons."""
+
+from collections.abc import Collection, Sequence
+from itertools import chain as flatten
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.errors import MargraveError, unknown
+from margrave.estimators.base import StructuredEstimator, check_classes
+from margrave.features.table import AttributeTable, features_named
+from margrave.learners import Learner
+from margrave.losses import LossFamily, loss_named
+from margrave.structures import Chain
+
+
+class SequenceTagger(StructuredEstimator):
+    """Predicts a label for every token of a sequence; minimises 1/2 |w|^2 + C sum_i L_i(w).
+
+    A token is a list of attribute strings, or a dictionary from names to numbers (or strings), or, for whole sequences
+    at once, a row of a two-dimensional array.
+
+    Parameters: `loss` ("log", "hinge", "softmax-margin", "perceptron" or an object of `margrave.losses`), `C`,
+    `learner` ("lbfgs", "sgd", "perceptron" or an object of `margrave.learners`), `features` ("observed", "all" or
+    "hash:BITS"), `order` of the chain (1, 2 or 3), `forbidden` pairs of neighbouring labels, `start` and `stop` scores,
+    `transition_scale`, `tied` transition parts, `max_iter` (None: the learner's own), `tol` on the relative gap,
+    `n_threads` (None: all processors), `seed` and `verbose`.
+
+    >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
+    >>> y = [["D", "N", "V"], ["D", "N", "V"]]
+    >>> tagger = SequenceTagger(C=10.0).fit(X, y)
+    >>> tagger.predict([[["the"], ["cat"], ["barks"]]])
+    [['D', 'N', 'V']]
+    >>> tagger.history_[-1].relative_gap <= tagger.tol
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "log",
+        *,
+        C: float = 1.0,
+        learner: str | Learner = "lbfgs",
+        features: str | AttributeTable = "observed",
+        order: int = 1,
+        forbidden: Collection[tuple[Any, Any]] = (),
+        start: bool = False,
+        stop: bool = False,
+        transition_scale: float = 1.0,
+        tied: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.learner = learner
+        self.features = features
+        self.order = order
+        self.forbidden = forbidden
+        self.start = start
+        self.stop = stop
+        self.transition_scale = transition_scale
+        self.tied = tied
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Sequence[Any]],
+        *,
+        sample_weight: Any = None,
+        edges: Sequence[Any] | None = None,
+        dev: tuple[Sequence[Any], Sequence[Sequence[Any]]] | None = None,
+    ) -> Self:
+        """Learns from sequences of tokens and their labels.
+
+        `sample_weight`: one factor a sequence. `edges`: attributes of the transition into each token, like X. `dev`: a
+        pair (X, y) by which sgd chooses its rate.
+        """
+        loss = loss_named(self.loss)
+        features = features_named(self.features)
+        check_ragged(X, y)
+        classes = check_classes(list(flatten.from_iterable(y)))
+        problem = self._chain().bind(
+            X, _numbers(y, classes), features=features, classes=classes.tolist(), loss=loss, edges=edges
+        )
+        dev_score = None
+        if dev is not None:
+            dev_X, dev_y = dev
+            check_ragged(dev_X, dev_y)
+            dev_problem = self._chain().bind(dev_X, features=features, classes=classes.tolist())
+            gold = list(flatten.from_iterable(dev_y))
+
+            def dev_score(w: NDArray[np.float64]) -> float:
+                best = _flat_labels(dev_problem, w, classes, [len(s) for s in dev_y], self._threads())
+                return float(np.mean([a == b for a, b in zip(best, gold, strict=True)]))
+
+        w = self._solve(problem, loss, sample_weight, dev_score)
+        self.coef_, self.classes_, self.features_ = w, classes, features
+        return self
+
+    def predict(
+        self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
+    ) -> list[list[Any]]:
+        """The best labels of every sequence.
+
+        `allowed`: for each sequence, for each position, None or the labels that may stand there.
+        """
+        if len(X) == 0:
+            return []
+        problem, lengths = self._bind(X, edges, allowed)
+        labels = _flat_labels(problem, self.coef_, self.classes_, lengths, self._threads())
+        ends = np.cumsum(lengths).tolist()
+        return [labels[end - n : end] for end, n in zip(ends, lengths, strict=True)]
+
+    def predict_marginals(
+        self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
+    ) -> list[NDArray[np.float64]]:
+        """The probability of every label at every position: one (tokens, classes) array a sequence.
+
+        Under the model p(y) ~ exp(beta <theta, y>) with the loss's beta; 1 where that is infinite.
+        """
+        if len(X) == 0:
+            return []
+        problem, lengths = self._bind(X, edges, allowed)
+        beta = loss_named(self.loss).beta
+        begin, _, mu = _core.marginals_all(problem, self.coef_, beta if np.isfinite(beta) else 1.0, self._threads())
+        width = len(self.classes_)
+        return [mu[at : at + n * width].reshape(n, width) for at, n in zip(begin[:-1], lengths, strict=True)]
+
+    def score(self, X: Sequence[Any], y: Sequence[Sequence[Any]], *, edges: Sequence[Any] | None = None) -> float:
+        """The share of tokens whose label is right."""
+        from margrave.metrics import token_accuracy
+
+        check_ragged(X, y)
+        return token_accuracy([list(labels) for labels in y], self.predict(X, edges=edges))
+
+    def _chain(self) -> Chain:
+        return Chain(self.order, self.forbidden, self.start, self.stop, self.transition_scale, self.tied)
+
+    def _threads(self) -> int:
+        from margrave.learners.base import available_threads
+
+        return available_threads(self.n_threads)
+
+    def _bind(self, X: Sequence[Any], edges: Any, allowed: Any) -> tuple[_core.Problem, list[int]]:
+        self._check_fitted()
+        lengths = [len(x) for x in X]
+        mask = None if allowed is None else _allowed_mask(allowed, lengths, self.classes_.tolist())
+        classes = self.classes_.tolist()
+        problem = self._chain().bind(X, features=self.features_, classes=classes, edges=edges, allowed=mask)
+        return problem, lengths
+
+    def _structure_settings(self) -> dict[str, Any]:
+        return {
+            "order": self.order,
+            "forbidden": [list(pair) for pair in self.forbidden],
+            "start": self.start,
+            "stop": self.stop,
+            "transition_scale": self.transition_scale,
+            "tied": self.tied,
+        }
+
+
+def check_ragged(X: Sequence[Any], y: Sequence[Sequence[Any]]) -> None:
+    """Refuses data without examples, examples without tokens, and tokens without labels."""
+    if len(X) != len(y):
+        raise MargraveError(f"there are {len(X)} sequences in X and {len(y)} in y.")
+    if len(X) == 0:
+        raise MargraveError("there are no sequences.")
+    for i, (tokens, labels) in enumerate(zip(X, y, strict=True)):
+        if isinstance(labels, str):
+            raise MargraveError(f"example {i}: its labels must be a list, not a string.")
+        if len(tokens) != len(labels):
+            raise MargraveError(f"example {i} has {len(tokens)} tokens and {len(labels)} labels.")
+        if len(tokens) == 0:
+            raise MargraveError(f"example {i} is an empty sequence; every sequence needs a token.")
+
+
+def _numbers(y: Sequence[Sequence[Any]], classes: NDArray[Any]) -> NDArray[np.int32]:
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    return np.fromiter((number[label] for labels in y for label in labels), dtype=np.int32)
+
+
+def _flat_labels(
+    problem: _core.Problem, w: NDArray[np.float64], classes: NDArray[Any], lengths: Sequence[int], threads: int
+) -> list[Any]:
+    begin, parts = _core.argmax_all(problem, w, threads)
+    numbers = Chain().decode(begin, parts, np.asarray(lengths, dtype=np.int64), len(classes))
+    return np.array(classes.tolist(), dtype=object)[numbers].tolist()  # type: ignore[no-any-return]
+
+
+def _allowed_mask(allowed: Sequence[Any], lengths: Sequence[int], classes: list[Any]) -> NDArray[np.bool_]:
+    """(tokens, classes): whether a label may stand at a position."""
+    if len(allowed) != len(lengths):
+        raise MargraveError(f"there are {len(lengths)} sequences and allowed labels for {len(allowed)}.")
+    number = {label: k for k, label in enumerate(classes)}
+    mask = np.ones((sum(lengths), len(classes)), dtype=np.bool_)
+    row = 0
+    for i, (positions, n) in enumerate(zip(allowed, lengths, strict=True)):
+        if positions is not None and len(positions) != n:
+            raise MargraveError(f"example {i} has {n} tokens and allowed labels for {len(positions)}.")
+        for t in range(n):
+            labels = None if positions is None else positions[t]
+            if labels is not None:
+                mask[row] = False
+                for label in labels:
+                    if label not in number:
+                        raise unknown("label among the allowed ones", label, map(str, classes))
+                    mask[row, number[label]] = True
+            row += 1
+    return mask

@@ -1,0 +1,138 @@
+"""Classes without structure, by the same losses and learners as everything else."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from margrave import _core
+from margrave.errors import MargraveError
+from margrave.estimators.base import StructuredEstimator, check_classes
+from margrave.features.table import AttributeTable, features_named
+from margrave.learners import Learner
+from margrave.learners.base import available_threads
+from margrave.losses import LossFamily, loss_named
+from margrave.structures import Multiclass
+
+
+class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignore[misc]
+    """Predicts a class; minimises 1/2 |w|^2 + C sum_i L_i(w) over one weight vector a class, without intercept.
+
+    X is a dense or sparse matrix, or a list of attribute lists or dictionaries. With the log loss this is multinomial
+    logistic regression, with the hinge loss Crammer and Singer's support vector machine. Parameters are those of
+    `SequenceTagger`, as far as they concern classes.
+
+    >>> StructuredClassifier().fit([{"a": 1.0}, {"b": 2.0}], ["x", "y"]).predict([{"b": 1.0}])
+    array(['y'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "log",
+        *,
+        C: float = 1.0,
+        learner: str | Learner = "lbfgs",
+        features: str | AttributeTable = "all",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.learner = learner
+        self.features = features
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learns from examples and their classes; `sample_weight` is a factor on each example's C."""
+        loss = loss_named(self.loss)
+        features = features_named(self.features)
+        if _named(X):
+            if len(X) != len(y):
+                raise MargraveError(f"there are {len(X)} examples in X and {len(y)} in y.")
+            if len(X) == 0:
+                raise MargraveError("there are no examples.")
+            labels = list(y)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
+            check_classification_targets(y)
+            labels = y.tolist()
+        if sample_weight is not None:
+            from sklearn.utils.validation import _check_sample_weight
+
+            sample_weight = _check_sample_weight(sample_weight, np.empty(len(labels)), ensure_non_negative=True)
+        classes = check_classes(labels)
+        number = {label: k for k, label in enumerate(classes.tolist())}
+        gold = np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
+        problem = Multiclass().bind(X, gold, features=features, classes=classes.tolist(), loss=loss)
+        w = self._solve(problem, loss, sample_weight)
+        self.classes_, self.features_ = classes, features
+        self._set_weights(w)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The best class of every example."""
+        return self.classes_[np.argmax(self._scores(X), axis=1)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of every class: (examples, classes), under the loss's beta (1 where that is infinite)."""
+        beta = loss_named(self.loss).beta
+        problem = self._bind(X)
+        threads = available_threads(self.n_threads)
+        _, _, mu = _core.marginals_all(problem, self._flat, beta if np.isfinite(beta) else 1.0, threads)
+        return mu.reshape(-1, len(self.classes_))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logs of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The score of every class; for two classes, of the second above the first."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        problem = self._bind(X)
+        return np.array([problem.score(i, self._flat) for i in range(problem.size)]).reshape(-1, len(self.classes_))
+
+    def _bind(self, X: Any) -> _core.Problem:
+        self._check_fitted()
+        if not _named(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return Multiclass().bind(X, features=self.features_, classes=self.classes_.tolist())
+
+    def _weights(self) -> NDArray[np.float64]:
+        return self._flat
+
+    def _set_weights(self, w: NDArray[np.float64]) -> None:
+        """`coef_` is (classes, attributes) where every pair has a weight, else one number a pair."""
+        self._flat = w
+        full = self.features_.token_pairs is not None and not self.features_.token_pairs.packed
+        self.coef_ = w.reshape(-1, len(self.classes_)).T if full else w
+        if self.features_.tokens.kind == "columns":
+            self.n_features_in_ = self.features_.tokens.columns
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _named(X: Any) -> bool:
+    """Whether examples are attribute lists or dictionaries rather than rows of numbers."""
+    if hasattr(X, "shape") or hasattr(X, "__array__"):
+        return False
+    first = next(iter(X), None)
+    if isinstance(first, dict):
+        return True
+    return isinstance(first, list | tuple | set | frozenset) and any(isinstance(name, str) for name in first)

@@ -1,0 +1,1 @@
+"""Parts from weights and back: one file a feature map."""

@@ -1,0 +1,161 @@
+"""Attribute x label tables: what a token's attributes say about its label (003, Eq. 13).
+
+Attributes come as lists of strings, as dictionaries from names to numbers, or as dense or sparse vectors. `"observed"`
+keeps a weight for each pair of attribute and label that occurs in training, `"all"` for every pair, and hashing maps
+names to a fixed number of rows without keeping them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.errors import MargraveError, unknown
+
+PAIRS = ("observed", "all")
+
+
+@dataclass
+class RowEncoder:
+    """Turns one kind of attributes into rows of numbers; the first call decides the kind and learns the names."""
+
+    hash_bits: int = 0
+    kind: str | None = None  # "names", "hashed" or "columns"
+    vocabulary: _core.Vocabulary | None = None
+    columns: int = 0
+
+    @property
+    def attributes(self) -> int:
+        """The number of rows that a table needs."""
+        if self.kind == "names":
+            return len(self.vocabulary) if self.vocabulary is not None else 0
+        return 1 << self.hash_bits if self.kind == "hashed" else self.columns
+
+    def encode(self, X: Any, *, single: bool, learn: bool) -> _core.Tokens:
+        """Rows of all tokens of X; `single` if every example is one token."""
+        kind = "columns" if _has_columns(X, single) else "hashed" if self.hash_bits else "names"
+        if learn:
+            self.kind = kind
+            self.vocabulary = _core.Vocabulary() if kind == "names" else None
+        elif kind != self.kind and len(X) > 0:
+            raise MargraveError(f"the model was trained on {_KINDS[str(self.kind)]}, and this input has {_KINDS[kind]}.")
+        if kind != "columns":
+            return _core.encode(X, self.vocabulary, learn, self.hash_bits if kind == "hashed" else 0, single)
+        begin, rows, width = _rows_of(X, single)
+        if learn:
+            self.columns = width
+        elif width != self.columns:
+            raise MargraveError(f"the model was trained on vectors of length {self.columns}, and these have {width}.")
+        return _core.Tokens(begin, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+
+
+_KINDS = {"columns": "vectors", "names": "named attributes", "hashed": "named attributes"}
+
+
+def _has_columns(X: Any, single: bool) -> bool:
+    if hasattr(X, "shape"):
+        return True
+    return not single and len(X) > 0 and hasattr(X[0], "shape")
+
+
+def _rows_of(X: Any, single: bool) -> tuple[NDArray[np.int64], Any, int]:
+    """Where examples begin, all rows as one CSR matrix without zeros, and their width."""
+    from scipy.sparse import csr_array, issparse, vstack
+
+    def as_rows(x: Any, where: str) -> Any:
+        rows = csr_array(x, dtype=np.float64, copy=False) if issparse(x) else np.asarray(x, dtype=np.float64)
+        if rows.ndim != 2:
+            raise MargraveError(f"{where}vectors must come as a two-dimensional array, not with shape {rows.shape}.")
+        values = rows.data if issparse(rows) else rows
+        if not np.isfinite(values).all():
+            raise MargraveError(f"{where}values must be finite, and there is a NaN or an infinite one.")
+        return csr_array(rows)
+
+    if single:
+        rows = as_rows(X, "")
+        begin = np.arange(rows.shape[0] + 1, dtype=np.int64)
+    else:
+        blocks = [as_rows(x, f"example {i}: ") for i, x in enumerate(X)]
+        width = blocks[0].shape[1]
+        for i, block in enumerate(blocks):
+            if block.shape[1] != width:
+                raise MargraveError(f"example {i} has vectors of length {block.shape[1]}, and example 0 of {width}.")
+        rows = vstack(blocks, format="csr")
+        begin = np.concatenate([[0], np.cumsum([block.shape[0] for block in blocks])]).astype(np.int64)
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    return begin, rows, rows.shape[1]
+
+
+@dataclass
+class AttributeTable:
+    """The weights of attributes with labels, of label tuples, and of transition attributes with tuples.
+
+    Weights lie in this order: (attribute, label) pairs, label tuples, start, stop, (transition attribute, tuple) pairs.
+    """
+
+    pairs: str = "observed"
+    hash_bits: int = 0
+
+    tokens: RowEncoder = field(init=False)
+    edges: RowEncoder = field(init=False)
+    token_pairs: _core.Pairs | None = field(default=None, init=False)
+    edge_pairs: _core.Pairs | None = field(default=None, init=False)
+    gram_weight: NDArray[np.int64] = field(init=False)  # of each tuple: the number of its weight, or -1
+
+    def __post_init__(self) -> None:
+        if self.pairs not in PAIRS:
+            raise unknown("features", self.pairs, PAIRS)
+        if not 0 <= self.hash_bits <= 30:
+            raise MargraveError(f"attributes are hashed to 1 to 30 bits, not {self.hash_bits}.")
+        self.tokens = RowEncoder(self.hash_bits)
+        self.edges = RowEncoder(self.hash_bits)
+        self.gram_weight = np.zeros(0, dtype=np.int64)
+
+    @property
+    def learned(self) -> bool:
+        """Whether a training set has settled which weights there are."""
+        return self.token_pairs is not None
+
+    @property
+    def gram_weights(self) -> int:
+        """How many label tuples have a weight."""
+        return int(self.gram_weight.max(initial=-1)) + 1
+
+    def learn_pairs(
+        self, rows: _core.Tokens, encoder: RowEncoder, width: int, seen_begin: NDArray[np.int64], seen: NDArray[np.int32]
+    ) -> _core.Pairs:
+        """The pairs to keep, given for each token the labels (or tuples) that it is seen with."""
+        if self.pairs == "all":
+            return _core.Pairs(encoder.attributes, width)
+        return _core.observed_pairs(rows, encoder.attributes, width, seen_begin, seen)
+
+    def learn_grams(self, grams: int, seen: NDArray[np.int32]) -> None:
+        """Which label tuples get a weight: those seen, or all."""
+        self.gram_weight = np.full(grams, -1, dtype=np.int64)
+        kept = np.arange(grams) if self.pairs == "all" else np.unique(seen)
+        self.gram_weight[kept] = np.arange(len(kept))
+
+
+def features_named(features: str | AttributeTable) -> AttributeTable:
+    """A fresh table from `"observed"`, `"all"`, `"hash:BITS"`, or another table's settings.
+
+    >>> features_named("hash:18").hash_bits
+    18
+    """
+    if isinstance(features, AttributeTable):
+        return AttributeTable(features.pairs, features.hash_bits)
+    name, _, bits = str(features).partition(":")
+    if name == "hash" and bits.isdecimal() and 1 <= int(bits) <= 30:
+        return AttributeTable("all", int(bits))
+    if bits or name not in PAIRS:
+        raise unknown("features", features, [*PAIRS, "hash:18"])
+    return AttributeTable(name)
+
+
+def lengths_of(rows: Sequence[Any]) -> NDArray[np.int64]:
+    """The number of tokens of each example."""
+    return np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))

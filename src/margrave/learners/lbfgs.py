@@ -1,0 +1,118 @@
+"""Limited-memory BFGS on the primal (Nocedal 1980), the batch baseline of 001 and 002.
+
+Written here rather than taken from scipy because every evaluation must be counted, certified and interruptible, and the
+state must be resumable.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from margrave.learners.base import Learner, Step, Task, Weights
+
+
+@dataclass
+class LBFGS(Learner):
+    """Quasi-Newton steps from the last `memory` changes of the gradient.
+
+    Stops on the relative gap (`tol` of the estimator) or, if `gradient_tol` is given, on |grad P| <= gradient_tol |w|.
+
+    >>> LBFGS(memory=5).name
+    'lbfgs'
+    """
+
+    name: ClassVar[str] = "lbfgs"
+    smooth_only: ClassVar[bool] = True
+    reaches_tol: ClassVar[bool] = True
+    default_max_iter: ClassVar[int] = 1000
+
+    memory: int = 10
+    gradient_tol: float = 0.0
+
+    def begin(self, task: Task) -> "_State":
+        """The gradient at w = 0."""
+        w = np.zeros(task.problem.dim)
+        primal, slope = task.objective(w)
+        return _State(task, w, primal, slope, deque(maxlen=self.memory))
+
+    def one_pass(self, state: "_State") -> Step:
+        """One direction, one line search."""
+        done = state.advance()
+        gap = 0.5 * float(state.slope @ state.slope)
+        if self.gradient_tol and (2 * gap) ** 0.5 <= self.gradient_tol * max(1.0, float(np.linalg.norm(state.w))):
+            done = done or f"gradient norm {(2 * gap) ** 0.5:.2g} <= {self.gradient_tol:g} |w|"
+        return Step(state.w, state.primal, state.primal - gap, gap, done)
+
+
+@dataclass
+class _State:
+    task: Task
+    w: Weights
+    primal: float
+    slope: Weights
+    pairs: deque[tuple[Weights, Weights, float]]  # changes of w and of the gradient, and 1 / their product
+
+    def direction(self) -> Weights:
+        """The two loops: -H grad P, with H begun as the latest curvature times the identity."""
+        q = -self.slope
+        alphas = []
+        for s, y, rho in reversed(self.pairs):
+            alpha = rho * float(s @ q)
+            alphas.append(alpha)
+            q -= alpha * y
+        if self.pairs:
+            s, y, rho = self.pairs[-1]
+            q /= rho * float(y @ y)
+        for (s, y, rho), alpha in zip(self.pairs, reversed(alphas), strict=True):
+            q += (alpha - rho * float(y @ q)) * s
+        return q
+
+    def advance(self) -> str:
+        """Moves to the next point; a reason to stop if there is none."""
+        if not self.slope.any():
+            return "the gradient is zero"
+        d = self.direction()
+        down = float(self.slope @ d)
+        if not down < 0:  # rounding spoiled the curvature: begin again from the gradient
+            self.pairs.clear()
+            d, down = -self.slope, -float(self.slope @ self.slope)
+        first = 1.0 if self.pairs else min(1.0, 1.0 / float(np.linalg.norm(self.slope)))
+        found = self._wolfe(d, down, first)
+        if found is None:
+            return "no step lowers P further: the limit of floating-point numbers"
+        w, primal, slope = found
+        s, y = w - self.w, slope - self.slope
+        curvature = float(s @ y)
+        if curvature > 0:
+            self.pairs.append((s, y, 1 / curvature))
+        self.w, self.primal, self.slope = w, primal, slope
+        return ""
+
+    def _wolfe(self, d: Weights, down: float, a: float) -> tuple[Weights, float, Weights] | None:
+        """A point along d that meets the weak Wolfe conditions, by bracketing (Lewis and Overton 2013)."""
+        low, high = 0.0, np.inf
+        slack = 1e-14 * abs(self.primal)  # P itself is known no better
+        for _ in range(_MOST_TRIALS):
+            w = self.w + a * d
+            primal, slope = self.task.objective(w)
+            if not primal <= self.primal + 1e-4 * a * down + slack:
+                high = a
+                a = _parabola(low, high, self.primal, down, primal) if low == 0 else 0.5 * (low + high)
+            elif float(slope @ d) < 0.9 * down:
+                low = a
+                a = 2 * a if high == np.inf else 0.5 * (low + high)
+            else:
+                return w, primal, slope
+        return None
+
+
+_MOST_TRIALS = 30
+
+
+def _parabola(low: float, high: float, start: float, down: float, end: float) -> float:
+    """The minimum of the parabola through both ends with this slope at the start, kept well inside."""
+    bend = end - start - down * high
+    best = -down * high * high / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.5 * high
+    return float(np.clip(best, low + 0.1 * (high - low), low + 0.5 * (high - low)))

@@ -1,0 +1,47 @@
+"""The averaged structured perceptron (Collins 2002), with lazy averaging."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from margrave import _core
+from margrave.learners.base import Learner, Step, Task, Weights
+
+
+@dataclass
+class AveragedPerceptron(Learner):
+    """Adds the gold output's features and takes away the predicted one's at every mistake; returns the average.
+
+    It has no regulariser and no dual: C plays no part, and the P it reports is the objective at the average.
+    """
+
+    name: ClassVar[str] = "perceptron"
+    needs: ClassVar[tuple[str, ...]] = ("argmax",)
+    regularised: ClassVar[bool] = False
+    keeps_last: ClassVar[bool] = True
+    default_max_iter: ClassVar[int] = 20
+
+    def begin(self, task: Task) -> "_State":
+        """All weights zero."""
+        return _State(task, np.zeros(task.problem.dim), np.zeros(task.problem.dim), np.random.default_rng(task.seed))
+
+    def one_pass(self, state: "_State") -> Step:
+        """One visit to every example in shuffled order."""
+        task = state.task
+        order = state.random.permutation(task.problem.size)
+        mistakes = _core.perceptron_pass(task.problem, state.w, state.sum, order, state.steps, task.sample_weight)
+        state.steps += task.problem.size
+        task.passes += 1
+        average = state.w - state.sum / state.steps
+        primal, _, _ = task.certify(average)
+        return Step(average, primal, done="" if mistakes else "no mistakes in a whole pass")
+
+
+@dataclass
+class _State:
+    task: Task
+    w: Weights
+    sum: Weights  # of step * update, so that the average is w - sum / steps
+    random: Any
+    steps: int = 0

@@ -1,0 +1,86 @@
+"""Stochastic gradient descent with the decaying rate of 001, section 5."""
+
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+
+from margrave import _core
+from margrave.errors import MargraveError
+from margrave.learners.base import Learner, Step, Task, Weights
+
+
+@dataclass
+class SGD(Learner):
+    """Steps eta_t = eta / (1 + (t-1)/n) against the gradient of one example at a time, in shuffled order.
+
+    Without a `rate`, one pass is made with each of `rates`, and the best by dev score (as in 001), or by P where there
+    is no dev data, is taken. Those passes count.
+
+    >>> SGD(rate=0.1).name
+    'sgd'
+    """
+
+    name: ClassVar[str] = "sgd"
+    default_max_iter: ClassVar[int] = 30
+
+    rate: float | None = None
+    rates: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
+
+    def __post_init__(self) -> None:
+        for rate in (*self.rates, *([] if self.rate is None else [self.rate])):
+            if not (rate > 0 and isfinite(rate)):
+                raise MargraveError(f"the rate of sgd must be positive and finite, and it is {rate}.")
+
+    def begin(self, task: Task) -> "_State":
+        """Chooses the base rate."""
+        if self.rate is not None:
+            return _State(task, self.rate)
+        return max((_State(task, rate) for rate in self.rates), key=lambda state: state.first_pass_quality())
+
+    def one_pass(self, state: "_State") -> Step:
+        """One visit to every example, then P (and D and the gap where beta is finite)."""
+        if state.ahead:
+            state.ahead = False  # the pass that chose the rate was the first
+        else:
+            state.visit_all()
+        primal, dual, gap = state.task.certify(state.w)
+        return Step(state.w.copy(), primal, dual, gap)
+
+
+class _State:
+    def __init__(self, task: Task, rate: float) -> None:
+        self.task = task
+        self.rate = rate
+        self.w: Weights = np.zeros(task.problem.dim)
+        self.step = 0
+        self.ahead = False
+        self.random: Any = np.random.default_rng(task.seed)
+
+    def visit_all(self) -> None:
+        task = self.task
+        self.step = _core.sgd_pass(
+            task.problem,
+            self.w,
+            task.loss.beta,
+            task.loss.gamma,
+            task.loss.zero_one,
+            self.random.permutation(task.problem.size),
+            task.C,
+            self.rate,
+            self.step,
+            task.sample_weight,
+        )
+        task.passes += 1
+
+    def first_pass_quality(self) -> float:
+        """How good the model is after one pass: by dev score, else by -P."""
+        self.visit_all()
+        self.ahead = True
+        if not np.isfinite(self.w).all():
+            return -inf
+        if self.task.dev_score is not None:
+            return self.task.dev_score(self.w)
+        primal = 0.5 * self.task.problem.dot(self.w, self.w) + self.task.losses(self.w)[0]
+        return -primal if isfinite(primal) else -inf

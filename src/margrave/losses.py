@@ -1,0 +1,145 @@
+"""The loss family L(beta, gamma) of 001, Fig. 1, and the costs of outputs.
+
+`L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>` with `max_beta(v) = 1/beta log sum_y exp(beta <v, y>)`
+and `max_inf` the ordinary maximum. The names of the field are corners of the family:
+
+| loss | beta | gamma |
+| --- | --- | --- |
+| `Log` (conditional random field) | 1 | 0 |
+| `SoftmaxMargin` | 1 | 1 |
+| `Hinge` (structural SVM, margin re-scaling) | inf | 1 |
+| `Perceptron` | inf | 0 |
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from margrave.errors import MargraveError, unknown
+
+# "hamming": one for every wrong label (or wrong head); "zero-one": one for every wrong output; a number for every label
+# (what it costs to miss it), as a mapping or in the order of the classes; or a matrix from gold to predicted labels.
+Cost: TypeAlias = str | Mapping[Any, float] | ArrayLike
+
+_COSTS = ("hamming", "zero-one")
+
+
+@dataclass(frozen=True, eq=False)
+class LossFamily:
+    """Any member of the family, with the cost that gamma multiplies.
+
+    >>> LossFamily(beta=2.0, gamma=1.0).name
+    'L(beta=2, gamma=1)'
+    """
+
+    beta: float = 1.0
+    gamma: float = 0.0
+    cost: Cost = "hamming"
+
+    def __post_init__(self) -> None:
+        if not self.beta > 0:
+            raise MargraveError(f"beta must be positive (or infinite), and it is {self.beta}.")
+        if not (self.gamma >= 0 and isfinite(self.gamma)):
+            raise MargraveError(f"gamma must be finite and not negative, and it is {self.gamma}.")
+        if isinstance(self.cost, str) and self.cost not in _COSTS:
+            raise unknown("cost", self.cost, _COSTS)
+
+    @property
+    def name(self) -> str:
+        """The field's name of this member, or its coordinates."""
+        names = {(1.0, 0.0): "log", (1.0, 1.0): "softmax-margin", (inf, 1.0): "hinge", (inf, 0.0): "perceptron"}
+        return names.get((self.beta, self.gamma), f"L(beta={self.beta:g}, gamma={self.gamma:g})")
+
+    @property
+    def smooth(self) -> bool:
+        """Whether beta is finite, so that the loss has a gradient everywhere."""
+        return self.beta < inf
+
+    @property
+    def zero_one(self) -> bool:
+        """Whether the cost is one for every output but the gold one."""
+        return isinstance(self.cost, str) and self.cost == "zero-one"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the loss asks of a structure."""
+        if self.smooth:
+            return ("logsum",)
+        return ("argmax", "kbest") if self.zero_one and self.gamma > 0 else ("argmax",)
+
+    def cost_matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
+        """The cost of predicting one label where another is right: (gold, predicted).
+
+        >>> Hinge(cost={"a": 3.0}).cost_matrix(["a", "b"])
+        array([[0., 3.],
+               [1., 0.]])
+        """
+        n = len(classes)
+        if isinstance(self.cost, str):
+            return 1.0 - np.eye(n)
+        if isinstance(self.cost, Mapping):
+            for label in self.cost:
+                if label not in classes:
+                    raise unknown("label in the costs", label, map(str, classes))
+            array = np.array([float(self.cost.get(label, 1.0)) for label in classes])
+        else:
+            array = np.asarray(self.cost, dtype=np.float64)
+        if array.shape == (n,):
+            array = array[:, None] * (1.0 - np.eye(n))
+        if array.shape != (n, n):
+            raise MargraveError(
+                f"costs must be one number a label or a matrix from gold to predicted labels: shape ({n},) or "
+                f"({n}, {n}), not {array.shape}."
+            )
+        if not np.isfinite(array).all() or (array < 0).any() or array.diagonal().any():
+            raise MargraveError("costs must be finite, not negative, and zero for the right label.")
+        return np.ascontiguousarray(array)
+
+
+class Log(LossFamily):
+    """The negative log-likelihood: conditional random fields, logistic regression."""
+
+    def __init__(self) -> None:
+        super().__init__(beta=1.0, gamma=0.0)
+
+
+class Hinge(LossFamily):
+    """The structured hinge loss with margin re-scaling: structural SVMs, max-margin Markov networks."""
+
+    def __init__(self, cost: Cost = "hamming") -> None:
+        super().__init__(beta=inf, gamma=1.0, cost=cost)
+
+
+class SoftmaxMargin(LossFamily):
+    """The log loss with the cost inside its partition function."""
+
+    def __init__(self, cost: Cost = "hamming") -> None:
+        super().__init__(beta=1.0, gamma=1.0, cost=cost)
+
+
+class Perceptron(LossFamily):
+    """The loss of the structured perceptron: what the best output scores above the gold one."""
+
+    def __init__(self) -> None:
+        super().__init__(beta=inf, gamma=0.0)
+
+
+LOSSES: dict[str, type[LossFamily]] = {
+    "log": Log,
+    "hinge": Hinge,
+    "softmax-margin": SoftmaxMargin,
+    "perceptron": Perceptron,
+}
+
+
+def loss_named(loss: str | LossFamily) -> LossFamily:
+    """The loss of this name, or the loss itself."""
+    if isinstance(loss, LossFamily):
+        return loss
+    if loss not in LOSSES:
+        raise unknown("loss", loss, LOSSES)
+    return LOSSES[loss]()  # type: ignore[call-arg]
