@@ -25,22 +25,31 @@ class Encoder {
   // examples: a sequence of sequences of tokens; or, with `single`, of tokens.
   std::shared_ptr<Tokens> encode(nanobind::handle examples, bool single) {
     tokens_ = std::make_shared<Tokens>();
-    const nanobind::object outer = fast_sequence(examples, "X must be a sequence of examples");
-    const Py_ssize_t n = PySequence_Fast_GET_SIZE(outer.ptr());
-    for (example_ = 0; example_ < n; ++example_) {
+    if (PyUnicode_Check(examples.ptr()) || PyDict_Check(examples.ptr()))
+      throw InputError(std::string("X must be a sequence of examples, not ") + Py_TYPE(examples.ptr())->tp_name + ".");
+    PyObject* iterator = PyObject_GetIter(examples.ptr());
+    if (!iterator) {
+      PyErr_Clear();
+      throw InputError(std::string("X must be a sequence of examples, not ") + Py_TYPE(examples.ptr())->tp_name + ".");
+    }
+    const nanobind::object outer = nanobind::steal(iterator);
+    // one example at a time, so that attributes may be made as they are asked for and need not all be in memory
+    for (example_ = 0; PyObject* item = PyIter_Next(iterator); ++example_) {
+      const nanobind::object example = nanobind::steal(item);
       if (example_ % 1024 == 0 && PyErr_CheckSignals() != 0) throw nanobind::python_error();
-      PyObject* example = PySequence_Fast_GET_ITEM(outer.ptr(), example_);
       token_ = 0;
       if (single) {
         encode_token(example);
+        resolve();
       } else {
         const nanobind::object inner = fast_sequence(example, where() + "a sequence must be a list of tokens");
-        const Py_ssize_t length = PySequence_Fast_GET_SIZE(inner.ptr());
-        for (; token_ < length; ++token_) encode_token(PySequence_Fast_GET_ITEM(inner.ptr(), token_));
+        for (; token_ < PySequence_Fast_GET_SIZE(inner.ptr()); ++token_)
+          encode_token(nanobind::borrow(PySequence_Fast_GET_ITEM(inner.ptr(), token_)));
+        resolve();  // while `inner` still owns the strings
       }
-      resolve();
       tokens_->example_begin.push_back(tokens_->tokens());
     }
+    if (PyErr_Occurred()) throw nanobind::python_error();
     return tokens_;
   }
 
@@ -77,12 +86,13 @@ class Encoder {
     return {bytes, static_cast<size_t>(size)};
   }
 
-  void encode_token(PyObject* token) {
+  void encode_token(const nanobind::object& owner) {
+    PyObject* token = owner.ptr();
     if (PyDict_Check(token)) {
       PyObject* key = nullptr;
       PyObject* value = nullptr;
       Py_ssize_t at = 0;
-      while (PyDict_Next(token, &at, &key, &value)) encode_item(text_of(key), value);
+      while (PyDict_Next(token, &at, &key, &value)) encode_item(key, value);
     } else {
       if (PyUnicode_Check(token) || PyBytes_Check(token))
         throw InputError(where() + "a token must be a list of attribute strings or a dictionary from names to numbers, not " +
@@ -97,7 +107,8 @@ class Encoder {
   }
 
   // name: number is an attribute with a value; name: "text" is the attribute name=text.
-  void encode_item(std::string_view name, PyObject* value) {
+  void encode_item(PyObject* key, PyObject* value) {
+    const std::string_view name = text_of(key);
     if (PyUnicode_Check(value)) {
       std::string joined(name);
       joined += '=';
@@ -107,6 +118,12 @@ class Encoder {
       kept_.push_back(owner);
       add(text_of(owner.ptr()), 1.0);
       return;
+    }
+    if (!PyFloat_Check(value) && !PyLong_Check(value)) {
+      // __float__ of a foreign type may do anything, even to the lists that own the waiting names: settle those first
+      resolve();
+      kept_.push_back(nanobind::borrow(key));
+      kept_.push_back(nanobind::borrow(value));
     }
     const double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
@@ -126,27 +143,29 @@ class Encoder {
     pending_.push_back({name, hash, value});
   }
 
-  // Looks up the names of one example, whose slots are on their way from memory since `add`.
+  // Looks up the names that wait, whose slots are on their way from memory since `add`; the last row may be unfinished.
   void resolve() {
     size_t k = 0;
     for (const int64_t end : row_ends_) {
-      for (; k < static_cast<size_t>(end); ++k) {
-        const Pending& entry = pending_[k];
-        int32_t id;
-        if (hash_bits_ > 0)
-          id = static_cast<int32_t>(entry.hash & ((uint64_t{1} << hash_bits_) - 1));
-        else
-          id = grow_ ? vocabulary_->add(entry.name, entry.hash) : vocabulary_->find(entry.name, entry.hash);
-        if (id < 0) continue;  // never seen in training: it has no weights
-        if (entry.value != 1.0 && tokens_->value.empty()) tokens_->value.assign(tokens_->index.size(), 1.0);
-        if (entry.value != 1.0 || !tokens_->value.empty()) tokens_->value.push_back(entry.value);
-        tokens_->index.push_back(id);
-      }
+      for (; k < static_cast<size_t>(end); ++k) settle(pending_[k]);
       tokens_->row_begin.push_back(static_cast<int64_t>(tokens_->index.size()));
     }
+    for (; k < pending_.size(); ++k) settle(pending_[k]);
     pending_.clear();
     row_ends_.clear();
     kept_.clear();
+  }
+
+  void settle(const Pending& entry) {
+    int32_t id;
+    if (hash_bits_ > 0)
+      id = static_cast<int32_t>(entry.hash & ((uint64_t{1} << hash_bits_) - 1));
+    else
+      id = grow_ ? vocabulary_->add(entry.name, entry.hash) : vocabulary_->find(entry.name, entry.hash);
+    if (id < 0) return;  // never seen in training: it has no weights
+    if (entry.value != 1.0 && tokens_->value.empty()) tokens_->value.assign(tokens_->index.size(), 1.0);
+    if (entry.value != 1.0 || !tokens_->value.empty()) tokens_->value.push_back(entry.value);
+    tokens_->index.push_back(id);
   }
 
   Vocabulary* vocabulary_;

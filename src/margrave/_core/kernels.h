@@ -21,6 +21,7 @@ inline constexpr int64_t kSpanMask = (int64_t{1} << kSpanBits) - 1;
 
 // Weights of attributes: those of the labels column[...] if packed, else of all labels (null), row by row.
 struct WeightRows {
+  int64_t attributes;
   int64_t labels;
   const uint16_t* column;
 };
@@ -33,6 +34,8 @@ struct Kernels {
   // w-shaped g += c * value * mu[token, :], the adjoint
   void (*scatter_rows)(const TokenRows&, const WeightRows&, int64_t first, int64_t last, const double* mu, double c,
                        double* g);
+  // inner product; the order of the additions is fixed
+  double (*dot)(const double* u, const double* v, int64_t n);
   // log sum exp of n scores, and the softmax
   double (*softmax)(const double* theta, int64_t n, double* mu);
   // Forward-backward in scaled probability space. `stride` is 0 for one transition table, labels^2 for one a position.

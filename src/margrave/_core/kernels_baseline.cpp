@@ -6,7 +6,7 @@
 namespace margrave {
 
 const Kernels& baseline_kernels() {
-  static const Kernels table{"baseline", score_rows, scatter_rows, softmax, any_chain_logsum, any_chain_viterbi};
+  static const Kernels table{"baseline", score_rows, scatter_rows, dot, softmax, any_chain_logsum, any_chain_viterbi};
   return table;
 }
 

@@ -5,15 +5,18 @@ namespace margrave {
 namespace {
 
 constexpr double kInf = __builtin_inf();
-constexpr int64_t kAhead = 16;  // attributes ahead whose rows are prefetched
 
 // Four doubles at a time; GCC and Clang lower this to whatever the instruction set has.
 typedef double V4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t I4 __attribute__((vector_size(32), aligned(8), may_alias));
 
+typedef double V2 __attribute__((vector_size(16), aligned(8), may_alias));
+
 inline V4 all(double x) { return V4{x, x, x, x}; }
 inline V4 load(const double* p) { return *reinterpret_cast<const V4*>(p); }
 inline void store(double* p, V4 x) { *reinterpret_cast<V4*>(p) = x; }
+inline V2 load_pair(const double* p) { return *reinterpret_cast<const V2*>(p); }
+inline void store_pair(double* p, V2 x) { *reinterpret_cast<V2*>(p) = x; }
 inline V4 max(V4 a, V4 b) { return a > b ? a : b; }
 inline V4 min(V4 a, V4 b) { return a < b ? a : b; }
 inline double sum(V4 x) { return (x[0] + x[2]) + (x[1] + x[3]); }
@@ -71,6 +74,10 @@ inline V4 fast_exp(V4 x) {
 
 // ---- rows ------------------------------------------------------------------------------------------------------------
 
+// Rows of a table that does not fit the second-level cache are prefetched so many attributes ahead; others never.
+constexpr int64_t kAhead = 16;
+constexpr int64_t kCacheDoubles = 64 * 1024;
+
 inline void prefetch_packed(const TokenRows& x, const WeightRows& rows, int64_t k, int64_t end, const double* w) {
   if (k + kAhead >= end) return;
   const int64_t at = x.span[k + kAhead] >> kSpanBits;
@@ -78,12 +85,7 @@ inline void prefetch_packed(const TokenRows& x, const WeightRows& rows, int64_t 
   __builtin_prefetch(rows.column + at);
 }
 
-inline void prefetch_full(const TokenRows& x, const WeightRows& rows, int64_t k, int64_t end, const double* w) {
-  if (k + kAhead >= end) return;
-  const double* row = w + x.index[k + kAhead] * rows.labels;
-  for (int64_t at = 0; at < rows.labels; at += 8) __builtin_prefetch(row + at);
-}
-
+template <bool Valued>
 void score_packed(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
                   double* theta) {
   const int64_t end = x.begin[last];
@@ -91,21 +93,21 @@ void score_packed(const TokenRows& x, const WeightRows& rows, int64_t first, int
     for (int64_t l = 0; l < rows.labels; ++l) theta[l] = 0;
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
       prefetch_packed(x, rows, k, end, w);
-      const double value = x.value ? x.value[k] : 1.0;
       const int64_t from = x.span[k] >> kSpanBits;
       const int64_t to = from + (x.span[k] & kSpanMask);
-      for (int64_t j = from; j < to; ++j) theta[rows.column[j]] += value * w[j];
+      for (int64_t j = from; j < to; ++j) theta[rows.column[j]] += Valued ? x.value[k] * w[j] : w[j];
     }
   }
 }
 
+template <bool Valued>
 void scatter_packed(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
                     double* g) {
   const int64_t end = x.begin[last];
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
       prefetch_packed(x, rows, k, end, g);
-      const double value = x.value ? c * x.value[k] : c;
+      const double value = Valued ? c * x.value[k] : c;
       const int64_t from = x.span[k] >> kSpanBits;
       const int64_t to = from + (x.span[k] & kSpanMask);
       for (int64_t j = from; j < to; ++j) g[j] += value * mu[rows.column[j]];
@@ -113,24 +115,39 @@ void scatter_packed(const TokenRows& x, const WeightRows& rows, int64_t first, i
   }
 }
 
-// L labels known to the compiler, or 0: any number.
+inline void prefetch_full(const TokenRows& x, int64_t labels, int64_t k, int64_t end, const double* w) {
+  if (k + kAhead >= end) return;
+  const double* row = w + x.index[k + kAhead] * labels;
+  for (int64_t at = 0; at < labels; at += 8) __builtin_prefetch(row + at);
+}
+
+// L labels known to the compiler, so that a token's scores stay in registers; or 0: any number.
 template <int L>
 void score_full(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
                 double* theta) {
   const int64_t labels = L > 0 ? L : rows.labels;
-  const int64_t end = x.begin[last];
+  const int64_t end = rows.attributes * labels > kCacheDoubles ? x.begin[last] : 0;
+  const int64_t vectors = labels / 4;
+  const int64_t pair = labels % 4 >= 2 ? 4 * vectors : -1;      // where the last two of an even number stand
+  const int64_t single = labels % 2 == 1 ? labels - 1 : -1;     // the last of an odd one
   for (int64_t t = first; t < last; ++t, theta += labels) {
-    double local[L > 0 ? L : 1];
-    double* sum = L > 0 ? local : theta;
-    for (int64_t l = 0; l < labels; ++l) sum[l] = 0;
+    V4 local[L >= 4 ? L / 4 : 1];
+    V4* sums = L > 0 ? local : reinterpret_cast<V4*>(theta);
+    for (int64_t v = 0; v < vectors; ++v) sums[v] = all(0.0);
+    V2 pair_sum = {0, 0};
+    double single_sum = 0;
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_full(x, rows, k, end, w);
+      prefetch_full(x, labels, k, end, w);
       const double value = x.value ? x.value[k] : 1.0;
       const double* row = w + x.index[k] * labels;
-      for (int64_t l = 0; l < labels; ++l) sum[l] += value * row[l];
+      for (int64_t v = 0; v < vectors; ++v) sums[v] += value * load(row + 4 * v);
+      if (pair >= 0) pair_sum += value * load_pair(row + pair);
+      if (single >= 0) single_sum += value * row[single];
     }
     if (L > 0)
-      for (int64_t l = 0; l < labels; ++l) theta[l] = sum[l];
+      for (int64_t v = 0; v < vectors; ++v) store(theta + 4 * v, sums[v]);
+    if (pair >= 0) store_pair(theta + pair, pair_sum);
+    if (single >= 0) theta[single] = single_sum;
   }
 }
 
@@ -138,21 +155,36 @@ template <int L>
 void scatter_full(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
                   double* g) {
   const int64_t labels = L > 0 ? L : rows.labels;
-  const int64_t end = x.begin[last];
+  const int64_t end = rows.attributes * labels > kCacheDoubles ? x.begin[last] : 0;
+  const int64_t vectors = labels / 4;
+  const int64_t pair = labels % 4 >= 2 ? 4 * vectors : -1;
+  const int64_t single = labels % 2 == 1 ? labels - 1 : -1;
   for (int64_t t = first; t < last; ++t, mu += labels) {
-    double local[L > 0 ? L : 1];
-    const double* from = mu;
-    if (L > 0) {
-      for (int64_t l = 0; l < labels; ++l) local[l] = mu[l];
-      from = local;
-    }
+    V4 local[L >= 4 ? L / 4 : 1];
+    if (L > 0)
+      for (int64_t v = 0; v < vectors; ++v) local[v] = load(mu + 4 * v);
+    const V2 last_pair = pair >= 0 ? load_pair(mu + pair) : V2{0, 0};
+    const double last_single = single >= 0 ? mu[single] : 0.0;
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_full(x, rows, k, end, g);
+      prefetch_full(x, labels, k, end, g);
       const double value = x.value ? c * x.value[k] : c;
       double* row = g + x.index[k] * labels;
-      for (int64_t l = 0; l < labels; ++l) row[l] += value * from[l];
+      for (int64_t v = 0; v < vectors; ++v)
+        store(row + 4 * v, load(row + 4 * v) + value * (L > 0 ? local[v] : load(mu + 4 * v)));
+      if (pair >= 0) store_pair(row + pair, load_pair(row + pair) + value * last_pair);
+      if (single >= 0) row[single] += value * last_single;
     }
   }
+}
+
+double dot(const double* u, const double* v, int64_t n) {
+  V4 sums[4] = {all(0.0), all(0.0), all(0.0), all(0.0)};
+  int64_t k = 0;
+  for (; k + 16 <= n; k += 16)
+    for (int64_t j = 0; j < 4; ++j) sums[j] += load(u + k + 4 * j) * load(v + k + 4 * j);
+  double rest = 0;
+  for (; k < n; ++k) rest += u[k] * v[k];
+  return sum((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
 }
 
 // ---- softmax ---------------------------------------------------------------------------------------------------------
@@ -409,13 +441,15 @@ constexpr ChainViterbi kViterbi[] = {chain_viterbi<0>, chain_viterbi<1>, chain_v
 
 void score_rows(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
                 double* theta) {
-  const ScoreRows run = rows.column ? score_packed : kScoreFull[rows.labels <= 32 ? rows.labels : 0];
+  const ScoreRows packed = x.value ? score_packed<true> : score_packed<false>;
+  const ScoreRows run = rows.column ? packed : kScoreFull[rows.labels <= 32 ? rows.labels : 0];
   run(x, rows, first, last, w, theta);
 }
 
 void scatter_rows(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
                   double* g) {
-  const ScatterRows run = rows.column ? scatter_packed : kScatterFull[rows.labels <= 32 ? rows.labels : 0];
+  const ScatterRows packed = x.value ? scatter_packed<true> : scatter_packed<false>;
+  const ScatterRows run = rows.column ? packed : kScatterFull[rows.labels <= 32 ? rows.labels : 0];
   run(x, rows, first, last, mu, c, g);
 }
 

@@ -541,6 +541,28 @@ void bind_features(nb::module_& m) {
           nb::rv_policy::move);
 
   m.def(
+      "dense_rows",
+      [](const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& x, const In<int64_t>& begin) {
+        auto tokens = std::make_shared<Tokens>();
+        tokens->example_begin = to_vector(begin);
+        tokens->row_begin.reserve(x.shape(0) + 1);
+        for (size_t t = 0; t < x.shape(0); ++t) {
+          const double* row = x.data() + t * x.shape(1);
+          for (size_t k = 0; k < x.shape(1); ++k) {
+            if (row[k] == 0) continue;
+            if (!std::isfinite(row[k]))
+              throw InputError("row " + std::to_string(t) + ", column " + std::to_string(k) + ": the value is " +
+                               (std::isnan(row[k]) ? "nan" : "infinite") + "; values must be finite.");
+            tokens->index.push_back(static_cast<int32_t>(k));
+            tokens->value.push_back(row[k]);
+          }
+          tokens->row_begin.push_back(static_cast<int64_t>(tokens->index.size()));
+        }
+        tokens->check();
+        return tokens;
+      },
+      "x"_a, "begin"_a, "Tokens from the rows of a dense matrix, without its zeros.");
+  m.def(
       "encode",
       [](const nb::object& examples, Vocabulary* vocabulary, bool grow, int hash_bits, bool single) {
         if (!vocabulary && hash_bits == 0) throw InputError("a vocabulary or a number of hash bits is needed.");

@@ -4,6 +4,7 @@
 // `Features` knows the linear map A, and `BoundProblem` joins the two over one data set. Learners see `Problem` alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels.h"
 #include "random.h"
 #include "scratch.h"
 
@@ -138,13 +140,9 @@ class Problem {
     for (size_t k = 0; k < row_of_mu.index.size(); ++k) g[row_of_mu.index[k]] += c * row_of_mu.value[k];
   }
 
-  virtual double dot(const double* u, const double* v) const {
-    double sum = 0;
-    for (int64_t k = 0; k < dim_; ++k) sum += u[k] * v[k];
-    return sum;
-  }
+  // The inner product of weights: Euclidean, unless a kernel says otherwise.
+  virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim_); }
 
-  // The default rests on the row of a whole output, so any subclass may leave it.
   void check_example(int64_t i) const {
     if (i < 0 || i >= size_)
       throw InputError("example " + std::to_string(i) + " is out of range: there are " + std::to_string(size_) + ".");

@@ -70,7 +70,7 @@ class Pairs {
   const std::vector<int64_t>& begin() const { return begin_; }
   const std::vector<uint16_t>& column() const { return column_; }
   WeightRows rows() const {
-    return {labels_, packed_ ? column_.data() : nullptr};
+    return {attributes_, labels_, packed_ ? column_.data() : nullptr};
   }
 
   // Where the weights of each attribute begin, and how many there are (TokenRows::span); empty unless packed.

@@ -1,6 +1,6 @@
 """Tags for the tokens of sequences: conditional random fields, structural SVMs, perceptrons."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain as flatten
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import StructuredEstimator, check_classes
 from margrave.features.table import AttributeTable, features_named
 from margrave.learners import Learner
+from margrave.learners.base import available_threads
 from margrave.losses import LossFamily, loss_named
 from margrave.structures import Chain
 
@@ -88,22 +89,23 @@ class SequenceTagger(StructuredEstimator):
         """
         loss = loss_named(self.loss)
         features = features_named(self.features)
-        check_ragged(X, y)
-        classes = check_classes(list(flatten.from_iterable(y)))
+        lengths = _check_labels(y)
+        if hasattr(X, "__len__") and len(X) != len(y):
+            raise MargraveError(f"there are {len(X)} sequences in X and {len(y)} in y.")
+        labels = list(flatten.from_iterable(y))
+        if not labels:
+            raise MargraveError("example 0 is an empty sequence; every sequence needs a token.")
+        classes = check_classes(labels)
         problem = self._chain().bind(
-            X, _numbers(y, classes), features=features, classes=classes.tolist(), loss=loss, edges=edges
+            X,
+            _numbers(labels, classes),
+            features=features,
+            classes=classes.tolist(),
+            lengths=lengths,
+            loss=loss,
+            edges=edges,
         )
-        dev_score = None
-        if dev is not None:
-            dev_X, dev_y = dev
-            check_ragged(dev_X, dev_y)
-            dev_problem = self._chain().bind(dev_X, features=features, classes=classes.tolist())
-            gold = list(flatten.from_iterable(dev_y))
-
-            def dev_score(w: NDArray[np.float64]) -> float:
-                best = _flat_labels(dev_problem, w, classes, [len(s) for s in dev_y], self._threads())
-                return float(np.mean([a == b for a, b in zip(best, gold, strict=True)]))
-
+        dev_score = None if dev is None else self._dev_score(*dev, features, classes)
         w = self._solve(problem, loss, sample_weight, dev_score)
         self.coef_, self.classes_, self.features_ = w, classes, features
         return self
@@ -141,15 +143,27 @@ class SequenceTagger(StructuredEstimator):
         """The share of tokens whose label is right."""
         from margrave.metrics import token_accuracy
 
-        check_ragged(X, y)
+        _check_labels(y)
         return token_accuracy([list(labels) for labels in y], self.predict(X, edges=edges))
+
+    def _dev_score(
+        self, X: Sequence[Any], y: Sequence[Sequence[Any]], features: AttributeTable, classes: NDArray[Any]
+    ) -> Callable[[NDArray[np.float64]], float]:
+        """Token accuracy on other data, as a function of the weights."""
+        lengths = _check_labels(y)
+        problem = self._chain().bind(X, features=features, classes=classes.tolist(), lengths=lengths)
+        gold = list(flatten.from_iterable(y))
+
+        def score(w: NDArray[np.float64]) -> float:
+            best = _flat_labels(problem, w, classes, lengths, self._threads())
+            return sum(a == b for a, b in zip(best, gold, strict=True)) / len(gold)
+
+        return score
 
     def _chain(self) -> Chain:
         return Chain(self.order, self.forbidden, self.start, self.stop, self.transition_scale, self.tied)
 
     def _threads(self) -> int:
-        from margrave.learners.base import available_threads
-
         return available_threads(self.n_threads)
 
     def _bind(self, X: Sequence[Any], edges: Any, allowed: Any) -> tuple[_core.Problem, list[int]]:
@@ -171,24 +185,19 @@ class SequenceTagger(StructuredEstimator):
         }
 
 
-def check_ragged(X: Sequence[Any], y: Sequence[Sequence[Any]]) -> None:
-    """Refuses data without examples, examples without tokens, and tokens without labels."""
-    if len(X) != len(y):
-        raise MargraveError(f"there are {len(X)} sequences in X and {len(y)} in y.")
-    if len(X) == 0:
+def _check_labels(y: Sequence[Sequence[Any]]) -> list[int]:
+    """The number of labels of every sequence; refuses data without sequences, and labels that are no lists."""
+    if len(y) == 0:
         raise MargraveError("there are no sequences.")
-    for i, (tokens, labels) in enumerate(zip(X, y, strict=True)):
-        if isinstance(labels, str):
-            raise MargraveError(f"example {i}: its labels must be a list, not a string.")
-        if len(tokens) != len(labels):
-            raise MargraveError(f"example {i} has {len(tokens)} tokens and {len(labels)} labels.")
-        if len(tokens) == 0:
-            raise MargraveError(f"example {i} is an empty sequence; every sequence needs a token.")
+    for i, labels in enumerate(y):
+        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+            raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
+    return [len(labels) for labels in y]
 
 
-def _numbers(y: Sequence[Sequence[Any]], classes: NDArray[Any]) -> NDArray[np.int32]:
+def _numbers(labels: Sequence[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
     number = {label: k for k, label in enumerate(classes.tolist())}
-    return np.fromiter((number[label] for labels in y for label in labels), dtype=np.int32)
+    return np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
 
 
 def _flat_labels(

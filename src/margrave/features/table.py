@@ -5,7 +5,6 @@ keeps a weight for each pair of attribute and label that occurs in training, `"a
 names to a fixed number of rows without keeping them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,15 +39,19 @@ class RowEncoder:
         if learn:
             self.kind = kind
             self.vocabulary = _core.Vocabulary() if kind == "names" else None
-        elif kind != self.kind and len(X) > 0:
+        elif kind != self.kind:
             raise MargraveError(f"the model was trained on {_KINDS[str(self.kind)]}, and this input has {_KINDS[kind]}.")
         if kind != "columns":
             return _core.encode(X, self.vocabulary, learn, self.hash_bits if kind == "hashed" else 0, single)
-        begin, rows, width = _rows_of(X, single)
+        begin, rows = _stack(X, single)
         if learn:
-            self.columns = width
-        elif width != self.columns:
-            raise MargraveError(f"the model was trained on vectors of length {self.columns}, and these have {width}.")
+            self.columns = rows.shape[1]
+        elif rows.shape[1] != self.columns:
+            raise MargraveError(
+                f"the model was trained on vectors of length {self.columns}, and these have {rows.shape[1]}."
+            )
+        if isinstance(rows, np.ndarray):
+            return _core.dense_rows(rows, begin)
         return _core.Tokens(begin, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
 
 
@@ -58,36 +61,32 @@ _KINDS = {"columns": "vectors", "names": "named attributes", "hashed": "named at
 def _has_columns(X: Any, single: bool) -> bool:
     if hasattr(X, "shape"):
         return True
-    return not single and len(X) > 0 and hasattr(X[0], "shape")
+    return not single and isinstance(X, list | tuple) and len(X) > 0 and hasattr(X[0], "shape")
 
 
-def _rows_of(X: Any, single: bool) -> tuple[NDArray[np.int64], Any, int]:
-    """Where examples begin, all rows as one CSR matrix without zeros, and their width."""
+def _stack(X: Any, single: bool) -> tuple[NDArray[np.int64], Any]:
+    """Where examples begin, and all rows as one dense or CSR matrix."""
     from scipy.sparse import csr_array, issparse, vstack
 
     def as_rows(x: Any, where: str) -> Any:
-        rows = csr_array(x, dtype=np.float64, copy=False) if issparse(x) else np.asarray(x, dtype=np.float64)
+        rows = csr_array(x, dtype=np.float64) if issparse(x) else np.ascontiguousarray(x, dtype=np.float64)
         if rows.ndim != 2:
             raise MargraveError(f"{where}vectors must come as a two-dimensional array, not with shape {rows.shape}.")
-        values = rows.data if issparse(rows) else rows
-        if not np.isfinite(values).all():
+        if issparse(rows) and not np.isfinite(rows.data).all():
             raise MargraveError(f"{where}values must be finite, and there is a NaN or an infinite one.")
-        return csr_array(rows)
+        return rows
 
     if single:
         rows = as_rows(X, "")
-        begin = np.arange(rows.shape[0] + 1, dtype=np.int64)
-    else:
-        blocks = [as_rows(x, f"example {i}: ") for i, x in enumerate(X)]
-        width = blocks[0].shape[1]
-        for i, block in enumerate(blocks):
-            if block.shape[1] != width:
-                raise MargraveError(f"example {i} has vectors of length {block.shape[1]}, and example 0 of {width}.")
-        rows = vstack(blocks, format="csr")
-        begin = np.concatenate([[0], np.cumsum([block.shape[0] for block in blocks])]).astype(np.int64)
-    rows.eliminate_zeros()
-    rows.sort_indices()
-    return begin, rows, rows.shape[1]
+        return np.arange(rows.shape[0] + 1, dtype=np.int64), rows
+    blocks = [as_rows(x, f"example {i}: ") for i, x in enumerate(X)]
+    width = blocks[0].shape[1]
+    for i, block in enumerate(blocks):
+        if block.shape[1] != width:
+            raise MargraveError(f"example {i} has vectors of length {block.shape[1]}, and example 0 of {width}.")
+    begin = np.concatenate([[0], np.cumsum([block.shape[0] for block in blocks])]).astype(np.int64)
+    dense = all(isinstance(block, np.ndarray) for block in blocks)
+    return begin, np.concatenate(blocks) if dense else csr_array(vstack(blocks))
 
 
 @dataclass
@@ -155,7 +154,3 @@ def features_named(features: str | AttributeTable) -> AttributeTable:
         raise unknown("features", features, [*PAIRS, "hash:18"])
     return AttributeTable(name)
 
-
-def lengths_of(rows: Sequence[Any]) -> NDArray[np.int64]:
-    """The number of tokens of each example."""
-    return np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))

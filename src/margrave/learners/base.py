@@ -102,7 +102,7 @@ class Task:
             self.threads,
             gradient,
         )
-        total = losses.sum() if self.sample_weight is None else losses @ self.sample_weight
+        total = losses.sum() if self.sample_weight is None else (losses * self.sample_weight).sum()
         return self.C * float(total), slope
 
     def objective(self, w: Weights) -> tuple[float, Weights]:

@@ -42,14 +42,16 @@ class Chain:
         *,
         features: AttributeTable,
         classes: Sequence[Any],
+        lengths: Sequence[int] | None = None,
         loss: LossFamily | None = None,
         edges: Any = None,
         allowed: NDArray[np.bool_] | None = None,
     ) -> _core.Problem:
         """The problem of these sequences; the first bind with labels learns the features.
 
-        labels: (tokens,), numbers of classes, all sequences one after another. edges: like X, the attributes of the
-        transition into each token (the first token's are ignored). allowed: (tokens, classes).
+        X may make its sequences as they are iterated over. labels: (tokens,), numbers of classes, all sequences one
+        after another, `lengths` of each. edges: like X, the attributes of the transition into each token (the first
+        token's are ignored). allowed: (tokens, classes).
         """
         learn = not features.learned
         if learn and labels is None:
@@ -58,8 +60,8 @@ class Chain:
         width = len(classes)
         rows = features.tokens.encode(X, single=False, learn=learn)
         begin = rows.example_begin
-        lengths = np.diff(begin)
-        _check_lengths(lengths, labels)
+        found = np.diff(begin)
+        _check_lengths(found, labels, lengths)
         structure = _core.chain(
             width,
             begin,
@@ -93,7 +95,7 @@ class Chain:
             edge_rows,
             features.edge_pairs,
         )
-        return _core.join(structure, table, lengths * width + (1 if tied else lengths - 1) * grams)
+        return _core.join(structure, table, found * width + (1 if tied else found - 1) * grams)
 
     def decode(self, begin: NDArray[np.int64], parts: NDArray[np.int32], lengths: NDArray[np.int64], width: int) -> Any:
         """Label numbers of all tokens, from the outputs' parts: the position parts come first, in order."""
@@ -145,8 +147,16 @@ class Chain:
             features.edge_pairs = features.learn_pairs(edge_rows, features.edges, grams, seen_begin, seen)
 
 
-def _check_lengths(lengths: NDArray[np.int64], labels: NDArray[np.int32] | None) -> None:
-    if (lengths == 0).any():
-        raise MargraveError(f"example {int(np.argmin(lengths))} is an empty sequence; every sequence needs a token.")
-    if labels is not None and len(labels) != int(lengths.sum()):
-        raise MargraveError(f"there are {int(lengths.sum())} tokens and {len(labels)} labels.")
+def _check_lengths(
+    found: NDArray[np.int64], labels: NDArray[np.int32] | None, lengths: Sequence[int] | None
+) -> None:
+    """Every sequence has tokens, and as many of them as labels."""
+    if lengths is not None:
+        if len(lengths) != len(found):
+            raise MargraveError(f"there are {len(found)} sequences in X and {len(lengths)} in y.")
+        for i in np.flatnonzero(found != np.asarray(lengths)):
+            raise MargraveError(f"example {i} has {found[i]} tokens and {lengths[i]} labels.")
+    if (found == 0).any():
+        raise MargraveError(f"example {int(np.argmin(found))} is an empty sequence; every sequence needs a token.")
+    if labels is not None and len(labels) != int(found.sum()):
+        raise MargraveError(f"there are {int(found.sum())} tokens and {len(labels)} labels.")

@@ -1,0 +1,140 @@
+"""CoNLL-2000 chunking by Margrave: python -m benchmarks.tagging --threads 1 --json OUT.
+
+The same attributes, pairs and objective as benchmarks.rivals.crfsuite: log loss, C = 0.5 (CRFsuite's c2 = 1).
+"""
+
+import argparse
+import json
+import resource
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import margrave
+from benchmarks.data import Rows, conll2000, conll2000_attributes
+from benchmarks.machine import describe, write_json
+from margrave import _core
+from margrave.features.table import AttributeTable
+from margrave.metrics import span_scores, token_accuracy
+from margrave.structures import Chain
+
+C = 0.5
+EVALUATIONS = 15
+
+
+class Attributes:
+    """The attributes of sentences, made as they are asked for: Python never holds them all."""
+
+    def __init__(self, sentences: list[Rows]) -> None:
+        self.sentences = sentences
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __iter__(self) -> Iterator[list[list[str]]]:
+        return map(conll2000_attributes, self.sentences)
+
+
+def train(threads: int, tol: float) -> tuple[margrave.SequenceTagger, dict[str, Any]]:
+    """L-BFGS to a certified relative gap; memory is that of this process, data and all."""
+    sentences = conll2000("train")
+    y = [[row[2] for row in rows] for rows in sentences]
+    started = perf_counter()
+    tagger = margrave.SequenceTagger(C=C, tol=tol, n_threads=threads).fit(Attributes(sentences), y)
+    seconds = perf_counter() - started
+    last = tagger.history_[-1]
+    return tagger, {
+        "threads": threads,
+        "weights": len(tagger.coef_),
+        "attributes": tagger.features_.tokens.attributes,
+        "transitions": tagger.features_.gram_weights,
+        "P_over_C": last.primal / C,
+        "D_over_C": (last.dual or 0.0) / C,
+        "relative_gap": last.relative_gap,
+        "evaluations": last.passes,
+        "seconds": last.seconds,
+        "seconds_with_encoding": seconds,
+        "seconds_per_evaluation_with_lbfgs": last.seconds / last.passes,
+        "stop_reason": tagger.stop_reason_,
+        "history": [[record.passes, record.seconds, record.primal / C] for record in tagger.history_],
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def evaluate_gradient(tagger: margrave.SequenceTagger, threads: int) -> dict[str, Any]:
+    """Seconds for one loss and gradient over the training data at the optimum."""
+    sentences = conll2000("train")
+    classes = tagger.classes_.tolist()
+    number = {label: k for k, label in enumerate(classes)}
+    gold = np.array([number[row[2]] for rows in sentences for row in rows], dtype=np.int32)
+    features = AttributeTable()
+    problem = Chain().bind(Attributes(sentences), gold, features=features, classes=classes)
+    seconds = []
+    for _ in range(EVALUATIONS):
+        started = perf_counter()
+        _core.losses_and_gradient(problem, tagger.coef_, 1.0, 0.0, False, C, None, threads, True)
+        seconds.append(perf_counter() - started)
+    return {"threads": threads, "seconds": median(seconds), "fastest": min(seconds), "evaluations": EVALUATIONS}
+
+
+def tag(tagger: margrave.SequenceTagger) -> dict[str, Any]:
+    """Tag the test file from lists of attribute strings, with one thread; making the strings is not timed."""
+    sentences = conll2000("test")
+    X = [conll2000_attributes(rows) for rows in sentences]
+    y = [[row[2] for row in rows] for rows in sentences]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.margrave"
+        tagger.save(path)
+        size = path.stat().st_size / 2**20
+        started = perf_counter()
+        loaded = margrave.load(path)
+        opened = perf_counter() - started
+        assert isinstance(loaded, margrave.SequenceTagger)
+        loaded.set_params(n_threads=1)
+        seconds = []
+        for _ in range(5):
+            started = perf_counter()
+            labels = loaded.predict(X)
+            seconds.append(perf_counter() - started)
+    tokens = sum(map(len, y))
+    return {
+        "model_mb": size,
+        "seconds_to_open": opened,
+        "seconds": median(seconds),
+        "tokens": tokens,
+        "tokens_per_second": tokens / median(seconds),
+        "accuracy": token_accuracy(y, labels),
+        "chunk_f1": span_scores(y, labels).f1,
+    }
+
+
+def main() -> None:
+    """Train, tag, and write or print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tagging", description=__doc__)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--tol", type=float, default=1e-5)
+    parser.add_argument("--json", type=Path, help="where to write the figures (default: print them)")
+    args = parser.parse_args()
+    machine = describe()
+    tagger, trained = train(args.threads, args.tol)
+    result = {
+        "tool": "margrave",
+        "instruction_set": _core.instruction_set,
+        "machine": machine,
+        "train": trained,
+        "gradient": [evaluate_gradient(tagger, threads) for threads in (1, 2)],
+        "tag": tag(tagger),
+    }
+    if args.json:
+        write_json(args.json, result)
+    else:
+        print(json.dumps(result, indent=2, sort_keys=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,376 @@
+"""What the tests compare with: outputs by brute force, and every quantity of the protocol by its definition.
+
+Nothing here uses the core. An output is a sorted tuple of part ids; `Outputs` holds all outputs of one example and
+answers what the protocol asks by looking at each of them. Sums are taken in extended precision.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+Parts = tuple[int, ...]
+Array = NDArray[np.float64]
+
+
+# ---- which bags of parts are outputs ---------------------------------------------------------------------------------
+
+
+def multiclass_outputs(labels: int, allowed: NDArray[np.bool_] | None = None) -> list[Parts]:
+    return [(k,) for k in range(labels) if allowed is None or allowed[k]]
+
+
+@dataclass
+class ChainParts:
+    """The numbering of a chain's parts.
+
+    Positions first, then for every table the label tuples of 2 .. order+1 neighbours in lexicographic order. Order 1
+    numbers all pairs; higher orders only tuples without a forbidden pair.
+    """
+
+    labels: int
+    order: int = 1
+    tied: bool = True
+    forbidden: frozenset[tuple[int, int]] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.grams: dict[Parts, int] = {}
+        for m in range(2, self.order + 2):
+            for gram in product(range(self.labels), repeat=m):
+                if self.order == 1 or not self._breaks(gram):
+                    self.grams[gram] = len(self.grams)
+
+    def _breaks(self, y: Sequence[int]) -> bool:
+        return any(pair in self.forbidden for pair in pairwise(y))
+
+    def count(self, length: int) -> int:
+        return length * self.labels + (1 if self.tied else length - 1) * len(self.grams)
+
+    def gram_part(self, length: int, t: int, gram: Parts) -> int:
+        """The part of the tuple that ends at position t >= 1."""
+        return length * self.labels + (0 if self.tied else (t - 1) * len(self.grams)) + self.grams[gram]
+
+    def of(self, y: Sequence[int]) -> Parts:
+        parts = [t * self.labels + label for t, label in enumerate(y)]
+        for t in range(1, len(y)):
+            for m in range(2, min(t, self.order) + 2):
+                parts.append(self.gram_part(len(y), t, tuple(y[t - m + 1 : t + 1])))
+        return tuple(sorted(parts))
+
+    def sequences(self, length: int, allowed: NDArray[np.bool_] | None = None) -> Iterator[Parts]:
+        """All label sequences; allowed: (length, labels)."""
+        for y in product(range(self.labels), repeat=length):
+            if self._breaks(y) or (allowed is not None and not all(allowed[t, k] for t, k in enumerate(y))):
+                continue
+            yield y
+
+
+def arc_part(n: int, head: int, word: int) -> int:
+    return (word - 1) * n + (head if head < word else head - 1)
+
+
+def trees(n: int, single_root: bool) -> Iterator[Parts]:
+    """All lists of heads of the words 1..n that make a tree under the root 0."""
+    for heads in product(range(n + 1), repeat=n):
+        if single_root and heads.count(0) != 1:
+            continue
+        if all(_reaches_root(word, heads) for word in range(1, n + 1)):
+            yield heads
+
+
+def _reaches_root(word: int, heads: Parts) -> bool:
+    for _ in range(len(heads)):
+        word = heads[word - 1]
+        if word == 0:
+            return True
+    return False
+
+
+def tree_parts(heads: Sequence[int]) -> Parts:
+    return tuple(sorted(arc_part(len(heads), head, word) for word, head in enumerate(heads, 1)))
+
+
+@dataclass
+class Graph:
+    """An acyclic hypergraph: edges (head, tails, parts), ascending by head; outputs are derivations of the last node."""
+
+    nodes: int
+    edges: list[tuple[int, Parts, Parts]]
+
+    def derivations(self, node: int | None = None) -> list[Parts]:
+        """The bags of parts of all derivations; a bag that has several derivations occurs as often."""
+        found: list[list[Parts]] = [[] for _ in range(self.nodes)]
+        for head, tails, parts in self.edges:
+            for below in product(*(found[tail] for tail in tails)):
+                found[head].append(tuple(sorted([*parts, *(part for bag in below for part in bag)])))
+        return found[self.nodes - 1 if node is None else node]
+
+
+# ---- what the protocol asks, by definition ---------------------------------------------------------------------------
+
+
+@dataclass
+class Outputs:
+    """All outputs of one example with n parts."""
+
+    n: int
+    ys: list[Parts]
+
+    @cached_property
+    def counts(self) -> Array:
+        """(outputs, parts): how often each output has each part."""
+        counts = np.zeros((len(self.ys), self.n))
+        for row, y in zip(counts, self.ys, strict=True):
+            np.add.at(row, list(y), 1.0)
+        return counts
+
+    @cached_property
+    def _padded(self) -> NDArray[np.int64]:
+        """The outputs as rows of one length: n stands for no part."""
+        longest = max(len(y) for y in self.ys)
+        return np.array([[*y, *[self.n] * (longest - len(y))] for y in self.ys], dtype=np.int64)
+
+    def values(self, theta: Array) -> NDArray[np.longdouble]:
+        """The sum of every output's part values."""
+        return np.append(theta, 0.0).astype(np.longdouble)[self._padded].sum(axis=1)
+
+    def logsum(self, theta: Array) -> tuple[float, Array]:
+        return gibbs(self.values(theta), self.counts)
+
+    def best_by_cost(self, theta: Array, delta: Array) -> dict[int, float]:
+        """The highest score at every cost that some output has."""
+        best: dict[int, float] = {}
+        for value, cost in zip(self.values(theta), self.values(delta), strict=True):
+            if value > -inf:
+                best[int(cost)] = max(best.get(int(cost), -inf), float(value))
+        return best
+
+
+def log_sum_exp(values: NDArray[np.longdouble]) -> np.longdouble:
+    top = values.max(initial=-inf)
+    return top if top == -inf else top + np.log(np.exp(values - top).sum())
+
+
+def distribution(values: NDArray[np.longdouble]) -> NDArray[np.longdouble]:
+    """Probabilities in proportion to exp(values)."""
+    return np.exp(values - log_sum_exp(values))
+
+
+def gibbs(values: NDArray[np.longdouble], counts: Array) -> tuple[float, Array]:
+    """The log partition function, and the expected counts; zero when there is no output."""
+    total = log_sum_exp(values)
+    if total == -inf:
+        return -inf, np.zeros(counts.shape[1])
+    return float(total), (distribution(values) @ counts.astype(np.longdouble)).astype(np.float64)
+
+
+def entropy_of(p: NDArray[np.longdouble]) -> float:
+    alive = p[p > 0]
+    return float(-(alive * np.log(alive)).sum())
+
+
+@dataclass
+class LossByDefinition:
+    """L = max_beta over outputs of (score + gamma cost), less the gold score; and the loss's own distribution."""
+
+    loss: float
+    cost: float
+    entropy: float
+    p: NDArray[np.longdouble]  # over the outputs; at beta = inf one for every maximiser
+
+    @classmethod
+    def of(
+        cls, scores: NDArray[np.longdouble], costs: Array, gold: int, beta: float, gamma: float
+    ) -> "LossByDefinition":
+        values = scores + np.longdouble(gamma) * costs
+        if beta == inf:
+            best = (values == values.max()).astype(np.longdouble)
+            return cls(float(values.max() - scores[gold]), float(costs[best == 1].max()), 0.0, best)
+        p = distribution(np.longdouble(beta) * values)
+        loss = float(log_sum_exp(np.longdouble(beta) * values) / np.longdouble(beta) - scores[gold])
+        return cls(loss, float(p @ costs), entropy_of(p), p)
+
+
+# ---- long chains and large trees, where nothing can be enumerated ------------------------------------------------------
+
+
+def chain_logsum(emission: Array, transitions: Array) -> tuple[float, Array, Array]:
+    """Forward-backward of a chain of order 1 in log space, in extended precision.
+
+    emission: (length, labels); transitions: (length - 1, labels, labels). Returns the log partition function, the
+    label marginals and the transition marginals.
+    """
+    e, m = emission.astype(np.longdouble), transitions.astype(np.longdouble)
+    length = len(e)
+    alpha, beta = np.empty_like(e), np.zeros_like(e)
+    alpha[0] = e[0]
+    for t in range(1, length):
+        alpha[t] = e[t] + _log_sum_rows((alpha[t - 1][:, None] + m[t - 1]).T)
+    for t in range(length - 1, 0, -1):
+        beta[t - 1] = _log_sum_rows(m[t - 1] + (e[t] + beta[t])[None, :])
+    total = _log_sum_rows(alpha[-1][None, :])[0]
+    if total == -inf:
+        return -inf, np.zeros(emission.shape), np.zeros(transitions.shape)
+    pairs = alpha[:-1, :, None] + m + (e[1:] + beta[1:])[:, None, :] - total
+    return float(total), np.exp(alpha + beta - total).astype(float), np.exp(pairs).astype(float)
+
+
+def _log_sum_rows(x: NDArray[np.longdouble]) -> NDArray[np.longdouble]:
+    top = x.max(axis=1)
+    safe = np.where(top == -inf, 0, top)
+    with np.errstate(divide="ignore"):
+        return np.where(top == -inf, -inf, safe + np.log(np.exp(x - safe[:, None]).sum(axis=1)))
+
+
+def chain_graph(emission_parts: NDArray[np.int64], gram_parts: NDArray[np.int64]) -> Graph:
+    """A chain of order 1 as a hypergraph.
+
+    emission_parts: (length, labels) part ids; gram_parts: (length - 1, labels, labels).
+    """
+    length, labels = emission_parts.shape
+    edges: list[tuple[int, Parts, Parts]] = [(k, (), (int(emission_parts[0, k]),)) for k in range(labels)]
+    for t in range(1, length):
+        for k in range(labels):
+            for j in range(labels):
+                parts = (int(emission_parts[t, k]), int(gram_parts[t - 1, j, k]))
+                edges.append((t * labels + k, ((t - 1) * labels + j,), parts))
+    edges += [(length * labels, ((length - 1) * labels + k,), ()) for k in range(labels)]
+    return Graph(length * labels + 1, edges)
+
+
+def tree_logsum_lapack(theta: Array, n: int, single_root: bool) -> tuple[float, Array]:
+    """The matrix-tree theorem (Koo et al. 2007; Smith and Smith 2007) by LU: fine while the Laplacian is well conditioned."""
+    weights = np.zeros((n, n))  # (head, word), both from 0
+    root = np.zeros(n)
+    for word in range(1, n + 1):
+        for head in range(n + 1):
+            if head == 0:
+                root[word - 1] = np.exp(theta[arc_part(n, 0, word)])
+            elif head != word:
+                weights[head - 1, word - 1] = np.exp(theta[arc_part(n, head, word)])
+    laplacian = np.diag(weights.sum(axis=0) + (0 if single_root else root)) - weights
+    if single_root:
+        laplacian[0] = root
+    _, log_z = np.linalg.slogdet(laplacian)
+    inverse = np.linalg.inv(laplacian)
+    mu = np.zeros(n * n)
+    for word in range(1, n + 1):
+        m = word - 1
+        for head in range(n + 1):
+            if head == word:
+                continue
+            if head == 0:
+                gradient = root[m] * inverse[m, 0 if single_root else m]
+            else:
+                h = head - 1
+                diagonal = 0.0 if single_root and m == 0 else inverse[m, m]
+                off = 0.0 if single_root and h == 0 else inverse[m, h]
+                gradient = weights[h, m] * (diagonal - off)
+            mu[arc_part(n, head, word)] = gradient
+    return float(log_z), mu
+
+
+def numerical_gradient(f, x: Array, h: float = 1e-5) -> Array:
+    """Central differences."""
+    gradient = np.empty_like(x)
+    for k in range(len(x)):
+        step = np.zeros_like(x)
+        step[k] = h
+        gradient[k] = (f(x + step) - f(x - step)) / (2 * h)
+    return gradient
+
+
+# ---- attributes and labels -------------------------------------------------------------------------------------------
+
+
+Attributes = list[tuple[int, float]]  # (attribute, value) pairs of one token
+
+
+@dataclass
+class TableByDefinition:
+    """The linear map A of attribute x label tables, with the weights in their documented order.
+
+    (attribute, label) pairs, label tuples, start, stop, (transition attribute, tuple) pairs. With `observed` only what
+    occurs in the training data (`tokens`, `labels`, `edges`: by sequence) has a weight.
+    """
+
+    parts: ChainParts
+    attributes: int
+    tokens: list[list[Attributes]]
+    labels: list[Parts]
+    observed: bool = True
+    start: bool = False
+    stop: bool = False
+    scale: float = 1.0
+    edges: list[list[Attributes]] | None = None
+    edge_attributes: int = 0
+
+    def __post_init__(self) -> None:
+        pairs, grams, edge_pairs = set(), set(), set()
+        for i, y in enumerate(self.labels):
+            for t, label in enumerate(y):
+                pairs |= {(a, label) for a, _ in self.tokens[i][t]}
+                ending = {self.parts.grams[y[t - m + 1 : t + 1]] for m in range(2, min(t, self.parts.order) + 2)}
+                grams |= ending
+                if self.edges is not None:
+                    edge_pairs |= {(a, gram) for a, _ in self.edges[i][t] for gram in ending}
+        labels, tuples = range(self.parts.labels), range(len(self.parts.grams))
+        if not self.observed:
+            pairs, grams = set(product(range(self.attributes), labels)), set(tuples)
+            edge_pairs = set(product(range(self.edge_attributes), tuples))
+        keys: list[tuple[object, ...]] = [("pair", *pair) for pair in sorted(pairs)]
+        keys += [("gram", gram) for gram in sorted(grams)]
+        keys += [("start", label) for label in labels if self.start]
+        keys += [("stop", label) for label in labels if self.stop]
+        keys += [("edge", *pair) for pair in sorted(edge_pairs) if self.edges is not None]
+        self.number = {key: k for k, key in enumerate(keys)}
+
+    def matrix(self, i: int) -> Array:
+        """A_i: (parts, weights)."""
+        labels, length = self.parts.labels, len(self.tokens[i])
+        a = np.zeros((self.parts.count(length), len(self.number)))
+
+        def add(part: int, key: tuple[object, ...], value: float) -> None:
+            if key in self.number:
+                a[part, self.number[key]] += value
+
+        for t, label in product(range(length), range(labels)):
+            for attribute, value in self.tokens[i][t]:
+                add(t * labels + label, ("pair", attribute, label), value)
+        for label in range(labels):
+            add(label, ("start", label), 1.0)
+            add((length - 1) * labels + label, ("stop", label), 1.0)
+        for k in range(1 if self.parts.tied else length - 1):
+            for q in self.parts.grams.values():
+                part = length * labels + k * len(self.parts.grams) + q
+                add(part, ("gram", q), self.scale)
+                if self.edges is not None:
+                    for attribute, value in self.edges[i][k + 1]:
+                        add(part, ("edge", attribute, q), self.scale * value)
+        return a
+
+
+def hash_of(name: str, bits: int) -> int:
+    """The row of a hashed attribute: a multiplicative hash of the UTF-8 bytes, eight at a time, little endian."""
+    mask, multiplier = 2**64 - 1, 0x9FB21C651E98DF25
+    data = name.encode()
+    h = (0x243F6A8885A308D3 ^ (len(data) * multiplier)) & mask
+    whole = len(data) // 8 * 8
+    for word in [*(data[k : k + 8] for k in range(0, whole, 8)), data[whole:]]:
+        h = ((h ^ int.from_bytes(word, "little")) * multiplier) & mask
+        h ^= h >> 29
+    h = (h * multiplier) & mask
+    return (h ^ (h >> 32)) & ((1 << bits) - 1)
+
+
+def values_of(token: object) -> list[tuple[str, float]]:
+    """The attributes of a token given as strings or as a dictionary, with their values."""
+    if isinstance(token, dict):
+        named = [(f"{k}={v}", 1.0) if isinstance(v, str) else (k, float(v)) for k, v in token.items()]
+        return [(name, value) for name, value in named if value != 0]
+    assert isinstance(token, Iterable)
+    return [(name, 1.0) for name in token]

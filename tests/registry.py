@@ -1,0 +1,483 @@
+"""The problems that every contract is tested on: registering one here is enough.
+
+An entry makes a small random problem from a seed, together with all that the core must agree with: the outputs of each
+example by enumeration, the gold output, the cost of every output and the linear map A.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from reference import (
+    Array,
+    ChainParts,
+    Graph,
+    Outputs,
+    Parts,
+    TableByDefinition,
+    hash_of,
+    multiclass_outputs,
+    tree_parts,
+    trees,
+    values_of,
+)
+
+from margrave import _core
+from margrave.features.arcs import ArcFeatures
+from margrave.features.table import AttributeTable
+from margrave.losses import LossFamily
+from margrave.structures import Chain, Multiclass, NonProjectiveTree
+
+
+@dataclass
+class Case:
+    """A problem, and what it must agree with, example by example."""
+
+    problem: _core.Problem
+    outputs: list[Outputs]
+    gold: list[Parts]
+    costs: list[Array]  # of every output
+    matrices: list[Array]  # A_i: (parts, weights)
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    def gold_index(self, i: int) -> int:
+        return self.outputs[i].ys.index(self.gold[i])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A registered problem: make(seed, cost, size)."""
+
+    name: str
+    make: Callable[..., Case]
+    costs: tuple[str, ...] = ("hamming",)
+
+    def __call__(self, seed: int, cost: str = "hamming", size: int = 4) -> Case:
+        return self.make(np.random.default_rng(seed), cost, size)
+
+
+KINDS: list[Kind] = []
+LABEL_COSTS = ("hamming", "weights", "matrix")
+
+
+def register(name: str, costs: tuple[str, ...] = ("hamming",), **options: Any) -> Callable[[Any], Any]:
+    def add(make: Any) -> Any:
+        KINDS.append(Kind(name, lambda rng, cost, size: make(rng, cost, size, **options), costs))
+        return make
+
+    return add
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+
+def _loss(rng: np.random.Generator, cost: str, classes: list[str]) -> tuple[LossFamily, Array]:
+    """A loss with this kind of cost, and the cost of each label where another is right."""
+    n = len(classes)
+    wrong = 1.0 - np.eye(n)
+    if cost == "weights":
+        weights = rng.integers(1, 8, n) / 2
+        if rng.random() < 0.5:
+            return LossFamily(cost=weights), weights[:, None] * wrong
+        return LossFamily(cost=dict(zip(classes, weights, strict=True))), weights[:, None] * wrong
+    if cost == "matrix":
+        matrix = rng.integers(0, 8, (n, n)) / 2 * wrong
+        return LossFamily(cost=matrix), matrix
+    return LossFamily(), wrong
+
+
+def _named_token(rng: np.random.Generator, real: bool) -> Any:
+    names = [f"attribute {k}" for k in rng.choice(7, rng.integers(0, 4))]  # none, some, or the same one twice
+    if not real:
+        return names
+    token: dict[str, Any] = {name: float(rng.integers(-8, 9) / 4) for name in names}
+    if rng.random() < 0.3:
+        token["shape"] = "Xx" if rng.random() < 0.5 else "x"
+    return token
+
+
+class Rows:
+    """Attributes of sequences of tokens, as users give them and as (attribute, value) pairs."""
+
+    def __init__(self, rng: np.random.Generator, lengths: list[int], form: str, bits: int) -> None:
+        if form == "vectors":
+            self.count = 3
+            self.given: Any = [rng.integers(-2, 3, (n, self.count)) / 2.0 for n in lengths]
+            self.pairs = [[[(a, v) for a, v in enumerate(row) if v] for row in x] for x in self.given]
+            return
+        self.given = [[_named_token(rng, form == "real") for _ in range(n)] for n in lengths]
+        named = [[values_of(token) for token in tokens] for tokens in self.given]
+        names = list(dict.fromkeys(name for tokens in named for token in tokens for name, _ in token))
+        number = {name: hash_of(name, bits) if bits else k for k, name in enumerate(names)}
+        self.count = 1 << bits if bits else len(names)
+        self.pairs = [[[(number[name], value) for name, value in token] for token in tokens] for tokens in named]
+
+
+def _forbidden(rng: np.random.Generator, labels: int) -> frozenset[tuple[int, int]]:
+    """Random forbidden pairs; label 0 may always repeat, so that sequences of any length remain."""
+    pairs = np.argwhere(rng.random((labels, labels)) < 0.4)
+    return frozenset((int(a), int(b)) for a, b in pairs if (a, b) != (0, 0))
+
+
+@register("multiclass", LABEL_COSTS)
+@register("multiclass, vectors", LABEL_COSTS, form="vectors")
+@register("multiclass, all pairs", LABEL_COSTS, pairs="all")
+def multiclass(
+    rng: np.random.Generator, cost: str, size: int, *, form: str = "names", pairs: str = "observed"
+) -> Case:
+    labels = int(rng.integers(1, 8))
+    classes = [f"class {k}" for k in range(labels)]
+    rows = Rows(rng, [1] * size, form, 0)
+    gold = rng.integers(0, labels, size).astype(np.int32)
+    loss, price = _loss(rng, cost, classes)
+    x = np.concatenate(rows.given) if form == "vectors" else [tokens[0] for tokens in rows.given]
+    problem = Multiclass().bind(x, gold, features=AttributeTable(pairs), classes=classes, loss=loss)
+    table = TableByDefinition(
+        ChainParts(labels, order=0), rows.count, rows.pairs, [(int(k),) for k in gold], observed=pairs == "observed"
+    )
+    return Case(
+        problem,
+        [Outputs(labels, multiclass_outputs(labels)) for _ in gold],
+        [(int(k),) for k in gold],
+        [price[k] for k in gold],
+        [table.matrix(i) for i in range(size)],
+    )
+
+
+@register("chain", LABEL_COSTS)
+@register("chain, untied", LABEL_COSTS, tied=False)
+@register("chain, start and stop", start=True, stop=True)
+@register("chain, start", start=True, tied=False)
+@register("chain, stop", stop=True, form="real")
+@register("chain, scale", scale=0.3)
+@register("chain, scale and edge attributes", scale=0.3, edges=True, start=True, stop=True)
+@register("chain, edge attributes", edges=True)
+@register("chain, edge attributes, all pairs", edges=True, pairs="all", form="real")
+@register("chain, edge vectors", edges=True, form="vectors")
+@register("chain, forbidden", LABEL_COSTS, forbid=True)
+@register("chain, forbidden, untied", forbid=True, tied=False)
+@register("chain, allowed", LABEL_COSTS, allow=True)
+@register("chain, allowed, untied", allow=True, tied=False)
+@register("chain, forbidden and allowed", forbid=True, allow=True, start=True)
+@register("chain, real values", form="real")
+@register("chain, vectors", form="vectors")
+@register("chain, vectors, all pairs", form="vectors", pairs="all", tied=False)
+@register("chain, hashed", bits=3)
+@register("chain, hashed, real values, edges", bits=2, form="real", edges=True)
+@register("chain, all pairs", pairs="all")
+@register("chain, one label", labels=1)
+@register("chain, order 2", LABEL_COSTS, order=2)
+@register("chain, order 2, untied", order=2, tied=False)
+@register("chain, order 2, forbidden", order=2, forbid=True, start=True, stop=True)
+@register("chain, order 2, forbidden, untied, edges", order=2, forbid=True, edges=True, scale=0.5)
+@register("chain, order 2, allowed, all pairs", order=2, allow=True, pairs="all")
+@register("chain, order 3", order=3)
+@register("chain, order 3, untied", order=3, tied=False)
+@register("chain, order 3, forbidden", order=3, forbid=True)
+@register("chain, order 3, forbidden, allowed, untied", order=3, forbid=True, allow=True, tied=False)
+def chain(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    labels: int = 0,
+    order: int = 1,
+    tied: bool = True,
+    start: bool = False,
+    stop: bool = False,
+    scale: float = 1.0,
+    edges: bool = False,
+    forbid: bool = False,
+    allow: bool = False,
+    form: str = "names",
+    bits: int = 0,
+    pairs: str = "observed",
+) -> Case:
+    longest = {1: 4, 2: 4, 3: 5}[order]
+    labels = labels or int(rng.integers(2, 4 if order < 3 else 3))
+    lengths = [1, longest, *(int(n) for n in rng.integers(1, longest + 1, max(0, size - 2)))][:size]
+    forbidden = _forbidden(rng, labels) if forbid else frozenset()
+    parts = ChainParts(labels, order, tied and not edges, forbidden)
+    gold, allowed, outputs = [], [], []
+    for n in lengths:
+        possible = list(parts.sequences(n))
+        gold.append(possible[rng.integers(len(possible))])
+        allowed.append(rng.random((n, labels)) < 0.6 if allow else np.ones((n, labels), dtype=bool))
+        allowed[-1][range(n), gold[-1]] = True
+        outputs.append(list(parts.sequences(n, allowed[-1])))
+    rows = Rows(rng, lengths, form, bits)
+    edge_rows = Rows(rng, lengths, form, bits) if edges else None
+    classes = [f"label {k}" for k in range(labels)]
+    loss, price = _loss(rng, cost, classes)
+    structure = Chain(
+        order=order,
+        forbidden=[(classes[a], classes[b]) for a, b in sorted(forbidden)],
+        start=start,
+        stop=stop,
+        scale=scale,
+        tied=tied,
+    )
+    problem = structure.bind(
+        rows.given,
+        np.array([label for y in gold for label in y], dtype=np.int32),
+        features=AttributeTable("all" if bits else pairs, bits),
+        classes=classes,
+        loss=loss,
+        edges=edge_rows.given if edge_rows else None,
+        allowed=np.concatenate(allowed) if allow else None,
+    )
+    table = TableByDefinition(
+        parts,
+        rows.count,
+        rows.pairs,
+        gold,
+        observed=not bits and pairs == "observed",
+        start=start,
+        stop=stop,
+        scale=scale,
+        edges=edge_rows.pairs if edge_rows else None,
+        edge_attributes=edge_rows.count if edge_rows else 0,
+    )
+    return Case(
+        problem,
+        [Outputs(parts.count(n), [parts.of(y) for y in ys]) for n, ys in zip(lengths, outputs, strict=True)],
+        [parts.of(y) for y in gold],
+        [
+            np.array([sum(price[right, label] for right, label in zip(g, y, strict=True)) for y in ys], dtype=float)
+            for g, ys in zip(gold, outputs, strict=True)
+        ],
+        [table.matrix(i) for i in range(size)],
+    )
+
+
+# ---- trees -----------------------------------------------------------------------------------------------------------
+
+
+@register("tree, single root", single_root=True)
+@register("tree, several roots", single_root=False, form="real")
+@register("tree, hashed", single_root=True, bits=3)
+@register("tree, vectors", single_root=False, form="vectors")
+def tree(
+    rng: np.random.Generator, cost: str, size: int, *, single_root: bool, form: str = "names", bits: int = 0
+) -> Case:
+    words = [1, 4, *(int(n) for n in rng.integers(1, 5, max(0, size - 2)))][:size]
+    all_trees = [list(trees(n, single_root)) for n in words]
+    gold = [every[rng.integers(len(every))] for every in all_trees]
+    rows = Rows(rng, [n * n for n in words], form, bits)
+    problem = NonProjectiveTree(single_root).bind(rows.given, gold, features=ArcFeatures(bits))
+    matrices = []
+    for n, arcs in zip(words, rows.pairs, strict=True):
+        a = np.zeros((n * n, rows.count))
+        for part, pairs in enumerate(arcs):
+            for k, value in pairs:
+                a[part, k] += value
+        matrices.append(a)
+    return Case(
+        problem,
+        [Outputs(n * n, [tree_parts(heads) for heads in every]) for n, every in zip(words, all_trees, strict=True)],
+        [tree_parts(heads) for heads in gold],
+        [
+            np.array([sum(a != b for a, b in zip(g, heads, strict=True)) for heads in every], dtype=float)
+            for g, every in zip(gold, all_trees, strict=True)
+        ],
+        matrices,
+    )
+
+
+# ---- hypergraphs -----------------------------------------------------------------------------------------------------
+
+
+def bracketings(rng: np.random.Generator, words: int, symbols: int) -> tuple[Graph, int]:
+    """Binary trees over a few words with symbols on their nodes; some rules are missing. One part a rule."""
+    edges: list[tuple[int, Parts, Parts]] = []
+    node: dict[tuple[int, int, int], int] = {}
+    parts = 0
+    for width in range(1, words + 1):
+        for i in range(words - width + 1):
+            for s in range(symbols):
+                v = node[i, i + width, s] = len(node)
+                if width == 1:
+                    edges.append((v, (), (parts,) if rng.random() < 0.8 else ()))  # or a rule without any part
+                    parts += 1
+                for k in range(i + 1, i + width):
+                    for a, b in np.ndindex(symbols, symbols):
+                        if rng.random() < 0.7 or (a, b) == (0, 0):
+                            edges.append((v, (node[i, k, a], node[k, i + width, b]), (parts,)))
+                            parts += 1
+    root = len(node)
+    for s in range(symbols):
+        edges.append((root, (node[0, words, s],), (parts,)))
+        parts += 1
+    return Graph(root + 1, edges), parts
+
+
+def core_graph(graph: Graph) -> _core.Hypergraph:
+    """The core's hypergraph of the same nodes and edges."""
+
+    def begin(lists: list[Parts]) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum([len(x) for x in lists])]).astype(np.int64)
+
+    def flat(lists: list[Parts]) -> NDArray[np.int32]:
+        return np.array([k for x in lists for k in x], dtype=np.int32)
+
+    heads = np.array([head for head, _, _ in graph.edges], dtype=np.int32)
+    tails = [tails for _, tails, _ in graph.edges]
+    parts = [parts for _, _, parts in graph.edges]
+    return _core.Hypergraph(graph.nodes, heads, begin(tails), flat(tails), begin(parts), flat(parts))
+
+
+def part_rows(rng: np.random.Generator, counts: list[int], dim: int) -> tuple[_core.Tokens, list[Array]]:
+    """A random sparse vector for every part, as the core's rows and as matrices."""
+    matrices = [
+        rng.integers(-4, 5, (n, dim)) / 2.0 * (rng.random((n, dim)) < 0.5) for n in counts
+    ]
+    rows = np.concatenate(matrices)
+    lists = [np.flatnonzero(row) for row in rows]
+    index = np.concatenate(lists)
+    where = np.repeat(np.arange(len(rows)), [len(x) for x in lists])
+    return (
+        _core.Tokens(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.concatenate([[0], np.cumsum([len(x) for x in lists])]).astype(np.int64),
+            index.astype(np.int32),
+            rows[where, index],
+        ),
+        matrices,
+    )
+
+
+@register("hypergraph")
+def hypergraph(rng: np.random.Generator, cost: str, size: int) -> Case:
+    graphs, outputs, gold, deltas, c0, costs = [], [], [], [], [], []
+    for _ in range(size):
+        graph, parts = bracketings(rng, int(rng.integers(1, 4)), int(rng.integers(1, 3)))
+        ys = graph.derivations()
+        y = ys[rng.integers(len(ys))]
+        delta = np.zeros(parts)  # the price of every gold part that is missed
+        delta[list(y)] = -rng.integers(1, 4, len(y)).astype(float)
+        graphs.append(core_graph(graph))
+        outputs.append(Outputs(parts, ys))
+        gold.append(y)
+        deltas.append(delta)
+        c0.append(-delta.sum())
+        costs.append(np.array([-delta[[k for k in y if k not in other]].sum() for other in ys]))
+    counts = [len(delta) for delta in deltas]
+    rows, matrices = part_rows(rng, counts, 5)
+    structure = _core.hypergraphs(
+        graphs,
+        np.array(counts, dtype=np.int64),
+        [np.array(y, dtype=np.int32) for y in gold],
+        deltas,
+        np.array(c0),
+    )
+    features = _core.sparse_parts(5, rows, np.ones(size, dtype=np.int64))
+    return Case(_core.join(structure, features, np.array(counts, dtype=np.int64)), outputs, gold, costs, matrices)
+
+
+# ---- a structure written in Python -------------------------------------------------------------------------------------
+
+
+class Gaps(_core.Problem):
+    """Which items of a row to choose, never two neighbours: parts are the items, and choosing none is an output too."""
+
+    def __init__(self, matrices: list[Array], gold: list[Parts]) -> None:
+        super().__init__(len(matrices), matrices[0].shape[1])
+        self.matrices = matrices
+        self.gold_parts = gold
+        self.every = [list(self.choices(len(a))) for a in matrices]
+
+    @staticmethod
+    def choices(n: int) -> list[Parts]:
+        subsets = (tuple(k for k in range(n) if bits >> k & 1) for bits in range(1 << n))
+        return [y for y in subsets if all(b - a > 1 for a, b in pairwise(y))]
+
+    def values(self, i: int, theta: Array) -> Array:
+        return np.array([theta[list(y)].sum() for y in self.every[i]])
+
+    def parts(self, i: int) -> int:
+        return len(self.matrices[i])
+
+    def score(self, i: int, w: Array) -> Array:
+        return self.matrices[i] @ w
+
+    def row(self, i: int, v: Array) -> tuple[NDArray[np.int64], Array]:
+        values = self.matrices[i].T @ v
+        index = np.flatnonzero(values)
+        return index, values[index]
+
+    def radius(self, i: int) -> float:
+        return float(np.linalg.norm(self.matrices[i], axis=1).sum())
+
+    def gold(self, i: int) -> NDArray[np.int32]:
+        return np.array(self.gold_parts[i], dtype=np.int32)
+
+    def cost(self, i: int) -> tuple[Array, float]:
+        delta = np.ones(self.parts(i))
+        delta[list(self.gold_parts[i])] = -1.0
+        return delta, float(len(self.gold_parts[i]))
+
+    def argmax(self, i: int, theta: Array) -> tuple[float, NDArray[np.int32]]:
+        values = self.values(i, theta)
+        best = int(np.argmax(values))
+        return float(values[best]), np.array(self.every[i][best], dtype=np.int32)
+
+    def logsum(self, i: int, theta: Array) -> tuple[float, Array]:
+        values = self.values(i, theta)
+        top = values.max()
+        p = np.exp(values - top)
+        mu = np.zeros(self.parts(i))
+        for y, share in zip(self.every[i], p / p.sum(), strict=True):
+            mu[list(y)] += share
+        return float(top + np.log(p.sum())), mu
+
+    def kbest(self, i: int, theta: Array, k: int) -> list[tuple[float, NDArray[np.int32]]]:
+        values = self.values(i, theta)
+        order = [j for j in np.argsort(-values, kind="stable")[:k] if values[j] > -np.inf]
+        return [(float(values[j]), np.array(self.every[i][j], dtype=np.int32)) for j in order]
+
+    def argmax_by_cost(self, i: int, theta: Array, delta: Array) -> list[tuple[int, float, NDArray[np.int32]]]:
+        found: dict[int, tuple[int, float, NDArray[np.int32]]] = {}
+        for value, y in zip(self.values(i, theta), self.every[i], strict=True):
+            cost = int(delta[list(y)].sum())
+            if value > found.get(cost, (0, -np.inf))[1]:
+                found[cost] = (cost, float(value), np.array(y, dtype=np.int32))
+        return [found[cost] for cost in sorted(found)]
+
+    def sample(self, i: int, theta: Array, seed: int) -> NDArray[np.int32]:
+        values = self.values(i, theta)
+        p = np.exp(values - values.max())
+        return np.array(self.every[i][np.random.default_rng(seed).choice(len(p), p=p / p.sum())], dtype=np.int32)
+
+
+@register("written in Python")
+def gaps(rng: np.random.Generator, cost: str, size: int) -> Case:
+    matrices = [rng.integers(-4, 5, (int(rng.integers(1, 6)), 4)) / 2.0 for _ in range(size)]
+    every = [Gaps.choices(len(a)) for a in matrices]
+    gold = [ys[rng.integers(len(ys))] for ys in every]
+    return Case(
+        Gaps(matrices, gold),
+        [Outputs(len(a), ys) for a, ys in zip(matrices, every, strict=True)],
+        gold,
+        [np.array([float(len(set(g) ^ set(y))) for y in ys]) for g, ys in zip(gold, every, strict=True)],
+        matrices,
+    )
+
+
+@register("slice of a chain", of="chain")
+@register("slice of a tree", of="tree, single root")
+@register("slice of one written in Python", of="written in Python")
+def sliced(rng: np.random.Generator, cost: str, size: int, *, of: str) -> Case:
+    whole = next(kind for kind in KINDS if kind.name == of).make(rng, cost, size + 3)
+    begin, end = 2, size + 2
+    return Case(
+        whole.problem.slice(begin, end),
+        whole.outputs[begin:end],
+        whole.gold[begin:end],
+        whole.costs[begin:end],
+        whole.matrices[begin:end],
+    )
