@@ -21,6 +21,7 @@ lint: $(VENV)/installed
 	$(BIN)/clang-format --dry-run --Werror $(CORE)
 
 format: $(VENV)/installed
+	$(BIN)/python -m nanobind.stubgen -q -m margrave._core -o src/margrave/_core.pyi
 	$(BIN)/ruff check --fix-only src tests benchmarks examples
 	$(BIN)/ruff format src tests benchmarks examples
 	$(BIN)/clang-format -i $(CORE)

@@ -124,7 +124,7 @@ def main() -> None:
     tagger, trained = train(args.threads, args.tol)
     result = {
         "tool": "margrave",
-        "instruction_set": _core.instruction_set,
+        "instruction_set": _core.instruction_set(),
         "machine": machine,
         "train": trained,
         "gradient": [evaluate_gradient(tagger, threads) for threads in (1, 2)],

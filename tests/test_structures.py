@@ -1,8 +1,6 @@
 """Every registered structure against enumeration; hand kernels against references that have no shortcuts."""
 
 import gc
-import subprocess
-import sys
 from math import inf, log
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.testing import assert_allclose
 from reference import (
     ChainParts,
     Outputs,
+    arc_part,
     chain_graph,
     chain_logsum,
     entropy_of,
@@ -263,7 +262,7 @@ def test_clamp_forbids_what_no_output_has_and_nothing_else(kind: Kind, seed: int
 @settings(max_examples=3, deadline=None)
 def test_a_slice_is_the_problem_of_its_examples(kind: Kind, seed: int) -> None:
     case = kind(seed, size=5)
-    whole, part = case.problem, case.problem.slice(1, 4)
+    whole, part = case.problem.slice(0, 5), case.problem.slice(1, 4)
     w = np.random.default_rng(seed).standard_normal(whole.dim)
     assert (part.size, part.dim, part.offers, part.has_gold) == (3, whole.dim, whole.offers, whole.has_gold)
     for i in range(3):
@@ -579,35 +578,27 @@ def test_a_multiclass_example_whose_gold_label_is_not_allowed_is_refused() -> No
         _core.multiclass(2, np.arange(2), np.zeros(1, np.int32), None, np.array([False, True]))
 
 
-def message_of_a_child(script: str) -> str:
-    """The MargraveError of a script that runs with 4 GB, in a process of its own: it might take the tests down."""
-    program = (
-        "import resource, numpy as np\n"
-        "from margrave import _core\n"
-        "from margrave.errors import MargraveError\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
-        f"try:\n    {script}\n"
-        "except MargraveError as error:\n    print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-300:]}"
-    return done.stdout
-
-
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("length", [2, 3])
-def test_forbidding_every_transition_is_refused(order: int, length: int) -> None:
-    flags = f"{order}, True, np.ones(4, dtype=bool)"
-    assert "example 0, position 1" in message_of_a_child(
-        f"_core.chain(2, np.array([0, {length}]), None, None, None, {flags})"
-    )
+def test_forbidding_every_transition_is_refused(order: int, length: int, child) -> None:
+    printed = child(f"""
+try:
+    _core.chain(2, np.array([0, {length}]), None, None, None, {order}, True, np.ones(4, dtype=bool))
+except MargraveError as error:
+    print(error)
+""")
+    assert "example 0, position 1" in printed
 
 
-def test_too_many_label_tuples_are_refused_before_they_are_made() -> None:
+def test_too_many_label_tuples_are_refused_before_they_are_made(child) -> None:
     """270 labels of order 3 would be 5 thousand million tuples."""
-    assert "too many label tuples" in message_of_a_child(
-        "_core.chain(270, np.array([0, 1]), None, None, None, 3, True, None)"
-    )
+    printed = child("""
+try:
+    _core.chain(270, np.array([0, 1]), None, None, None, 3, True, None)
+except MargraveError as error:
+    print(error)
+""")
+    assert "too many label tuples" in printed
 
 
 # ---- trees -------------------------------------------------------------------------------------------------------------
@@ -634,19 +625,18 @@ def test_tree_marginals_agree_with_lapack(single_root: bool, seed: int, n: int) 
 
 
 @pytest.mark.parametrize("single_root", [True, False])
-@pytest.mark.parametrize("strength", [10.0, 20.0, 40.0, 200.0, 800.0])
+@pytest.mark.parametrize("strength", [10.0, 20.0, 30.0, 200.0, 800.0])
 def test_tree_marginals_keep_their_digits_where_lapack_loses_them(single_root: bool, strength: float) -> None:
-    """Words 1 and 2 want each other as heads so much that the Laplacian is nearly singular."""
+    """Words 3 and 4 want each other as heads so much that the Laplacian is nearly singular."""
     n = 4
     theta = np.random.default_rng(4).standard_normal(n * n)
-    cycle = [0 * n + 1, 1 * n + 1]  # arcs 2 -> 1 and 1 -> 2
-    theta[cycle] += strength
+    theta[[arc_part(n, 4, 3), arc_part(n, 3, 4)]] += strength
     outputs = Outputs(n * n, [tree_parts(heads) for heads in trees(n, single_root)])
     value, mu = plain_tree(n, single_root).logsum(0, theta)
     expected, marginals = outputs.logsum(theta)
     assert_close(value, expected)
     assert_close(mu, marginals, smallest=1e-30)
-    if strength == 40.0:
+    if strength == 30.0:
         assert np.abs(tree_logsum_lapack(theta, n, single_root)[1] - marginals).max() > 1e-6
 
 
@@ -683,7 +673,7 @@ def test_tree_samples_have_their_frequencies_where_walks_run_in_circles(single_r
     n = 4
     theta = np.random.default_rng(8).standard_normal(n * n)
     for word, head in ((1, 2), (2, 1), (3, 4), (4, 3)):
-        theta[(word - 1) * n + (head if head < word else head - 1)] += strength
+        theta[arc_part(n, head, word)] += strength
     outputs = Outputs(n * n, [tree_parts(heads) for heads in trees(n, single_root)])
     frequencies_agree(plain_tree(n, single_root), 0, outputs, theta, 4000)
 

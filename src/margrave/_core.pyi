@@ -6,8 +6,13 @@ from typing import Annotated, overload
 import numpy
 from numpy.typing import NDArray
 
+def instruction_set() -> str:
+    """Which of the compiled kernels are in use."""
 
-instruction_set: str = 'avx2'
+def choose_instruction_set(name: str) -> None:
+    """
+    Use the kernels compiled for another instruction set ('baseline' is always there).
+    """
 
 class Problem:
     """
@@ -15,7 +20,6 @@ class Problem:
     """
 
     def __init__(self, size: int, dim: int) -> None: ...
-
     @property
     def size(self) -> int:
         """The number of examples."""
@@ -35,16 +39,32 @@ class Problem:
     def parts(self, i: int) -> int:
         """The number of parts of example i."""
 
-    def score(self, i: int, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    def score(
+        self, i: int, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """Part scores theta = A_i w."""
 
-    def scatter(self, i: int, mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c: float, g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    def scatter(
+        self,
+        i: int,
+        mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        c: float,
+        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None:
         """g += c A_i' mu, the adjoint of score."""
 
-    def row(self, i: int, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    def row(
+        self, i: int, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
+    ]:
         """A_i' v as a sparse vector: indices and values."""
 
-    def dot(self, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
+    def dot(
+        self,
+        u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> float:
         """The inner product of weights."""
 
     def radius(self, i: int) -> float:
@@ -53,35 +73,79 @@ class Problem:
     def gold(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """The parts of the gold output."""
 
-    def clamp(self, i: int, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    def clamp(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """The scores, with -inf on forbidden parts."""
 
     def cost(self, i: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], float]:
         """The cost of every output: c0 + <delta, y>."""
 
-    def argmax(self, i: int, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    def argmax(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
         """The best score and the parts of the best output."""
 
-    def logsum(self, i: int, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    def logsum(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
         """The log partition function and the marginals."""
 
-    def argmax_by_cost(self, i: int, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], delta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list[tuple[int, float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
+    def argmax_by_cost(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        delta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> list[tuple[int, float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
         """
         The best output at each value of a whole-number cost: (cost, value, parts).
         """
 
-    def kbest(self, i: int, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int) -> list[tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
+    def kbest(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        k: int,
+    ) -> list[tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
         """The k best distinct outputs, best first: (value, parts)."""
 
-    def sample(self, i: int, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+    def sample(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        seed: int,
+    ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """An output drawn with probability proportional to exp(score)."""
 
-    def entropy(self, i: int, mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    def entropy(
+        self,
+        i: int,
+        mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
         """
         Entropy and natural parameters of the maximum-entropy distribution with these marginals.
         """
 
-    def oracle(self, i: int, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: float, gamma: float, zero_one: bool = False) -> tuple[float, float, float, Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    def oracle(
+        self,
+        i: int,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        beta: float,
+        gamma: float,
+        zero_one: bool = False,
+    ) -> tuple[
+        float,
+        float,
+        float,
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
         """
         Loss, expected cost, entropy and sparse gradient (indices, values) of one example.
         """
@@ -105,7 +169,6 @@ class MulticlassStructure(Structure):
 class ChainStructure(Structure):
     @property
     def gram_parts(self) -> int: ...
-
     def gold(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
 
 class TreeStructure(Structure):
@@ -114,25 +177,55 @@ class TreeStructure(Structure):
 class HypergraphStructure(Structure):
     pass
 
-def multiclass(labels: int, begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> MulticlassStructure: ...
-
-def chain(labels: int, begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, order: int, tied: bool, forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> ChainStructure: ...
-
-def non_projective_tree(words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single_root: bool) -> TreeStructure: ...
+def multiclass(
+    labels: int,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> MulticlassStructure: ...
+def chain(
+    labels: int,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    order: int,
+    tied: bool,
+    forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> ChainStructure: ...
+def non_projective_tree(
+    words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    single_root: bool,
+) -> TreeStructure: ...
 
 class Hypergraph:
-    def __init__(self, nodes: int, heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], tail_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], tails: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
+    def __init__(
+        self,
+        nodes: int,
+        heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        tail_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        tails: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
     @property
     def nodes(self) -> int: ...
-
     @property
     def edges(self) -> int: ...
-
     @property
     def parts(self) -> int: ...
 
-def hypergraphs(graphs: Sequence[Hypergraph], parts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gold: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, delta: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, c0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> HypergraphStructure: ...
+def hypergraphs(
+    graphs: Sequence[Hypergraph],
+    parts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]]
+    | None,
+    delta: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]]
+    | None,
+    c0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> HypergraphStructure: ...
 
 class Features:
     @property
@@ -147,37 +240,53 @@ class SparseParts(Features):
 class Vocabulary:
     @overload
     def __init__(self) -> None: ...
-
     @overload
-    def __init__(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], slots: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
+    def __init__(
+        self,
+        bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        slots: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
     def __len__(self) -> int: ...
-
-    def find(self, name: "std::basic_string_view<char, std::char_traits<char> >") -> int:
+    def find(self, name: str) -> int:
         """The number of an attribute, or -1."""
 
-    def names(self) -> list:
+    def names(self) -> list[str]:
         """All names, by number."""
 
-    def arrays(self) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.uint64], dict(shape=(None,))]]:
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint8], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+    ]:
         """The three flat arrays that it consists of: bytes, offsets, slots."""
 
 class Tokens:
     """Sparse rows of the tokens of a data set."""
 
-    def __init__(self, example_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], row_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
-
+    def __init__(
+        self,
+        example_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        row_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    ) -> None: ...
     @property
     def examples(self) -> int: ...
-
     @property
     def tokens(self) -> int: ...
-
     @property
     def entries(self) -> int: ...
-
     @property
     def example_begin(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+def dense_rows(
+    x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Tokens:
+    """Tokens from the rows of a dense matrix, without its zeros."""
 
 def encode(examples: object, vocabulary: Vocabulary | None, grow: bool, hash_bits: int, single: bool) -> Tokens:
     """Tokens from lists of attribute strings or dictionaries."""
@@ -187,49 +296,120 @@ class Pairs:
 
     @overload
     def __init__(self, attributes: int, labels: int) -> None: ...
-
     @overload
-    def __init__(self, labels: int, begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], column: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
+    def __init__(
+        self,
+        labels: int,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        column: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
     @property
     def attributes(self) -> int: ...
-
     @property
     def labels(self) -> int: ...
-
     @property
     def size(self) -> int: ...
-
     @property
     def packed(self) -> bool: ...
-
-    def arrays(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.uint16], dict(shape=(None,))]]:
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.uint16], dict(shape=(None,))]
+    ]:
         """Row bounds and columns of a packed table."""
 
-def observed_pairs(tokens: Tokens, attributes: int, labels: int, column_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Pairs: ...
-
-def table(tokens: Tokens, pairs: Pairs, gram_weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gram_weights: int, tied: bool, scale: float, start: bool, stop: bool, edges: Tokens | None, edge_pairs: Pairs | None) -> Table: ...
-
-def sparse_parts(dim: int, rows: Tokens, choice: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> SparseParts: ...
-
-def join(structure: Structure, features: Features, parts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> BoundProblem:
+def observed_pairs(
+    tokens: Tokens,
+    attributes: int,
+    labels: int,
+    column_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Pairs: ...
+def table(
+    tokens: Tokens,
+    pairs: Pairs,
+    gram_weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gram_weights: int,
+    tied: bool,
+    scale: float,
+    start: bool,
+    stop: bool,
+    edges: Tokens | None,
+    edge_pairs: Pairs | None,
+) -> Table: ...
+def sparse_parts(
+    dim: int,
+    rows: Tokens,
+    choice: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> SparseParts: ...
+def join(
+    structure: Structure,
+    features: Features,
+    parts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> BoundProblem:
     """A structure with its features; parts: what the features score."""
 
-def losses_and_gradient(problem: Problem, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: float, gamma: float, zero_one: bool, scale: float, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int, gradient: bool) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+def losses_and_gradient(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    scale: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    gradient: bool,
+) -> tuple[
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
+]:
     """
     All losses L_i(w), and scale * sum_i sample_weight_i grad L_i (empty unless asked for).
     """
 
-def argmax_all(problem: Problem, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+def argmax_all(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
     """The best output of every example: bounds and parts."""
 
-def marginals_all(problem: Problem, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: float, threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+def marginals_all(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    beta: float,
+    threads: int,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+]:
     """Bounds, log partition functions and marginals of every example."""
 
-def sgd_pass(problem: Problem, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], beta: float, gamma: float, zero_one: bool, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], C: float, eta: float, step: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> int:
+def sgd_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    C: float,
+    eta: float,
+    step: int,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+) -> int:
     """
     One pass of stochastic gradient descent over `order`; the number of steps so far.
     """
 
-def perceptron_pass(problem: Problem, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: int, sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> int:
+def perceptron_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    step: int,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+) -> int:
     """One pass of the perceptron over `order`; the number of mistakes."""

@@ -296,7 +296,6 @@ def _separator_named(name: str | None) -> str | None:
 def _read(path: str, separator: str | None) -> Iterator[_Rows]:
     """The sequences of a file or of standard input, at least one."""
     from margrave.datasets import read_columns
-    from margrave.datasets.opening import source_name
 
     source: str | TextIO = path
     if path == "-":  # bad bytes are escaped, as in files: the reader then names their line
@@ -304,7 +303,7 @@ def _read(path: str, separator: str | None) -> Iterator[_Rows]:
     sentences = read_columns(source, separator=separator)
     first = next(sentences, None)
     if first is None:
-        raise DataError(source_name(source), None, "it holds no sequences.")
+        raise DataError(_name(path), None, "it holds no sequences.")
     yield first
     yield from sentences
 
@@ -332,8 +331,14 @@ def _labelled(path: str, separator: str | None, n_columns: int) -> Iterator[_Row
     """Sequences that have a label after as many columns as the model was trained on."""
     for rows in _read(path, separator):
         if len(rows[0]) != n_columns + 1:
-            raise DataError(path, None, f"{_columns(len(rows[0]))}, but {n_columns + 1} are needed, the label last.")
+            raise DataError(
+                _name(path), None, f"{_columns(len(rows[0]))}, but {n_columns + 1} are needed, the label last."
+            )
         yield rows
+
+
+def _name(path: str) -> str:
+    return "<stdin>" if path == "-" else path
 
 
 def _columns(count: int) -> str:
@@ -402,7 +407,7 @@ def _tagged_lines(model: _Model, path: str, marginals: bool) -> Iterator[list[st
         width = len(batch[0][0])
         if not templates.n_columns <= width <= n_columns + 1:
             expected = f"the model was trained on {_columns(n_columns)} and a label"
-            raise DataError(path, None, f"{_columns(width)}, but {expected}.")
+            raise DataError(_name(path), None, f"{_columns(width)}, but {expected}.")
         X = [templates.attributes(rows) for rows in batch]
         predicted = tagger.predict(X)
         added = [[[label] for label in labels] for labels in predicted]

@@ -1,7 +1,7 @@
 """The loss family L(beta, gamma) of 001, Fig. 1, and the costs of outputs.
 
-`L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>` with `max_beta(v) = 1/beta log sum_y exp(beta <v, y>)`
-and `max_inf` the ordinary maximum. The names of the field are corners of the family:
+`L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>`, where `max_inf` is the ordinary maximum and
+`max_beta(v) = 1/beta log sum_y exp(beta <v, y>)`. The names of the field are corners of the family:
 
 | loss | beta | gamma |
 | --- | --- | --- |
@@ -142,4 +142,4 @@ def loss_named(loss: str | LossFamily) -> LossFamily:
         return loss
     if loss not in LOSSES:
         raise unknown("loss", loss, LOSSES)
-    return LOSSES[loss]()  # type: ignore[call-arg]
+    return LOSSES[loss]()

@@ -1,5 +1,6 @@
-// Label sequences of any order. Parts of a sequence of T tokens: (position, label), T*L of them; then the label tuples of
-// 2 .. order+1 neighbours ("grams"), once for the whole sequence (tied) or once for each position from 1 on (untied).
+// Label sequences of any order. Parts of a sequence of T tokens: (position, label), T*L of them; then the label tuples
+// of 2 .. order+1 neighbours ("grams"), once for the whole sequence (tied) or once for each position from 1 on
+// (untied).
 //
 // Order 1 has hand kernels for what is hot (kernels.h); everything else, and every higher order, is dynamic programming
 // over the trellis whose states are tuples of `order` labels. Tuples with a forbidden transition do not exist.
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -50,9 +52,9 @@ class Grams {
   }
 
   struct Level {
-    std::vector<int32_t> prefix;  // the (m-1)-gram that it begins with
-    std::vector<int32_t> suffix;  // the (m-1)-gram that it ends with
-    std::vector<int32_t> last;    // its last label
+    std::vector<int32_t> prefix;          // the (m-1)-gram that it begins with
+    std::vector<int32_t> suffix;          // the (m-1)-gram that it ends with
+    std::vector<int32_t> last;            // its last label
     std::vector<int64_t> incoming_begin;  // by target state: the grams that lead there
     std::vector<int32_t> incoming;
     int64_t part = 0;  // where its parts begin among a position's gram parts
@@ -148,8 +150,7 @@ class Trellis {
         const double* own = parts + length * L + k * grams.parts() + level.part;
         double* sum = sums_.data() + k * per_table_ + level_offset_[at(m - 1)];
         const double* shorter = m == 2 ? nullptr : sums_.data() + k * per_table_ + level_offset_[at(m - 2)];
-        for (int64_t e = 0; e < level.size(); ++e)
-          sum[e] = own[e] + (shorter ? shorter[level.suffix[at(e)]] : 0.0);
+        for (int64_t e = 0; e < level.size(); ++e) sum[e] = own[e] + (shorter ? shorter[level.suffix[at(e)]] : 0.0);
       }
   }
 
@@ -195,9 +196,8 @@ class Trellis {
       alpha[at(t)].assign(at(grams_.states(t)), -kInfinity);
       for (int64_t s = 0; s < grams_.states(t); ++s) {
         terms.clear();
-        incoming(t, s, [&](int64_t e) {
-          terms.push_back(edge(t, e) + (t == 0 ? 0.0 : alpha[at(t - 1)][at(source(t, e))]));
-        });
+        incoming(t, s,
+                 [&](int64_t e) { terms.push_back(edge(t, e) + (t == 0 ? 0.0 : alpha[at(t - 1)][at(source(t, e))])); });
         alpha[at(t)][at(s)] = log_sum(terms);
       }
     }
@@ -266,8 +266,9 @@ class ChainStructure final : public Structure {
     std::vector<int32_t> labels(at(T));
     double value;
     if (grams_.order() == 1) {
-      double* room = scratch.take(chain_scratch(T, data_.labels(), stride()));
-      value = kernels().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(), room);
+      double* room = scratch.take(chain_scratch(T, data_.labels()));
+      value =
+          kernels().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(), room);
     } else {
       value = viterbi(theta, T, labels.data());
     }
@@ -280,9 +281,10 @@ class ChainStructure final : public Structure {
     const int64_t T = data_.length(i);
     const int64_t edges = T * data_.labels();
     if (grams_.order() == 1) {
-      double* room = scratch.take(chain_scratch(T, data_.labels(), stride()));
+      const std::vector<ChainTable> transitions = chain_tables(T, theta + edges, scratch);
+      double* room = scratch.take(chain_scratch(T, data_.labels()));
       double log_z = 0;
-      if (kernels().chain_logsum(T, data_.labels(), theta, theta + edges, stride(), mu, mu + edges, room, &log_z))
+      if (kernels().chain_logsum(T, data_.labels(), theta, transitions.data(), stride(), mu, mu + edges, room, &log_z))
         return log_z;
     }
     return log_space(i, theta, mu);
@@ -351,7 +353,8 @@ class ChainStructure final : public Structure {
       std::vector<int64_t> sources;
       trellis.incoming(t, state, [&](int64_t e) {
         sources.push_back(trellis.source(t, e));
-        weights.push_back(std::exp(trellis.edge(t, e) + alpha[at(t - 1)][at(sources.back())] - alpha[at(t)][at(state)]));
+        weights.push_back(
+            std::exp(trellis.edge(t, e) + alpha[at(t - 1)][at(sources.back())] - alpha[at(t)][at(state)]));
       });
       state = sources[at(random.choose(weights.data(), static_cast<int64_t>(weights.size())))];
     }
@@ -369,7 +372,8 @@ class ChainStructure final : public Structure {
     std::vector<int64_t> reach(at(T));
     for (int64_t t = 0; t < T; ++t) {
       double highest = 0;
-      for (int64_t e = 0; e < grams_.level(grams_.gram_length(t)).size(); ++e) highest = std::max(highest, counter.edge(t, e));
+      for (int64_t e = 0; e < grams_.level(grams_.gram_length(t)).size(); ++e)
+        highest = std::max(highest, counter.edge(t, e));
       most += static_cast<int64_t>(highest);
       reach[at(t)] = most;
     }
@@ -383,8 +387,9 @@ class ChainStructure final : public Structure {
           const auto paid = static_cast<int64_t>(counter.edge(t, e));
           const double score = trellis.edge(t, e);
           for (int64_t c = paid; c <= reach[at(t)]; ++c) {
-            const double before = t > 0 ? best[at(t - 1)][at(trellis.source(t, e) * (most + 1) + c - paid)]
-                                        : c == paid ? 0.0 : -kInfinity;
+            const double before = t > 0       ? best[at(t - 1)][at(trellis.source(t, e) * (most + 1) + c - paid)]
+                                  : c == paid ? 0.0
+                                              : -kInfinity;
             double& top = best[at(t)][at(s * (most + 1) + c)];
             if (before + score > top) {
               top = before + score;
@@ -442,6 +447,34 @@ class ChainStructure final : public Structure {
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t tables(int64_t length) const { return tied_ ? 1 : length - 1; }
   int64_t stride() const { return tied_ ? 0 : grams_.parts(); }
+
+  // Transition tables for the scaled kernel. Tied ones seldom change from one example to the next: they are kept beside
+  // the scores that they were made from, and made anew only if those differ.
+  std::vector<ChainTable> chain_tables(int64_t length, const double* transitions, Scratch& scratch) const {
+    const int64_t L = data_.labels();
+    const int64_t room = L * padded(L);
+    std::vector<ChainTable> result;
+    if (!tied_) {
+      for (int64_t t = 1; t < length; ++t) {
+        double* memory = scratch.take(2 * room);
+        result.push_back({memory, memory + room, 0, 0, false});
+        kernels().chain_table(L, transitions + (t - 1) * L * L, &result.back());
+      }
+      return result;
+    }
+    bool kept = false;
+    double* memory = scratch.keep(this, 2 * room + L * L + 3, kept);
+    double* scores = memory + 2 * room;
+    double* facts = scores + L * L;
+    result.push_back({memory, memory + room, facts[0], facts[1], facts[2] != 0});
+    if (kept && std::memcmp(scores, transitions, sizeof(double) * at(L * L)) == 0) return result;
+    kernels().chain_table(L, transitions, &result[0]);
+    std::copy(transitions, transitions + L * L, scores);
+    facts[0] = result[0].top;
+    facts[1] = result[0].range;
+    facts[2] = result[0].forbidden ? 1 : 0;
+    return result;
+  }
 
   // Position parts first, in order, then the grams from left to right.
   void to_parts(const int32_t* labels, int64_t length, Output& y) const {

@@ -1,4 +1,5 @@
-// From Python lists of attribute strings, or of dictionaries from names to numbers, to flat rows: one pass, no objects kept.
+// From Python lists of attribute strings, or of dictionaries from names to numbers, to flat rows: one pass, no objects
+// kept.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -80,8 +81,8 @@ class Encoder {
     const char* bytes = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &size) : nullptr;
     if (!bytes) {
       PyErr_Clear();
-      throw InputError(where() + "an attribute must be a string of valid characters, not " +
-                       Py_TYPE(object)->tp_name + ".");
+      throw InputError(where() + "an attribute must be a string of valid characters, not " + Py_TYPE(object)->tp_name +
+                       ".");
     }
     return {bytes, static_cast<size_t>(size)};
   }
@@ -95,7 +96,8 @@ class Encoder {
       while (PyDict_Next(token, &at, &key, &value)) encode_item(key, value);
     } else {
       if (PyUnicode_Check(token) || PyBytes_Check(token))
-        throw InputError(where() + "a token must be a list of attribute strings or a dictionary from names to numbers, not " +
+        throw InputError(where() +
+                         "a token must be a list of attribute strings or a dictionary from names to numbers, not " +
                          Py_TYPE(token)->tp_name + ".");
       const nanobind::object attributes =
           fast_sequence(token, where() + "a token must be a list of attribute strings or a dictionary");
@@ -113,7 +115,8 @@ class Encoder {
       std::string joined(name);
       joined += '=';
       joined += text_of(value);
-      const nanobind::object owner = nanobind::steal(PyUnicode_FromStringAndSize(joined.data(), static_cast<Py_ssize_t>(joined.size())));
+      const nanobind::object owner =
+          nanobind::steal(PyUnicode_FromStringAndSize(joined.data(), static_cast<Py_ssize_t>(joined.size())));
       if (!owner.is_valid()) throw nanobind::python_error();
       kept_.push_back(owner);
       add(text_of(owner.ptr()), 1.0);
@@ -128,12 +131,12 @@ class Encoder {
     const double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
       PyErr_Clear();
-      throw InputError(where() + "attribute '" + std::string(name) + "' must have a number or a string as its value, not " +
-                       Py_TYPE(value)->tp_name + ".");
+      throw InputError(where() + "attribute '" + std::string(name) +
+                       "' must have a number or a string as its value, not " + Py_TYPE(value)->tp_name + ".");
     }
     if (!std::isfinite(number))
-      throw InputError(where() + "attribute '" + std::string(name) + "' has the value " + (std::isnan(number) ? "nan" : "inf") +
-                       "; values must be finite.");
+      throw InputError(where() + "attribute '" + std::string(name) + "' has the value " +
+                       (std::isnan(number) ? "nan" : "inf") + "; values must be finite.");
     if (number != 0) add(name, number);
   }
 

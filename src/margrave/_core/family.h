@@ -1,6 +1,7 @@
 // The loss family L(beta, gamma) of 001, Fig. 1, for any problem (docs/design.md, section 1):
 //
-//   L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>,   max_beta(v) = 1/beta log sum_y exp(beta <v, y>)
+//   L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>,   max_beta(v) = 1/beta log sum_y exp(beta <v,
+//   y>)
 //
 // with gradient A'(mu - y_gold). Beta may be infinite; the zero-one cost, which is no sum over parts, is exact as well.
 #pragma once
@@ -92,9 +93,10 @@ inline double logsum_zero_one(double log_z, double beta, double gamma, double go
 
 }  // namespace family
 
-// The loss at theta = A_i w; direction = mu - y_gold. Cost and entropy are those of the loss's own distribution.
+// The loss at theta = A_i w; direction = mu - y_gold. With `detail`, also the expected cost and the entropy of the
+// loss's own distribution.
 inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& family, const double* theta,
-                          double* direction, Worker& worker) {
+                          double* direction, Worker& worker, bool detail = false) {
   Scratch::Frame frame(worker.scratch);
   const int64_t n = problem.parts(i);
   problem.gold(i, 0, worker.gold);
@@ -129,9 +131,10 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
     if (family.zero_one && family.gamma > 0)
       log_z = family::logsum_zero_one(log_z, beta, family.gamma, gold_score, worker.gold, n, direction, value);
     top = log_z / beta;
-    value.entropy = log_z - dot_finite(v, direction, n) - (family.zero_one ? beta * family.gamma * value.cost : 0.0);
+    if (detail)
+      value.entropy = log_z - dot_finite(v, direction, n) - (family.zero_one ? beta * family.gamma * value.cost : 0.0);
   }
-  if (margin) value.cost = c0 + dot_finite(delta, direction, n);
+  if (margin && detail) value.cost = c0 + dot_finite(delta, direction, n);
   value.loss = top + (margin ? family.gamma * c0 : 0.0) - gold_score;
   for (const int32_t part : worker.gold) direction[part] -= 1;
   return value;

@@ -1,7 +1,8 @@
 // Acyclic weighted hypergraphs with scores per part: inside-outside, Viterbi, Viterbi by cost, lazy k-best, sampling.
 //
 // A derivation of the last node is an output; the parts of its edges are the output's parts. Everything is in log space
-// and exact with -inf. This is the engine of structures that have no hand kernel, and the reference for those that have.
+// and exact with -inf. This is the engine of structures that have no hand kernel, and the reference for those that
+// have.
 #pragma once
 
 #include <algorithm>
@@ -79,7 +80,8 @@ class Hypergraph {
       if (total == -kInfinity) continue;
       const double posterior = std::exp(above + total - log_z);
       for (int64_t k = part_begin_[at(e)]; k < part_begin_[at(e + 1)]; ++k) mu[parts_[at(k)]] += posterior;
-      // a tail's outside score: everything in this edge but the tail itself, without dividing (-inf - -inf is no number)
+      // a tail's outside score: everything in this edge but the tail itself, without dividing (-inf - -inf is no
+      // number)
       for (int64_t k = tail_begin_[at(e)]; k < tail_begin_[at(e + 1)]; ++k) {
         double rest = above + weight;
         for (int64_t j = tail_begin_[at(e)]; j < tail_begin_[at(e + 1)]; ++j)
@@ -287,7 +289,8 @@ class Hypergraph {
     }
   }
 
-  void push(Lazy& node, int64_t e, std::vector<int32_t> ranks, const double* theta, const std::vector<Lazy>& lazy) const {
+  void push(Lazy& node, int64_t e, std::vector<int32_t> ranks, const double* theta,
+            const std::vector<Lazy>& lazy) const {
     double value = edge_score(e, theta);
     for (int64_t j = 0; j < tail_count(e); ++j) value += lazy[at(tail(e, j))].found[at(ranks[at(j)])].value;
     if (value == -kInfinity || !node.seen.emplace(e, ranks).second) return;
@@ -332,7 +335,8 @@ class Hypergraph {
     return static_cast<int64_t>(lazy[at(v)].found.size()) > rank;
   }
 
-  // Adds the successors of the latest derivation, one tail's rank raised at a time; false if a tail must be asked first.
+  // Adds the successors of the latest derivation, one tail's rank raised at a time; false if a tail must be asked
+  // first.
   bool expand(int64_t v, const double* theta, std::vector<Lazy>& lazy,
               std::vector<std::pair<int64_t, int64_t>>& open) const {
     const Derivation last = lazy[at(v)].found.back();
@@ -356,8 +360,8 @@ class Hypergraph {
   void check() {
     const int64_t n = edges();
     const auto ragged = [n](const std::vector<int64_t>& begin, size_t total) {
-      return static_cast<int64_t>(begin.size()) == n + 1 && begin.front() == 0 && begin.back() == static_cast<int64_t>(total) &&
-             std::is_sorted(begin.begin(), begin.end());
+      return static_cast<int64_t>(begin.size()) == n + 1 && begin.front() == 0 &&
+             begin.back() == static_cast<int64_t>(total) && std::is_sorted(begin.begin(), begin.end());
     };
     if (nodes_ < 1) throw InputError("a hypergraph needs at least one node.");
     if (!ragged(tail_begin_, tails_.size()) || !ragged(part_begin_, parts_.size()))

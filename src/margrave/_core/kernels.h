@@ -1,4 +1,4 @@
-// The hot loops, compiled twice (baseline and AVX2 with FMA) and chosen once at run time.
+// The hot loops, compiled once for every instruction set (baseline, AVX2 with FMA, AVX-512) and chosen at run time.
 //
 // They take plain pointers only: code compiled for a newer processor must not leak into functions that the linker shares.
 #pragma once
@@ -8,22 +8,33 @@
 namespace margrave {
 
 // Sparse rows of tokens: token t has attributes index[begin[t] .. begin[t+1]), with values unless all are 1 (null).
-// Under a packed table, span tells where the weights of each of these attributes begin (high bits) and how many there
-// are (low bits): one look-up less for every attribute of every token of every pass.
+// Under a packed table, span tells for each of these attributes where its weights begin (high half) and which labels
+// they belong to (low half): as a set of bits up to 32 labels, else as their number, with the labels in
+// WeightRows::column. This spares every attribute of every token of every pass a look-up.
 struct TokenRows {
   const int64_t* begin;
   const int32_t* index;
   const double* value;
-  const int64_t* span;
+  const uint64_t* span;
 };
-inline constexpr int kSpanBits = 16;
-inline constexpr int64_t kSpanMask = (int64_t{1} << kSpanBits) - 1;
+inline constexpr int kSpanBits = 32;
+inline constexpr uint64_t kSpanMask = 0xffffffffu;
+inline constexpr int64_t kBits = 32;  // labels that a span holds as bits
 
-// Weights of attributes: those of the labels column[...] if packed, else of all labels (null), row by row.
+// Weights of attributes: those of some labels if packed, else of all labels (column is null), row by row.
 struct WeightRows {
   int64_t attributes;
   int64_t labels;
   const uint16_t* column;
+};
+
+// A transition table as the scaled forward-backward wants it.
+struct ChainTable {
+  double* forward;   // (labels, padded labels): exp(transition - top), [from][to]
+  double* backward;  // the same, [to][from]
+  double top;        // the largest transition
+  double range;      // what the smallest finite one is below it
+  bool forbidden;    // whether there is a -inf
 };
 
 struct Kernels {
@@ -38,28 +49,30 @@ struct Kernels {
   double (*dot)(const double* u, const double* v, int64_t n);
   // log sum exp of n scores, and the softmax
   double (*softmax)(const double* theta, int64_t n, double* mu);
+  // Fills a table, whose `forward` and `backward` have room.
+  void (*chain_table)(int64_t labels, const double* transitions, ChainTable* table);
   // Forward-backward in scaled probability space. `stride` is 0 for one transition table, labels^2 for one a position.
   // False when a value leaves the range where this is exact: the caller repeats the example in log space.
-  bool (*chain_logsum)(int64_t length, int64_t labels, const double* theta, const double* transitions, int64_t stride,
+  bool (*chain_logsum)(int64_t length, int64_t labels, const double* theta, const ChainTable* tables, int64_t stride,
                        double* mu, double* mu_transitions, double* scratch, double* log_z);
   // Viterbi; the best labels and their score.
   double (*chain_viterbi)(int64_t length, int64_t labels, const double* theta, const double* transitions,
                           int64_t stride, int32_t* best, double* scratch);
 };
 
-inline constexpr int64_t padded(int64_t labels) { return (labels + 3) / 4 * 4; }
+inline constexpr int64_t padded(int64_t labels) { return (labels + 7) / 8 * 8; }  // whole vectors of any width
 
 // Doubles of scratch that chain_logsum and chain_viterbi need.
-inline int64_t chain_scratch(int64_t length, int64_t labels, int64_t stride) {
-  const int64_t width = padded(labels);
-  const int64_t tables = stride == 0 ? 1 : length;
-  return 2 * length * width + (2 * tables + 1) * width * width + 8 * width + 16;
+inline int64_t chain_scratch(int64_t length, int64_t labels) {
+  return (2 * length + labels + 4) * padded(labels);
 }
 
 const Kernels& baseline_kernels();
-#ifdef MARGRAVE_AVX2
+#ifdef MARGRAVE_X86
 const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
 #endif
-const Kernels& kernels();  // the best that this processor runs
+const Kernels& kernels();               // the best that this processor runs
+bool choose_kernels(const char* name);  // another instruction set, for tests; false if this processor lacks it
 
 }  // namespace margrave

@@ -6,7 +6,7 @@
 namespace margrave {
 
 const Kernels& avx2_kernels() {
-  static constexpr Kernels table{"avx2", score_rows, scatter_rows, dot, softmax, any_chain_logsum, any_chain_viterbi};
+  static constexpr Kernels table = kernels_named("avx2");
   return table;
 }
 

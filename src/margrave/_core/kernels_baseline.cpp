@@ -1,4 +1,7 @@
 // The hot loops for any processor, and the choice among the instruction sets.
+#include <atomic>
+#include <cstring>
+
 #include "kernels.h"
 //
 #include "kernels_body.h"
@@ -6,16 +9,42 @@
 namespace margrave {
 
 const Kernels& baseline_kernels() {
-  static const Kernels table{"baseline", score_rows, scatter_rows, dot, softmax, any_chain_logsum, any_chain_viterbi};
+  static constexpr Kernels table = kernels_named("baseline");
   return table;
 }
 
-const Kernels& kernels() {
-#ifdef MARGRAVE_AVX2
-  static const bool newer = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (newer) return avx2_kernels();
+namespace {
+
+// What this processor runs, best first.
+const Kernels* supported(int rank) {
+  const Kernels* found[3] = {};
+  int count = 0;
+#ifdef MARGRAVE_X86
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw"))
+    found[count++] = &avx512_kernels();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found[count++] = &avx2_kernels();
 #endif
-  return baseline_kernels();
+  found[count++] = &baseline_kernels();
+  return rank < count ? found[rank] : nullptr;
+}
+
+std::atomic<const Kernels*>& chosen() {
+  static std::atomic<const Kernels*> table{supported(0)};
+  return table;
+}
+
+}  // namespace
+
+const Kernels& kernels() { return *chosen().load(std::memory_order_relaxed); }
+
+bool choose_kernels(const char* name) {
+  for (int rank = 0; const Kernels* table = supported(rank); ++rank)
+    if (std::strcmp(table->name, name) == 0) {
+      chosen() = table;
+      return true;
+    }
+  return false;
 }
 
 }  // namespace margrave

@@ -12,8 +12,8 @@ namespace margrave {
 
 class Labels {
  public:
-  // begin (examples + 1): where each example's tokens begin. gold: a label a token, or empty. cost: (labels, labels) from
-  // gold to predicted, or empty. allowed: (tokens, labels) of 0 and 1, or empty.
+  // begin (examples + 1): where each example's tokens begin. gold: a label a token, or empty. cost: (labels, labels)
+  // from gold to predicted, or empty. allowed: (tokens, labels) of 0 and 1, or empty.
   Labels(int64_t labels, std::vector<int64_t> begin, std::vector<int32_t> gold, std::vector<double> cost,
          std::vector<uint8_t> allowed)
       : labels_(labels),
@@ -51,7 +51,8 @@ class Labels {
   void cost(int64_t i, double* delta) const {
     const int32_t* y = gold(i);
     for (int64_t t = 0; t < length(i); ++t)
-      for (int64_t l = 0; l < labels_; ++l) delta[t * labels_ + l] = cost_.empty() ? 0.0 : cost_[at(y[t] * labels_ + l)];
+      for (int64_t l = 0; l < labels_; ++l)
+        delta[t * labels_ + l] = cost_.empty() ? 0.0 : cost_[at(y[t] * labels_ + l)];
   }
 
   void forbid(int64_t i, double* theta) const {

@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <nanobind/trampoline.h>
@@ -79,7 +80,8 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// ---- problems written in Python --------------------------------------------------------------------------------------
+// ---- problems written in Python
+// --------------------------------------------------------------------------------------
 
 // What Python returns is checked before it is used; what Python gets is a copy, so that keeping it can do no harm.
 struct PythonProblem final : Problem {
@@ -88,9 +90,9 @@ struct PythonProblem final : Problem {
   unsigned offers() const override {
     const nb::gil_scoped_acquire gil;
     unsigned flags = 0;
-    const std::pair<const char*, unsigned> all[] = {{"argmax", kArgmax},   {"argmax_by_cost", kArgmaxByCost},
-                                                    {"logsum", kLogsum},   {"kbest", kKbest},
-                                                    {"sample", kSample},   {"entropy", kEntropy}};
+    const std::pair<const char*, unsigned> all[] = {{"argmax", kArgmax}, {"argmax_by_cost", kArgmaxByCost},
+                                                    {"logsum", kLogsum}, {"kbest", kKbest},
+                                                    {"sample", kSample}, {"entropy", kEntropy}};
     for (const auto& [name, flag] : all)
       if (overrides(name)) flags |= flag;
     return flags;
@@ -111,8 +113,7 @@ struct PythonProblem final : Problem {
   }
   void row(int64_t i, const double* v, Row& row) const override {
     const nb::gil_scoped_acquire gil;
-    const auto [index, value] =
-        nb::cast<std::pair<nb::object, nb::object>>(call("row", i, copy_array(v, parts(i))));
+    const auto [index, value] = nb::cast<std::pair<nb::object, nb::object>>(call("row", i, copy_array(v, parts(i))));
     const auto indices = nb::cast<In<int64_t>>(as_array(index, "int64"));
     const auto values = nb::cast<In<double>>(as_array(value, "float64"));
     expect_size(values, static_cast<int64_t>(indices.size()), "the values of row(i, v)");
@@ -145,8 +146,7 @@ struct PythonProblem final : Problem {
   }
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
-    const auto [value, array] =
-        nb::cast<std::pair<double, nb::object>>(call("logsum", i, copy_array(theta, parts(i))));
+    const auto [value, array] = nb::cast<std::pair<double, nb::object>>(call("logsum", i, copy_array(theta, parts(i))));
     copy_result(array, parts(i), "the marginals of logsum(i, theta)", mu);
     return value;
   }
@@ -203,7 +203,8 @@ struct PythonProblem final : Problem {
   }
 };
 
-// ---- binding by parts ------------------------------------------------------------------------------------------------
+// ---- binding by parts
+// ------------------------------------------------------------------------------------------------
 
 std::vector<std::pair<double, Array<int32_t>>> scored(std::vector<ScoredOutput>&& ys) {
   std::vector<std::pair<double, Array<int32_t>>> result;
@@ -212,9 +213,10 @@ std::vector<std::pair<double, Array<int32_t>>> scored(std::vector<ScoredOutput>&
 }
 
 std::vector<std::string> offered(unsigned flags) {
-  const std::pair<const char*, unsigned> all[] = {
-      {"argmax", kArgmax}, {"argmax_by_cost", kArgmaxByCost}, {"logsum", kLogsum}, {"kbest", kKbest},
-      {"sample", kSample}, {"entropy", kEntropy},             {"untied", kUntied}};
+  const std::pair<const char*, unsigned> all[] = {{"argmax", kArgmax}, {"argmax_by_cost", kArgmaxByCost},
+                                                  {"logsum", kLogsum}, {"kbest", kKbest},
+                                                  {"sample", kSample}, {"entropy", kEntropy},
+                                                  {"untied", kUntied}};
   std::vector<std::string> names;
   for (const auto& [name, flag] : all)
     if (flags & flag) names.emplace_back(name);
@@ -233,12 +235,13 @@ struct Checked {  // an example and its scores, checked
 };
 
 void bind_problem(nb::module_& m) {
-  nb::class_<Problem, PythonProblem>(m, "Problem",
-                                     "A structured prediction problem: a structure with its features, bound to a data set.")
+  nb::class_<Problem, PythonProblem>(
+      m, "Problem", "A structured prediction problem: a structure with its features, bound to a data set.")
       .def(nb::init<int64_t, int64_t>(), "size"_a, "dim"_a)
       .def_prop_ro("size", &Problem::size, "The number of examples.")
       .def_prop_ro("dim", &Problem::dim, "The number of weights.")
-      .def_prop_ro("offers", [](const Problem& p) { return offered(p.offers()); }, "What it can do beyond scoring.")
+      .def_prop_ro(
+          "offers", [](const Problem& p) { return offered(p.offers()); }, "What it can do beyond scoring.")
       .def_prop_ro("has_gold", &Problem::has_gold, "Whether gold outputs are known.")
       .def(
           "parts", [](const Problem& p, int64_t i) { return p.check_example(i), p.parts(i); }, "i"_a,
@@ -388,7 +391,7 @@ void bind_problem(nb::module_& m) {
             std::vector<double> theta(static_cast<size_t>(p.parts(i)));
             std::vector<double> direction(theta.size());
             p.score(i, w.data(), theta.data());
-            const LossValue value = evaluate(p, i, family, theta.data(), direction.data(), worker);
+            const LossValue value = evaluate(p, i, family, theta.data(), direction.data(), worker, true);
             Row row;
             p.row(i, direction.data(), row);
             return std::make_tuple(value.loss, value.cost, value.entropy, to_numpy(std::move(row.index)),
@@ -510,7 +513,7 @@ void bind_features(nb::module_& m) {
       .def(
           "names",
           [](const Vocabulary& v) {
-            nb::list names;
+            nb::typed<nb::list, nb::str> names;
             for (int64_t k = 0; k < v.size(); ++k) names.append(nb::str(v.name(k).data(), v.name(k).size()));
             return names;
           },
@@ -519,7 +522,8 @@ void bind_features(nb::module_& m) {
           "arrays",
           [](const Vocabulary& v) {
             return std::make_tuple(to_numpy(std::vector<uint8_t>(v.bytes().begin(), v.bytes().end())),
-                                   to_numpy(std::vector<int64_t>(v.offsets())), to_numpy(std::vector<uint64_t>(v.slots())));
+                                   to_numpy(std::vector<int64_t>(v.offsets())),
+                                   to_numpy(std::vector<uint64_t>(v.slots())));
           },
           "The three flat arrays that it consists of: bytes, offsets, slots.");
 
@@ -586,7 +590,8 @@ void bind_features(nb::module_& m) {
       .def(
           "arrays",
           [](const Pairs& p) {
-            return std::make_pair(to_numpy(std::vector<int64_t>(p.begin())), to_numpy(std::vector<uint16_t>(p.column())));
+            return std::make_pair(to_numpy(std::vector<int64_t>(p.begin())),
+                                  to_numpy(std::vector<uint16_t>(p.column())));
           },
           "Row bounds and columns of a packed table.");
   m.def(
@@ -630,7 +635,8 @@ void bind_features(nb::module_& m) {
       "structure"_a, "features"_a, "parts"_a, "A structure with its features; parts: what the features score.");
 }
 
-// ---- passes ----------------------------------------------------------------------------------------------------------
+// ---- passes
+// ----------------------------------------------------------------------------------------------------------
 
 const double* weights_or_null(const Problem& p, const std::optional<In<double>>& sample_weight) {
   if (!sample_weight) return nullptr;
@@ -741,7 +747,13 @@ NB_MODULE(_core, m) {
       PyErr_SetString(nb::module_::import_("margrave.errors").attr("MargraveError").ptr(), error.what());
     }
   });
-  m.attr("instruction_set") = kernels().name;
+  m.def("instruction_set", [] { return kernels().name; }, "Which of the compiled kernels are in use.");
+  m.def(
+      "choose_instruction_set",
+      [](const std::string& name) {
+        if (!choose_kernels(name.c_str())) throw InputError("this processor has no kernels named " + name + ".");
+      },
+      "name"_a, "Use the kernels compiled for another instruction set ('baseline' is always there).");
   bind_problem(m);
   bind_structures(m);
   bind_features(m);

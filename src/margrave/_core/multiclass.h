@@ -28,9 +28,7 @@ class MulticlassStructure final : public Structure {
 
   int64_t size() const override { return data_.size(); }
   int64_t parts(int64_t) const override { return data_.labels(); }
-  unsigned offers() const override {
-    return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kEntropy | kUntied;
-  }
+  unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kEntropy | kUntied; }
   bool has_gold() const override { return data_.has_gold(); }
   void gold(int64_t i, Output& y) const override { y.assign(1, *data_.gold(i)); }
   double cost(int64_t i, double* delta) const override { return data_.cost(i, delta), 0.0; }
@@ -65,9 +63,8 @@ class MulticlassStructure final : public Structure {
     std::vector<int32_t> order(static_cast<size_t>(data_.labels()));
     std::iota(order.begin(), order.end(), 0);
     const auto wanted = order.begin() + std::min(k, data_.labels());
-    std::partial_sort(order.begin(), wanted, order.end(), [theta](int32_t a, int32_t b) {
-      return theta[a] != theta[b] ? theta[a] > theta[b] : a < b;
-    });
+    std::partial_sort(order.begin(), wanted, order.end(),
+                      [theta](int32_t a, int32_t b) { return theta[a] != theta[b] ? theta[a] > theta[b] : a < b; });
     ys.clear();
     for (auto label = order.begin(); label != wanted && theta[*label] > -kInfinity; ++label)
       ys.push_back({theta[*label], {*label}});

@@ -1,4 +1,5 @@
-// The protocol: what a learner may ask of a structured prediction problem, and nothing else (docs/design.md, section 3).
+// The protocol: what a learner may ask of a structured prediction problem, and nothing else (docs/design.md, section
+// 3).
 //
 // An output is a bag of parts; every part has a score, linear in the weights. `Structure` knows which bags are outputs,
 // `Features` knows the linear map A, and `BoundProblem` joins the two over one data set. Learners see `Problem` alone.
@@ -56,9 +57,7 @@ struct InputError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-inline void unsupported(const char* what) {
-  throw InputError(std::string("this problem offers no ") + what + ".");
-}
+inline void unsupported(const char* what) { throw InputError(std::string("this problem offers no ") + what + "."); }
 
 // The combinatorics of a data set: no weights, no features.
 class Structure {
@@ -224,8 +223,8 @@ class SliceProblem final : public Problem {
   SliceProblem(std::shared_ptr<const Problem> whole, int64_t begin, int64_t end)
       : Problem(end - begin, whole->dim()), whole_(std::move(whole)), begin_(begin) {
     if (begin < 0 || end > whole_->size())
-      throw InputError("slice " + std::to_string(begin) + ":" + std::to_string(end) +
-                       " is out of range: there are " + std::to_string(whole_->size()) + " examples.");
+      throw InputError("slice " + std::to_string(begin) + ":" + std::to_string(end) + " is out of range: there are " +
+                       std::to_string(whole_->size()) + " examples.");
   }
 
   unsigned offers() const override { return whole_->offers(); }

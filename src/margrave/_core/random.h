@@ -1,4 +1,5 @@
-// A small random number generator with a fixed sequence for a seed on every platform (xoshiro256++, Blackman and Vigna).
+// A small random number generator with a fixed sequence for a seed on every platform (xoshiro256++, Blackman and
+// Vigna).
 #pragma once
 
 #include <cstdint>

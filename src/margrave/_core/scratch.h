@@ -18,6 +18,16 @@ class Scratch {
     return buffer.data();
   }
 
+  // One buffer that its owner finds again as it left it; `kept` tells whether it does.
+  double* keep(const void* owner, int64_t n, bool& kept) {
+    kept = owner == owner_ && keep_.size() == static_cast<size_t>(n);
+    if (!kept) {
+      owner_ = owner;
+      keep_.resize(static_cast<size_t>(n));
+    }
+    return keep_.data();
+  }
+
   class Frame {
    public:
     explicit Frame(Scratch& scratch) : scratch_(scratch), used_(scratch.used_) {}
@@ -33,6 +43,8 @@ class Scratch {
  private:
   std::vector<std::vector<double>> buffers_;
   size_t used_ = 0;
+  std::vector<double> keep_;
+  const void* owner_ = nullptr;
 };
 
 }  // namespace margrave

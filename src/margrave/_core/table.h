@@ -29,7 +29,8 @@ struct Tokens {
 
   void check() const {
     const auto ragged = [](const std::vector<int64_t>& begin, int64_t total) {
-      return !begin.empty() && begin.front() == 0 && begin.back() == total && std::is_sorted(begin.begin(), begin.end());
+      return !begin.empty() && begin.front() == 0 && begin.back() == total &&
+             std::is_sorted(begin.begin(), begin.end());
     };
     if (!ragged(example_begin, tokens()) || !ragged(row_begin, static_cast<int64_t>(index.size())))
       throw InputError("the bounds of token rows must ascend from 0 to their number.");
@@ -59,8 +60,10 @@ class Pairs {
     if (begin_.empty() || begin_.front() != 0 || begin_.back() != static_cast<int64_t>(column_.size()) ||
         !std::is_sorted(begin_.begin(), begin_.end()))
       throw InputError("the bounds of a table's rows must ascend from 0 to the number of pairs.");
-    for (const uint16_t c : column_)
-      if (c >= labels) throw InputError("a table's column is out of range.");
+    for (int64_t a = 0; a < attributes_; ++a)
+      for (int64_t k = begin_[at(a)]; k < begin_[at(a + 1)]; ++k)
+        if (column_[at(k)] >= labels || (k > begin_[at(a)] && column_[at(k)] <= column_[at(k - 1)]))
+          throw InputError("the columns of a table's row must ascend below the number of labels.");
   }
 
   int64_t attributes() const { return attributes_; }
@@ -69,17 +72,22 @@ class Pairs {
   bool packed() const { return packed_; }
   const std::vector<int64_t>& begin() const { return begin_; }
   const std::vector<uint16_t>& column() const { return column_; }
-  WeightRows rows() const {
-    return {attributes_, labels_, packed_ ? column_.data() : nullptr};
-  }
+  WeightRows rows() const { return {attributes_, labels_, packed_ ? column_.data() : nullptr}; }
 
-  // Where the weights of each attribute begin, and how many there are (TokenRows::span); empty unless packed.
-  std::vector<int64_t> spans(const std::vector<int32_t>& attributes) const {
-    std::vector<int64_t> spans;
+  // Where the weights of each attribute begin, and which they are (TokenRows::span); empty unless packed.
+  std::vector<uint64_t> spans(const std::vector<int32_t>& attributes) const {
+    std::vector<uint64_t> spans;
     if (!packed_) return spans;
+    if (column_.size() > kSpanMask) throw InputError("a table keeps at most four thousand million observed pairs.");
     spans.reserve(attributes.size());
-    for (const int32_t a : attributes)
-      spans.push_back(begin_[at(a)] << kSpanBits | (begin_[at(a + 1)] - begin_[at(a)]));
+    for (const int32_t a : attributes) {
+      const int64_t first = begin_[at(a)];
+      const int64_t last = begin_[at(a + 1)];
+      uint64_t labels = 0;
+      for (int64_t k = first; k < last && labels_ <= kBits; ++k) labels |= uint64_t{1} << column_[at(k)];
+      if (labels_ > kBits) labels = static_cast<uint64_t>(last - first);
+      spans.push_back(static_cast<uint64_t>(first) << kSpanBits | labels);
+    }
     return spans;
   }
 
@@ -165,8 +173,8 @@ struct GramWeights {
   std::vector<int64_t> weight;  // for each gram part of a position: which of the gram weights, or -1
   int64_t count = 0;            // gram weights in all
   bool tied = true;
-  double scale = 1;         // 003, Eq. 13: eta
-  bool start = false;       // scores of their own for the first and the last position
+  double scale = 1;    // 003, Eq. 13: eta
+  bool start = false;  // scores of their own for the first and the last position
   bool stop = false;
 };
 
@@ -182,8 +190,11 @@ class Table final : public Features {
         edge_pairs_(std::move(edge_pairs)) {
     check_indices(*tokens_, *pairs_);
     token_spans_ = pairs_->spans(tokens_->index);
-    for (const int64_t k : grams_.weight)
-      if (k < -1 || k >= grams_.count) throw InputError("a transition's weight is out of range.");
+    for (int64_t q = 0; q < gram_parts(); ++q) {
+      const int64_t weight = grams_.weight[at(q)];
+      if (weight < -1 || weight >= grams_.count) throw InputError("a transition's weight is out of range.");
+      if (weight >= 0) kept_.emplace_back(q, weight);
+    }
     if (!std::isfinite(grams_.scale) || grams_.scale < 0)
       throw InputError("the scale of transitions must be finite and not negative.");
     if (edges_) {
@@ -212,13 +223,14 @@ class Table final : public Features {
       if (grams_.stop) theta[(last - first - 1) * labels() + l] += w[stop_at_ + l];
     }
     double* table = theta + (last - first) * labels();
-    if (edges_) kernels().score_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, w + edge_at_, table);
-    for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts())
-      for (int64_t q = 0; q < gram_parts(); ++q) {
-        const int64_t weight = grams_.weight[at(q)];
-        const double own = weight < 0 ? 0.0 : w[gram_at_ + weight];
-        table[q] = grams_.scale * (edges_ ? table[q] + own : own);
-      }
+    if (edges_)
+      kernels().score_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, w + edge_at_, table);
+    for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts()) {
+      if (!edges_) std::fill(table, table + gram_parts(), 0.0);
+      for (const auto& [part, weight] : kept_) table[part] += w[gram_at_ + weight];
+      if (grams_.scale != 1)
+        for (int64_t q = 0; q < gram_parts(); ++q) table[q] *= grams_.scale;
+    }
   }
 
   void scatter(int64_t i, const double* mu, double c, double* g) const override {
@@ -231,17 +243,17 @@ class Table final : public Features {
     const double* table = mu + (last - first) * labels();
     const double scaled = c * grams_.scale;
     if (edges_)
-      kernels().scatter_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, table, scaled, g + edge_at_);
+      kernels().scatter_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, table, scaled,
+                             g + edge_at_);
     for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts())
-      for (int64_t q = 0; q < gram_parts(); ++q)
-        if (grams_.weight[at(q)] >= 0) g[gram_at_ + grams_.weight[at(q)]] += scaled * table[q];
+      for (const auto& [part, weight] : kept_) g[gram_at_ + weight] += scaled * table[part];
   }
 
   void row(int64_t i, const double* v, Row& row) const override {
     std::vector<std::pair<int64_t, double>> entries;
     const auto [first, last] = bounds(i);
-    const auto add_rows = [&entries](const Tokens& x, const Pairs& pairs, int64_t from, int64_t to, const double* values,
-                                     int64_t offset, double scale) {
+    const auto add_rows = [&entries](const Tokens& x, const Pairs& pairs, int64_t from, int64_t to,
+                                     const double* values, int64_t offset, double scale) {
       for (int64_t t = from; t < to; ++t, values += pairs.labels())
         for (int64_t k = x.row_begin[at(t)]; k < x.row_begin[at(t + 1)]; ++k) {
           const double x_k = scale * (x.value.empty() ? 1.0 : x.value[at(k)]);
@@ -258,14 +270,13 @@ class Table final : public Features {
     const double* table = v + (last - first) * labels();
     if (edges_) add_rows(*edges_, *edge_pairs_, first + 1, last, table, edge_at_, grams_.scale);
     for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts())
-      for (int64_t q = 0; q < gram_parts(); ++q)
-        if (grams_.weight[at(q)] >= 0 && table[q] != 0)
-          entries.emplace_back(gram_at_ + grams_.weight[at(q)], grams_.scale * table[q]);
+      for (const auto& [part, weight] : kept_)
+        if (table[part] != 0) entries.emplace_back(gram_at_ + weight, grams_.scale * table[part]);
     merge_entries(entries, row);
   }
 
-  // |A'(y - y')|^2 <= 2 sum_a s_a^2 with s_a = sum_t |x_ta|: of attribute a, the outputs' counts over the labels differ by
-  // at most s_a each and by 2 s_a in all. Tuples, start and stop are attributes of value `scale`, 1 and 1.
+  // |A'(y - y')|^2 <= 2 sum_a s_a^2 with s_a = sum_t |x_ta|: of attribute a, the outputs' counts over the labels differ
+  // by at most s_a each and by 2 s_a in all. Tuples, start and stop are attributes of value `scale`, 1 and 1.
   double radius(int64_t i) const override {
     const auto [first, last] = bounds(i);
     const auto squares = [](const Tokens& x, int64_t from, int64_t to) {
@@ -288,7 +299,8 @@ class Table final : public Features {
       const double grams = grams_.scale * static_cast<double>(last - first - 1);
       total += static_cast<double>(orders()) * grams * grams;
     }
-    if (edges_) total += grams_.scale * grams_.scale * static_cast<double>(orders()) * squares(*edges_, first + 1, last);
+    if (edges_)
+      total += grams_.scale * grams_.scale * static_cast<double>(orders()) * squares(*edges_, first + 1, last);
     return std::sqrt(2 * total);
   }
 
@@ -299,7 +311,7 @@ class Table final : public Features {
       if (a >= pairs.attributes()) throw InputError("an attribute is out of the table's range.");
   }
 
-  static TokenRows rows_of(const Tokens& x, const std::vector<int64_t>& spans) {
+  static TokenRows rows_of(const Tokens& x, const std::vector<uint64_t>& spans) {
     return {x.row_begin.data(), x.index.data(), x.value.empty() ? nullptr : x.value.data(), spans.data()};
   }
   std::pair<int64_t, int64_t> bounds(int64_t i) const {
@@ -321,18 +333,19 @@ class Table final : public Features {
   std::shared_ptr<const Tokens> tokens_;
   std::shared_ptr<const Pairs> pairs_;
   GramWeights grams_;
+  std::vector<std::pair<int64_t, int64_t>> kept_;  // the gram parts that have a weight, with its number
   std::shared_ptr<const Tokens> edges_;
   std::shared_ptr<const Pairs> edge_pairs_;
-  std::vector<int64_t> token_spans_;
-  std::vector<int64_t> edge_spans_;
+  std::vector<uint64_t> token_spans_;
+  std::vector<uint64_t> edge_spans_;
   int64_t gram_at_, start_at_, stop_at_, edge_at_, dim_;
 };
 
 // A sparse vector for every part: the feature map of trees, and of anything whose parts have features of their own.
 class SparseParts final : public Features {
  public:
-  // rows: one token row a part; part_begin (examples + 1) in rows; choice (examples): parts come in groups of this many,
-  // of which an output has exactly one (for the radius).
+  // rows: one token row a part; part_begin (examples + 1) in rows; choice (examples): parts come in groups of this
+  // many, of which an output has exactly one (for the radius).
   SparseParts(int64_t dim, std::shared_ptr<const Tokens> rows, std::vector<int64_t> choice)
       : dim_(dim), rows_(std::move(rows)), choice_(std::move(choice)) {
     if (static_cast<int64_t>(choice_.size()) != rows_->examples()) throw InputError("one group size an example.");

@@ -332,7 +332,7 @@ class Wide {
 
   static constexpr double kTop = 0x1p256, kBottom = 0x1p-256, kUp = 0x1p512, kDown = 0x1p-512;
   static constexpr double kDigit = 0x1.62e42fefa39efp+8;  // log 2^512
-  static constexpr int64_t kZero = -(int64_t{1} << 61);  // the exponent of 0: never the larger one of a sum
+  static constexpr int64_t kZero = -(int64_t{1} << 61);   // the exponent of 0: never the larger one of a sum
 
   double mantissa_ = 0;
   int64_t exponent_ = kZero;
@@ -391,16 +391,28 @@ class StateReduction {
   static constexpr double kSmallest = 1e-90, kLargest = 1e90;
 
   static T exp(double x) {
-    if constexpr (kWide) return Wide::exp(x); else return std::exp(x);
+    if constexpr (kWide)
+      return Wide::exp(x);
+    else
+      return std::exp(x);
   }
   static bool usable(T sum) {
-    if constexpr (kWide) return !sum.zero(); else return sum > kSmallest && sum < kLargest;
+    if constexpr (kWide)
+      return !sum.zero();
+    else
+      return sum > kSmallest && sum < kLargest;
   }
   static bool zero(T x) {
-    if constexpr (kWide) return x.zero(); else return x == 0;
+    if constexpr (kWide)
+      return x.zero();
+    else
+      return x == 0;
   }
   static double value(T x) {
-    if constexpr (kWide) return x.value(); else return x;
+    if constexpr (kWide)
+      return x.value();
+    else
+      return x;
   }
   static void add_multiple(int n, T factor, const T* __restrict from, T* __restrict to) {
     for (int i = 0; i < n; ++i) to[i] = to[i] + factor * from[i];
@@ -656,7 +668,7 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
   struct Branch {
     double value;  // of the second best tree
     int constraints;
-    int tree;       // the best one
+    int tree;        // the best one
     int head, word;  // the arc
     bool operator<(const Branch& other) const { return value < other.value; }
   };

@@ -74,7 +74,9 @@ class TreeStructure final : public Structure {
  private:
   static constexpr int64_t kLongest = 10'000;  // n^2 parts must stay countable in 32 bits
 
-  int words(int64_t i) const { return static_cast<int>(begin_[static_cast<size_t>(i) + 1] - begin_[static_cast<size_t>(i)]); }
+  int words(int64_t i) const {
+    return static_cast<int>(begin_[static_cast<size_t>(i) + 1] - begin_[static_cast<size_t>(i)]);
+  }
   const int32_t* gold_heads(int64_t i) const {
     if (heads_.empty()) throw InputError("this problem was bound without gold trees.");
     return heads_.data() + begin_[static_cast<size_t>(i)];

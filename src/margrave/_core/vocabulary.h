@@ -86,8 +86,8 @@ class Vocabulary {
   static constexpr uint64_t kIdMask = 0xffffffffu;  // low half: id + 1, or 0; high half: that of the hash
   static constexpr uint64_t kMost = 0x7ffffffeu;
 
-  // The slot that holds the name, or the empty one where it belongs. At most half of the slots are full when built here;
-  // a stored table has at least one empty slot, so the search ends.
+  // The slot that holds the name, or the empty one where it belongs. At most half of the slots are full when built
+  // here; a stored table has at least one empty slot, so the search ends.
   size_t locate(std::string_view text, uint64_t hash) const {
     const size_t mask = slots_.size() - 1;
     for (size_t at = hash & mask;; at = (at + 1) & mask) {

@@ -90,7 +90,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         if not all(isinstance(label, str | int | float | bool) for label in classes):
             raise MargraveError("only models whose labels are strings or numbers can be saved.")
         last = self.history_[-1]
-        header = {
+        header: dict[str, object] = {
             "estimator": type(self).__name__,
             "structure": self._structure_settings(),
             "loss": {"beta": None if loss.beta == inf else loss.beta, "gamma": loss.gamma},
@@ -103,7 +103,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             "stop_reason": self.stop_reason_,
             "metadata": dict(metadata or self.metadata_),
         }
-        arrays = {"weights": self._weights(), "gram_weight": self.features_.gram_weight}
+        arrays: dict[str, NDArray[Any]] = {"weights": self._weights(), "gram_weight": self.features_.gram_weight}
         header["encoders"] = {
             name: _encoder_to_file(getattr(self.features_, name), name, arrays) for name in ("tokens", "edges")
         }
@@ -129,7 +129,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         for name, settings in header["pairs"].items():
             setattr(table, name, _pairs_from_file(settings, name, arrays))
         named = loss.name if loss.name in ("log", "hinge", "softmax-margin", "perceptron") else loss
-        model = cls(loss=named, C=header["C"], learner=header["learner"], features=table, **header["structure"])  # type: ignore[call-arg]
+        model = cls(loss=named, C=header["C"], learner=header["learner"], features=table, **header["structure"])
         model.features_ = table
         model.classes_ = np.array(header["labels"])
         certificate = header["certificate"]

@@ -144,7 +144,7 @@ class SequenceTagger(StructuredEstimator):
         from margrave.metrics import token_accuracy
 
         _check_labels(y)
-        return token_accuracy([list(labels) for labels in y], self.predict(X, edges=edges))
+        return float(token_accuracy([list(labels) for labels in y], self.predict(X, edges=edges)))
 
     def _dev_score(
         self, X: Sequence[Any], y: Sequence[Sequence[Any]], features: AttributeTable, classes: NDArray[Any]

@@ -81,7 +81,8 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The best class of every example."""
-        return self.classes_[np.argmax(self._scores(X), axis=1)]
+        best: NDArray[Any] = self.classes_[np.argmax(self._scores(X), axis=1)]
+        return best
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of every class: (examples, classes), under the loss's beta (1 where that is infinite)."""

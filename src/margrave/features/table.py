@@ -40,7 +40,9 @@ class RowEncoder:
             self.kind = kind
             self.vocabulary = _core.Vocabulary() if kind == "names" else None
         elif kind != self.kind:
-            raise MargraveError(f"the model was trained on {_KINDS[str(self.kind)]}, and this input has {_KINDS[kind]}.")
+            raise MargraveError(
+                f"the model was trained on {_KINDS[str(self.kind)]}, and this input has {_KINDS[kind]}."
+            )
         if kind != "columns":
             return _core.encode(X, self.vocabulary, learn, self.hash_bits if kind == "hashed" else 0, single)
         begin, rows = _stack(X, single)
@@ -125,7 +127,12 @@ class AttributeTable:
         return int(self.gram_weight.max(initial=-1)) + 1
 
     def learn_pairs(
-        self, rows: _core.Tokens, encoder: RowEncoder, width: int, seen_begin: NDArray[np.int64], seen: NDArray[np.int32]
+        self,
+        rows: _core.Tokens,
+        encoder: RowEncoder,
+        width: int,
+        seen_begin: NDArray[np.int64],
+        seen: NDArray[np.int32],
     ) -> _core.Pairs:
         """The pairs to keep, given for each token the labels (or tuples) that it is seen with."""
         if self.pairs == "all":
@@ -153,4 +160,3 @@ def features_named(features: str | AttributeTable) -> AttributeTable:
     if bits or name not in PAIRS:
         raise unknown("features", features, [*PAIRS, "hash:18"])
     return AttributeTable(name)
-

@@ -114,8 +114,8 @@ class Task:
     def certify(self, w: Weights) -> tuple[float, float | None, float | None]:
         """P, D and the gap at any w; one pass. At beta = inf a primal w has no certificate.
 
-        With alpha the loss's own distribution at w, w(alpha) = w - grad P(w), so the gap is half the squared norm of the
-        gradient (docs/design.md, section 1).
+        With alpha the loss's own distribution at w, w(alpha) = w - grad P(w), so the gap is half the squared norm of
+        the gradient (docs/design.md, section 1).
         """
         if not self.loss.smooth:
             loss, _ = self.losses(w)
@@ -145,7 +145,9 @@ class Learner:
     smooth_only: ClassVar[bool] = False  # needs a gradient everywhere: finite beta
     regularised: ClassVar[bool] = True  # minimises P; at (inf, 0) that would be w = 0
     keeps_last: ClassVar[bool] = False  # the result is the last iterate, not the one with the lowest P
-    reaches_tol: ClassVar[bool] = False  # given passes enough the gap falls below tol, so that ending earlier is a warning
+    reaches_tol: ClassVar[bool] = (
+        False  # given passes enough the gap falls below tol, so that ending earlier is a warning
+    )
     default_max_iter: ClassVar[int] = 100
 
     def begin(self, task: Task) -> Any:
@@ -170,7 +172,8 @@ class Learner:
                     step = self.one_pass(state)
                     if not isfinite(step.primal):
                         raise MargraveError(
-                            f"the objective is {step.primal} after {task.passes:g} passes: scale the features, or lower C."
+                            f"the objective is {step.primal} after {task.passes:g} passes: scale the features, or "
+                            "lower C."
                         )
                     seconds = time.perf_counter() - start
                     history.append(Record(task.passes, seconds, step.primal, step.dual, step.gap))

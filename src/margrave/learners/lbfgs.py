@@ -58,7 +58,7 @@ class _State:
     pairs: deque[tuple[Weights, Weights, float]]  # changes of w and of the gradient, and 1 / their product
 
     def dot(self, u: Weights, v: Weights) -> float:
-        """The core's inner product: numpy's is threaded, which costs more than it gains here and moves the last bits."""
+        """The core's inner product: numpy's is threaded, which costs more than it gains and moves the last bits."""
         return self.task.problem.dot(u, v)
 
     def direction(self) -> Weights:

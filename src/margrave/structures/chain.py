@@ -83,6 +83,7 @@ class Chain:
         if learn:
             assert labels is not None
             self._learn(features, structure, rows, edge_rows, begin, labels, width)
+        assert features.token_pairs is not None
         table = _core.table(
             rows,
             features.token_pairs,
@@ -147,15 +148,13 @@ class Chain:
             features.edge_pairs = features.learn_pairs(edge_rows, features.edges, grams, seen_begin, seen)
 
 
-def _check_lengths(
-    found: NDArray[np.int64], labels: NDArray[np.int32] | None, lengths: Sequence[int] | None
-) -> None:
+def _check_lengths(found: NDArray[np.int64], labels: NDArray[np.int32] | None, lengths: Sequence[int] | None) -> None:
     """Every sequence has tokens, and as many of them as labels."""
     if lengths is not None:
         if len(lengths) != len(found):
             raise MargraveError(f"there are {len(found)} sequences in X and {len(lengths)} in y.")
         for i in np.flatnonzero(found != np.asarray(lengths)):
-            raise MargraveError(f"example {i} has {found[i]} tokens and {lengths[i]} labels.")
+            raise MargraveError(f"example {i} has {found[i]} tokens and {lengths[int(i)]} labels.")
     if (found == 0).any():
         raise MargraveError(f"example {int(np.argmin(found))} is an empty sequence; every sequence needs a token.")
     if labels is not None and len(labels) != int(found.sum()):

@@ -26,7 +26,10 @@ class Multiclass:
         classes: Sequence[Any],
         loss: LossFamily | None = None,
     ) -> _core.Problem:
-        """The problem of these examples; labels are numbers of classes. The first bind with labels learns the features."""
+        """The problem of these examples; labels are numbers of classes.
+
+        The first bind with labels learns the features.
+        """
         learn = not features.learned
         if learn and labels is None:
             raise MargraveError("features are learned from labelled examples, and there are no labels.")
@@ -40,5 +43,6 @@ class Multiclass:
             features.token_pairs = features.learn_pairs(rows, features.tokens, width, begin, labels)
         cost = None if loss is None else loss.cost_matrix(classes).ravel()
         structure = _core.multiclass(width, begin, labels, cost, None)
+        assert features.token_pairs is not None
         table = _core.table(rows, features.token_pairs, features.gram_weight, 0, True, 1.0, False, False, None, None)
         return _core.join(structure, table, np.full(n, width, dtype=np.int64))

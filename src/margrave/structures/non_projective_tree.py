@@ -42,15 +42,15 @@ class NonProjectiveTree:
         words = np.sqrt(arcs).round().astype(np.int64)
         for i in np.flatnonzero(words * words != arcs):
             raise MargraveError(f"example {i} has attributes for {arcs[i]} arcs; a sentence of n words has n * n.")
-        flat = None
+        flat: NDArray[np.int32] | None = None
         if heads is not None:
             if len(heads) != len(words):
                 raise MargraveError(f"there are {len(words)} sentences and {len(heads)} lists of heads.")
-            for i, (n, tree) in enumerate(zip(words, heads, strict=True)):
+            for k, (n, tree) in enumerate(zip(words, heads, strict=True)):
                 if len(tree) != n:
-                    raise MargraveError(f"example {i} has arcs for {n} words and {len(tree)} heads.")
-            flat = np.array([head for tree in heads for head in tree], dtype=np.int64)
-            flat = np.clip(flat, -1, np.iinfo(np.int32).max).astype(np.int32)
+                    raise MargraveError(f"example {k} has arcs for {n} words and {len(tree)} heads.")
+            numbers = np.array([head for tree in heads for head in tree], dtype=np.int64)
+            flat = np.clip(numbers, -1, np.iinfo(np.int32).max).astype(np.int32)  # out of range stays out of range
         structure = _core.non_projective_tree(words, flat, self.single_root)
         return _core.join(structure, _core.sparse_parts(features.dim, rows, np.maximum(words, 1)), words * words)
 

@@ -1,0 +1,69 @@
+"""The documentation is true: its Python runs, its links lead somewhere, and the examples in docstrings are right."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import margrave
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [*sorted(ROOT.glob("docs/*.md")), *ROOT.glob("README.md")]
+MODULES = ["margrave", *(module.name for module in pkgutil.walk_packages(margrave.__path__, "margrave."))]
+
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def python_blocks(text: str) -> Iterator[tuple[int, str]]:
+    """The number of the line before each block, and its code; blocks after `<!-- not run -->` are left out."""
+    for block in _BLOCK.finditer(text):
+        before = text[: block.start()].splitlines()
+        if not before or before[-1].strip() != "<!-- not run -->":
+            yield len(before) + 1, block[1]
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which links find a page's headings."""
+    headings = _HEADING.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_page
+def test_the_python_of_a_page_runs_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": page.stem}
+    for line, code in python_blocks(page.read_text(encoding="utf-8")):
+        exec(compile("\n" * line + code, str(page), "exec"), namespace)  # the blank lines make tracebacks point right
+
+
+@every_page
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target in _LINK.findall(_FENCED.sub("", page.read_text(encoding="utf-8"))):
+        if target.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+def test_blocks_are_found_with_their_lines_unless_they_are_not_to_be_run() -> None:
+    shown = "```python\na = 1\n```\n\n<!-- not run -->\n```python\nb\n```\n```console\n$ c\n```\n```python\nd = 2\n```\n"
+    assert list(python_blocks(shown)) == [(1, "a = 1\n"), (12, "d = 2\n")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_give_what_they_say(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -1,0 +1,81 @@
+"""The front door: `import margrave` is cheap, and every public name is behind it."""
+
+import subprocess
+import sys
+
+import pytest
+
+import margrave
+
+HEAVY = ("numpy", "scipy", "sklearn", "rich", "typer", "safetensors", "matplotlib", "pandas")
+
+
+def modules_after(statement: str) -> set[str]:
+    """What a fresh process has imported after this statement."""
+    code = f"import sys\n{statement}\nprint('\\n'.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_the_package_alone_imports_nothing_heavy() -> None:
+    loaded = modules_after("import margrave; margrave.__version__; dir(margrave); margrave.__all__")
+    assert "margrave" in loaded
+    assert not loaded & set(HEAVY)
+    assert not any(name.startswith("margrave.") for name in loaded)
+
+
+def test_the_errors_import_nothing_heavy() -> None:
+    assert not modules_after("from margrave import MargraveError") & set(HEAVY)
+
+
+def test_an_estimator_imports_no_command_line() -> None:
+    loaded = modules_after("from margrave import SequenceTagger")
+    assert "margrave.estimators" in loaded
+    assert not loaded & {"rich", "typer", "matplotlib", "pandas", "margrave.cli"}
+
+
+@pytest.mark.parametrize("name", margrave.__all__)
+def test_a_public_name_is_what_it_says(name: str) -> None:
+    value = getattr(margrave, name)
+    assert value.__name__ == name
+    assert value.__doc__
+    assert name in dir(margrave)
+
+
+def test_a_public_name_is_the_same_object_every_time() -> None:
+    from margrave.estimators import SequenceTagger
+
+    assert margrave.SequenceTagger is SequenceTagger is margrave.SequenceTagger
+
+
+def test_everything_can_be_imported_at_once() -> None:
+    names: dict[str, object] = {}
+    exec("from margrave import *", names)
+    assert set(margrave.__all__) <= names.keys()
+    assert not {name for name in names if name.startswith("_")} - {"__builtins__"}
+
+
+def test_the_list_of_names_is_sorted_and_says_everything_once() -> None:
+    assert sorted(margrave.__all__) == margrave.__all__
+    assert len(set(margrave.__all__)) == len(margrave.__all__)
+    assert dir(margrave) == sorted(set(dir(margrave)))
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    assert margrave.__version__.count(".") == 2
+    try:
+        installed = version("margrave")
+    except PackageNotFoundError:
+        pytest.skip("margrave is run from its sources, and is not installed")
+    assert installed == margrave.__version__
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'margrave' has no attribute 'SequenceTager'$"):
+        _ = margrave.SequenceTager  # type: ignore[attr-defined]
+    with pytest.raises(ImportError, match="SequenceTager"):
+        exec("from margrave import SequenceTager")
+    assert not hasattr(margrave, "utils")
+    assert not hasattr(margrave, "__wrapped__")
