@@ -60,7 +60,9 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
 
 
 def test_blocks_are_found_with_their_lines_unless_they_are_not_to_be_run() -> None:
-    shown = "```python\na = 1\n```\n\n<!-- not run -->\n```python\nb\n```\n```console\n$ c\n```\n```python\nd = 2\n```\n"
+    shown = (
+        "```python\na = 1\n```\n\n<!-- not run -->\n```python\nb\n```\n```console\n$ c\n```\n```python\nd = 2\n```\n"
+    )
     assert list(python_blocks(shown)) == [(1, "a = 1\n"), (12, "d = 2\n")]
 
 

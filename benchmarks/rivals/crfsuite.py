@@ -7,7 +7,6 @@ import argparse
 import json
 import resource
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,7 +15,7 @@ import pycrfsuite
 
 from benchmarks.data import conll2000_attributes, conll2000_stream
 from benchmarks.machine import describe, write_json
-from margrave.datasets import spans
+from margrave.metrics import span_scores
 
 
 def train(model: Path, c2: float, iterations: int) -> dict[str, Any]:
@@ -81,16 +80,8 @@ def tag(model: Path) -> tuple[dict[str, Any], list[list[str]]]:
         "tokens": tokens,
         "tokens_per_second": tokens / seconds,
         "accuracy": correct / tokens,
-        "chunk_f1": chunk_f1(gold, labels),
+        "chunk_f1": span_scores(gold, labels).f1,
     }, labels
-
-
-def chunk_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
-    """F1 of whole chunks, as conlleval counts them."""
-    g = [set(spans(tags)) for tags in gold]
-    p = [set(spans(tags)) for tags in predicted]
-    common = sum(len(a & b) for a, b in zip(g, p, strict=True))
-    return 2 * common / (sum(map(len, g)) + sum(map(len, p)))
 
 
 def main() -> None:

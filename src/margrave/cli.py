@@ -26,7 +26,6 @@ from margrave.errors import DataError, MargraveError
 if TYPE_CHECKING:
     from margrave.estimators import SequenceTagger
     from margrave.features.templates import Templates
-    from margrave.learners import Record
     from margrave.metrics import SpanCounts, SpanScores
 
 _Rows = list[tuple[str, ...]]  # of one sequence: the columns of every token
@@ -155,7 +154,7 @@ def train(
         loss_named(loss)
         features_named(features)
         learner = learner or {"hinge": "sgd", "perceptron": "perceptron"}.get(loss, "lbfgs")
-        keeps_last = learner_named(learner).keeps_last
+        learner_named(learner)
         _check_output(output, [data, dev, templates])
         between = _separator_named(separator)
         sentences, chosen = _training_data(data, between, templates)
@@ -190,7 +189,7 @@ def train(
             _complain(f"interrupted after pass {passes:g}: the model so far is in {output}")
 
     with _one_line_messages("interrupted."):
-        report = _training_report(tagger, y, keeps_last)
+        report = _training_report(tagger, y)
         if dev_pair is not None:
             report["dev"] = _dev_scores(dev_pair[1], tagger.predict(dev_pair[0]))
         report["model"] = output
@@ -449,10 +448,8 @@ def _check_output(path: str, inputs: Iterable[str | None]) -> None:
 # ---- what is said ----------------------------------------------------------------------------------------------------
 
 
-def _training_report(tagger: "SequenceTagger", y: Sequence[Sequence[str]], keeps_last: bool) -> dict[str, Any]:
-    last = tagger.history_[-1]
-    # The weights are those of the lowest P (the latest, if equal), unless the learner keeps the last ones.
-    kept: Record = last if keeps_last else min(reversed(tagger.history_), key=lambda record: record.primal)
+def _training_report(tagger: "SequenceTagger", y: Sequence[Sequence[str]]) -> dict[str, Any]:
+    last, kept = tagger.history_[-1], tagger.certificate_
     return {
         "primal": kept.primal,
         "dual": kept.dual,

@@ -30,7 +30,7 @@ class Encoder {
       throw InputError(std::string("X must be a sequence of examples, not ") + Py_TYPE(examples.ptr())->tp_name + ".");
     PyObject* iterator = PyObject_GetIter(examples.ptr());
     if (!iterator) {
-      PyErr_Clear();
+      expected_error();
       throw InputError(std::string("X must be a sequence of examples, not ") + Py_TYPE(examples.ptr())->tp_name + ".");
     }
     const nanobind::object outer = nanobind::steal(iterator);
@@ -61,6 +61,14 @@ class Encoder {
     double value;
   };
 
+  // What a wrong type raises becomes our own sentence; anything else (Ctrl-C, a mistake in lazy attributes) goes on up.
+  static void expected_error() {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_UnicodeError) &&
+        !PyErr_ExceptionMatches(PyExc_OverflowError))
+      throw nanobind::python_error();
+    PyErr_Clear();
+  }
+
   std::string where() const {
     return "example " + std::to_string(example_) + (token_ >= 0 ? ", token " + std::to_string(token_) : "") + ": ";
   }
@@ -70,7 +78,7 @@ class Encoder {
       throw InputError(expected + ", not " + Py_TYPE(object.ptr())->tp_name + ".");
     PyObject* fast = PySequence_Fast(object.ptr(), "");
     if (!fast) {
-      PyErr_Clear();
+      expected_error();
       throw InputError(expected + ", not " + Py_TYPE(object.ptr())->tp_name + ".");
     }
     return nanobind::steal(fast);
@@ -80,7 +88,7 @@ class Encoder {
     Py_ssize_t size = 0;
     const char* bytes = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &size) : nullptr;
     if (!bytes) {
-      PyErr_Clear();
+      if (PyErr_Occurred()) expected_error();
       throw InputError(where() + "an attribute must be a string of valid characters, not " + Py_TYPE(object)->tp_name +
                        ".");
     }
@@ -130,7 +138,7 @@ class Encoder {
     }
     const double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
-      PyErr_Clear();
+      expected_error();
       throw InputError(where() + "attribute '" + std::string(name) +
                        "' must have a number or a string as its value, not " + Py_TYPE(value)->tp_name + ".");
     }

@@ -102,7 +102,7 @@ def _opened(source: TextSource, encoding: str) -> Iterator[IO[str]]:
 
 
 def _undecodable(encoding: str, what: str) -> str:
-    return f"not valid {encoding.upper()} text ({what}); for another encoding pass encoding=, such as 'latin-1'."
+    return f"not valid {encoding.upper()} text ({what}); convert it to UTF-8, or pass encoding= in Python."
 
 
 def _check_target(path: str | PathLike[str], target: str) -> None:

@@ -34,6 +34,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     coef_: NDArray[np.float64]
     classes_: NDArray[Any]
     history_: list[Record]
+    certificate_: Record  # of the weights in coef_
     n_iter_: int
     converged_: bool
     stop_reason_: str
@@ -63,6 +64,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         )
         solution = learner.solve(task)
         self.history_ = solution.history
+        self.certificate_ = solution.kept
         self.n_iter_ = len(solution.history)
         self.converged_ = solution.converged
         self.stop_reason_ = solution.reason
@@ -89,7 +91,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         classes = self.classes_.tolist()
         if not all(isinstance(label, str | int | float | bool) for label in classes):
             raise MargraveError("only models whose labels are strings or numbers can be saved.")
-        last = self.history_[-1]
+        kept = self.certificate_
         header: dict[str, object] = {
             "estimator": type(self).__name__,
             "structure": self._structure_settings(),
@@ -98,7 +100,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             "C": self.C,
             "labels": classes,
             "features": {"pairs": self.features_.pairs, "hash_bits": self.features_.hash_bits},
-            "certificate": {"primal": last.primal, "dual": last.dual, "gap": last.gap, "passes": last.passes},
+            "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": kept.dual, "gap": kept.gap},
             "converged": self.converged_,
             "stop_reason": self.stop_reason_,
             "metadata": dict(metadata or self.metadata_),
@@ -133,9 +135,10 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         model.features_ = table
         model.classes_ = np.array(header["labels"])
         certificate = header["certificate"]
-        model.history_ = [
-            Record(certificate["passes"], 0.0, certificate["primal"], certificate["dual"], certificate["gap"])
-        ]
+        model.certificate_ = Record(
+            certificate["passes"], 0.0, certificate["primal"], certificate["dual"], certificate["gap"]
+        )
+        model.history_ = [model.certificate_]
         model.n_iter_ = 1
         model.converged_ = header["converged"]
         model.stop_reason_ = header["stop_reason"]
@@ -152,7 +155,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
 def _encoder_to_file(encoder: RowEncoder, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     if encoder.vocabulary is not None:
         for part, array in zip(("bytes", "offsets", "slots"), encoder.vocabulary.arrays(), strict=True):
-            arrays[f"{name}.{part}"] = array
+            arrays[f"{name}.{part}"] = np.asarray(array)
     return {"kind": encoder.kind, "hash_bits": encoder.hash_bits, "columns": encoder.columns}
 
 

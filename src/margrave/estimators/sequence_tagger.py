@@ -156,7 +156,7 @@ class SequenceTagger(StructuredEstimator):
 
         def score(w: NDArray[np.float64]) -> float:
             best = _flat_labels(problem, w, classes, lengths, self._threads())
-            return sum(a == b for a, b in zip(best, gold, strict=True)) / len(gold)
+            return float(sum(a == b for a, b in zip(best, gold, strict=True)) / len(gold))
 
         return score
 

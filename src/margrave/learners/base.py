@@ -43,6 +43,7 @@ class Solution:
     """The weights found, how they were found, and why the search ended."""
 
     w: Weights
+    kept: Record  # where the learner stood at w
     history: list[Record]
     converged: bool
     reason: str  # "relative gap ...", "gradient norm ...", "max_iter", "interrupted", ...
@@ -163,7 +164,7 @@ class Learner:
         check(self, task.loss, task.problem)
         start = time.perf_counter()
         history: list[Record] = []
-        best_primal, best_w = inf, np.zeros(task.problem.dim)
+        best: tuple[Record, Weights] | None = None
         reason, converged = "max_iter", False
         with progress(task.verbose, self.name) as show:
             try:
@@ -176,21 +177,23 @@ class Learner:
                             "lower C."
                         )
                     seconds = time.perf_counter() - start
-                    history.append(Record(task.passes, seconds, step.primal, step.dual, step.gap))
-                    show(history[-1])
-                    if self.keeps_last or step.primal <= best_primal:
-                        best_primal, best_w = step.primal, step.w
-                    if history[-1].relative_gap <= task.tol:
-                        reason, converged = f"relative gap {history[-1].relative_gap:.2g} <= tol {task.tol:g}", True
+                    record = Record(task.passes, seconds, step.primal, step.dual, step.gap)
+                    if best is None or self.keeps_last or record.primal <= best[0].primal:
+                        best = record, step.w
+                    history.append(record)
+                    show(record)
+                    if record.relative_gap <= task.tol:
+                        reason, converged = f"relative gap {record.relative_gap:.2g} <= tol {task.tol:g}", True
                         break
                     if step.done:
                         reason, converged = step.done, True
                         break
             except KeyboardInterrupt:
-                if not history:
+                if best is None:
                     raise  # there is no model yet
                 reason = "interrupted"
-        return Solution(best_w.copy(), history, converged, reason)
+        assert best is not None  # max_iter is at least 1
+        return Solution(best[1].copy(), best[0], history, converged, reason)
 
 
 def available_threads(wanted: int | None) -> int:
