@@ -186,7 +186,7 @@ def test_bytes_of_another_encoding_are_found_on_their_line(
     file: File, line: int, pack: Callable[[bytes], bytes]
 ) -> None:
     path = file(pack(b"a b\n" * (line - 1) + b"caf\xe9 NN\n" + b"a b\n" * 1000))
-    expected = "not valid UTF-8 text (byte 0xE9); for another encoding pass encoding=, such as 'latin-1'."
+    expected = "not valid UTF-8 text (byte 0xE9); convert it to UTF-8, or pass encoding= in Python."
     assert refusal(read_columns, path) == message(path, line, expected)
 
 
