@@ -60,10 +60,19 @@ class Pairs {
     if (begin_.empty() || begin_.front() != 0 || begin_.back() != static_cast<int64_t>(column_.size()) ||
         !std::is_sorted(begin_.begin(), begin_.end()))
       throw InputError("the bounds of a table's rows must ascend from 0 to the number of pairs.");
-    for (int64_t a = 0; a < attributes_; ++a)
-      for (int64_t k = begin_[at(a)]; k < begin_[at(a + 1)]; ++k)
-        if (column_[at(k)] >= labels || (k > begin_[at(a)] && column_[at(k)] <= column_[at(k - 1)]))
+    if (column_.size() > kSpanMask) throw InputError("a table keeps at most four thousand million observed pairs.");
+    span_.reserve(at(attributes_));
+    for (int64_t a = 0; a < attributes_; ++a) {
+      const int64_t first = begin_[at(a)];
+      uint64_t bits = 0;
+      for (int64_t k = first; k < begin_[at(a + 1)]; ++k) {
+        if (column_[at(k)] >= labels || (k > first && column_[at(k)] <= column_[at(k - 1)]))
           throw InputError("the columns of a table's row must ascend below the number of labels.");
+        bits |= uint64_t{1} << (column_[at(k)] % kBits);
+      }
+      const auto count = static_cast<uint64_t>(begin_[at(a + 1)] - first);
+      span_.push_back(static_cast<uint64_t>(first) << kSpanBits | (labels <= kBits ? bits : count));
+    }
   }
 
   int64_t attributes() const { return attributes_; }
@@ -76,18 +85,8 @@ class Pairs {
 
   // Where the weights of each attribute begin, and which they are (TokenRows::span); empty unless packed.
   std::vector<uint64_t> spans(const std::vector<int32_t>& attributes) const {
-    std::vector<uint64_t> spans;
-    if (!packed_) return spans;
-    if (column_.size() > kSpanMask) throw InputError("a table keeps at most four thousand million observed pairs.");
-    spans.reserve(attributes.size());
-    for (const int32_t a : attributes) {
-      const int64_t first = begin_[at(a)];
-      const int64_t last = begin_[at(a + 1)];
-      uint64_t labels = 0;
-      for (int64_t k = first; k < last && labels_ <= kBits; ++k) labels |= uint64_t{1} << column_[at(k)];
-      if (labels_ > kBits) labels = static_cast<uint64_t>(last - first);
-      spans.push_back(static_cast<uint64_t>(first) << kSpanBits | labels);
-    }
+    std::vector<uint64_t> spans(packed_ ? attributes.size() : 0);
+    for (size_t k = 0; k < spans.size(); ++k) spans[k] = span_[at(attributes[k])];
     return spans;
   }
 
@@ -108,6 +107,7 @@ class Pairs {
   bool packed_ = false;
   std::vector<int64_t> begin_;
   std::vector<uint16_t> column_;
+  std::vector<uint64_t> span_;
 };
 
 // The pairs that occur: columns[t] lists what token t is seen with (one label; or the tuples that end there). One
