@@ -523,10 +523,13 @@ def test_numbers_of_numpy_are_numbers(settings: dict[str, Any], tmp_path: Path) 
     assert load(tmp_path / "model").predict(X) == Y
 
 
-@pytest.mark.parametrize("C", [np.float64(0.5), np.float32(0.5), np.int64(1)])
-def test_a_c_of_numpy_can_be_saved(C: Any, tmp_path: Path) -> None:
-    SequenceTagger(C=C).fit(X, Y).save(tmp_path / "model")
+@pytest.mark.parametrize("C", [np.float64(0.1), np.float32(0.1), np.int64(1)])
+def test_a_c_of_numpy_is_a_number_of_full_precision_and_can_be_saved(C: Any, tmp_path: Path) -> None:
+    model = SequenceTagger(C=C).fit(X, Y)
+    model.save(tmp_path / "model")
     assert load(tmp_path / "model").C == C
+    assert_array_equal(model.coef_, SequenceTagger(C=C.item()).fit(X, Y).coef_)
+    assert model.history_[-1].primal == SequenceTagger(C=C.item()).fit(X, Y).history_[-1].primal
 
 
 @pytest.mark.parametrize(
@@ -574,7 +577,7 @@ def test_weights_that_no_example_has(weight: Any, message: str) -> None:
         ([[0, 1], [1]], r"costs must be "),
         ({"a": 1.0, "x": 2.0}, r"unknown label in the costs 'x'; .*valid: a, b, c"),
         ({"a": "much"}, r"costs? .*number"),
-        ({"a": None}, r"costs? .*number"),
+        ({"a": None}, r"costs? .*(number|finite)"),
         ({"a": -1.0}, r"costs must be finite, not negative"),
     ],
     ids=str,
@@ -1019,7 +1022,7 @@ def test_a_file_that_lies_behind_a_good_checksum_is_refused(name: str, answers_t
     answer = answers_to_lies[name]
     assert answer.startswith("refused: <path>: "), answer
     assert "\n" not in answer
-    assert answer.endswith(".")
+    assert answer.endswith((".", ")"))
 
 
 def test_a_file_that_tells_the_truth_is_accepted(answers_to_lies: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("docs/*.md")), *ROOT.glob("README.md")]
 MODULES = ["margrave", *(module.name for module in pkgutil.walk_packages(margrave.__path__, "margrave."))]
 
-_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -29,7 +30,7 @@ def python_blocks(text: str) -> Iterator[tuple[int, str]]:
     for block in _BLOCK.finditer(text):
         before = text[: block.start()].splitlines()
         if not before or before[-1].strip() != "<!-- not run -->":
-            yield len(before) + 1, block[1]
+            yield len(before) + 1, dedent(block[2])
 
 
 def anchors(page: Path) -> set[str]:

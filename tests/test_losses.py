@@ -145,32 +145,43 @@ def test_a_large_beta_comes_near_the_maximum(kind: Kind, seed: int) -> None:
     """max <= max_beta <= max + log(outputs) / beta."""
     case = kind(seed)
     w = np.random.default_rng(seed).standard_normal(case.problem.dim)
+    for gamma in (0.0, 1.0):
+        _assert_limit(case, w, gamma, zero_one=False)
+
+
+def _assert_limit(case: Case, w: np.ndarray, gamma: float, *, zero_one: bool) -> None:
+    hard = batch(case, w, inf, gamma, zero_one)[0]
     most = log(max(len(outputs.ys) for outputs in case.outputs))
-    for gamma, zero_one in ((0.0, False), (1.0, False), (1.0, True)):
-        hard = batch(case, w, inf, gamma, zero_one)[0]
-        for beta in (1.0, 10.0, 100.0, 1000.0, 1e5):
-            soft = batch(case, w, beta, gamma, zero_one)[0]
-            assert (soft >= hard - 1e-9).all(), (gamma, zero_one, beta)
-            assert (soft <= hard + most / beta + 1e-9).all(), (gamma, zero_one, beta)
+    for beta in (1.0, 10.0, 100.0, 1000.0, 1e5):
+        soft = batch(case, w, beta, gamma, zero_one)[0]
+        assert (soft >= hard - 1e-9).all(), f"beta {beta}"
+        assert (soft <= hard + most / beta + 1e-9).all(), f"beta {beta}"
 
 
-@pytest.mark.parametrize("beta", [1.0, 5.0, 20.0, 40.0, 100.0, 1000.0])
-@pytest.mark.parametrize("distance", [0.0, 1.0, 10.0, 30.0, 50.0, 700.0])
-def test_the_zero_one_cost_is_exact_however_sure_the_model_is(beta: float, distance: float) -> None:
+@pytest.mark.parametrize("name", ["multiclass", "chain", "tree, single root", "hypergraph", "written in Python"])
+def test_a_large_beta_comes_near_the_maximum_of_the_zero_one_cost(name: str) -> None:
+    for seed in range(5):
+        case = kind_named(name)(seed)
+        _assert_limit(case, np.random.default_rng(seed).standard_normal(case.problem.dim), 1.0, zero_one=True)
+
+
+@pytest.mark.parametrize("beta", [1.0, 5.0, 10.0, 20.0, 40.0, 1000.0])
+def test_the_zero_one_cost_is_exact_however_sure_the_model_is(beta: float) -> None:
     """Two classes, the gold one better by `distance`: L = 1/beta log(1 + exp(beta (1 - distance)))."""
     problem = Multiclass().bind(
         np.ones((1, 1)), np.zeros(1, dtype=np.int32), features=AttributeTable("all"), classes=[0, 1], loss=Hinge()
     )
-    w = np.array([distance, 0.0])
-    expected = np.logaddexp(0.0, beta * (1 - distance)) / beta
-    loss, cost, entropy, index, value = problem.oracle(0, w, beta, 1.0, True)
-    assert_allclose(loss, expected, rtol=1e-9, atol=1e-9)
-    wrong = 1 / (1 + exp(min(700.0, -beta * (1 - distance))))
-    assert_allclose(cost, wrong, rtol=1e-9, atol=1e-9)
-    gradient = np.zeros(2)
-    gradient[index] = value
-    assert_allclose(gradient, [-wrong, wrong], rtol=1e-9, atol=1e-9)
-    assert_allclose(entropy, entropy_of(np.array([wrong, 1 - wrong], dtype=np.longdouble)), rtol=1e-9, atol=1e-9)
+    for distance in (-5.0, 0.0, 0.9, 1.0, 1.1, 10.0, 30.0, 50.0, 700.0):
+        expected = np.logaddexp(0.0, beta * (1 - distance)) / beta
+        loss, cost, entropy, index, value = problem.oracle(0, np.array([distance, 0.0]), beta, 1.0, True)
+        assert_allclose(loss, expected, rtol=1e-9, atol=1e-9)
+        wrong = 1 / (1 + exp(np.clip(-beta * (1 - distance), -700, 700)))
+        assert_allclose(cost, wrong, rtol=1e-9, atol=1e-9)
+        gradient = np.zeros(2)
+        gradient[index] = value
+        assert_allclose(gradient, [-wrong, wrong], rtol=1e-9, atol=1e-9)
+        h = entropy_of(np.array([wrong, 1 - wrong], dtype=np.longdouble))
+        assert_allclose(entropy, h, rtol=1e-9, atol=1e-9)
 
 
 @every_kind
@@ -322,20 +333,22 @@ def test_senseless_members_of_the_family_are_refused() -> None:
         batch(case, w, 1.0, 0.0, weight=np.ones(len(case) + 1))
 
 
-# The scores of these weights are no numbers: inference must end, whatever it says.
-@pytest.mark.parametrize("bad", ["np.nan", "np.inf", "1e308"])
-@pytest.mark.parametrize("name", ["multiclass, vectors", "chain, vectors", "chain, order 2", "tree, vectors", "tree, single root", "hypergraph"])
-def test_weights_that_are_no_numbers_neither_hang_nor_crash(name: str, bad: str, child) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["multiclass, vectors", "chain, vectors", "chain, order 2", "tree, vectors", "tree, single root", "hypergraph"],
+)
+def test_scores_that_are_no_numbers_neither_hang_nor_crash(name: str, child) -> None:
+    """A learner that diverges makes weights like these, and must be able to say so."""
     printed = child(f"""
 from registry import KINDS
 kind = next(kind for kind in KINDS if kind.name == {name!r})
-for seed in range(40):
+for seed in range(100):
     problem = kind(seed).problem
     rng = np.random.default_rng(seed)
-    for share in (0.3, 1.0):
+    for bad in (np.nan, np.inf, -np.inf, 1e308):
         w = rng.standard_normal(problem.dim)
-        w[rng.random(problem.dim) < share] = {bad}
-        for beta, gamma, zero_one in ((1.0, 1.0, False), (float("inf"), 1.0, False), (float("inf"), 1.0, True)):
+        w[rng.random(problem.dim) < rng.choice([0.3, 1.0])] = bad
+        for beta, gamma, zero_one in ((1.0, 1.0, False), (np.inf, 1.0, False), (np.inf, 1.0, True)):
             try:
                 _core.losses_and_gradient(problem, w, beta, gamma, zero_one, 1.0, None, 2, True)
                 _core.argmax_all(problem, w, 2)
@@ -384,20 +397,18 @@ def test_a_zero_one_margin_of_a_long_chain_is_the_second_best_path() -> None:
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 4, 80).astype(np.int32)
     problem = Chain(tied=False).bind(
-        [rng.standard_normal((80, 4))], gold, features=AttributeTable("all"), classes=list(range(4)), loss=Hinge()
+        [np.eye(80)], gold, features=AttributeTable("all"), classes=list(range(4)), loss=Hinge()
     )
     w = 0.1 * rng.standard_normal(problem.dim)
-    for _ in range(20):  # perceptron steps, until the gold path leads
-        theta = problem.score(0, w)
-        y = np.bincount(problem.gold(0), minlength=len(theta)) - np.bincount(problem.argmax(0, theta)[1], minlength=len(theta))
-        problem.scatter(0, y.astype(float), 0.1, w)
+    w[: 80 * 4].reshape(80, 4)[range(80), gold] += 1.0
     theta = problem.score(0, w)
     (first, best), (second, _) = problem.kbest(0, theta, 2)
-    gold_score = theta[problem.gold(0)].sum()
     assert set(best.tolist()) == set(problem.gold(0).tolist())
     for gamma in (0.5 * (first - second), 2.0 * (first - second)):
-        expected = max(0.0, second + gamma - gold_score)
-        assert_allclose(problem.oracle(0, w, inf, gamma, True)[0], expected, rtol=1e-9, atol=1e-9)
+        loss, cost, _, _, value = problem.oracle(0, w, inf, gamma, True)
+        expected = max(0.0, second + gamma - first)
+        assert_allclose(loss, expected, rtol=1e-9, atol=1e-9)
+        assert cost == (expected > 0) == value.any()
 
 
 # ---- problems written in Python ------------------------------------------------------------------------------------------------
@@ -494,10 +505,9 @@ def test_an_exception_in_a_python_problem_comes_out_of_the_batch(method: str, th
 
 @pytest.mark.parametrize("when", range(1, 9))
 def test_parts_that_fail_late_do_not_leave_threads_waiting_for_one_another(when: int, child) -> None:
-    """parts(i) is asked again and again; here it fails at the `when`-th time for one example of a batch."""
+    """parts(i) is asked again and again; here it fails at the `when`-th time, when other threads are ahead."""
     printed = child(f"""
-import faulthandler
-faulthandler.dump_traceback_later(20, exit=True)
+import time
 from test_losses import Broken
 class Late(Broken):
     asked = 0
@@ -505,17 +515,15 @@ class Late(Broken):
         if i == 3:
             Late.asked += 1
             if Late.asked == {when}:
+                time.sleep(0.2)
                 raise LookupError("no parts today")
         return 4
-for _ in range(20):
-    Late.asked = 0
-    try:
-        _core.losses_and_gradient(Late("nothing", ""), np.ones(3), 1.0, 1.0, False, 1.0, None, 3, True)
-    except LookupError as error:
-        pass
-print("came back")
+try:
+    _core.losses_and_gradient(Late("nothing", ""), np.ones(3), 1.0, 1.0, False, 1.0, None, 3, True)
+except LookupError as error:
+    print(error)
 """)
-    assert "came back" in printed
+    assert "no parts today" in printed
 
 
 def test_parts_that_change_their_number_are_refused(child) -> None:
@@ -628,8 +636,9 @@ def test_keeping_and_overwriting_what_a_python_problem_is_given_does_no_harm() -
         expected = batch(case, w, beta, 1.0)
         assert np.array_equal(result[0], expected[0]) and np.array_equal(result[1], expected[1])
         for given_array, copy in hoarder.kept:
-            assert np.array_equal(given_array, copy)  # nobody wrote into it after the call
+            assert np.array_equal(given_array, copy, equal_nan=True)  # nobody wrote into it after the call
             given_array[:] = np.nan
+            copy[:] = np.nan
     assert np.array_equal(w, before)
     assert np.array_equal(batch(hoarder, w, 1.0, 1.0, threads=2)[0], batch(case, w, 1.0, 1.0)[0])
 

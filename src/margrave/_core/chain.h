@@ -49,12 +49,15 @@ class Grams {
       total_ += level.size();
     }
     for (int64_t m = 1; m <= order + 1; ++m) group_by_target(m);
+    for (int64_t m = 2; m <= order + 1; ++m) group_by_prefix(m);
   }
 
   struct Level {
     std::vector<int32_t> prefix;          // the (m-1)-gram that it begins with
     std::vector<int32_t> suffix;          // the (m-1)-gram that it ends with
     std::vector<int32_t> last;            // its last label
+    std::vector<int64_t> outgoing_begin;  // by prefix: the grams that begin with it, side by side; so are their targets
+    std::vector<int32_t> first_target;
     std::vector<int64_t> incoming_begin;  // by target state: the grams that lead there
     std::vector<int32_t> incoming;
     int64_t part = 0;  // where its parts begin among a position's gram parts
@@ -116,6 +119,19 @@ class Grams {
     }
   }
 
+  // Which labels may follow depends on the last one alone, so that the targets of one prefix are neighbours.
+  void group_by_prefix(int64_t m) {
+    Level& level = levels_[at(m)];
+    const int64_t prefixes = levels_[at(m - 1)].size();
+    level.outgoing_begin.assign(at(prefixes + 1), 0);
+    level.first_target.assign(at(prefixes), 0);
+    for (int64_t e = level.size() - 1; e >= 0; --e) {
+      ++level.outgoing_begin[at(level.prefix[at(e)] + 1)];
+      level.first_target[at(level.prefix[at(e)])] = static_cast<int32_t>(target(m, e));
+    }
+    for (int64_t p = 0; p < prefixes; ++p) level.outgoing_begin[at(p + 1)] += level.outgoing_begin[at(p)];
+  }
+
   void group_by_target(int64_t m) {
     Level& level = levels_[at(m)];
     const int64_t states = levels_[at(std::min(m, order_))].size();
@@ -157,11 +173,17 @@ class Trellis {
   int64_t length() const { return length_; }
   const Grams& grams() const { return grams_; }
 
+  // The values of the grams that end at position t >= 1, without the labels'.
+  const double* tuples(int64_t t) const {
+    const int64_t table = tied_ ? 0 : t - 1;
+    return sums_.data() + table * per_table_ + level_offset_[at(grams_.gram_length(t) - 1)];
+  }
+
   // The value of entering position t by gram e: its label's and its tuples'.
   double edge(int64_t t, int64_t e) const {
     const int64_t m = grams_.gram_length(t);
     const double own = emission_[t * grams_.labels() + grams_.level(m).last[at(e)]];
-    return t == 0 ? own : own + sums_[at((tied_ ? 0 : t - 1) * per_table_ + level_offset_[at(m - 1)] + e)];
+    return t == 0 ? own : own + tuples(t)[e];
   }
   int64_t source(int64_t t, int64_t e) const { return grams_.level(grams_.gram_length(t)).prefix[at(e)]; }
   template <typename Visit>
@@ -286,6 +308,9 @@ class ChainStructure final : public Structure {
       double log_z = 0;
       if (kernels().chain_logsum(T, data_.labels(), theta, transitions.data(), stride(), mu, mu + edges, room, &log_z))
         return log_z;
+    } else {
+      double log_z = 0;
+      if (scaled_tuples(i, theta, mu, &log_z)) return log_z;
     }
     return log_space(i, theta, mu);
   }
@@ -506,6 +531,101 @@ class ChainStructure final : public Structure {
     return *top;
   }
 
+  // A gram's posterior counts for its suffixes too: adds those of the m-grams to the parts of one position.
+  void add_posteriors(int64_t m, std::vector<double> posterior, double* parts_of_position) const {
+    for (int64_t k = m; k >= 2; --k) {
+      const Grams::Level& level = grams_.level(k);
+      std::vector<double> shorter(at(grams_.level(k - 1).size()), 0.0);
+      for (int64_t e = 0; e < level.size(); ++e) {
+        parts_of_position[level.part + e] += posterior[at(e)];
+        shorter[at(level.suffix[at(e)])] += posterior[at(e)];
+      }
+      posterior = std::move(shorter);
+    }
+  }
+
+  // Forward-backward over label tuples in scaled probability space, by the rules of kernels_body.h: false when a value
+  // leaves the range where it is exact.
+  bool scaled_tuples(int64_t i, const double* theta, double* mu, double* log_z) const {
+    constexpr double kRange = 230.0;
+    constexpr double kSmallest = 1e-200;
+    const int64_t T = data_.length(i);
+    const int64_t L = grams_.labels();
+    const int64_t order = grams_.order();
+    const Trellis trellis(grams_, T, tied_, theta);
+    const auto starving = [&](const std::vector<double>& x, double total) {
+      return std::any_of(x.begin(), x.end(), [&](double v) { return v > 0 && v < kSmallest * total; });
+    };
+    // exp of the grams that end at t; tied ones are made once for each length of gram
+    std::vector<std::vector<double>> memory(at(tied_ ? order + 1 : std::max<int64_t>(T, 1)));
+    std::vector<ChainTable> tables(memory.size());
+    const auto table_at = [&](int64_t t) -> const ChainTable& {
+      const size_t which = at(tied_ ? std::min(t, order) : t);
+      if (memory[which].empty()) {
+        const int64_t n = grams_.level(grams_.gram_length(t)).size();
+        memory[which].resize(at(n));
+        tables[which].forward = memory[which].data();
+        kernels().exp_range(n, trellis.tuples(t), &tables[which]);
+      }
+      return tables[which];
+    };
+    const auto last_label = [&](int64_t t) -> const std::vector<int32_t>& {
+      return grams_.level(std::min(t + 1, order)).last;
+    };
+    std::vector<std::vector<double>> emission(at(T), std::vector<double>(at(L)));
+    std::vector<std::vector<double>> alpha(at(T));
+    double shift = 0;
+    for (int64_t t = 0; t < T; ++t) {
+      ChainTable labels{emission[at(t)].data(), nullptr, 0, 0, false};
+      kernels().exp_range(L, theta + t * L, &labels);
+      const ChainTable* table = t > 0 ? &table_at(t) : nullptr;
+      if (labels.top == -kInfinity || (table && table->top == -kInfinity)) return false;
+      if (labels.range + (table ? table->range : 0.0) > kRange) return false;
+      shift += labels.top + (table ? table->top : 0.0);
+      std::vector<double>& now = alpha[at(t)];
+      now.assign(at(grams_.states(t)), t == 0 ? 1.0 : 0.0);
+      if (t > 0) {
+        const Grams::Level& level = grams_.level(grams_.gram_length(t));
+        kernels().tuples_forward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
+                                 table->forward, alpha[at(t - 1)].data(), now.data());
+      }
+      double total = 0;
+      for (size_t s = 0; s < now.size(); ++s) total += now[s] *= emission[at(t)][at(last_label(t)[s])];
+      if (!(total > kSmallest) || starving(now, total)) return false;
+      for (double& a : now) a /= total;
+      for (double& e : emission[at(t)]) e /= total;  // what the backward pass multiplies by
+      shift += std::log(total);
+    }
+    *log_z = shift;
+
+    std::fill(mu, mu + parts(i), 0.0);
+    std::vector<double> beta(at(grams_.states(T - 1)), 1.0);
+    std::vector<std::vector<double>> pairs(at(order + 2));  // by length of gram: expected counts, before their weights
+    for (int64_t t = T - 1;; --t) {
+      double total = 0;
+      for (size_t s = 0; s < beta.size(); ++s) {
+        mu[t * L + last_label(t)[s]] += alpha[at(t)][s] * beta[s];
+        total += beta[s] *= emission[at(t)][at(last_label(t)[s])];
+      }
+      if (t == 0) break;
+      if (starving(beta, total)) return false;
+      const int64_t m = grams_.gram_length(t);
+      const Grams::Level& level = grams_.level(m);
+      pairs[at(m)].resize(at(level.size()), 0.0);
+      std::vector<double> before(at(grams_.states(t - 1)));
+      kernels().tuples_backward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
+                                table_at(t).forward, beta.data(), alpha[at(t - 1)].data(), before.data(),
+                                pairs[at(m)].data());
+      beta = std::move(before);
+      if (!tied_ || t <= order) {  // no further position has grams of this length, or of this table
+        for (size_t e = 0; e < pairs[at(m)].size(); ++e) pairs[at(m)][e] *= table_at(t).forward[e];
+        add_posteriors(m, std::move(pairs[at(m)]), mu + T * L + (tied_ ? 0 : (t - 1) * grams_.parts()));
+        pairs[at(m)].clear();
+      }
+    }
+    return true;
+  }
+
   // Forward-backward in log space: exact for any scores, and for any order.
   double log_space(int64_t i, const double* theta, double* mu) const {
     const int64_t T = data_.length(i);
@@ -535,16 +655,7 @@ class ChainStructure final : public Structure {
           sum = log_add(sum, score + after);
         }
       }
-      // a gram's posterior counts for its suffixes too
-      for (int64_t k = m; k >= 2; --k) {
-        const Grams::Level& grams = grams_.level(k);
-        std::vector<double> shorter(at(grams_.level(k - 1).size()), 0.0);
-        for (int64_t e = 0; e < grams.size(); ++e) {
-          pairs[grams.part + e] += posterior[at(e)];
-          shorter[at(grams.suffix[at(e)])] += posterior[at(e)];
-        }
-        posterior = std::move(shorter);
-      }
+      add_posteriors(m, std::move(posterior), pairs);
       beta = std::move(before);
     }
     return log_z;

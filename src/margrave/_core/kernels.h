@@ -55,6 +55,15 @@ struct Kernels {
   // False when a value leaves the range where this is exact: the caller repeats the example in log space.
   bool (*chain_logsum)(int64_t length, int64_t labels, const double* theta, const ChainTable* tables, int64_t stride,
                        double* mu, double* mu_transitions, double* scratch, double* log_z);
+  // exp(x - max), the max and what the smallest finite x is below it (table.forward; no transpose): for label tuples.
+  void (*exp_range)(int64_t n, const double* x, ChainTable* table);
+  // One step of a chain of label tuples. Source s leads by the tuples begin[s] .. begin[s+1] to as many targets, side by
+  // side from target[s] on. Forward: out[target] += alpha[s] x[tuple]. Backward: beta[s] = sum x[tuple] v[target], and
+  // pairs[tuple] += alpha[s] v[target].
+  void (*tuples_forward)(int64_t sources, const int64_t* begin, const int32_t* target, const double* x,
+                         const double* alpha, double* out);
+  void (*tuples_backward)(int64_t sources, const int64_t* begin, const int32_t* target, const double* x,
+                          const double* v, const double* alpha, double* beta, double* pairs);
   // Viterbi; the best labels and their score.
   double (*chain_viterbi)(int64_t length, int64_t labels, const double* theta, const double* transitions,
                           int64_t stride, int32_t* best, double* scratch);

@@ -543,6 +543,51 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
   return true;
 }
 
+void exp_range(int64_t n, const double* x, ChainTable* table) {
+  const int64_t vectors = (n + kLanes - 1) / kLanes;
+  Range range;
+  V lowest = all(kInf);
+  for (int64_t k = 0; k < vectors; ++k) {
+    range.add(load_row(x, k, n, -kInf));
+    lowest = min(lowest, load_row(x, k, n, kInf));
+  }
+  table->top = range.top();
+  table->range = range.width();
+  table->forbidden = min(lowest) == -kInf;
+  if (table->top == -kInf) return;
+  for (int64_t k = 0; k < vectors; ++k)
+    store_row(table->forward, k, n, fast_exp(load_row(x, k, n, -kInf) - table->top));
+}
+
+void tuples_forward(int64_t sources, const int64_t* begin, const int32_t* target, const double* x, const double* alpha,
+                    double* out) {
+  for (int64_t s = 0; s < sources; ++s) {
+    const int64_t n = begin[s + 1] - begin[s];
+    const double* from = x + begin[s];
+    double* to = out + target[s];
+    if (alpha[s] == 0) continue;
+    for (int64_t k = 0; kLanes * k < n; ++k)
+      store_row(to, k, n, load_row(to, k, n, 0.0) + alpha[s] * load_row(from, k, n, 0.0));
+  }
+}
+
+void tuples_backward(int64_t sources, const int64_t* begin, const int32_t* target, const double* x, const double* v,
+                     const double* alpha, double* beta, double* pairs) {
+  for (int64_t s = 0; s < sources; ++s) {
+    const int64_t n = begin[s + 1] - begin[s];
+    const double* weight = x + begin[s];
+    const double* after = v + target[s];
+    double* pair = pairs + begin[s];
+    V sums = all(0.0);
+    for (int64_t k = 0; kLanes * k < n; ++k) {
+      const V to = load_row(after, k, n, 0.0);
+      sums += load_row(weight, k, n, 0.0) * to;
+      store_row(pair, k, n, load_row(pair, k, n, 0.0) + alpha[s] * to);
+    }
+    beta[s] = sum(sums);
+  }
+}
+
 // Viterbi: best[t][j] = max_i best[t-1][i] + transition[i][j] + theta[t][j]; the first i wins a tie.
 template <int N>
 double chain_viterbi(int64_t length, int64_t labels, const double* theta, const double* transitions, int64_t stride,
@@ -647,7 +692,8 @@ double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, co
 }
 
 constexpr Kernels kernels_named(const char* name) {
-  return {name, score_rows, scatter_rows, dot, softmax, any_chain_table, any_chain_logsum, any_chain_viterbi};
+  return {name, score_rows, scatter_rows, dot, softmax, any_chain_table, any_chain_logsum, exp_range,
+          tuples_forward, tuples_backward, any_chain_viterbi};
 }
 
 }  // namespace

@@ -525,7 +525,14 @@ void bind_features(nb::module_& m) {
                                    to_numpy(std::vector<int64_t>(v.offsets())),
                                    to_numpy(std::vector<uint64_t>(v.slots())));
           },
-          "The three flat arrays that it consists of: bytes, offsets, slots.");
+          "The three flat arrays that it consists of: bytes, offsets, slots.")
+      .def("__getstate__", [](const nb::object& self) { return self.attr("arrays")(); })
+      .def("__setstate__",
+           [](Vocabulary& self, const std::tuple<In<uint8_t>, In<int64_t>, In<uint64_t>>& state) {
+             const auto& [bytes, offsets, slots] = state;
+             new (&self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets),
+                                    to_vector(slots));
+           });
 
   nb::class_<Tokens>(m, "Tokens", "Sparse rows of the tokens of a data set.")
       .def(
@@ -593,7 +600,20 @@ void bind_features(nb::module_& m) {
             return std::make_pair(to_numpy(std::vector<int64_t>(p.begin())),
                                   to_numpy(std::vector<uint16_t>(p.column())));
           },
-          "Row bounds and columns of a packed table.");
+          "Row bounds and columns of a packed table.")
+      .def("__getstate__",
+           [](const Pairs& p) {
+             return std::make_tuple(p.packed(), p.attributes(), p.labels(), to_numpy(std::vector<int64_t>(p.begin())),
+                                    to_numpy(std::vector<uint16_t>(p.column())));
+           })
+      .def("__setstate__",
+           [](Pairs& self, const std::tuple<bool, int64_t, int64_t, In<int64_t>, In<uint16_t>>& state) {
+             const auto& [packed, attributes, labels, begin, column] = state;
+             if (packed)
+               new (&self) Pairs(labels, to_vector(begin), to_vector(column));
+             else
+               new (&self) Pairs(attributes, labels);
+           });
   m.def(
       "observed_pairs",
       [](const Tokens& tokens, int64_t attributes, int64_t labels, const In<int64_t>& column_begin,
