@@ -80,12 +80,12 @@ class SequenceTagger(StructuredEstimator):
         *,
         sample_weight: Any = None,
         edges: Sequence[Any] | None = None,
-        dev: tuple[Sequence[Any], Sequence[Sequence[Any]]] | None = None,
+        dev: tuple[Any, ...] | None = None,
     ) -> Self:
         """Learns from sequences of tokens and their labels.
 
-        `sample_weight`: one factor a sequence. `edges`: attributes of the transition into each token, like X. `dev`: a
-        pair (X, y) by which sgd chooses its rate.
+        `sample_weight`: one factor a sequence. `edges`: attributes of the transition into each token, like X. `dev`: other
+        data (X, y), or (X, y, edges), by which sgd chooses its rate.
         """
         loss = loss_named(self.loss)
         features = features_named(self.features)
@@ -105,7 +105,7 @@ class SequenceTagger(StructuredEstimator):
             loss=loss,
             edges=edges,
         )
-        dev_score = None if dev is None else self._dev_score(*dev, features, classes)
+        dev_score = None if dev is None else self._dev_score(features, classes, *dev)
         w = self._solve(problem, loss, sample_weight, dev_score)
         self.coef_, self.classes_, self.features_ = w, classes, features
         return self
@@ -147,11 +147,16 @@ class SequenceTagger(StructuredEstimator):
         return float(token_accuracy([list(labels) for labels in y], self.predict(X, edges=edges)))
 
     def _dev_score(
-        self, X: Sequence[Any], y: Sequence[Sequence[Any]], features: AttributeTable, classes: NDArray[Any]
+        self,
+        features: AttributeTable,
+        classes: NDArray[Any],
+        X: Sequence[Any],
+        y: Sequence[Sequence[Any]],
+        edges: Sequence[Any] | None = None,
     ) -> Callable[[NDArray[np.float64]], float]:
         """Token accuracy on other data, as a function of the weights."""
         lengths = _check_labels(y)
-        problem = self._chain().bind(X, features=features, classes=classes.tolist(), lengths=lengths)
+        problem = self._chain().bind(X, features=features, classes=classes.tolist(), lengths=lengths, edges=edges)
         gold = list(flatten.from_iterable(y))
 
         def score(w: NDArray[np.float64]) -> float:

@@ -112,6 +112,13 @@ class Task:
         slope += w
         return 0.5 * self.problem.dot(w, w) + loss, slope
 
+    def check_finite(self, primal: float) -> None:
+        """Refuses to go on from an objective that is no number."""
+        if not isfinite(primal):
+            raise MargraveError(
+                f"the objective is {primal} after {self.passes:g} passes: scale the features, or lower C."
+            )
+
     def certify(self, w: Weights) -> tuple[float, float | None, float | None]:
         """P, D and the gap at any w; one pass. At beta = inf a primal w has no certificate.
 
@@ -135,6 +142,7 @@ class Step:
     dual: float | None = None
     gap: float | None = None
     done: str = ""  # a reason to stop that only the learner knows
+    stuck: bool = False  # that reason is a failure, not the optimum
 
 
 @dataclass
@@ -171,11 +179,7 @@ class Learner:
                 state = self.begin(task)
                 for _ in range(task.max_iter or self.default_max_iter):
                     step = self.one_pass(state)
-                    if not isfinite(step.primal):
-                        raise MargraveError(
-                            f"the objective is {step.primal} after {task.passes:g} passes: scale the features, or "
-                            "lower C."
-                        )
+                    task.check_finite(step.primal)
                     seconds = time.perf_counter() - start
                     record = Record(task.passes, seconds, step.primal, step.dual, step.gap)
                     if best is None or self.keeps_last or record.primal <= best[0].primal:
@@ -186,7 +190,7 @@ class Learner:
                         reason, converged = f"relative gap {record.relative_gap:.2g} <= tol {task.tol:g}", True
                         break
                     if step.done:
-                        reason, converged = step.done, True
+                        reason, converged = step.done, not step.stuck
                         break
             except KeyboardInterrupt:
                 if best is None:

@@ -41,12 +41,13 @@ class LBFGS(Learner):
 
     def one_pass(self, state: "_State") -> Step:
         """One direction, one line search."""
-        done = state.advance()
+        moved = state.slope.any() and state.advance()
+        done = "" if moved else _AT_THE_LIMIT if state.slope.any() else "the gradient is zero"
         norm = sqrt(state.dot(state.slope, state.slope))
         if self.gradient_tol and norm <= self.gradient_tol * max(1.0, sqrt(state.dot(state.w, state.w))):
             done = done or f"gradient norm {norm:.2g} <= {self.gradient_tol:g} max(1, |w|)"
         gap = 0.5 * norm * norm
-        return Step(state.w, state.primal, state.primal - gap, gap, done)
+        return Step(state.w, state.primal, state.primal - gap, gap, done, stuck=done == _AT_THE_LIMIT)
 
 
 @dataclass
@@ -56,6 +57,7 @@ class _State:
     primal: float
     slope: Weights
     pairs: deque[tuple[Weights, Weights, float]]  # changes of w and of the gradient, and 1 / their product
+    stalled: int = 0  # steps in a row that did not lower P, as far as numbers can tell
 
     def dot(self, u: Weights, v: Weights) -> float:
         """The core's inner product: numpy's is threaded, which costs more than it gains and moves the last bits."""
@@ -76,10 +78,8 @@ class _State:
             q += (alpha - rho * self.dot(y, q)) * s
         return q
 
-    def advance(self) -> str:
-        """Moves to the next point; a reason to stop if there is none."""
-        if not self.slope.any():
-            return "the gradient is zero"
+    def advance(self) -> bool:
+        """Moves to the next point; False if there is none that floating-point numbers can tell from this one."""
         d = self.direction()
         down = self.dot(self.slope, d)
         if not down < 0:  # rounding spoiled the curvature: begin again from the gradient
@@ -88,14 +88,15 @@ class _State:
         first = 1.0 if self.pairs else min(1.0, 1.0 / sqrt(self.dot(self.slope, self.slope)))
         found = self._wolfe(d, down, first)
         if found is None:
-            return "no step lowers P further: the limit of floating-point numbers"
+            return False
         w, primal, slope = found
         s, y = w - self.w, slope - self.slope
         curvature = self.dot(s, y)
         if curvature > 0:
             self.pairs.append((s, y, 1 / curvature))
+        self.stalled = 0 if primal < self.primal - 1e-15 * abs(primal) else self.stalled + 1
         self.w, self.primal, self.slope = w, primal, slope
-        return ""
+        return self.stalled < _MOST_STALLED
 
     def _wolfe(self, d: Weights, down: float, a: float) -> tuple[Weights, float, Weights] | None:
         """A point along d that meets the weak Wolfe conditions, by bracketing (Lewis and Overton 2013)."""
@@ -112,10 +113,13 @@ class _State:
                 a = 2 * a if high == np.inf else 0.5 * (low + high)
             else:
                 return w, primal, slope
+        self.task.check_finite(primal)
         return None
 
 
 _MOST_TRIALS = 30
+_MOST_STALLED = 10
+_AT_THE_LIMIT = "no step lowers P further: the limit of floating-point numbers"
 
 
 def _parabola(low: float, high: float, start: float, down: float, end: float) -> float:

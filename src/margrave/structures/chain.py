@@ -75,6 +75,8 @@ class Chain:
         grams = structure.gram_parts
         edge_rows = None
         if edges is not None:
+            if not learn and features.edge_pairs is None:
+                raise MargraveError("the model was trained without transition attributes: do not pass edges=.")
             edge_rows = features.edges.encode(edges, single=False, learn=learn)
             if not np.array_equal(edge_rows.example_begin, begin):
                 raise MargraveError("there must be transition attributes for every token.")
