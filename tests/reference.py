@@ -17,7 +17,7 @@ Parts = tuple[int, ...]
 Array = NDArray[np.float64]
 
 
-# ---- which bags of parts are outputs ---------------------------------------------------------------------------------
+# ---- which bags of parts are outputs --------------------------------------------------------------------------------
 
 
 def multiclass_outputs(labels: int, allowed: NDArray[np.bool_] | None = None) -> list[Parts]:
@@ -96,7 +96,7 @@ def tree_parts(heads: Sequence[int]) -> Parts:
 
 @dataclass
 class Graph:
-    """An acyclic hypergraph: edges (head, tails, parts), ascending by head; outputs are derivations of the last node."""
+    """An acyclic hypergraph: edges (head, tails, parts), by head; outputs are the derivations of the last node."""
 
     nodes: int
     edges: list[tuple[int, Parts, Parts]]
@@ -110,7 +110,7 @@ class Graph:
         return found[self.nodes - 1 if node is None else node]
 
 
-# ---- what the protocol asks, by definition ---------------------------------------------------------------------------
+# ---- what the protocol asks, by definition --------------------------------------------------------------------------
 
 
 @dataclass
@@ -195,7 +195,7 @@ class LossByDefinition:
         return cls(loss, float(p @ costs), entropy_of(p), p)
 
 
-# ---- long chains and large trees, where nothing can be enumerated ------------------------------------------------------
+# ---- long chains and large trees, where nothing can be enumerated ---------------------------------------------------
 
 
 def chain_logsum(emission: Array, transitions: Array) -> tuple[float, Array, Array]:
@@ -217,6 +217,44 @@ def chain_logsum(emission: Array, transitions: Array) -> tuple[float, Array, Arr
         return -inf, np.zeros(emission.shape), np.zeros(transitions.shape)
     pairs = alpha[:-1, :, None] + m + (e[1:] + beta[1:])[:, None, :] - total
     return float(total), np.exp(alpha + beta - total).astype(float), np.exp(pairs).astype(float)
+
+
+def chain_logsum_of_any_order(parts: ChainParts, length: int, theta: Array) -> tuple[float, Array]:
+    """Forward-backward of a chain of any order over tuples of labels, in log space, in extended precision."""
+    wide = theta.astype(np.longdouble)
+
+    def steps(t: int, before: Parts) -> Iterator[tuple[Parts, list[int], np.longdouble]]:
+        """From the latest labels before position t: the latest labels there, the parts on the way, their score."""
+        for label in range(parts.labels):
+            if before and (before[-1], label) in parts.forbidden:
+                continue
+            y = (*before, label)
+            used = [t * parts.labels + label]
+            used += [parts.gram_part(length, t, y[-m:]) for m in range(2, len(y) + 1)]
+            yield y[-parts.order :], used, wide[used].sum()
+
+    alpha: list[dict[Parts, np.longdouble]] = [{(): np.longdouble(0)}]
+    for t in range(length):
+        arrivals: dict[Parts, list[np.longdouble]] = {}
+        for before, value in alpha[t].items():
+            for after, _, score in steps(t, before):
+                arrivals.setdefault(after, []).append(value + score)
+        alpha.append({after: log_sum_exp(np.array(values)) for after, values in arrivals.items()})
+    total = log_sum_exp(np.array(list(alpha[-1].values())))
+    mu = np.zeros(len(theta), dtype=np.longdouble)
+    if total == -inf:
+        return -inf, mu.astype(float)
+    beta = dict.fromkeys(alpha[-1], np.longdouble(0))
+    for t in range(length - 1, -1, -1):
+        departures: dict[Parts, np.longdouble] = {}
+        for before, value in alpha[t].items():
+            onward = []
+            for after, used, score in steps(t, before):
+                onward.append(score + beta[after])
+                np.add.at(mu, used, np.exp(value + onward[-1] - total))
+            departures[before] = log_sum_exp(np.array(onward)) if onward else np.longdouble(-inf)
+        beta = departures
+    return float(total), mu.astype(float)
 
 
 def _log_sum_rows(x: NDArray[np.longdouble]) -> NDArray[np.longdouble]:
@@ -243,7 +281,7 @@ def chain_graph(emission_parts: NDArray[np.int64], gram_parts: NDArray[np.int64]
 
 
 def tree_logsum_lapack(theta: Array, n: int, single_root: bool) -> tuple[float, Array]:
-    """The matrix-tree theorem (Koo et al. 2007; Smith and Smith 2007) by LU: fine while the Laplacian is well conditioned."""
+    """The matrix-tree theorem (Koo et al. 2007) by LU: fine while the Laplacian is well conditioned."""
     weights = np.zeros((n, n))  # (head, word), both from 0
     root = np.zeros(n)
     for word in range(1, n + 1):
@@ -284,7 +322,7 @@ def numerical_gradient(f, x: Array, h: float = 1e-5) -> Array:
     return gradient
 
 
-# ---- attributes and labels -------------------------------------------------------------------------------------------
+# ---- attributes and labels ------------------------------------------------------------------------------------------
 
 
 Attributes = list[tuple[int, float]]  # (attribute, value) pairs of one token

@@ -73,13 +73,15 @@ def register(name: str, costs: tuple[str, ...] = ("hamming",), **options: Any) -
     return add
 
 
-# ---- labels ----------------------------------------------------------------------------------------------------------
+# ---- labels ---------------------------------------------------------------------------------------------------------
 
 
-def _loss(rng: np.random.Generator, cost: str, classes: list[str]) -> tuple[LossFamily, Array]:
+def _loss(rng: np.random.Generator, cost: str, classes: list[str]) -> tuple[LossFamily | None, Array]:
     """A loss with this kind of cost, and the cost of each label where another is right."""
     n = len(classes)
     wrong = 1.0 - np.eye(n)
+    if cost == "none":
+        return None, 0 * wrong
     if cost == "weights":
         weights = rng.integers(1, 8, n) / 2
         if rng.random() < 0.5:
@@ -118,7 +120,7 @@ class Rows:
         self.pairs = [[[(number[name], value) for name, value in token] for token in tokens] for tokens in named]
 
 
-def _forbidden(rng: np.random.Generator, labels: int) -> frozenset[tuple[int, int]]:
+def random_forbidden(rng: np.random.Generator, labels: int) -> frozenset[tuple[int, int]]:
     """Random forbidden pairs; label 0 may always repeat, so that sequences of any length remain."""
     pairs = np.argwhere(rng.random((labels, labels)) < 0.4)
     return frozenset((int(a), int(b)) for a, b in pairs if (a, b) != (0, 0))
@@ -127,9 +129,7 @@ def _forbidden(rng: np.random.Generator, labels: int) -> frozenset[tuple[int, in
 @register("multiclass", LABEL_COSTS)
 @register("multiclass, vectors", LABEL_COSTS, form="vectors")
 @register("multiclass, all pairs", LABEL_COSTS, pairs="all")
-def multiclass(
-    rng: np.random.Generator, cost: str, size: int, *, form: str = "names", pairs: str = "observed"
-) -> Case:
+def multiclass(rng: np.random.Generator, cost: str, size: int, *, form: str = "names", pairs: str = "observed") -> Case:
     labels = int(rng.integers(1, 8))
     classes = [f"class {k}" for k in range(labels)]
     rows = Rows(rng, [1] * size, form, 0)
@@ -201,7 +201,7 @@ def chain(
     longest = {1: 4, 2: 4, 3: 5}[order]
     labels = labels or int(rng.integers(2, 4 if order < 3 else 3))
     lengths = [1, longest, *(int(n) for n in rng.integers(1, longest + 1, max(0, size - 2)))][:size]
-    forbidden = _forbidden(rng, labels) if forbid else frozenset()
+    forbidden = random_forbidden(rng, labels) if forbid else frozenset()
     parts = ChainParts(labels, order, tied and not edges, forbidden)
     gold, allowed, outputs = [], [], []
     for n in lengths:
@@ -255,7 +255,7 @@ def chain(
     )
 
 
-# ---- trees -----------------------------------------------------------------------------------------------------------
+# ---- trees ----------------------------------------------------------------------------------------------------------
 
 
 @register("tree, single root", single_root=True)
@@ -289,7 +289,7 @@ def tree(
     )
 
 
-# ---- hypergraphs -----------------------------------------------------------------------------------------------------
+# ---- hypergraphs ----------------------------------------------------------------------------------------------------
 
 
 def bracketings(rng: np.random.Generator, words: int, symbols: int) -> tuple[Graph, int]:
@@ -333,9 +333,7 @@ def core_graph(graph: Graph) -> _core.Hypergraph:
 
 def part_rows(rng: np.random.Generator, counts: list[int], dim: int) -> tuple[_core.Tokens, list[Array]]:
     """A random sparse vector for every part, as the core's rows and as matrices."""
-    matrices = [
-        rng.integers(-4, 5, (n, dim)) / 2.0 * (rng.random((n, dim)) < 0.5) for n in counts
-    ]
+    matrices = [rng.integers(-4, 5, (n, dim)) / 2.0 * (rng.random((n, dim)) < 0.5) for n in counts]
     rows = np.concatenate(matrices)
     lists = [np.flatnonzero(row) for row in rows]
     index = np.concatenate(lists)
@@ -376,10 +374,10 @@ def hypergraph(rng: np.random.Generator, cost: str, size: int) -> Case:
         np.array(c0),
     )
     features = _core.sparse_parts(5, rows, np.ones(size, dtype=np.int64))
-    return Case(_core.join(structure, features, np.array(counts, dtype=np.int64)), outputs, gold, costs, matrices)
+    return Case(_core.join(structure, features), outputs, gold, costs, matrices)
 
 
-# ---- a structure written in Python -------------------------------------------------------------------------------------
+# ---- a structure written in Python ----------------------------------------------------------------------------------
 
 
 class Gaps(_core.Problem):

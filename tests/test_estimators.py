@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, product
 from math import isfinite
@@ -28,7 +29,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrave import Hinge, LossFamily, SequenceTagger, SoftmaxMargin, StructuredClassifier, _core, load
 from margrave.features.table import RowEncoder
-from margrave.learners import LBFGS, SGD
+from margrave.learners import LBFGS, SGD, Learner, Task
+from margrave.learners.base import Step
 from margrave.losses import loss_named
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -718,6 +720,32 @@ def test_the_cost_of_a_loss_is_in_the_file(tmp_path: Path) -> None:
         model.save(tmp_path / "model")
         loaded = load(tmp_path / "model")
         assert_array_equal(loaded.fit(X, y).coef_, model.coef_)
+
+
+@dataclass
+class Descent(Learner):
+    """A learner of the user's."""
+
+    name = "descent"
+    smooth_only = True
+
+    rate: float = 0.05
+
+    def begin(self, task: Task) -> dict[str, Any]:
+        return {"task": task, "w": np.zeros(task.problem.dim)}
+
+    def one_pass(self, state: dict[str, Any]) -> Step:
+        state["w"] = state["w"] - self.rate * state["task"].objective(state["w"])[1]
+        return Step(state["w"], *state["task"].certify(state["w"]))
+
+
+def test_a_model_of_the_users_own_learner_can_be_kept_in_a_file(tmp_path: Path) -> None:
+    X, Y, _ = data_for("plain")
+    tagger = SequenceTagger(learner=Descent(), max_iter=20).fit(X, Y)
+    tagger.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert_array_equal(loaded.coef_, tagger.coef_)
+    assert loaded.predict(X) == tagger.predict(X)
 
 
 def test_metadata_is_kept_replaced_and_taken_away(tmp_path: Path) -> None:

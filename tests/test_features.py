@@ -154,7 +154,7 @@ def test_tables_of_every_number_of_labels_are_their_matrix(pairs: str, real: boo
             assert_allclose(g, 1 + 3 * np.outer(x[i], mu)[kept], rtol=1e-12, atol=1e-12)
 
 
-# ---- rows ----------------------------------------------------------------------------------------------------------------
+# ---- rows -----------------------------------------------------------------------------------------------------------
 
 
 def scores_of(x, features: AttributeTable, w: np.ndarray) -> np.ndarray:
@@ -170,7 +170,12 @@ def fitted(x, labels=(0, 1), **settings_of_table) -> tuple[AttributeTable, _core
 
 def test_the_same_attributes_in_any_form_make_the_same_rows() -> None:
     rows = [["u", "v"], ["v"]]
-    forms = [rows, [tuple(row) for row in rows], [dict.fromkeys(row, 1.0) for row in rows], [dict.fromkeys(row, 1) for row in rows]]
+    forms = [
+        rows,
+        [tuple(row) for row in rows],
+        [dict.fromkeys(row, 1.0) for row in rows],
+        [dict.fromkeys(row, 1) for row in rows],
+    ]
     w = np.arange(1.0, 4.0)
     results = []
     for form in forms:
@@ -201,7 +206,9 @@ def test_names_may_be_any_text_and_values_any_number() -> None:
     assert features.tokens.vocabulary is not None
     assert features.tokens.vocabulary.names() == names
     assert [features.tokens.vocabulary.find(name) for name in names] == list(range(len(names)))
-    features, _ = fitted([{"n": np.float32(0.5), "i": 3, "t": True, "s": "text", "zero": 0.0}, {"n": -2.5}], pairs="all")
+    features, _ = fitted(
+        [{"n": np.float32(0.5), "i": 3, "t": True, "s": "text", "zero": 0.0}, {"n": -2.5}], pairs="all"
+    )
     assert features.tokens.vocabulary.names() == ["n", "i", "t", "s=text"]
     w = np.arange(1.0, 9.0)
     expected = np.array([[0.5, 3, 1, 1], [-2.5, 0, 0, 0]]) @ w.reshape(4, 2)
@@ -355,7 +362,42 @@ def test_features_are_named_as_on_the_command_line() -> None:
             features_named(bad)
 
 
-# ---- what a damaged model file could hold --------------------------------------------------------------------------------
+# ---- what a damaged model file could hold ---------------------------------------------------------------------------
+
+
+def test_vocabularies_that_lie_are_refused(child) -> None:
+    printed = child("""
+vocabulary = _core.Vocabulary()
+_core.encode([["a", "b"]], vocabulary, True, 0, True)
+text, offsets, slots = vocabulary.arrays()
+used = np.flatnonzero(slots)
+low = np.uint64(0xFFFFFFFF)
+
+def lie(k, value):
+    changed = slots.copy()
+    changed[used[k]] = value
+    return text, offsets, changed
+
+for arrays in (
+    lie(0, slots[used[0]] & ~low),  # the hash of a name, but no number
+    lie(0, (slots[used[0]] & ~low) | np.uint64(3)),  # a number that no name has
+    lie(0, np.uint64(0)),
+    (text, offsets, slots[:3]),
+    (text, offsets + 1, slots),
+    (text, offsets[:-1], slots),
+    (text, np.array([0, 5, 2]), slots),
+    (text[:1], offsets, slots),
+    (text, offsets, np.zeros(0, np.uint64)),
+):
+    try:
+        damaged = _core.Vocabulary(*arrays)
+        damaged.find("a"), damaged.find("b"), damaged.names()
+        print("accepted", arrays)
+    except MargraveError:
+        pass
+print("done")
+""")
+    assert printed == "done\n"
 
 
 def test_tables_of_any_shape_are_checked() -> None:
@@ -393,7 +435,7 @@ def test_rows_of_any_shape_are_checked() -> None:
             _core.Tokens(*arguments)
     rows = _core.Tokens(longs([0, 1]), longs([0, 2]), ints([0, 5]), None)
     with pytest.raises(MargraveError, match="out of the table's range"):
-        _core.table(rows, _core.Pairs(5, 2), longs([]), 0, True, 1.0, False, False, None, None)
+        _core.table(rows, _core.Pairs(5, 2), longs([]), 0, 0, True, 1.0, False, False, None, None)
     with pytest.raises(MargraveError, match="out of range"):
         _core.sparse_parts(5, rows, longs([1]))
 
@@ -405,9 +447,9 @@ begin = np.array([0, 3, 6])
 structure = _core.chain(2, begin, None, None, None, 1, True, None)
 rows = _core.Tokens(np.array([0, 1]), np.array([0, 1]), np.zeros(1, np.int32), None)
 grams = np.arange(4)
-table = _core.table(rows, _core.Pairs(1, 2), grams, 4, True, 1.0, False, False, None, None)
+table = _core.table(rows, _core.Pairs(1, 2), grams, 4, 1, True, 1.0, False, False, None, None)
 try:
-    _core.join(structure, table, np.array([10, 10]))
+    _core.join(structure, table)
 except MargraveError as error:
     print("refused:", error)
 """)

@@ -42,7 +42,7 @@ def problem_of(graph: Graph, parts: int) -> _core.Problem:
     count = np.array([parts], dtype=np.int64)
     structure = _core.hypergraphs([core_graph(graph)], count, None, None, None)
     rows = _core.Tokens(np.array([0, parts]), np.zeros(parts + 1, dtype=np.int64), np.zeros(0, np.int32), None)
-    return _core.join(structure, _core.sparse_parts(0, rows, np.ones(1, dtype=np.int64)), count)
+    return _core.join(structure, _core.sparse_parts(0, rows, np.ones(1, dtype=np.int64)))
 
 
 def scores(rng: np.random.Generator, parts: int) -> np.ndarray:

@@ -74,7 +74,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"^module 'margrave' has no attribute 'SequenceTager'$"):
-        _ = margrave.SequenceTager  # type: ignore[attr-defined]
+        _ = margrave.SequenceTager
     with pytest.raises(ImportError, match="SequenceTager"):
         exec("from margrave import SequenceTager")
     assert not hasattr(margrave, "utils")

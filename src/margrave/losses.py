@@ -13,12 +13,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrave.checks import real
 from margrave.errors import MargraveError, unknown
 
 # "hamming": one for every wrong label (or wrong head); "zero-one": one for every wrong output; a number for every label
@@ -41,10 +42,9 @@ class LossFamily:
     cost: Cost = "hamming"
 
     def __post_init__(self) -> None:
-        if not self.beta > 0:
-            raise MargraveError(f"beta must be positive (or infinite), and it is {self.beta}.")
-        if not (self.gamma >= 0 and isfinite(self.gamma)):
-            raise MargraveError(f"gamma must be finite and not negative, and it is {self.gamma}.")
+        object.__setattr__(self, "beta", real("beta", self.beta, "be positive (or infinite)", lambda beta: beta > 0))
+        rule = "be finite and not negative"
+        object.__setattr__(self, "gamma", real("gamma", self.gamma, rule, lambda gamma: 0 <= gamma < inf))
         if isinstance(self.cost, str) and self.cost not in _COSTS:
             raise unknown("cost", self.cost, _COSTS)
 
@@ -85,9 +85,15 @@ class LossFamily:
             for label in self.cost:
                 if label not in classes:
                     raise unknown("label in the costs", label, map(str, classes))
-            array = np.array([float(self.cost.get(label, 1.0)) for label in classes])
+            costs: Any = [self.cost.get(label, 1.0) for label in classes]
         else:
-            array = np.asarray(self.cost, dtype=np.float64)
+            costs = self.cost
+        try:
+            array = np.asarray(costs, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise MargraveError("costs must be numbers: one a label, or a matrix from gold to predicted labels.") from None
+        if not np.isfinite(array).all() or (array < 0).any():
+            raise MargraveError("costs must be finite, not negative, and zero for the right label.")
         if array.shape == (n,):
             array = array[:, None] * (1.0 - np.eye(n))
         if array.shape != (n, n):
@@ -95,7 +101,7 @@ class LossFamily:
                 f"costs must be one number a label or a matrix from gold to predicted labels: shape ({n},) or "
                 f"({n}, {n}), not {array.shape}."
             )
-        if not np.isfinite(array).all() or (array < 0).any() or array.diagonal().any():
+        if array.diagonal().any():
             raise MargraveError("costs must be finite, not negative, and zero for the right label.")
         return np.ascontiguousarray(array)
 
@@ -140,6 +146,6 @@ def loss_named(loss: str | LossFamily) -> LossFamily:
     """The loss of this name, or the loss itself."""
     if isinstance(loss, LossFamily):
         return loss
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise unknown("loss", loss, LOSSES)
     return LOSSES[loss]()

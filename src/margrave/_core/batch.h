@@ -29,32 +29,31 @@ inline std::vector<int64_t> partition(const Problem& problem) {
   return bounds;
 }
 
-// Calls visit(example, worker) for all examples, and finish(block, thread) when a block is done.
-template <typename Visit, typename Finish>
-void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, const Finish& finish) {
+// Calls visit(example, thread, worker) for all examples, finish(block, thread) when a block is done, and fail() after an
+// exception.
+template <typename Visit, typename Finish, typename Fail>
+void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, const Finish& finish,
+                  const Fail& fail) {
   const std::vector<int64_t> bounds = partition(problem);
   const auto blocks = static_cast<int64_t>(bounds.size()) - 1;
   std::vector<Worker> workers(static_cast<size_t>(std::max(threads, 1)));
-  for_blocks(blocks, threads, [&](int64_t block, int thread) {
+  const auto work = [&](int64_t block, int thread) {
     Worker& worker = workers[static_cast<size_t>(thread)];
     for (int64_t i = bounds[static_cast<size_t>(block)]; i < bounds[static_cast<size_t>(block) + 1]; ++i) {
-      const auto n = static_cast<size_t>(problem.parts(i));
-      if (worker.theta.size() < n) {
-        worker.theta.resize(n);
-        worker.direction.resize(n);
-      }
+      worker.make_room(problem.parts(i));
       visit(i, thread, worker);
     }
     finish(block, thread);
     if (thread == 0) poll();
-  });
+  };
+  for_blocks(blocks, threads, work, fail);
 }
 
 // losses[i] = L_i(w), and gradient += sum_i weight[i] A_i'(mu_i - y_i) unless null. Weights may be null: all `scale`.
 inline void losses_and_gradient(const Problem& problem, const double* w, const LossFamily& family,
                                 const double* sample_weight, double scale, int threads, const Poll& poll,
                                 double* losses, double* gradient) {
-  family.check();
+  family.check(problem);
   const auto dim = static_cast<size_t>(problem.dim());
   std::vector<std::vector<double>> sums(static_cast<size_t>(std::max(threads, 1)));
   Turnstile turnstile;
@@ -75,23 +74,7 @@ inline void losses_and_gradient(const Problem& problem, const double* w, const L
       std::fill(sum.begin(), sum.end(), 0.0);
     });
   };
-  const auto guarded = [&](int64_t i, int thread, Worker& worker) {
-    try {
-      visit(i, thread, worker);
-    } catch (...) {
-      turnstile.open();
-      throw;
-    }
-  };
-  const Poll careful = [&] {
-    try {
-      poll();
-    } catch (...) {
-      turnstile.open();
-      throw;
-    }
-  };
-  for_examples(problem, threads, careful, guarded, add);
+  for_examples(problem, threads, poll, visit, add, [&] { turnstile.open(); });
 }
 
 // The best output of every example, under scores A_i w.
@@ -103,7 +86,7 @@ inline std::vector<Output> argmax_all(const Problem& problem, const double* w, i
         problem.score(i, w, worker.theta.data());
         problem.argmax(i, worker.theta.data(), outputs[static_cast<size_t>(i)], worker.scratch);
       },
-      [](int64_t, int) {});
+      [](int64_t, int) {}, [] {});
   return outputs;
 }
 
@@ -117,7 +100,7 @@ inline void marginals_all(const Problem& problem, const double* w, double beta, 
         for (int64_t k = 0; k < problem.parts(i); ++k) worker.theta[static_cast<size_t>(k)] *= beta;
         log_z[i] = problem.logsum(i, worker.theta.data(), mu + begin[static_cast<size_t>(i)], worker.scratch);
       },
-      [](int64_t, int) {});
+      [](int64_t, int) {}, [] {});
 }
 
 }  // namespace margrave

@@ -34,6 +34,9 @@ class Grams {
     for (int64_t m = 2; m <= order + 1; ++m) {
       const Level& below = levels_[at(m - 1)];
       Level& level = levels_[at(m)];
+      if (below.size() > kMostGrams / labels)
+        throw InputError("order " + std::to_string(order) + " with " + std::to_string(labels) +
+                         " labels makes too many label tuples: take a lower order.");
       // an m-gram is an (m-1)-gram and one more label, which must itself end in an existing (m-1)-gram
       for (int64_t p = 0; p < below.size(); ++p)
         for (int64_t l = 0; l < labels; ++l) {
@@ -41,9 +44,6 @@ class Grams {
           level.prefix.push_back(static_cast<int32_t>(p));
           level.last.push_back(static_cast<int32_t>(l));
         }
-      if (level.size() > kMostGrams)
-        throw InputError("order " + std::to_string(order) + " with " + std::to_string(labels) +
-                         " labels makes too many label tuples; forbid transitions or take a lower order.");
       link_suffixes(m);
       level.part = total_;
       total_ += level.size();
@@ -509,7 +509,7 @@ class ChainStructure final : public Structure {
     for (int64_t t = 1; t < length; ++t)
       for (int64_t m = 2; m <= grams_.gram_length(t); ++m) {
         const int64_t id = grams_.find(labels + t + 1 - m, m);
-        if (id < 0) throw InputError("position " + std::to_string(t) + ": a forbidden transition leads here.");
+        if (id < 0) throw InputError("position " + std::to_string(t) + ": a forbidden transition leads to its label.");
         const int64_t table = tied_ ? 0 : (t - 1) * grams_.parts();
         y.push_back(static_cast<int32_t>(length * L + table + grams_.level(m).part + id));
       }
@@ -661,6 +661,12 @@ class ChainStructure final : public Structure {
     return log_z;
   }
 
+  // Where a part of the gold output of an order-1 chain stands: T position parts come first, then T - 1 transitions.
+  int64_t position_of(int64_t i, int32_t part, const Output& y) const {
+    const int64_t place = std::find(y.begin(), y.end(), part) - y.begin();
+    return place < data_.length(i) ? place : place - data_.length(i) + 1;
+  }
+
   // Every example must have an output, and its gold output must be one.
   void check_feasible() const {
     std::vector<double> theta;
@@ -671,21 +677,18 @@ class ChainStructure final : public Structure {
       forbid(i, theta.data());
       Trellis(grams_, data_.length(i), tied_, theta.data()).viterbi(best, nullptr);
       for (int64_t t = 0; t < data_.length(i); ++t)
-        if (*std::max_element(best[at(t)].begin(), best[at(t)].end()) == -kInfinity) throw forbids_everything(i, t);
+        if (std::all_of(best[at(t)].begin(), best[at(t)].end(), [](double score) { return score == -kInfinity; }))
+          throw forbids_everything(i, t);
       if (!data_.has_gold()) continue;
       try {
         gold(i, y);
-      } catch (const InputError& error) {
+      } catch (const InputError& error) {  // it begins with the position
         throw InputError("example " + std::to_string(i) + ", " + error.what());
       }
       for (const int32_t part : y)
-        if (theta[at(part)] == -kInfinity) {
-          const int64_t L = grams_.labels();
-          const int64_t token = part < data_.length(i) * L ? part / L : -1;
-          throw InputError("example " + std::to_string(i) +
-                           (token >= 0 ? ", position " + std::to_string(token) : std::string()) +
+        if (theta[at(part)] == -kInfinity)
+          throw InputError("example " + std::to_string(i) + ", position " + std::to_string(position_of(i, part, y)) +
                            ": the constraints forbid its own labels.");
-        }
     }
   }
 

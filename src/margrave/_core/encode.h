@@ -15,6 +15,11 @@
 
 namespace margrave {
 
+// The end of a sentence about a value.
+inline std::string not_finite(double value) {
+  return std::string(std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf") + "; values must be finite.";
+}
+
 // How names become numbers: by a vocabulary that may grow, or by hashing to a number of bits (then no name is kept).
 class Encoder {
  public:
@@ -26,7 +31,7 @@ class Encoder {
   // examples: a sequence of sequences of tokens; or, with `single`, of tokens.
   std::shared_ptr<Tokens> encode(nanobind::handle examples, bool single) {
     tokens_ = std::make_shared<Tokens>();
-    if (PyUnicode_Check(examples.ptr()) || PyDict_Check(examples.ptr()))
+    if (PyUnicode_Check(examples.ptr()) || PyBytes_Check(examples.ptr()) || PyDict_Check(examples.ptr()))
       throw InputError(std::string("X must be a sequence of examples, not ") + Py_TYPE(examples.ptr())->tp_name + ".");
     PyObject* iterator = PyObject_GetIter(examples.ptr());
     if (!iterator) {
@@ -38,13 +43,13 @@ class Encoder {
     for (example_ = 0; PyObject* item = PyIter_Next(iterator); ++example_) {
       const nanobind::object example = nanobind::steal(item);
       if (example_ % 1024 == 0 && PyErr_CheckSignals() != 0) throw nanobind::python_error();
-      token_ = 0;
+      token_ = -1;
       if (single) {
         encode_token(example);
         resolve();
       } else {
         const nanobind::object inner = fast_sequence(example, where() + "a sequence must be a list of tokens");
-        for (; token_ < PySequence_Fast_GET_SIZE(inner.ptr()); ++token_)
+        for (token_ = 0; token_ < PySequence_Fast_GET_SIZE(inner.ptr()); ++token_)
           encode_token(nanobind::borrow(PySequence_Fast_GET_ITEM(inner.ptr(), token_)));
         resolve();  // while `inner` still owns the strings
       }
@@ -138,13 +143,14 @@ class Encoder {
     }
     const double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
+      const bool large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
       expected_error();
+      if (large) throw InputError(where() + "attribute '" + std::string(name) + "' has a value that is too large.");
       throw InputError(where() + "attribute '" + std::string(name) +
                        "' must have a number or a string as its value, not " + Py_TYPE(value)->tp_name + ".");
     }
     if (!std::isfinite(number))
-      throw InputError(where() + "attribute '" + std::string(name) + "' has the value " +
-                       (std::isnan(number) ? "nan" : "inf") + "; values must be finite.");
+      throw InputError(where() + "attribute '" + std::string(name) + "' has the value " + not_finite(number));
     if (number != 0) add(name, number);
   }
 

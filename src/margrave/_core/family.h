@@ -19,10 +19,18 @@ struct LossFamily {
   double gamma;
   bool zero_one;  // the cost is 1 for every output but the gold one
 
-  void check() const {
+  // Whether the zero-one cost has to be handled outside the parts: for a single part an output it is the cost of parts.
+  bool beyond_parts(const Problem& problem) const { return zero_one && gamma > 0 && !problem.zero_one_is_of_parts(); }
+
+  void check(const Problem& problem) const {
     if (!(beta > 0)) throw InputError("beta must be positive, or infinite.");
     if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
+    if (beyond_parts(problem) && beta < kInfinity && beta * gamma > kMostZeroOne)
+      throw InputError("the zero-one cost of a structured output at a finite beta is exact only up to beta * gamma = 14: "
+                       "use beta = inf, or another cost.");
   }
+
+  static constexpr double kMostZeroOne = 14;  // e^14 times the rounding of the gold's share is below 1e-9
 };
 
 struct LossValue {
@@ -39,6 +47,12 @@ struct Worker {
   Output gold;
   Output y;
   std::vector<ScoredOutput> two_best;
+
+  void make_room(int64_t parts) {
+    if (static_cast<int64_t>(theta.size()) >= parts) return;
+    theta.resize(static_cast<size_t>(parts));
+    direction.resize(static_cast<size_t>(parts));
+  }
 };
 
 inline double dot_finite(const double* v, const double* mu, int64_t n) {
@@ -103,7 +117,8 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
   double gold_score = 0;
   for (const int32_t part : worker.gold) gold_score += theta[part];
 
-  const bool margin = family.gamma > 0 && !family.zero_one;
+  const bool beyond = family.beyond_parts(problem);
+  const bool margin = family.gamma > 0 && !beyond;
   const bool finite = family.beta < kInfinity;
   const double beta = finite ? family.beta : 1.0;
   LossValue value{0, 0, 0};
@@ -121,20 +136,30 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
   }
 
   double top;  // max_beta
-  if (!finite && family.zero_one && family.gamma > 0) {
+  if (!finite && beyond) {
     top = family::max_zero_one(problem, i, theta, family.gamma, gold_score, direction, value, worker);
   } else if (!finite) {
     top = problem.argmax(i, v, worker.y, worker.scratch);
     family::count_parts(worker.y, n, direction);
   } else {
     double log_z = problem.logsum(i, v, direction, worker.scratch);
-    if (family.zero_one && family.gamma > 0)
+    const double plain = log_z;
+    if (beyond)
       log_z = family::logsum_zero_one(log_z, beta, family.gamma, gold_score, worker.gold, n, direction, value);
     top = log_z / beta;
     if (detail)
-      value.entropy = log_z - dot_finite(v, direction, n) - (family.zero_one ? beta * family.gamma * value.cost : 0.0);
+      value.entropy = log_z - dot_finite(v, direction, n) - (beyond ? beta * family.gamma * value.cost : 0.0);
+    if (detail && family.zero_one && family.gamma == 0) value.cost = -std::expm1(beta * gold_score - plain);
   }
-  if (margin && detail) value.cost = c0 + dot_finite(delta, direction, n);
+  if (detail && !family.zero_one && !delta) {  // the cost plays no part in the loss, but is asked for
+    delta = worker.scratch.take(n);
+    c0 = problem.cost(i, delta);
+  }
+  if (detail && delta) value.cost = c0 + dot_finite(delta, direction, n);
+  if (detail && !finite && family.zero_one && family.gamma == 0) {
+    Output gold = worker.gold;
+    value.cost = same_parts(worker.y, gold) ? 0 : 1;
+  }
   value.loss = top + (margin ? family.gamma * c0 : 0.0) - gold_score;
   for (const int32_t part : worker.gold) direction[part] -= 1;
   return value;

@@ -101,52 +101,82 @@ struct PythonProblem final : Problem {
     const nb::gil_scoped_acquire gil;
     return overrides("gold");
   }
+  // Asked once for each example: what there is room for must not change.
   int64_t parts(int64_t i) const override {
     const nb::gil_scoped_acquire gil;
-    const auto n = nb::cast<int64_t>(call("parts", i));
-    if (n < 0 || n > std::numeric_limits<int32_t>::max()) throw InputError("parts(i) must not be negative.");
-    return n;
+    if (parts_.empty()) parts_.assign(static_cast<size_t>(size()), -1);
+    int64_t& known = parts_[static_cast<size_t>(i)];
+    if (known < 0) {
+      const auto n = result<int64_t>(call("parts", i), "parts(i) must return a whole number");
+      if (n < 0 || n > std::numeric_limits<int32_t>::max()) throw InputError("parts(i) must not be negative, nor huge.");
+      known = n;
+    }
+    return known;
   }
   void score(int64_t i, const double* w, double* theta) const override {
     const nb::gil_scoped_acquire gil;
-    copy_result(call("score", i, copy_array(w, dim())), parts(i), "score(i, w)", theta);
+    copy_result(call("score", i, copy_array(w, dim())), parts(i), "the result of score(i, w)", theta);
   }
   void row(int64_t i, const double* v, Row& row) const override {
     const nb::gil_scoped_acquire gil;
-    const auto [index, value] = nb::cast<std::pair<nb::object, nb::object>>(call("row", i, copy_array(v, parts(i))));
-    const auto indices = nb::cast<In<int64_t>>(as_array(index, "int64"));
-    const auto values = nb::cast<In<double>>(as_array(value, "float64"));
-    expect_size(values, static_cast<int64_t>(indices.size()), "the values of row(i, v)");
-    row.index = to_vector(indices);
-    row.value = to_vector(values);
+    const auto [index, value] = result<std::pair<nb::object, nb::object>>(
+        call("row", i, copy_array(v, parts(i))), "row(i, v) must return indices and values");
+    row.index = to_vector(as_array<int64_t>(index, "the indices of row(i, v)"));
+    row.value = to_vector(as_array<double>(value, "the values of row(i, v)"));
+    expect_size(row.value, static_cast<int64_t>(row.index.size()), "the values of row(i, v)");
     for (const int64_t k : row.index)
       if (k < 0 || k >= dim()) throw InputError("row(i, v) has the index " + std::to_string(k) + ", out of range.");
   }
+  // A Python scatter works on a copy of g, which is slow: row is the better thing to write.
+  void scatter(int64_t i, const double* mu, double c, double* g) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "scatter", nb::detail::str_hash("scatter"), false);
+    if (!ticket.key.is_valid()) return Problem::scatter(i, mu, c, g);
+    const nb::object copy = nb::cast(copy_array(g, dim()));
+    nb_trampoline.base().attr("scatter")(i, copy_array(mu, parts(i)), c, copy);
+    copy_result(copy, dim(), "g", g);
+  }
+  double dot(const double* u, const double* v) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "dot", nb::detail::str_hash("dot"), false);
+    if (!ticket.key.is_valid()) return Problem::dot(u, v);
+    return result<double>(nb_trampoline.base().attr("dot")(copy_array(u, dim()), copy_array(v, dim())),
+                          "dot(u, v) must return a number");
+  }
+  void clamp(int64_t i, double* theta) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "clamp", nb::detail::str_hash("clamp"), false);
+    if (!ticket.key.is_valid()) return;
+    copy_result(nb_trampoline.base().attr("clamp")(i, copy_array(theta, parts(i))), parts(i),
+                "the result of clamp(i, theta)", theta);
+  }
   double radius(int64_t i) const override {
     const nb::gil_scoped_acquire gil;
-    return nb::cast<double>(call("radius", i));
+    return result<double>(call("radius", i), "radius(i) must return a number");
   }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
     const nb::gil_scoped_acquire gil;
-    if (k == 0) y = output(call("gold", i), i);
+    if (k == 0) y = output(call("gold", i), i, "the result of gold(i)");
     return 1;
   }
   double cost(int64_t i, double* delta) const override {
     const nb::gil_scoped_acquire gil;
-    const auto [array, c0] = nb::cast<std::pair<nb::object, double>>(call("cost", i));
+    const auto [array, c0] = result<std::pair<nb::object, double>>(
+        call("cost", i), "cost(i) must return the costs of the parts and a number");
     copy_result(array, parts(i), "the costs of cost(i)", delta);
     return c0;
   }
   double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
-    const auto [value, parts_of_y] =
-        nb::cast<std::pair<double, nb::object>>(call("argmax", i, copy_array(theta, parts(i))));
-    y = output(parts_of_y, i);
+    const auto [value, parts_of_y] = result<std::pair<double, nb::object>>(
+        call("argmax", i, copy_array(theta, parts(i))), "argmax(i, theta) must return a number and parts");
+    y = output(parts_of_y, i, "the parts of argmax(i, theta)");
     return value;
   }
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
-    const auto [value, array] = nb::cast<std::pair<double, nb::object>>(call("logsum", i, copy_array(theta, parts(i))));
+    const auto [value, array] = result<std::pair<double, nb::object>>(
+        call("logsum", i, copy_array(theta, parts(i))), "logsum(i, theta) must return a number and marginals");
     copy_result(array, parts(i), "the marginals of logsum(i, theta)", mu);
     return value;
   }
@@ -154,8 +184,9 @@ struct PythonProblem final : Problem {
     const nb::gil_scoped_acquire gil;
     ys.clear();
     for (const nb::handle item : call("kbest", i, copy_array(theta, parts(i)), k)) {
-      const auto [value, y] = nb::cast<std::pair<double, nb::object>>(item);
-      ys.push_back({value, output(y, i)});
+      const auto [value, y] = result<std::pair<double, nb::object>>(
+          nb::borrow(item), "kbest(i, theta, k) must return pairs of a number and parts");
+      ys.push_back({value, output(y, i, "the parts of kbest(i, theta, k)")});
     }
   }
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
@@ -163,17 +194,19 @@ struct PythonProblem final : Problem {
     const nb::gil_scoped_acquire gil;
     ys.clear();
     for (const nb::handle item : call("argmax_by_cost", i, copy_array(theta, parts(i)), copy_array(delta, parts(i)))) {
-      const auto [cost, value, y] = nb::cast<std::tuple<int64_t, double, nb::object>>(item);
-      ys.push_back({cost, value, output(y, i)});
+      const auto [cost, value, y] = result<std::tuple<int64_t, double, nb::object>>(
+          nb::borrow(item), "argmax_by_cost(i, theta, delta) must return triples of cost, number and parts");
+      ys.push_back({cost, value, output(y, i, "the parts of argmax_by_cost(i, theta, delta)")});
     }
   }
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
-    y = output(call("sample", i, copy_array(theta, parts(i)), random.next() >> 1), i);
+    y = output(call("sample", i, copy_array(theta, parts(i)), random.next() >> 1), i, "the result of sample");
   }
   double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
-    const auto [value, array] = nb::cast<std::pair<double, nb::object>>(call("entropy", i, copy_array(mu, parts(i))));
+    const auto [value, array] = result<std::pair<double, nb::object>>(
+        call("entropy", i, copy_array(mu, parts(i))), "entropy(i, mu) must return a number and parameters");
     copy_result(array, parts(i), "the parameters of entropy(i, mu)", t);
     return value;
   }
@@ -188,19 +221,35 @@ struct PythonProblem final : Problem {
     if (!overrides(name)) unsupported(name);
     return nb_trampoline.base().attr(name)(std::forward<Args>(args)...);
   }
-  static nb::object as_array(const nb::handle& object, const char* type) {
-    return nb::module_::import_("numpy").attr("ascontiguousarray")(object, type);
+  template <typename T>
+  static T result(const nb::object& object, const char* expected) {
+    try {
+      return nb::cast<T>(object);
+    } catch (const nb::cast_error&) {
+      throw InputError(std::string(expected) + ", not " + Py_TYPE(object.ptr())->tp_name + ".");
+    }
+  }
+  template <typename T>
+  static In<T> as_array(const nb::handle& object, const char* what) {
+    const char* type = std::is_same_v<T, double> ? "float64" : sizeof(T) == 8 ? "int64" : "int32";
+    try {
+      return nb::cast<In<T>>(nb::module_::import_("numpy").attr("ascontiguousarray")(object, type));
+    } catch (const nb::cast_error&) {
+      throw InputError(std::string(what) + " must be a list of numbers.");
+    }
   }
   static void copy_result(const nb::handle& object, int64_t n, const char* what, double* to) {
-    const auto array = nb::cast<In<double>>(as_array(object, "float64"));
+    const In<double> array = as_array<double>(object, what);
     expect_size(array, n, what);
     std::copy(array.data(), array.data() + n, to);
   }
-  Output output(const nb::handle& object, int64_t i) const {
-    Output y = to_vector(nb::cast<In<int32_t>>(as_array(object, "int32")));
+  Output output(const nb::handle& object, int64_t i, const char* what) const {
+    Output y = to_vector(as_array<int32_t>(object, what));
     check_parts(y, parts(i));
     return y;
   }
+
+  mutable std::vector<int64_t> parts_;  // -1: not asked yet; changed only under Python's lock
 };
 
 // ---- binding by parts
@@ -264,7 +313,7 @@ void bind_problem(nb::module_& m) {
             expect_size(g, p.dim(), "g");
             p.scatter(i, mu.data(), c, g.data());
           },
-          "i"_a, "mu"_a, "c"_a, "g"_a, "g += c A_i' mu, the adjoint of score.")
+          "i"_a, "mu"_a, "c"_a, "g"_a.noconvert(), "g += c A_i' mu, the adjoint of score.")
       .def(
           "row",
           [](const Problem& p, int64_t i, const In<double>& v) {
@@ -386,7 +435,7 @@ void bind_problem(nb::module_& m) {
             p.check_example(i);
             expect_size(w, p.dim(), "w");
             const LossFamily family{beta, gamma, zero_one};
-            family.check();
+            family.check(p);
             Worker worker;
             std::vector<double> theta(static_cast<size_t>(p.parts(i)));
             std::vector<double> direction(theta.size());
@@ -483,12 +532,24 @@ void bind_structures(nb::module_& m) {
         if (delta) expect_size(*delta, n, "delta");
         if (c0) expect_size(*c0, n, "c0");
         std::vector<HypergraphStructure::Example> examples;
-        for (size_t i = 0; i < graphs.size(); ++i)
+        for (size_t i = 0; i < graphs.size(); ++i) {
+          if (!graphs[i]) throw InputError("example " + std::to_string(i) + " has no hypergraph.");
           examples.push_back({graphs[i], parts.data()[i], gold ? to_vector((*gold)[i]) : Output(),
                               delta ? to_vector((*delta)[i]) : std::vector<double>(), c0 ? c0->data()[i] : 0.0});
+        }
         return std::make_shared<HypergraphStructure>(std::move(examples), gold.has_value());
       },
       "graphs"_a, "parts"_a, "gold"_a.none(), "delta"_a.none(), "c0"_a.none());
+}
+
+// Where a value of row t stands, for a person.
+std::string place(const Tokens& tokens, size_t t, size_t column, bool single) {
+  const auto& begin = tokens.example_begin;
+  const auto after = std::upper_bound(begin.begin(), begin.end(), static_cast<int64_t>(t));
+  const auto example = after - begin.begin() - 1;
+  std::string where = "example " + std::to_string(example);
+  if (!single && after != begin.begin()) where += ", token " + std::to_string(static_cast<int64_t>(t) - *(after - 1));
+  return where + ", column " + std::to_string(column) + ": the value is ";
 }
 
 void bind_features(nb::module_& m) {
@@ -500,11 +561,10 @@ void bind_features(nb::module_& m) {
       .def(nb::init<>())
       .def(
           "__init__",
-          [](Vocabulary* self, const In<uint8_t>& bytes, const In<int64_t>& offsets, const In<uint64_t>& slots) {
-            new (self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets),
-                                  to_vector(slots));
+          [](Vocabulary* self, const In<uint8_t>& bytes, const In<int64_t>& offsets) {
+            new (self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets));
           },
-          "bytes"_a, "offsets"_a, "slots"_a)
+          "bytes"_a, "offsets"_a)
       .def("__len__", &Vocabulary::size)
       .def(
           "find",
@@ -521,17 +581,15 @@ void bind_features(nb::module_& m) {
       .def(
           "arrays",
           [](const Vocabulary& v) {
-            return std::make_tuple(to_numpy(std::vector<uint8_t>(v.bytes().begin(), v.bytes().end())),
-                                   to_numpy(std::vector<int64_t>(v.offsets())),
-                                   to_numpy(std::vector<uint64_t>(v.slots())));
+            return std::make_pair(to_numpy(std::vector<uint8_t>(v.bytes().begin(), v.bytes().end())),
+                                  to_numpy(std::vector<int64_t>(v.offsets())));
           },
-          "The three flat arrays that it consists of: bytes, offsets, slots.")
+          "The names one after another as bytes, and where each begins.")
       .def("__getstate__", [](const nb::object& self) { return self.attr("arrays")(); })
       .def("__setstate__",
-           [](Vocabulary& self, const std::tuple<In<uint8_t>, In<int64_t>, In<uint64_t>>& state) {
-             const auto& [bytes, offsets, slots] = state;
-             new (&self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets),
-                                    to_vector(slots));
+           [](Vocabulary& self, const std::pair<In<uint8_t>, In<int64_t>>& state) {
+             const auto& [bytes, offsets] = state;
+             new (&self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets));
            });
 
   nb::class_<Tokens>(m, "Tokens", "Sparse rows of the tokens of a data set.")
@@ -553,7 +611,8 @@ void bind_features(nb::module_& m) {
 
   m.def(
       "dense_rows",
-      [](const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& x, const In<int64_t>& begin) {
+      [](const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& x, const In<int64_t>& begin,
+         bool single) {
         auto tokens = std::make_shared<Tokens>();
         tokens->example_begin = to_vector(begin);
         tokens->row_begin.reserve(x.shape(0) + 1);
@@ -561,9 +620,7 @@ void bind_features(nb::module_& m) {
           const double* row = x.data() + t * x.shape(1);
           for (size_t k = 0; k < x.shape(1); ++k) {
             if (row[k] == 0) continue;
-            if (!std::isfinite(row[k]))
-              throw InputError("row " + std::to_string(t) + ", column " + std::to_string(k) + ": the value is " +
-                               (std::isnan(row[k]) ? "nan" : "infinite") + "; values must be finite.");
+            if (!std::isfinite(row[k])) throw InputError(place(*tokens, t, k, single) + not_finite(row[k]));
             tokens->index.push_back(static_cast<int32_t>(k));
             tokens->value.push_back(row[k]);
           }
@@ -572,14 +629,14 @@ void bind_features(nb::module_& m) {
         tokens->check();
         return tokens;
       },
-      "x"_a, "begin"_a, "Tokens from the rows of a dense matrix, without its zeros.");
+      "x"_a, "begin"_a, "single"_a, "Tokens from the rows of a dense matrix, without its zeros.");
   m.def(
       "encode",
       [](const nb::object& examples, Vocabulary* vocabulary, bool grow, int hash_bits, bool single) {
         if (!vocabulary && hash_bits == 0) throw InputError("a vocabulary or a number of hash bits is needed.");
         return Encoder(vocabulary, grow, hash_bits).encode(examples, single);
       },
-      "examples"_a, "vocabulary"_a.none(), "grow"_a, "hash_bits"_a, "single"_a,
+      "examples"_a.none(), "vocabulary"_a.none(), "grow"_a, "hash_bits"_a, "single"_a,
       "Tokens from lists of attribute strings or dictionaries.");
 
   nb::class_<Pairs>(m, "Pairs", "Which (attribute, label) pairs have a weight.")
@@ -624,14 +681,14 @@ void bind_features(nb::module_& m) {
   m.def(
       "table",
       [](std::shared_ptr<Tokens> tokens, std::shared_ptr<Pairs> pairs, const In<int64_t>& gram_weight,
-         int64_t gram_weights, bool tied, double scale, bool start, bool stop, std::shared_ptr<Tokens> edges,
+         int64_t gram_weights, int64_t gram_lengths, bool tied, double scale, bool start, bool stop, std::shared_ptr<Tokens> edges,
          std::shared_ptr<Pairs> edge_pairs) -> std::shared_ptr<Table> {
         if (!tokens || !pairs || !edges != !edge_pairs) throw InputError("a table needs tokens and pairs.");
         return std::make_shared<Table>(std::move(tokens), std::move(pairs),
-                                       GramWeights{to_vector(gram_weight), gram_weights, tied, scale, start, stop},
+                                       GramWeights{to_vector(gram_weight), gram_weights, gram_lengths, tied, scale, start, stop},
                                        std::move(edges), std::move(edge_pairs));
       },
-      "tokens"_a, "pairs"_a, "gram_weight"_a, "gram_weights"_a, "tied"_a, "scale"_a, "start"_a, "stop"_a,
+      "tokens"_a, "pairs"_a, "gram_weight"_a, "gram_weights"_a, "gram_lengths"_a, "tied"_a, "scale"_a, "start"_a, "stop"_a,
       "edges"_a.none(), "edge_pairs"_a.none());
   m.def(
       "sparse_parts",
@@ -642,17 +699,11 @@ void bind_features(nb::module_& m) {
       "dim"_a, "rows"_a, "choice"_a);
   m.def(
       "join",
-      [](std::shared_ptr<Structure> structure, std::shared_ptr<Features> features,
-         const In<int64_t>& parts) -> std::shared_ptr<BoundProblem> {
+      [](std::shared_ptr<Structure> structure, std::shared_ptr<Features> features) -> std::shared_ptr<BoundProblem> {
         if (!structure || !features) throw InputError("a problem needs a structure and features.");
-        expect_size(parts, structure->size(), "the features' numbers of parts");
-        for (int64_t i = 0; i < structure->size(); ++i)
-          if (parts.data()[i] != structure->parts(i))
-            throw InputError("example " + std::to_string(i) + " has features for " + std::to_string(parts.data()[i]) +
-                             " parts, and the structure has " + std::to_string(structure->parts(i)) + ".");
         return std::make_shared<BoundProblem>(std::move(structure), std::move(features));
       },
-      "structure"_a, "features"_a, "parts"_a, "A structure with its features; parts: what the features score.");
+      "structure"_a, "features"_a, "A structure with its features.");
 }
 
 // ---- passes
@@ -736,7 +787,7 @@ void bind_passes(nb::module_& m) {
         const nb::gil_scoped_release release;
         return sgd_pass(p, {beta, gamma, zero_one}, visits, C, eta, step, weight, check_signals, w.data());
       },
-      "problem"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a, "order"_a, "C"_a, "eta"_a, "step"_a,
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "order"_a, "C"_a, "eta"_a, "step"_a,
       "sample_weight"_a.none(), "One pass of stochastic gradient descent over `order`; the number of steps so far.");
   m.def(
       "perceptron_pass",
@@ -750,7 +801,7 @@ void bind_passes(nb::module_& m) {
         const nb::gil_scoped_release release;
         return perceptron_pass(p, visits, step, weight, check_signals, w.data(), sum.data());
       },
-      "problem"_a, "w"_a, "sum"_a, "order"_a, "step"_a, "sample_weight"_a.none(),
+      "problem"_a, "w"_a.noconvert(), "sum"_a.noconvert(), "order"_a, "step"_a, "sample_weight"_a.none(),
       "One pass of the perceptron over `order`; the number of mistakes.");
 }
 

@@ -23,6 +23,8 @@ class MulticlassStructure final : public Structure {
       std::fill(theta.begin(), theta.end(), 0.0);
       data_.forbid(i, theta.data());
       if (*std::max_element(theta.begin(), theta.end()) == -kInfinity) throw forbids_everything(i, 0);
+      if (data_.has_gold() && theta[static_cast<size_t>(*data_.gold(i))] == -kInfinity)
+        throw InputError("example " + std::to_string(i) + ", position 0: the constraints forbid its own labels.");
     }
   }
 
@@ -32,6 +34,7 @@ class MulticlassStructure final : public Structure {
   bool has_gold() const override { return data_.has_gold(); }
   void gold(int64_t i, Output& y) const override { y.assign(1, *data_.gold(i)); }
   double cost(int64_t i, double* delta) const override { return data_.cost(i, delta), 0.0; }
+  bool zero_one_is_of_parts() const override { return true; }
   bool constrained() const override { return data_.restricted(); }
   void forbid(int64_t i, double* theta) const override { data_.forbid(i, theta); }
 

@@ -16,11 +16,7 @@ void for_order(const Problem& problem, const std::vector<int64_t>& order, const 
   int64_t seen = 0;
   for (const int64_t i : order) {
     problem.check_example(i);
-    const auto n = static_cast<size_t>(problem.parts(i));
-    if (worker.theta.size() < n) {
-      worker.theta.resize(n);
-      worker.direction.resize(n);
-    }
+    worker.make_room(problem.parts(i));
     step(i);
     if (++seen % kPollEvery == 0) poll();
   }
@@ -30,7 +26,7 @@ void for_order(const Problem& problem, const std::vector<int64_t>& order, const 
 // eta_t = eta / (1 + (t-1)/n). The shrinking of w is a factor kept aside, so that a step costs what its example costs.
 inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order, double C,
                         double eta, int64_t step, const double* sample_weight, const Poll& poll, double* w) {
-  family.check();
+  family.check(problem);
   const auto n = static_cast<double>(problem.size());
   const double lambda = 1 / (n * C);
   double scale = 1;  // the true weights are scale * w

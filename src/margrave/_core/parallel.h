@@ -12,9 +12,10 @@
 
 namespace margrave {
 
-// Runs work(block, thread) for every block, each thread taking the next free one; rethrows the first exception.
-template <typename Work>
-void for_blocks(int64_t blocks, int threads, const Work& work) {
+// Runs work(block, thread) for every block, each thread taking the next free one. After an exception `fail` is called,
+// so that nobody waits for a block that never comes; the first exception is rethrown when all threads have ended.
+template <typename Work, typename Fail>
+void for_blocks(int64_t blocks, int threads, const Work& work, const Fail& fail) {
   std::atomic<int64_t> next{0};
   std::exception_ptr failure;
   std::mutex mutex;
@@ -23,9 +24,12 @@ void for_blocks(int64_t blocks, int threads, const Work& work) {
       try {
         work(block, thread);
       } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
+        {
+          const std::lock_guard lock(mutex);
+          if (!failure) failure = std::current_exception();
+        }
         next = blocks;
+        fail();
       }
     }
   };

@@ -71,6 +71,7 @@ class Structure {
   virtual bool has_gold() const = 0;
   virtual void gold(int64_t i, Output& y) const = 0;
   virtual double cost(int64_t i, double* delta) const = 0;
+  virtual bool zero_one_is_of_parts() const { return false; }  // every output is a single part
 
   // Hard constraints: -inf on the parts that no output of example i may have.
   virtual bool constrained() const { return false; }
@@ -93,7 +94,9 @@ class Features {
  public:
   virtual ~Features() = default;
 
+  virtual int64_t size() const = 0;
   virtual int64_t dim() const = 0;
+  virtual int64_t parts(int64_t i) const = 0;
   virtual void score(int64_t i, const double* w, double* theta) const = 0;
   virtual void scatter(int64_t i, const double* mu, double c, double* g) const = 0;
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
@@ -121,6 +124,7 @@ class Problem {
   // The k-th good output of example i; returns how many there are.
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
   virtual double cost(int64_t i, double* delta) const = 0;
+  virtual bool zero_one_is_of_parts() const { return false; }
   virtual void clamp(int64_t, double*) const {}
 
   virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
@@ -159,7 +163,15 @@ class BoundProblem final : public Problem {
       : Problem(structure->size(), features->dim()),
         structure_(std::move(structure)),
         features_(std::move(features)),
-        constrained_(structure_->constrained()) {}
+        constrained_(structure_->constrained()) {
+    if (features_->size() != structure_->size())
+      throw InputError("there are features for " + std::to_string(features_->size()) + " examples, and the structure has " +
+                       std::to_string(structure_->size()) + ".");
+    for (int64_t i = 0; i < size(); ++i)
+      if (features_->parts(i) != structure_->parts(i))
+        throw InputError("example " + std::to_string(i) + " has features for " + std::to_string(features_->parts(i)) +
+                         " parts, and the structure has " + std::to_string(structure_->parts(i)) + ".");
+  }
 
   unsigned offers() const override { return structure_->offers(); }
   bool has_gold() const override { return structure_->has_gold(); }
@@ -173,6 +185,7 @@ class BoundProblem final : public Problem {
     return 1;
   }
   double cost(int64_t i, double* delta) const override { return structure_->cost(i, delta); }
+  bool zero_one_is_of_parts() const override { return structure_->zero_one_is_of_parts(); }
   void clamp(int64_t i, double* theta) const override { structure_->forbid(i, theta); }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
@@ -239,6 +252,7 @@ class SliceProblem final : public Problem {
   double radius(int64_t i) const override { return whole_->radius(begin_ + i); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(begin_ + i, k, y); }
   double cost(int64_t i, double* delta) const override { return whole_->cost(begin_ + i, delta); }
+  bool zero_one_is_of_parts() const override { return whole_->zero_one_is_of_parts(); }
   void clamp(int64_t i, double* theta) const override { whole_->clamp(begin_ + i, theta); }
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
     return whole_->argmax(begin_ + i, theta, y, scratch);

@@ -172,6 +172,7 @@ inline void merge_entries(std::vector<std::pair<int64_t, double>>& entries, Row&
 struct GramWeights {
   std::vector<int64_t> weight;  // for each gram part of a position: which of the gram weights, or -1
   int64_t count = 0;            // gram weights in all
+  int64_t orders = 0;  // of how many lengths the tuples are
   bool tied = true;
   double scale = 1;    // 003, Eq. 13: eta
   bool start = false;  // scores of their own for the first and the last position
@@ -213,7 +214,12 @@ class Table final : public Features {
     dim_ = edge_at_ + (edge_pairs_ ? edge_pairs_->size() : 0);
   }
 
+  int64_t size() const override { return tokens_->examples(); }
   int64_t dim() const override { return dim_; }
+  int64_t parts(int64_t i) const override {
+    const auto [first, last] = bounds(i);
+    return (last - first) * labels() + tables(last - first) * gram_parts();
+  }
 
   void score(int64_t i, const double* w, double* theta) const override {
     const auto [first, last] = bounds(i);
@@ -295,12 +301,12 @@ class Table final : public Features {
     };
     double total = squares(*tokens_, first, last) + (grams_.start ? 1.0 : 0.0) + (grams_.stop ? 1.0 : 0.0);
     if (grams_.count > 0 && last - first > 1) {
-      // tuples of 2, 3 and 4 labels are three such attributes at most: `orders` of them
+      // tuples of each length are such an attribute
       const double grams = grams_.scale * static_cast<double>(last - first - 1);
-      total += static_cast<double>(orders()) * grams * grams;
+      total += static_cast<double>(grams_.orders) * grams * grams;
     }
     if (edges_)
-      total += grams_.scale * grams_.scale * static_cast<double>(orders()) * squares(*edges_, first + 1, last);
+      total += grams_.scale * grams_.scale * static_cast<double>(grams_.orders) * squares(*edges_, first + 1, last);
     return std::sqrt(2 * total);
   }
 
@@ -320,15 +326,6 @@ class Table final : public Features {
   int64_t labels() const { return pairs_->labels(); }
   int64_t gram_parts() const { return static_cast<int64_t>(grams_.weight.size()); }
   int64_t tables(int64_t length) const { return gram_parts() == 0 ? 0 : grams_.tied ? 1 : length - 1; }
-  // Tuples of how many lengths a position has: L^2 parts are one, L^2 + L^3 two, ...; more labels only lower the bound.
-  int64_t orders() const {
-    int64_t count = 1;
-    for (int64_t most = labels() * labels(), power = most; gram_parts() > most; most += power) {
-      power *= labels();
-      ++count;
-    }
-    return count;
-  }
 
   std::shared_ptr<const Tokens> tokens_;
   std::shared_ptr<const Pairs> pairs_;
@@ -358,7 +355,9 @@ class SparseParts final : public Features {
     }
   }
 
+  int64_t size() const override { return rows_->examples(); }
   int64_t dim() const override { return dim_; }
+  int64_t parts(int64_t i) const override { return rows_->example_begin[at(i + 1)] - rows_->example_begin[at(i)]; }
 
   void score(int64_t i, const double* w, double* theta) const override {
     each_part(i, [&](int64_t part, int64_t first, int64_t last) {

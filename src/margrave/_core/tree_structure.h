@@ -1,6 +1,7 @@
 // Non-projective dependency trees as a structure: the parts of a sentence of n words are its n * n arcs (tree.h).
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ class TreeStructure final : public Structure {
   }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
+    check_scores(i, theta);
     std::vector<int32_t> heads;
     y.clear();
     const double value = tree::argmax(words(i), theta, single_root_, workspace(), heads);
@@ -51,9 +53,11 @@ class TreeStructure final : public Structure {
     return value;
   }
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
+    check_scores(i, theta);
     return tree::logsum(words(i), theta, single_root_, workspace(), mu);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
+    check_scores(i, theta);
     std::vector<int32_t> heads;
     std::vector<double> values;
     const int wanted = static_cast<int>(std::min<int64_t>(k, std::numeric_limits<int>::max()));
@@ -65,6 +69,7 @@ class TreeStructure final : public Structure {
     }
   }
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
+    check_scores(i, theta);
     std::vector<int32_t> heads;
     if (!tree::sample(words(i), theta, single_root_, random, workspace(), heads))
       throw InputError("every tree is forbidden.");
@@ -88,6 +93,14 @@ class TreeStructure final : public Structure {
   static void to_parts(int n, const int32_t* heads, Output& y) {
     y.clear();
     for (int m = 1; m <= n; ++m) y.push_back(static_cast<int32_t>(tree::part(n, heads[m - 1], m)));
+  }
+
+  // The kernels' searches end only on numbers.
+  void check_scores(int64_t i, const double* theta) const {
+    for (int64_t k = 0; k < parts(i); ++k)
+      if (!(theta[k] < kInfinity))
+        throw InputError("example " + std::to_string(i) + ": a score is " + (std::isnan(theta[k]) ? "not a number" : "infinite") +
+                         "; scale the features, or lower C.");
   }
 
   void check_tree(int64_t i) const {

@@ -1,8 +1,8 @@
-// Attribute names and their numbers: a hash table that is three flat arrays, so that a model file holds it as it is.
+// Attribute names and their numbers, in flat arrays: the names as a model file holds them, and a hash table over them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace margrave {
 
-// The same on every machine, since it is stored in model files and decides hashed attributes.
+// The same on every machine, since it decides the rows of hashed attributes, which model files keep.
 inline uint64_t hash_bytes(const char* bytes, size_t n) {
   constexpr uint64_t kMultiplier = 0x9fb21c651e98df25u;
   uint64_t h = 0x243f6a8885a308d3u ^ (n * kMultiplier);
@@ -36,19 +36,28 @@ class Vocabulary {
  public:
   Vocabulary() : offsets_(1, 0), slots_(16, 0) {}
 
-  // From a model file; everything is checked, since a file may lie.
-  Vocabulary(std::vector<char> bytes, std::vector<int64_t> offsets, std::vector<uint64_t> slots)
-      : bytes_(std::move(bytes)), offsets_(std::move(offsets)), slots_(std::move(slots)) {
-    const bool power = !slots_.empty() && (slots_.size() & (slots_.size() - 1)) == 0;
-    bool good = power && !offsets_.empty() && offsets_.front() == 0 &&
-                offsets_.back() == static_cast<int64_t>(bytes_.size()) && slots_.size() > offsets_.size() - 1;
-    for (size_t k = 1; good && k < offsets_.size(); ++k) good = offsets_[k] >= offsets_[k - 1];
-    uint64_t used = 0;
-    for (const uint64_t slot : slots_) {
-      good = good && (slot & kIdMask) <= static_cast<uint64_t>(size());
-      used += slot != 0;
+  // From a model file: all names one after another, and where each begins. A file may lie, so everything is checked.
+  Vocabulary(std::vector<char> bytes, std::vector<int64_t> offsets)
+      : bytes_(std::move(bytes)), offsets_(std::move(offsets)), slots_(16, 0) {
+    const bool good = !offsets_.empty() && offsets_.front() == 0 &&
+                      offsets_.back() == static_cast<int64_t>(bytes_.size()) &&
+                      std::is_sorted(offsets_.begin(), offsets_.end()) && offsets_.size() <= kMost;
+    if (!good) throw InputError("the bounds of the names in a vocabulary must ascend from 0 to their length.");
+    while (slots_.size() < 2 * offsets_.size()) slots_.resize(2 * slots_.size());
+    constexpr int64_t kAhead = 8;  // names whose slots are on their way from memory
+    std::vector<uint64_t> hashes(static_cast<size_t>(size()));
+    for (int64_t id = 0; id < size() + kAhead; ++id) {
+      if (id < size()) {
+        const std::string_view text = name(id);
+        hashes[static_cast<size_t>(id)] = hash_bytes(text.data(), text.size());
+        prefetch(hashes[static_cast<size_t>(id)]);
+      }
+      if (id < kAhead) continue;
+      const int64_t now = id - kAhead;
+      uint64_t& slot = slots_[locate(name(now), hashes[static_cast<size_t>(now)])];
+      if (slot != 0) throw InputError("a vocabulary has a name twice.");
+      slot = (hashes[static_cast<size_t>(now)] & ~kIdMask) | static_cast<uint64_t>(now + 1);
     }
-    if (!good || used != static_cast<uint64_t>(size())) throw InputError("the stored vocabulary is damaged.");
   }
 
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
@@ -80,7 +89,6 @@ class Vocabulary {
 
   const std::vector<char>& bytes() const { return bytes_; }
   const std::vector<int64_t>& offsets() const { return offsets_; }
-  const std::vector<uint64_t>& slots() const { return slots_; }
 
  private:
   static constexpr uint64_t kIdMask = 0xffffffffu;  // low half: id + 1, or 0; high half: that of the hash

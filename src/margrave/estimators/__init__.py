@@ -21,4 +21,9 @@ def load(path: str | PathLike[str]) -> StructuredEstimator:
     name = str(header.get("estimator"))
     if name not in _ESTIMATORS:
         raise DataError(path, None, f"it holds a {name}, which this Margrave does not know: upgrade Margrave.")
-    return _ESTIMATORS[name]._from_file(header, arrays)
+    try:
+        return _ESTIMATORS[name]._from_file(header, arrays)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        # the checksum is right, so the file was made this way: say what does not fit, on one line
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise DataError(path, None, f"it is no model that Margrave wrote ({type(error).__name__}: {reason}).") from None

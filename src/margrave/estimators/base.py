@@ -1,7 +1,8 @@
 """What all estimators share: solving, the attributes after `fit`, and model files."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from math import inf
 from os import PathLike
 from typing import Any, Self
@@ -14,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from margrave import _core, model_file
 from margrave.errors import MargraveError
 from margrave.features.table import AttributeTable, RowEncoder, features_named
-from margrave.learners import Learner, Record, Task, learner_named
-from margrave.losses import LossFamily, loss_named
+from margrave.learners import LEARNERS, Learner, Record, Task, learner_named
+from margrave.learners.base import check_loss, check_settings
+from margrave.losses import LOSSES, LossFamily, loss_named
 
 
 class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
@@ -41,6 +43,13 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     features_: AttributeTable
     metadata_: dict[str, Any]
 
+    def _settings(self) -> tuple[LossFamily, AttributeTable]:
+        """The loss and fresh features; refuses every wrong parameter before any data are looked at."""
+        loss = loss_named(self.loss)
+        check_loss(learner_named(self.learner), loss)
+        check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
+        return loss, features_named(self.features)
+
     def _solve(
         self,
         problem: _core.Problem,
@@ -59,7 +68,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             tol=self.tol,
             n_threads=self.n_threads,
             seed=self.seed,
-            verbose=self.verbose,
+            verbose=bool(self.verbose),
             dev_score=dev_score,
         )
         solution = learner.solve(task)
@@ -69,10 +78,10 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         self.converged_ = solution.converged
         self.stop_reason_ = solution.reason
         self.metadata_ = {}
-        if learner.reaches_tol and not solution.converged and solution.reason == "max_iter":
+        if learner.reaches_tol and not solution.converged and solution.reason != "interrupted":
             warnings.warn(
-                f"stopped after {self.n_iter_} iterations with a relative gap of "
-                f"{solution.history[-1].relative_gap:.2g} > tol {self.tol:g}: raise max_iter.",
+                f"stopped after {self.n_iter_} iterations ({solution.reason}) with a relative gap of "
+                f"{solution.kept.relative_gap:.2g} > tol {task.tol:g}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -81,29 +90,35 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     # ---- model files -------------------------------------------------------------------------------------------------
 
     def _structure_settings(self) -> dict[str, Any]:
-        """What the structure needs beside the weights, for the model file."""
+        """The parameters of the structure, for the model file."""
         return {}
 
+    def _empty_problem(self) -> _core.Problem:
+        """A problem without examples, which tells how many weights there must be."""
+        raise MargraveError(f"a {type(self).__name__} cannot be kept in a file.")
+
     def save(self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
-        """Writes the model as one file, whole or not at all; `metadata` is anything JSON can hold."""
+        """Writes the model as one file, whole or not at all; `metadata` is anything JSON can hold, by name."""
         self._check_fitted()
-        loss = loss_named(self.loss)
-        classes = self.classes_.tolist()
-        if not all(isinstance(label, str | int | float | bool) for label in classes):
-            raise MargraveError("only models whose labels are strings or numbers can be saved.")
         kept = self.certificate_
+        if metadata is None:
+            metadata = self.metadata_
+        elif not isinstance(metadata, Mapping):
+            raise MargraveError(f"metadata must be a dictionary, not {type(metadata).__name__}.")
+        C, tol, max_iter, _, seed = check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
+        learner = learner_named(self.learner)
         header: dict[str, object] = {
             "estimator": type(self).__name__,
             "structure": self._structure_settings(),
-            "loss": {"beta": None if loss.beta == inf else loss.beta, "gamma": loss.gamma},
-            "learner": learner_named(self.learner).name,
-            "C": self.C,
-            "labels": classes,
+            "loss": _loss_to_file(loss_named(self.loss), self.classes_.tolist()),
+            "learner": {"name": learner.name, "settings": asdict(learner)},
+            "settings": {"C": C, "tol": tol, "max_iter": max_iter, "seed": seed},
+            "labels": self.classes_.tolist(),
             "features": {"pairs": self.features_.pairs, "hash_bits": self.features_.hash_bits},
             "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": kept.dual, "gap": kept.gap},
             "converged": self.converged_,
             "stop_reason": self.stop_reason_,
-            "metadata": dict(metadata or self.metadata_),
+            "metadata": dict(metadata),
         }
         arrays: dict[str, NDArray[Any]] = {"weights": self._weights(), "gram_weight": self.features_.gram_weight}
         header["encoders"] = {
@@ -122,28 +137,47 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        beta = header["loss"]["beta"]
-        loss = LossFamily(beta=inf if beta is None else beta, gamma=header["loss"]["gamma"])
-        table = features_named(AttributeTable(header["features"]["pairs"], header["features"]["hash_bits"]))
-        table.gram_weight = np.array(arrays["gram_weight"])
-        for name, settings in header["encoders"].items():
-            setattr(table, name, _encoder_from_file(settings, name, arrays))
-        for name, settings in header["pairs"].items():
-            setattr(table, name, _pairs_from_file(settings, name, arrays))
-        named = loss.name if loss.name in ("log", "hinge", "softmax-margin", "perceptron") else loss
-        model = cls(loss=named, C=header["C"], learner=header["learner"], features=table, **header["structure"])
+        """The model of a file. A file may say anything: what does not fit together raises some error."""
+        settings = header["settings"]
+        table = AttributeTable(header["features"]["pairs"], header["features"]["hash_bits"])
+        table.gram_weight = np.array(_vector(arrays["gram_weight"], np.int64))
+        for name in ("tokens", "edges"):
+            setattr(table, name, _encoder_from_file(header["encoders"][name], name, arrays, table.hash_bits))
+        for name in ("token_pairs", "edge_pairs"):
+            setattr(table, name, _pairs_from_file(header["pairs"][name], name, arrays))
+        kind = header["learner"]
+        learner = LEARNERS[kind["name"]](**_lists_to_tuples(kind["settings"]))
+        model = cls(
+            _loss_from_file(header["loss"]),
+            C=settings["C"],
+            learner=kind["name"] if learner == LEARNERS[kind["name"]]() else learner,
+            features=_named_features(table),
+            tol=settings["tol"],
+            max_iter=settings["max_iter"],
+            seed=settings["seed"],
+            **header["structure"],
+        )
+        model._settings()
         model.features_ = table
-        model.classes_ = np.array(header["labels"])
+        model.classes_ = check_classes(header["labels"])
+        if model.classes_.tolist() != header["labels"]:
+            raise MargraveError("its labels are not in order.")
         certificate = header["certificate"]
         model.certificate_ = Record(
             certificate["passes"], 0.0, certificate["primal"], certificate["dual"], certificate["gap"]
         )
         model.history_ = [model.certificate_]
         model.n_iter_ = 1
-        model.converged_ = header["converged"]
-        model.stop_reason_ = header["stop_reason"]
-        model.metadata_ = header["metadata"]
-        model._set_weights(np.asarray(arrays["weights"]))
+        model.converged_ = bool(header["converged"])
+        model.stop_reason_ = str(header["stop_reason"])
+        model.metadata_ = dict(header["metadata"])
+        weights = _vector(arrays["weights"], np.float64)
+        if not np.isfinite(weights).all():
+            raise MargraveError("its weights must be finite.")
+        wanted = model._empty_problem().dim
+        if len(weights) != wanted:
+            raise MargraveError(f"it has {len(weights)} weights, and needs {wanted}.")
+        model._set_weights(weights)
         return model
 
     def _check_fitted(self) -> None:
@@ -152,18 +186,52 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "classes_")
 
 
+def _vector(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    if array.ndim != 1 or array.dtype != dtype:
+        raise MargraveError(f"an array must be one-dimensional and of type {np.dtype(dtype)}.")
+    return array
+
+
+def _lists_to_tuples(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
+def _named_features(table: AttributeTable) -> str | AttributeTable:
+    if table.hash_bits == 0:
+        return table.pairs
+    return f"hash:{table.hash_bits}" if table.pairs == "all" else AttributeTable(table.pairs, table.hash_bits)
+
+
+def _loss_to_file(loss: LossFamily, classes: list[Any]) -> dict[str, Any]:
+    cost = loss.cost if isinstance(loss.cost, str) else loss.cost_matrix(classes).tolist()
+    return {"beta": None if loss.beta == inf else loss.beta, "gamma": loss.gamma, "cost": cost}
+
+
+def _loss_from_file(stored: dict[str, Any]) -> str | LossFamily:
+    beta = inf if stored["beta"] is None else stored["beta"]
+    loss = LossFamily(beta=beta, gamma=stored["gamma"], cost=stored["cost"])
+    return loss.name if loss.name in LOSSES and stored["cost"] == "hamming" else loss
+
+
 def _encoder_to_file(encoder: RowEncoder, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     if encoder.vocabulary is not None:
-        for part, array in zip(("bytes", "offsets", "slots"), encoder.vocabulary.arrays(), strict=True):
-            arrays[f"{name}.{part}"] = np.asarray(array)
-    return {"kind": encoder.kind, "hash_bits": encoder.hash_bits, "columns": encoder.columns}
+        arrays[f"{name}.bytes"], arrays[f"{name}.offsets"] = encoder.vocabulary.arrays()
+    return {"kind": encoder.kind, "columns": encoder.columns}
 
 
-def _encoder_from_file(settings: dict[str, Any], name: str, arrays: dict[str, NDArray[Any]]) -> RowEncoder:
+def _encoder_from_file(
+    settings: dict[str, Any], name: str, arrays: dict[str, NDArray[Any]], hash_bits: int
+) -> RowEncoder:
+    kind, columns = settings["kind"], settings["columns"]
+    kinds = (None, "columns", "hashed") if hash_bits else (None, "columns", "names")
+    if kind not in kinds or not isinstance(columns, int) or not 0 <= columns < 2**31:
+        raise MargraveError(f"it knows no attributes of the kind {kind!r}.")
     vocabulary = None
-    if settings["kind"] == "names":
-        vocabulary = _core.Vocabulary(arrays[f"{name}.bytes"], arrays[f"{name}.offsets"], arrays[f"{name}.slots"])
-    return RowEncoder(settings["hash_bits"], settings["kind"], vocabulary, settings["columns"])
+    if kind == "names":
+        vocabulary = _core.Vocabulary(
+            _vector(arrays[f"{name}.bytes"], np.uint8), _vector(arrays[f"{name}.offsets"], np.int64)
+        )
+    return RowEncoder(hash_bits, kind, vocabulary, columns)
 
 
 def _pairs_to_file(pairs: _core.Pairs | None, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any] | None:
@@ -178,16 +246,32 @@ def _pairs_from_file(settings: dict[str, Any] | None, name: str, arrays: dict[st
     if settings is None:
         return None
     if settings["packed"]:
-        return _core.Pairs(settings["labels"], arrays[f"{name}.begin"], arrays[f"{name}.column"])
+        begin, column = _vector(arrays[f"{name}.begin"], np.int64), _vector(arrays[f"{name}.column"], np.uint16)
+        return _core.Pairs(settings["labels"], begin, column)
     return _core.Pairs(settings["attributes"], settings["labels"])
 
 
-def check_classes(labels: Sequence[Any]) -> NDArray[Any]:
+def check_classes(labels: Iterable[Any]) -> NDArray[Any]:
     """The sorted distinct labels; refuses a single one, for then there is nothing to learn."""
     try:
         distinct = sorted(set(labels))
     except TypeError:
         raise MargraveError("labels must be strings or numbers, all of one kind.") from None
+    if not distinct:
+        raise MargraveError("there are no labels.")
+    if any(label != label for label in distinct):
+        raise MargraveError("labels must be strings or numbers, and one is nan.")
+    classes = np.array(distinct)
+    if classes.dtype.kind not in "Ubiuf" or classes.tolist() != distinct:
+        raise MargraveError("labels must be strings or numbers, of one kind that an array can hold.")
     if len(distinct) < 2:
         raise MargraveError(f"there is only one class, {distinct[0]!r}: at least two are needed to learn from.")
-    return np.array(distinct)
+    return classes
+
+
+def label_numbers(labels: list[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
+    """The number of each label among the classes."""
+    number = {label: k for k, label in enumerate(classes.tolist())}
+    return np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
+
+

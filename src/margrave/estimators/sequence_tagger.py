@@ -1,6 +1,6 @@
 """Tags for the tokens of sequences: conditional random fields, structural SVMs, perceptrons."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from itertools import chain as flatten
 from typing import Any, Self
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError, unknown
-from margrave.estimators.base import StructuredEstimator, check_classes
-from margrave.features.table import AttributeTable, features_named
+from margrave.estimators.base import StructuredEstimator, check_classes, label_numbers
+from margrave.features.table import AttributeTable
 from margrave.learners import Learner
 from margrave.learners.base import available_threads
 from margrave.losses import LossFamily, loss_named
@@ -87,8 +87,8 @@ class SequenceTagger(StructuredEstimator):
         `sample_weight`: one factor a sequence. `edges`: attributes of the transition into each token, like X. `dev`: other
         data (X, y), or (X, y, edges), by which sgd chooses its rate.
         """
-        loss = loss_named(self.loss)
-        features = features_named(self.features)
+        loss, features = self._settings()
+        chain = self._chain()
         lengths = _check_labels(y)
         if hasattr(X, "__len__") and len(X) != len(y):
             raise MargraveError(f"there are {len(X)} sequences in X and {len(y)} in y.")
@@ -96,15 +96,17 @@ class SequenceTagger(StructuredEstimator):
         if not labels:
             raise MargraveError("example 0 is an empty sequence; every sequence needs a token.")
         classes = check_classes(labels)
-        problem = self._chain().bind(
+        problem = chain.bind(
             X,
-            _numbers(labels, classes),
+            label_numbers(labels, classes),
             features=features,
             classes=classes.tolist(),
             lengths=lengths,
             loss=loss,
             edges=edges,
         )
+        if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in (2, 3)):
+            raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
         dev_score = None if dev is None else self._dev_score(features, classes, *dev)
         w = self._solve(problem, loss, sample_weight, dev_score)
         self.coef_, self.classes_, self.features_ = w, classes, features
@@ -117,8 +119,6 @@ class SequenceTagger(StructuredEstimator):
 
         `allowed`: for each sequence, for each position, None or the labels that may stand there.
         """
-        if len(X) == 0:
-            return []
         problem, lengths = self._bind(X, edges, allowed)
         labels = _flat_labels(problem, self.coef_, self.classes_, lengths, self._threads())
         ends = np.cumsum(lengths).tolist()
@@ -131,8 +131,6 @@ class SequenceTagger(StructuredEstimator):
 
         Under the model p(y) ~ exp(beta <theta, y>) with the loss's beta; 1 where that is infinite.
         """
-        if len(X) == 0:
-            return []
         problem, lengths = self._bind(X, edges, allowed)
         beta = loss_named(self.loss).beta
         begin, _, mu = _core.marginals_all(problem, self.coef_, beta if np.isfinite(beta) else 1.0, self._threads())
@@ -155,8 +153,11 @@ class SequenceTagger(StructuredEstimator):
         edges: Sequence[Any] | None = None,
     ) -> Callable[[NDArray[np.float64]], float]:
         """Token accuracy on other data, as a function of the weights."""
-        lengths = _check_labels(y)
-        problem = self._chain().bind(X, features=features, classes=classes.tolist(), lengths=lengths, edges=edges)
+        try:
+            lengths = _check_labels(y)
+            problem = self._chain().bind(X, features=features, classes=classes.tolist(), lengths=lengths, edges=edges)
+        except MargraveError as error:
+            raise MargraveError(f"dev: {error}") from None
         gold = list(flatten.from_iterable(y))
 
         def score(w: NDArray[np.float64]) -> float:
@@ -173,36 +174,53 @@ class SequenceTagger(StructuredEstimator):
 
     def _bind(self, X: Sequence[Any], edges: Any, allowed: Any) -> tuple[_core.Problem, list[int]]:
         self._check_fitted()
-        lengths = [len(x) for x in X]
+        if not hasattr(X, "__len__"):
+            raise MargraveError(f"X must be a sequence of examples, not {type(X).__name__}.")
+        lengths = [_length(x) for x in X]
         mask = None if allowed is None else _allowed_mask(allowed, lengths, self.classes_.tolist())
         classes = self.classes_.tolist()
         problem = self._chain().bind(X, features=self.features_, classes=classes, edges=edges, allowed=mask)
         return problem, lengths
 
+    def _empty_problem(self) -> _core.Problem:
+        edges = None if self.features_.edge_pairs is None else []
+        return self._chain().bind([], features=self.features_, classes=self.classes_.tolist(), edges=edges)
+
     def _structure_settings(self) -> dict[str, Any]:
+        chain = self._chain()
         return {
-            "order": self.order,
-            "forbidden": [list(pair) for pair in self.forbidden],
-            "start": self.start,
-            "stop": self.stop,
-            "transition_scale": self.transition_scale,
-            "tied": self.tied,
+            "order": chain.order,
+            "forbidden": [list(pair) for pair in chain.forbidden],
+            "start": chain.start,
+            "stop": chain.stop,
+            "transition_scale": chain.scale,
+            "tied": chain.tied,
         }
 
 
 def _check_labels(y: Sequence[Sequence[Any]]) -> list[int]:
     """The number of labels of every sequence; refuses data without sequences, and labels that are no lists."""
+    if not hasattr(y, "__len__"):
+        raise MargraveError(f"y must be a list of lists of labels, not {type(y).__name__}.")
     if len(y) == 0:
         raise MargraveError("there are no sequences.")
     for i, labels in enumerate(y):
-        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        if not _is_list(labels):
             raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
     return [len(labels) for labels in y]
 
 
-def _numbers(labels: Sequence[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
-    number = {label: k for k, label in enumerate(classes.tolist())}
-    return np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
+def _length(x: Any) -> int:
+    """The number of tokens of a sequence; what has no length is refused when it is encoded."""
+    if hasattr(x, "shape"):
+        return int(x.shape[0])
+    return len(x) if hasattr(x, "__len__") else 0
+
+
+def _is_list(x: Any) -> bool:
+    """Whether it has an order and a length, and is no text."""
+    ordered = hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "__iter__")
+    return ordered and not isinstance(x, str | bytes | bytearray | dict)
 
 
 def _flat_labels(
@@ -215,20 +233,26 @@ def _flat_labels(
 
 def _allowed_mask(allowed: Sequence[Any], lengths: Sequence[int], classes: list[Any]) -> NDArray[np.bool_]:
     """(tokens, classes): whether a label may stand at a position."""
+    if not _is_list(allowed):
+        raise MargraveError(f"allowed must be a list with an entry for each sequence, not {type(allowed).__name__}.")
     if len(allowed) != len(lengths):
         raise MargraveError(f"there are {len(lengths)} sequences and allowed labels for {len(allowed)}.")
     number = {label: k for k, label in enumerate(classes)}
     mask = np.ones((sum(lengths), len(classes)), dtype=np.bool_)
     row = 0
     for i, (positions, n) in enumerate(zip(allowed, lengths, strict=True)):
+        if positions is not None and not _is_list(positions):
+            raise MargraveError(f"example {i}: its allowed labels must be a list, not {type(positions).__name__}.")
         if positions is not None and len(positions) != n:
             raise MargraveError(f"example {i} has {n} tokens and allowed labels for {len(positions)}.")
         for t in range(n):
             labels = None if positions is None else positions[t]
             if labels is not None:
+                if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
+                    raise MargraveError(f"example {i}, position {t}: allowed labels must be a set, not {type(labels).__name__}.")
                 mask[row] = False
                 for label in labels:
-                    if label not in number:
+                    if not isinstance(label, Hashable) or label not in number:
                         raise unknown("label among the allowed ones", label, map(str, classes))
                     mask[row, number[label]] = True
             row += 1

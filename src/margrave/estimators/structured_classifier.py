@@ -1,17 +1,19 @@
 """Classes without structure, by the same losses and learners as everything else."""
 
+from collections.abc import Iterable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_X_y, validate_data
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.estimators.base import StructuredEstimator, check_classes
-from margrave.features.table import AttributeTable, features_named
+from margrave.estimators.base import StructuredEstimator, check_classes, label_numbers
+from margrave.features.table import AttributeTable
 from margrave.learners import Learner
 from margrave.learners.base import available_threads
 from margrave.losses import LossFamily, loss_named
@@ -54,40 +56,41 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learns from examples and their classes; `sample_weight` is a factor on each example's C."""
-        loss = loss_named(self.loss)
-        features = features_named(self.features)
+        loss, features = self._settings()
+        given = X
         if _named(X):
+            if not hasattr(y, "__len__") or isinstance(y, str | bytes):
+                raise MargraveError(f"y must be a list of classes, not {type(y).__name__}.")
             if len(X) != len(y):
                 raise MargraveError(f"there are {len(X)} examples in X and {len(y)} in y.")
-            if len(X) == 0:
-                raise MargraveError("there are no examples.")
             labels = list(y)
         else:
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
-            check_classification_targets(y)
+            X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, estimator=self)
             labels = y.tolist()
-        if sample_weight is not None:
-            from sklearn.utils.validation import _check_sample_weight
-
-            sample_weight = _check_sample_weight(sample_weight, np.empty(len(labels)), ensure_non_negative=True)
+            check_classes(labels)  # before scikit-learn sorts them
+            check_classification_targets(y)
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(len(labels), sample_weight)
         classes = check_classes(labels)
-        number = {label: k for k, label in enumerate(classes.tolist())}
-        gold = np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
+        gold = label_numbers(labels, classes)
         problem = Multiclass().bind(X, gold, features=features, classes=classes.tolist(), loss=loss)
         w = self._solve(problem, loss, sample_weight)
+        if features.tokens.kind == "columns":
+            validate_data(self, given, skip_check_array=True)  # the names and the number of its columns
         self.classes_, self.features_ = classes, features
         self._set_weights(w)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The best class of every example."""
-        best: NDArray[Any] = self.classes_[np.argmax(self._scores(X), axis=1)]
+        scores = self._scores(X)
+        best: NDArray[Any] = self.classes_[np.argmax(scores, axis=1)]
         return best
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of every class: (examples, classes), under the loss's beta (1 where that is infinite)."""
-        beta = loss_named(self.loss).beta
         problem = self._bind(X)
+        beta = loss_named(self.loss).beta
         threads = available_threads(self.n_threads)
         _, _, mu = _core.marginals_all(problem, self._flat, beta if np.isfinite(beta) else 1.0, threads)
         return mu.reshape(-1, len(self.classes_))
@@ -112,6 +115,9 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return Multiclass().bind(X, features=self.features_, classes=self.classes_.tolist())
 
+    def _empty_problem(self) -> _core.Problem:
+        return Multiclass().bind([], features=self.features_, classes=self.classes_.tolist())
+
     def _weights(self) -> NDArray[np.float64]:
         return self._flat
 
@@ -133,7 +139,11 @@ def _named(X: Any) -> bool:
     """Whether examples are attribute lists or dictionaries rather than rows of numbers."""
     if hasattr(X, "shape") or hasattr(X, "__array__"):
         return False
-    first = next(iter(X), None)
-    if isinstance(first, dict):
-        return True
-    return isinstance(first, list | tuple | set | frozenset) and any(isinstance(name, str) for name in first)
+    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
+        raise MargraveError(f"X must be a matrix or a list of examples, not {type(X).__name__}.")
+    if not hasattr(X, "__len__"):
+        raise MargraveError(f"X must have a length, and a {type(X).__name__} has none: make it a list.")
+    if len(X) == 0:
+        return False  # scikit-learn's own words about empty data
+    names = (dict, set, frozenset)
+    return any(isinstance(x, names) or (isinstance(x, list | tuple) and any(isinstance(a, str) for a in x)) for x in X)

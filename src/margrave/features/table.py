@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import whole
 from margrave.errors import MargraveError, unknown
 
 PAIRS = ("observed", "all")
@@ -35,6 +36,8 @@ class RowEncoder:
 
     def encode(self, X: Any, *, single: bool, learn: bool) -> _core.Tokens:
         """Rows of all tokens of X; `single` if every example is one token."""
+        if not learn and isinstance(X, list | tuple) and len(X) == 0:
+            return _core.Tokens(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, np.int32), None)
         kind = "columns" if _has_columns(X, single) else "hashed" if self.hash_bits else "names"
         if learn:
             self.kind = kind
@@ -53,7 +56,7 @@ class RowEncoder:
                 f"the model was trained on vectors of length {self.columns}, and these have {rows.shape[1]}."
             )
         if isinstance(rows, np.ndarray):
-            return _core.dense_rows(rows, begin)
+            return _core.dense_rows(rows, begin, single)
         return _core.Tokens(begin, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
 
 
@@ -71,7 +74,10 @@ def _stack(X: Any, single: bool) -> tuple[NDArray[np.int64], Any]:
     from scipy.sparse import csr_array, issparse, vstack
 
     def as_rows(x: Any, where: str) -> Any:
-        rows = csr_array(x, dtype=np.float64) if issparse(x) else np.ascontiguousarray(x, dtype=np.float64)
+        try:
+            rows = csr_array(x, dtype=np.float64) if issparse(x) else np.ascontiguousarray(x, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise MargraveError(f"{where}vectors must be arrays of numbers, not {type(x).__name__}.") from None
         if rows.ndim != 2:
             raise MargraveError(f"{where}vectors must come as a two-dimensional array, not with shape {rows.shape}.")
         if issparse(rows) and not np.isfinite(rows.data).all():
@@ -101,17 +107,16 @@ class AttributeTable:
     pairs: str = "observed"
     hash_bits: int = 0
 
-    tokens: RowEncoder = field(init=False)
-    edges: RowEncoder = field(init=False)
-    token_pairs: _core.Pairs | None = field(default=None, init=False)
-    edge_pairs: _core.Pairs | None = field(default=None, init=False)
-    gram_weight: NDArray[np.int64] = field(init=False)  # of each tuple: the number of its weight, or -1
+    tokens: RowEncoder = field(init=False, repr=False)
+    edges: RowEncoder = field(init=False, repr=False)
+    token_pairs: _core.Pairs | None = field(default=None, init=False, repr=False)
+    edge_pairs: _core.Pairs | None = field(default=None, init=False, repr=False)
+    gram_weight: NDArray[np.int64] = field(init=False, repr=False)  # of each tuple: the number of its weight, or -1
 
     def __post_init__(self) -> None:
         if self.pairs not in PAIRS:
             raise unknown("features", self.pairs, PAIRS)
-        if not 0 <= self.hash_bits <= 30:
-            raise MargraveError(f"attributes are hashed to 1 to 30 bits, not {self.hash_bits}.")
+        self.hash_bits = whole("the number of hash bits", self.hash_bits, 0, 30)
         self.tokens = RowEncoder(self.hash_bits)
         self.edges = RowEncoder(self.hash_bits)
         self.gram_weight = np.zeros(0, dtype=np.int64)
@@ -125,6 +130,20 @@ class AttributeTable:
     def gram_weights(self) -> int:
         """How many label tuples have a weight."""
         return int(self.gram_weight.max(initial=-1)) + 1
+
+    def check_fit(self, labels: int, grams: int) -> None:
+        """Refuses features that were learned for other labels or tuples, or whose parts do not belong together."""
+        for pairs, encoder, width in (
+            (self.token_pairs, self.tokens, labels),
+            (self.edge_pairs, self.edges, grams),
+        ):
+            if pairs is not None and (pairs.labels != width or pairs.attributes != encoder.attributes):
+                raise MargraveError(
+                    f"the features were learned for {pairs.attributes} attributes and {pairs.labels} columns, and there "
+                    f"are {encoder.attributes} and {width}."
+                )
+        if len(self.gram_weight) != grams:
+            raise MargraveError(f"the features were learned for {len(self.gram_weight)} label tuples, not {grams}.")
 
     def learn_pairs(
         self,

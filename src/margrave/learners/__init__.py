@@ -15,6 +15,6 @@ def learner_named(learner: str | Learner) -> Learner:
     """The learner of this name with its defaults, or the configured learner itself."""
     if isinstance(learner, Learner):
         return learner
-    if learner not in LEARNERS:
+    if not isinstance(learner, str) or learner not in LEARNERS:
         raise unknown("learner", learner, LEARNERS)
     return LEARNERS[learner]()

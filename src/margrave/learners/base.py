@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isfinite
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.losses import LossFamily
 
@@ -66,22 +68,22 @@ class Task:
     passes: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        if not (self.C > 0 and isfinite(self.C)):
-            raise MargraveError(f"C must be positive and finite, and it is {self.C}.")
-        if not self.tol >= 0:
-            raise MargraveError(f"tol must not be negative, and it is {self.tol}.")
-        if self.max_iter is not None and self.max_iter < 1:
-            raise MargraveError(f"max_iter must be at least 1, and it is {self.max_iter}.")
-        if self.n_threads is not None and self.n_threads < 1:
-            raise MargraveError(f"n_threads must be at least 1, and it is {self.n_threads}.")
+        self.C, self.tol, self.max_iter, self.n_threads, self.seed = check_settings(
+            self.C, self.tol, self.max_iter, self.n_threads, self.seed
+        )
         if self.problem.size == 0:
             raise MargraveError("there are no examples to learn from.")
         if self.sample_weight is not None:
-            weight = np.ascontiguousarray(self.sample_weight, dtype=np.float64)
+            try:
+                weight = np.ascontiguousarray(self.sample_weight, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise MargraveError("sample_weight must be a list of numbers, one an example.") from None
             if weight.shape != (self.problem.size,):
                 raise MargraveError(f"sample_weight must have one number an example: {self.problem.size} of them.")
             if not np.isfinite(weight).all() or (weight < 0).any():
                 raise MargraveError("sample_weight must be finite and not negative.")
+            if not weight.any():
+                raise MargraveError("sample_weight must not be zero for every example.")
             self.sample_weight = weight
 
     @property
@@ -131,6 +133,25 @@ class Task:
         primal, slope = self.objective(w)
         gap = 0.5 * self.problem.dot(slope, slope)
         return primal, primal - gap, gap
+
+
+def check_settings(
+    C: Any, tol: Any, max_iter: Any, n_threads: Any, seed: Any
+) -> tuple[float, float, int | None, int | None, int]:
+    """What every estimator passes on to its learner, refused in one sentence where it makes no sense."""
+    return (
+        real("C", C, "be positive and finite", lambda C: 0 < C < inf),
+        real("tol", tol, "not be negative", lambda tol: tol >= 0),
+        None if max_iter is None else whole("max_iter", max_iter, 1, 10**9),
+        None if n_threads is None else whole("n_threads", n_threads, 1, 1024),
+        _seed(seed),
+    )
+
+
+def _seed(seed: Any) -> int:
+    if not isinstance(seed, Integral) or seed < 0:
+        raise MargraveError(f"seed must be a whole number that is not negative, and it is {seed!r}.")
+    return int(seed)
 
 
 @dataclass
@@ -207,8 +228,8 @@ def available_threads(wanted: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
-    """Refuses a combination that cannot work, in one sentence that says what would."""
+def check_loss(learner: Learner, loss: LossFamily) -> None:
+    """Refuses a loss that the learner cannot minimise, in one sentence that says what would work."""
     if learner.smooth_only and not loss.smooth:
         raise MargraveError(
             f"learner '{learner.name}' needs a smooth loss, and {loss.name} has beta = inf: use learner='sgd', or "
@@ -219,6 +240,11 @@ def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
             f"under the perceptron loss the regularised optimum is w = 0, so learner '{learner.name}' refuses it: use "
             "learner='perceptron', or loss='hinge'."
         )
+
+
+def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
+    """Refuses a combination that cannot work, in one sentence that says what would."""
+    check_loss(learner, loss)
     offers = problem.offers
     for need in (*loss.needs, *learner.needs):
         if need not in offers:

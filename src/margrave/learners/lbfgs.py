@@ -6,11 +6,12 @@ state must be resumable.
 
 from collections import deque
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
 
+from margrave.checks import real, whole
 from margrave.learners.base import Learner, Step, Task, Weights
 
 
@@ -32,6 +33,11 @@ class LBFGS(Learner):
 
     memory: int = 10
     gradient_tol: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.memory = whole("the memory of lbfgs", self.memory, 1, 1000)
+        rule = "be finite and not negative"
+        self.gradient_tol = real("gradient_tol", self.gradient_tol, rule, lambda tol: 0 <= tol < inf)
 
     def begin(self, task: Task) -> "_State":
         """The gradient at w = 0."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from margrave import _core
+from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, Step, Task, Weights
 
@@ -29,9 +30,10 @@ class SGD(Learner):
     rates: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.rates, tuple | list) or not self.rates:
+            raise MargraveError(f"the rates of sgd must be a list of numbers, and they are {self.rates!r}.")
         for rate in (*self.rates, *([] if self.rate is None else [self.rate])):
-            if not (rate > 0 and isfinite(rate)):
-                raise MargraveError(f"the rate of sgd must be positive and finite, and it is {rate}.")
+            real("the rate of sgd", rate, "be positive and finite", lambda rate: 0 < rate < inf)
 
     def begin(self, task: Task) -> "_State":
         """Chooses the base rate."""

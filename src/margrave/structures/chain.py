@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import flag, real
 from margrave.errors import MargraveError, unknown
 from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily
@@ -30,10 +32,13 @@ class Chain:
     tied: bool = True
 
     def __post_init__(self) -> None:
-        if self.order not in (1, 2, 3):
-            raise MargraveError(f"the order of a chain must be 1, 2 or 3, and it is {self.order}.")
-        if not (np.isfinite(self.scale) and self.scale >= 0):
-            raise MargraveError(f"the scale of transitions must be finite and not negative, and it is {self.scale}.")
+        if not isinstance(self.order, Integral) or self.order not in (1, 2, 3):
+            raise MargraveError(f"the order of a chain must be 1, 2 or 3, and it is {self.order!r}.")
+        self.order = int(self.order)
+        rule = "be finite and not negative"
+        self.scale = real("the scale of transitions", self.scale, rule, lambda scale: 0 <= scale < np.inf)
+        self.start, self.stop, self.tied = flag("start", self.start), flag("stop", self.stop), flag("tied", self.tied)
+        self.forbidden = _pairs_of(self.forbidden)
 
     def bind(
         self,
@@ -72,7 +77,6 @@ class Chain:
             tied,
             self._forbidden_matrix(classes),
         )
-        grams = structure.gram_parts
         edge_rows = None
         if edges is not None:
             if not learn and features.edge_pairs is None:
@@ -85,12 +89,14 @@ class Chain:
         if learn:
             assert labels is not None
             self._learn(features, structure, rows, edge_rows, begin, labels, width)
+        features.check_fit(width, structure.gram_parts)
         assert features.token_pairs is not None
         table = _core.table(
             rows,
             features.token_pairs,
             features.gram_weight,
             features.gram_weights,
+            self.order,
             tied,
             float(self.scale),
             self.start,
@@ -98,7 +104,7 @@ class Chain:
             edge_rows,
             features.edge_pairs,
         )
-        return _core.join(structure, table, found * width + (1 if tied else found - 1) * grams)
+        return _core.join(structure, table)
 
     def decode(self, begin: NDArray[np.int64], parts: NDArray[np.int32], lengths: NDArray[np.int64], width: int) -> Any:
         """Label numbers of all tokens, from the outputs' parts: the position parts come first, in order."""
@@ -110,8 +116,7 @@ class Chain:
             return None
         number = {label: k for k, label in enumerate(classes)}
         matrix = np.zeros((len(classes), len(classes)), dtype=np.bool_)
-        for pair in self.forbidden:
-            before, after = pair
+        for before, after in self.forbidden:
             for label in (before, after):
                 if label not in number:
                     raise unknown("label in the forbidden transitions", label, map(str, classes))
@@ -141,13 +146,29 @@ class Chain:
             seen = (before.astype(np.int32) * width + labels)[inside]
             counts = inside.astype(np.int64)
         else:
+            nothing = np.zeros(0, dtype=np.int64)
             seen_lists = [(structure.gold(i)[n:] - n * width) % grams for i, n in enumerate(np.diff(begin))]
-            seen = np.concatenate(seen_lists).astype(np.int32)
-            counts = np.concatenate([np.minimum(np.arange(n), self.order) for n in np.diff(begin)])
+            seen = np.concatenate([nothing, *seen_lists]).astype(np.int32)
+            counts = np.concatenate([nothing, *(np.minimum(np.arange(n), self.order) for n in np.diff(begin))])
         features.learn_grams(grams, seen)
         if edge_rows is not None:
             seen_begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
             features.edge_pairs = features.learn_pairs(edge_rows, features.edges, grams, seen_begin, seen)
+
+
+def _pairs_of(forbidden: Any) -> list[tuple[Any, Any]]:
+    """The forbidden transitions as a list of pairs of labels."""
+    try:
+        if isinstance(forbidden, str | bytes | dict):
+            raise TypeError
+        pairs = [tuple(pair) if isinstance(pair, list | tuple) else () for pair in forbidden]
+        hash(tuple(pairs))
+    except TypeError:
+        raise MargraveError(f"forbidden must be a list of pairs of labels, not {forbidden!r}.") from None
+    for pair in pairs:
+        if len(pair) != 2:
+            raise MargraveError(f"forbidden must be a list of pairs of labels, not {forbidden!r}.")
+    return [(before, after) for before, after in pairs]
 
 
 def _check_lengths(found: NDArray[np.int64], labels: NDArray[np.int32] | None, lengths: Sequence[int] | None) -> None:

@@ -43,6 +43,7 @@ class Multiclass:
             features.token_pairs = features.learn_pairs(rows, features.tokens, width, begin, labels)
         cost = None if loss is None else loss.cost_matrix(classes).ravel()
         structure = _core.multiclass(width, begin, labels, cost, None)
+        features.check_fit(width, 0)
         assert features.token_pairs is not None
-        table = _core.table(rows, features.token_pairs, features.gram_weight, 0, True, 1.0, False, False, None, None)
-        return _core.join(structure, table, np.full(n, width, dtype=np.int64))
+        table = _core.table(rows, features.token_pairs, features.gram_weight, 0, 0, True, 1.0, False, False, None, None)
+        return _core.join(structure, table)

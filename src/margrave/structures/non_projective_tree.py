@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -46,15 +47,24 @@ class NonProjectiveTree:
         if heads is not None:
             if len(heads) != len(words):
                 raise MargraveError(f"there are {len(words)} sentences and {len(heads)} lists of heads.")
-            for k, (n, tree) in enumerate(zip(words, heads, strict=True)):
-                if len(tree) != n:
-                    raise MargraveError(f"example {k} has arcs for {n} words and {len(tree)} heads.")
-            numbers = np.array([head for tree in heads for head in tree], dtype=np.int64)
-            flat = np.clip(numbers, -1, np.iinfo(np.int32).max).astype(np.int32)  # out of range stays out of range
+            numbers = [_heads_of(k, tree, int(n)) for k, (n, tree) in enumerate(zip(words, heads, strict=True))]
+            flat = np.concatenate([np.zeros(0, dtype=np.int32), *numbers])
         structure = _core.non_projective_tree(words, flat, self.single_root)
-        return _core.join(structure, _core.sparse_parts(features.dim, rows, np.maximum(words, 1)), words * words)
+        return _core.join(structure, _core.sparse_parts(features.dim, rows, np.maximum(words, 1)))
 
     def decode(self, parts: NDArray[np.int32], words: int) -> list[int]:
         """The heads of the words 1..n, from the parts of a tree."""
         word, place = np.divmod(np.sort(parts), words)  # place: the head, with the word itself left out
         return [int(h) for h in place + (place > word)]
+
+
+def _heads_of(example: int, tree: Any, words: int) -> NDArray[np.int32]:
+    """The heads of one sentence as numbers; those out of any range become -1, which the core refuses with its word."""
+    if isinstance(tree, str | bytes) or not hasattr(tree, "__len__"):
+        raise MargraveError(f"example {example}: its heads must be a list of numbers, not {type(tree).__name__}.")
+    if len(tree) != words:
+        raise MargraveError(f"example {example} has arcs for {words} words and {len(tree)} heads.")
+    for head in tree:
+        if not isinstance(head, Integral) or isinstance(head, bool):
+            raise MargraveError(f"example {example}: a head must be the number of a word, not {head!r}.")
+    return np.array([head if 0 <= head < 2**31 else -1 for head in tree], dtype=np.int32)

@@ -1,0 +1,43 @@
+"""Checks of settings, each refusing a wrong one in one sentence that names it."""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+from margrave.errors import MargraveError
+
+
+def real(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
+    """The value as a float, if it is a number for which the rule holds.
+
+    >>> real("C", -1, "be positive and finite", lambda C: C > 0)
+    Traceback (most recent call last):
+        ...
+    margrave.errors.MargraveError: C must be positive and finite, and it is -1.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise MargraveError(f"{name} must be a number, and it is {value!r}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("nan")
+    if not holds(number):
+        raise MargraveError(f"{name} must {rule}, and it is {value!r}.")
+    return number
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """The value as an int, if it is a whole number from low to high."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise MargraveError(f"{name} must be a whole number, and it is {value!r}.")
+    if not low <= int(value) <= high:
+        bound = f"at least {low}" if int(value) < low else f"at most {high}"
+        raise MargraveError(f"{name} must be {bound}, and it is {value!r}.")
+    return int(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """The value as a bool, if it is one."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # numpy's own is no subclass
+        return bool(value)
+    raise MargraveError(f"{name} must be True or False, and it is {value!r}.")
