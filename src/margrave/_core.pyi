@@ -245,7 +245,6 @@ class Vocabulary:
         self,
         bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
         offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        slots: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ) -> None: ...
     def __len__(self) -> int: ...
     def find(self, name: str) -> int:
@@ -257,11 +256,19 @@ class Vocabulary:
     def arrays(
         self,
     ) -> tuple[
-        Annotated[NDArray[numpy.uint8], dict(shape=(None,))],
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]
     ]:
-        """The three flat arrays that it consists of: bytes, offsets, slots."""
+        """The names one after another as bytes, and where each begins."""
+
+    def __getstate__(self) -> object: ...
+    def __setstate__(
+        self,
+        arg: tuple[
+            Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        ],
+        /,
+    ) -> None: ...
 
 class Tokens:
     """Sparse rows of the tokens of a data set."""
@@ -285,10 +292,11 @@ class Tokens:
 def dense_rows(
     x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    single: bool,
 ) -> Tokens:
     """Tokens from the rows of a dense matrix, without its zeros."""
 
-def encode(examples: object, vocabulary: Vocabulary | None, grow: bool, hash_bits: int, single: bool) -> Tokens:
+def encode(examples: object | None, vocabulary: Vocabulary | None, grow: bool, hash_bits: int, single: bool) -> Tokens:
     """Tokens from lists of attribute strings or dictionaries."""
 
 class Pairs:
@@ -318,6 +326,27 @@ class Pairs:
     ]:
         """Row bounds and columns of a packed table."""
 
+    def __getstate__(
+        self,
+    ) -> tuple[
+        bool,
+        int,
+        int,
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint16], dict(shape=(None,))],
+    ]: ...
+    def __setstate__(
+        self,
+        arg: tuple[
+            bool,
+            int,
+            int,
+            Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        ],
+        /,
+    ) -> None: ...
+
 def observed_pairs(
     tokens: Tokens,
     attributes: int,
@@ -330,6 +359,7 @@ def table(
     pairs: Pairs,
     gram_weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     gram_weights: int,
+    gram_lengths: int,
     tied: bool,
     scale: float,
     start: bool,
@@ -342,12 +372,8 @@ def sparse_parts(
     rows: Tokens,
     choice: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
 ) -> SparseParts: ...
-def join(
-    structure: Structure,
-    features: Features,
-    parts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-) -> BoundProblem:
-    """A structure with its features; parts: what the features score."""
+def join(structure: Structure, features: Features) -> BoundProblem:
+    """A structure with its features."""
 
 def losses_and_gradient(
     problem: Problem,

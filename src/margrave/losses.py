@@ -91,7 +91,9 @@ class LossFamily:
         try:
             array = np.asarray(costs, dtype=np.float64)
         except (TypeError, ValueError):
-            raise MargraveError("costs must be numbers: one a label, or a matrix from gold to predicted labels.") from None
+            raise MargraveError(
+                "costs must be numbers: one a label, or a matrix from gold to predicted labels."
+            ) from None
         if not np.isfinite(array).all() or (array < 0).any():
             raise MargraveError("costs must be finite, not negative, and zero for the right label.")
         if array.shape == (n,):

@@ -29,8 +29,8 @@ inline std::vector<int64_t> partition(const Problem& problem) {
   return bounds;
 }
 
-// Calls visit(example, thread, worker) for all examples, finish(block, thread) when a block is done, and fail() after an
-// exception.
+// Calls visit(example, thread, worker) for all examples, finish(block, thread) when a block is done, and fail() after
+// an exception.
 template <typename Visit, typename Finish, typename Fail>
 void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, const Finish& finish,
                   const Fail& fail) {

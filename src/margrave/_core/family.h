@@ -26,8 +26,9 @@ struct LossFamily {
     if (!(beta > 0)) throw InputError("beta must be positive, or infinite.");
     if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
     if (beyond_parts(problem) && beta < kInfinity && beta * gamma > kMostZeroOne)
-      throw InputError("the zero-one cost of a structured output at a finite beta is exact only up to beta * gamma = 14: "
-                       "use beta = inf, or another cost.");
+      throw InputError(
+          "the zero-one cost of a structured output at a finite beta is exact only up to beta * gamma = 14: "
+          "use beta = inf, or another cost.");
   }
 
   static constexpr double kMostZeroOne = 14;  // e^14 times the rounding of the gold's share is below 1e-9
@@ -147,8 +148,7 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
     if (beyond)
       log_z = family::logsum_zero_one(log_z, beta, family.gamma, gold_score, worker.gold, n, direction, value);
     top = log_z / beta;
-    if (detail)
-      value.entropy = log_z - dot_finite(v, direction, n) - (beyond ? beta * family.gamma * value.cost : 0.0);
+    if (detail) value.entropy = log_z - dot_finite(v, direction, n) - (beyond ? beta * family.gamma * value.cost : 0.0);
     if (detail && family.zero_one && family.gamma == 0) value.cost = -std::expm1(beta * gold_score - plain);
   }
   if (detail && !family.zero_one && !delta) {  // the cost plays no part in the loss, but is asked for

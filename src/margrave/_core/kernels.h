@@ -1,6 +1,7 @@
 // The hot loops, compiled once for every instruction set (baseline, AVX2 with FMA, AVX-512) and chosen at run time.
 //
-// They take plain pointers only: code compiled for a newer processor must not leak into functions that the linker shares.
+// They take plain pointers only: code compiled for a newer processor must not leak into functions that the linker
+// shares.
 #pragma once
 
 #include <cstdint>
@@ -57,9 +58,9 @@ struct Kernels {
                        double* mu, double* mu_transitions, double* scratch, double* log_z);
   // exp(x - max), the max and what the smallest finite x is below it (table.forward; no transpose): for label tuples.
   void (*exp_range)(int64_t n, const double* x, ChainTable* table);
-  // One step of a chain of label tuples. Source s leads by the tuples begin[s] .. begin[s+1] to as many targets, side by
-  // side from target[s] on. Forward: out[target] += alpha[s] x[tuple]. Backward: beta[s] = sum x[tuple] v[target], and
-  // pairs[tuple] += alpha[s] v[target].
+  // One step of a chain of label tuples. Source s leads by the tuples begin[s] .. begin[s+1] to as many targets, side
+  // by side from target[s] on. Forward: out[target] += alpha[s] x[tuple]. Backward: beta[s] = sum x[tuple] v[target],
+  // and pairs[tuple] += alpha[s] v[target].
   void (*tuples_forward)(int64_t sources, const int64_t* begin, const int32_t* target, const double* x,
                          const double* alpha, double* out);
   void (*tuples_backward)(int64_t sources, const int64_t* begin, const int32_t* target, const double* x,
@@ -72,9 +73,7 @@ struct Kernels {
 inline constexpr int64_t padded(int64_t labels) { return (labels + 7) / 8 * 8; }  // whole vectors of any width
 
 // Doubles of scratch that chain_logsum and chain_viterbi need.
-inline int64_t chain_scratch(int64_t length, int64_t labels) {
-  return (2 * length + labels + 4) * padded(labels);
-}
+inline int64_t chain_scratch(int64_t length, int64_t labels) { return (2 * length + labels + 4) * padded(labels); }
 
 const Kernels& baseline_kernels();
 #ifdef MARGRAVE_X86

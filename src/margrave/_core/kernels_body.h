@@ -139,7 +139,7 @@ inline void prefetch_packed(const TokenRows& x, int64_t k, int64_t end, const do
 
 template <bool Valued, int N>
 void score_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
-                double* theta) {
+                   double* theta) {
   const int64_t end = x.begin[last];
   for (int64_t t = first; t < last; ++t, theta += rows.labels) {
     __m512d sums[N];
@@ -161,8 +161,8 @@ void score_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, in
 }
 
 template <bool Valued, int N>
-void scatter_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
-                  double* g) {
+void scatter_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
+                     double c, double* g) {
   const int64_t end = x.begin[last];
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     __m512d from[N];
@@ -492,8 +492,8 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
   }
   *log_z = shift + __builtin_log(scale);
 
-  // Backward. beta of the last position is 1; v[j] = e[t][j] beta[t][j] / normaliser[t]; the marginal is alpha beta, and
-  // a transition's is alpha[t-1][i] M[i][j] v[j].
+  // Backward. beta of the last position is 1; v[j] = e[t][j] beta[t][j] / normaliser[t]; the marginal is alpha beta,
+  // and a transition's is alpha[t-1][i] M[i][j] v[j].
   if (stride == 0)
     for (int64_t k = 0; k < labels * width; ++k) pairs[k] = 0;
   V local[N > 0 ? N : 1];
@@ -645,10 +645,10 @@ using MakeTable = decltype(Kernels::chain_table);
 using Logsum = decltype(Kernels::chain_logsum);
 using Viterbi = decltype(Kernels::chain_viterbi);
 
-#define MARGRAVE_1_TO_32(F)                                                                                        \
-  {F<0>,  F<1>,  F<2>,  F<3>,  F<4>,  F<5>,  F<6>,  F<7>,  F<8>,  F<9>,  F<10>, F<11>, F<12>, F<13>, F<14>, F<15>, \
-   F<16>, F<17>, F<18>, F<19>, F<20>, F<21>, F<22>, F<23>, F<24>, F<25>, F<26>, F<27>, F<28>, F<29>, F<30>, F<31>, \
-   F<32>}
+#define MARGRAVE_1_TO_32(F)                                                     \
+  {F<0>,  F<1>,  F<2>,  F<3>,  F<4>,  F<5>,  F<6>,  F<7>,  F<8>,  F<9>,  F<10>, \
+   F<11>, F<12>, F<13>, F<14>, F<15>, F<16>, F<17>, F<18>, F<19>, F<20>, F<21>, \
+   F<22>, F<23>, F<24>, F<25>, F<26>, F<27>, F<28>, F<29>, F<30>, F<31>, F<32>}
 #define MARGRAVE_1_TO_8(F) {F<0>, F<1>, F<2>, F<3>, F<4>, F<5>, F<6>, F<7>, F<8>}
 
 constexpr ScoreRows kScoreFull[] = MARGRAVE_1_TO_32(score_full);
@@ -686,13 +686,13 @@ bool any_chain_logsum(int64_t length, int64_t labels, const double* theta, const
   return kLogsum[of_8(labels)](length, labels, theta, tables, stride, mu, mu_transitions, scratch, log_z);
 }
 
-double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, const double* transitions,
-                         int64_t stride, int32_t* best, double* scratch) {
+double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, const double* transitions, int64_t stride,
+                         int32_t* best, double* scratch) {
   return kViterbi[of_8(labels)](length, labels, theta, transitions, stride, best, scratch);
 }
 
 constexpr Kernels kernels_named(const char* name) {
-  return {name, score_rows, scatter_rows, dot, softmax, any_chain_table, any_chain_logsum, exp_range,
+  return {name,           score_rows,      scatter_rows,     dot, softmax, any_chain_table, any_chain_logsum, exp_range,
           tuples_forward, tuples_backward, any_chain_viterbi};
 }
 

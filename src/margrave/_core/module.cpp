@@ -108,7 +108,8 @@ struct PythonProblem final : Problem {
     int64_t& known = parts_[static_cast<size_t>(i)];
     if (known < 0) {
       const auto n = result<int64_t>(call("parts", i), "parts(i) must return a whole number");
-      if (n < 0 || n > std::numeric_limits<int32_t>::max()) throw InputError("parts(i) must not be negative, nor huge.");
+      if (n < 0 || n > std::numeric_limits<int32_t>::max())
+        throw InputError("parts(i) must not be negative, nor huge.");
       known = n;
     }
     return known;
@@ -119,8 +120,8 @@ struct PythonProblem final : Problem {
   }
   void row(int64_t i, const double* v, Row& row) const override {
     const nb::gil_scoped_acquire gil;
-    const auto [index, value] = result<std::pair<nb::object, nb::object>>(
-        call("row", i, copy_array(v, parts(i))), "row(i, v) must return indices and values");
+    const auto [index, value] = result<std::pair<nb::object, nb::object>>(call("row", i, copy_array(v, parts(i))),
+                                                                          "row(i, v) must return indices and values");
     row.index = to_vector(as_array<int64_t>(index, "the indices of row(i, v)"));
     row.value = to_vector(as_array<double>(value, "the values of row(i, v)"));
     expect_size(row.value, static_cast<int64_t>(row.index.size()), "the values of row(i, v)");
@@ -586,11 +587,10 @@ void bind_features(nb::module_& m) {
           },
           "The names one after another as bytes, and where each begins.")
       .def("__getstate__", [](const nb::object& self) { return self.attr("arrays")(); })
-      .def("__setstate__",
-           [](Vocabulary& self, const std::pair<In<uint8_t>, In<int64_t>>& state) {
-             const auto& [bytes, offsets] = state;
-             new (&self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets));
-           });
+      .def("__setstate__", [](Vocabulary& self, const std::pair<In<uint8_t>, In<int64_t>>& state) {
+        const auto& [bytes, offsets] = state;
+        new (&self) Vocabulary(std::vector<char>(bytes.data(), bytes.data() + bytes.size()), to_vector(offsets));
+      });
 
   nb::class_<Tokens>(m, "Tokens", "Sparse rows of the tokens of a data set.")
       .def(
@@ -663,14 +663,13 @@ void bind_features(nb::module_& m) {
              return std::make_tuple(p.packed(), p.attributes(), p.labels(), to_numpy(std::vector<int64_t>(p.begin())),
                                     to_numpy(std::vector<uint16_t>(p.column())));
            })
-      .def("__setstate__",
-           [](Pairs& self, const std::tuple<bool, int64_t, int64_t, In<int64_t>, In<uint16_t>>& state) {
-             const auto& [packed, attributes, labels, begin, column] = state;
-             if (packed)
-               new (&self) Pairs(labels, to_vector(begin), to_vector(column));
-             else
-               new (&self) Pairs(attributes, labels);
-           });
+      .def("__setstate__", [](Pairs& self, const std::tuple<bool, int64_t, int64_t, In<int64_t>, In<uint16_t>>& state) {
+        const auto& [packed, attributes, labels, begin, column] = state;
+        if (packed)
+          new (&self) Pairs(labels, to_vector(begin), to_vector(column));
+        else
+          new (&self) Pairs(attributes, labels);
+      });
   m.def(
       "observed_pairs",
       [](const Tokens& tokens, int64_t attributes, int64_t labels, const In<int64_t>& column_begin,
@@ -681,15 +680,16 @@ void bind_features(nb::module_& m) {
   m.def(
       "table",
       [](std::shared_ptr<Tokens> tokens, std::shared_ptr<Pairs> pairs, const In<int64_t>& gram_weight,
-         int64_t gram_weights, int64_t gram_lengths, bool tied, double scale, bool start, bool stop, std::shared_ptr<Tokens> edges,
-         std::shared_ptr<Pairs> edge_pairs) -> std::shared_ptr<Table> {
+         int64_t gram_weights, int64_t gram_lengths, bool tied, double scale, bool start, bool stop,
+         std::shared_ptr<Tokens> edges, std::shared_ptr<Pairs> edge_pairs) -> std::shared_ptr<Table> {
         if (!tokens || !pairs || !edges != !edge_pairs) throw InputError("a table needs tokens and pairs.");
-        return std::make_shared<Table>(std::move(tokens), std::move(pairs),
-                                       GramWeights{to_vector(gram_weight), gram_weights, gram_lengths, tied, scale, start, stop},
-                                       std::move(edges), std::move(edge_pairs));
+        return std::make_shared<Table>(
+            std::move(tokens), std::move(pairs),
+            GramWeights{to_vector(gram_weight), gram_weights, gram_lengths, tied, scale, start, stop}, std::move(edges),
+            std::move(edge_pairs));
       },
-      "tokens"_a, "pairs"_a, "gram_weight"_a, "gram_weights"_a, "gram_lengths"_a, "tied"_a, "scale"_a, "start"_a, "stop"_a,
-      "edges"_a.none(), "edge_pairs"_a.none());
+      "tokens"_a, "pairs"_a, "gram_weight"_a, "gram_weights"_a, "gram_lengths"_a, "tied"_a, "scale"_a, "start"_a,
+      "stop"_a, "edges"_a.none(), "edge_pairs"_a.none());
   m.def(
       "sparse_parts",
       [](int64_t dim, std::shared_ptr<Tokens> rows, const In<int64_t>& choice) -> std::shared_ptr<SparseParts> {

@@ -165,8 +165,8 @@ class BoundProblem final : public Problem {
         features_(std::move(features)),
         constrained_(structure_->constrained()) {
     if (features_->size() != structure_->size())
-      throw InputError("there are features for " + std::to_string(features_->size()) + " examples, and the structure has " +
-                       std::to_string(structure_->size()) + ".");
+      throw InputError("there are features for " + std::to_string(features_->size()) +
+                       " examples, and the structure has " + std::to_string(structure_->size()) + ".");
     for (int64_t i = 0; i < size(); ++i)
       if (features_->parts(i) != structure_->parts(i))
         throw InputError("example " + std::to_string(i) + " has features for " + std::to_string(features_->parts(i)) +

@@ -172,7 +172,7 @@ inline void merge_entries(std::vector<std::pair<int64_t, double>>& entries, Row&
 struct GramWeights {
   std::vector<int64_t> weight;  // for each gram part of a position: which of the gram weights, or -1
   int64_t count = 0;            // gram weights in all
-  int64_t orders = 0;  // of how many lengths the tuples are
+  int64_t orders = 0;           // of how many lengths the tuples are
   bool tied = true;
   double scale = 1;    // 003, Eq. 13: eta
   bool start = false;  // scores of their own for the first and the last position

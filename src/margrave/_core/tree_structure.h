@@ -99,8 +99,8 @@ class TreeStructure final : public Structure {
   void check_scores(int64_t i, const double* theta) const {
     for (int64_t k = 0; k < parts(i); ++k)
       if (!(theta[k] < kInfinity))
-        throw InputError("example " + std::to_string(i) + ": a score is " + (std::isnan(theta[k]) ? "not a number" : "infinite") +
-                         "; scale the features, or lower C.");
+        throw InputError("example " + std::to_string(i) + ": a score is " +
+                         (std::isnan(theta[k]) ? "not a number" : "infinite") + "; scale the features, or lower C.");
   }
 
   void check_tree(int64_t i) const {

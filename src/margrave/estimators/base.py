@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from math import inf
+from math import inf, isfinite
 from os import PathLike
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _core, model_file
+from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.features.table import AttributeTable, RowEncoder, features_named
 from margrave.learners import LEARNERS, Learner, Record, Task, learner_named
@@ -144,28 +145,29 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         for name in ("tokens", "edges"):
             setattr(table, name, _encoder_from_file(header["encoders"][name], name, arrays, table.hash_bits))
         for name in ("token_pairs", "edge_pairs"):
-            setattr(table, name, _pairs_from_file(header["pairs"][name], name, arrays))
-        kind = header["learner"]
-        learner = LEARNERS[kind["name"]](**_lists_to_tuples(kind["settings"]))
+            setattr(table, name, _pairs_from_file(header["pairs"].pop(name), name, arrays))
+        if header["pairs"]:
+            raise MargraveError(f"it has pairs of {', '.join(header['pairs'])}, which no table has.")
         model = cls(
             _loss_from_file(header["loss"]),
             C=settings["C"],
-            learner=kind["name"] if learner == LEARNERS[kind["name"]]() else learner,
+            learner=_learner_from_file(header["learner"]),
             features=_named_features(table),
             tol=settings["tol"],
             max_iter=settings["max_iter"],
             seed=settings["seed"],
             **header["structure"],
         )
-        model._settings()
+        check_settings(model.C, model.tol, model.max_iter, model.n_threads, model.seed)
         model.features_ = table
         model.classes_ = check_classes(header["labels"])
         if model.classes_.tolist() != header["labels"]:
             raise MargraveError("its labels are not in order.")
-        certificate = header["certificate"]
-        model.certificate_ = Record(
-            certificate["passes"], 0.0, certificate["primal"], certificate["dual"], certificate["gap"]
-        )
+        stored = {
+            name: None if value is None and name in ("dual", "gap") else real(name, value, "be finite", isfinite)
+            for name, value in header["certificate"].items()
+        }
+        model.certificate_ = Record(seconds=0.0, **stored)  # type: ignore[arg-type]
         model.history_ = [model.certificate_]
         model.n_iter_ = 1
         model.converged_ = bool(header["converged"])
@@ -192,8 +194,14 @@ def _vector(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return array
 
 
-def _lists_to_tuples(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+def _learner_from_file(stored: dict[str, Any]) -> str | Learner:
+    """A name where its defaults will do; a learner of the user's own is known by its name alone."""
+    name = str(stored["name"])
+    if name not in LEARNERS:
+        return name
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in stored["settings"].items()}
+    learner = LEARNERS[name](**settings)
+    return name if learner == LEARNERS[name]() else learner
 
 
 def _named_features(table: AttributeTable) -> str | AttributeTable:
@@ -273,5 +281,3 @@ def label_numbers(labels: list[Any], classes: NDArray[Any]) -> NDArray[np.int32]
     """The number of each label among the classes."""
     number = {label: k for k, label in enumerate(classes.tolist())}
     return np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
-
-

@@ -84,8 +84,8 @@ class SequenceTagger(StructuredEstimator):
     ) -> Self:
         """Learns from sequences of tokens and their labels.
 
-        `sample_weight`: one factor a sequence. `edges`: attributes of the transition into each token, like X. `dev`: other
-        data (X, y), or (X, y, edges), by which sgd chooses its rate.
+        `sample_weight`: one factor a sequence. `edges`: attributes of the transition into each token, like X.
+        `dev`: other data (X, y), or (X, y, edges), by which sgd chooses its rate.
         """
         loss, features = self._settings()
         chain = self._chain()
@@ -183,7 +183,7 @@ class SequenceTagger(StructuredEstimator):
         return problem, lengths
 
     def _empty_problem(self) -> _core.Problem:
-        edges = None if self.features_.edge_pairs is None else []
+        edges: list[Any] | None = None if self.features_.edge_pairs is None else []
         return self._chain().bind([], features=self.features_, classes=self.classes_.tolist(), edges=edges)
 
     def _structure_settings(self) -> dict[str, Any]:
@@ -249,7 +249,9 @@ def _allowed_mask(allowed: Sequence[Any], lengths: Sequence[int], classes: list[
             labels = None if positions is None else positions[t]
             if labels is not None:
                 if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
-                    raise MargraveError(f"example {i}, position {t}: allowed labels must be a set, not {type(labels).__name__}.")
+                    raise MargraveError(
+                        f"example {i}, position {t}: allowed labels must be a set, not {type(labels).__name__}."
+                    )
                 mask[row] = False
                 for label in labels:
                     if not isinstance(label, Hashable) or label not in number:

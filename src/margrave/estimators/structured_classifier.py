@@ -1,6 +1,6 @@
 """Classes without structure, by the same losses and learners as everything else."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from numbers import Real
 from typing import Any, Self
 
@@ -139,10 +139,8 @@ def _named(X: Any) -> bool:
     """Whether examples are attribute lists or dictionaries rather than rows of numbers."""
     if hasattr(X, "shape") or hasattr(X, "__array__"):
         return False
-    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
+    if isinstance(X, str | bytes) or not isinstance(X, Collection):
         raise MargraveError(f"X must be a matrix or a list of examples, not {type(X).__name__}.")
-    if not hasattr(X, "__len__"):
-        raise MargraveError(f"X must have a length, and a {type(X).__name__} has none: make it a list.")
     if len(X) == 0:
         return False  # scikit-learn's own words about empty data
     names = (dict, set, frozenset)

@@ -139,8 +139,8 @@ class AttributeTable:
         ):
             if pairs is not None and (pairs.labels != width or pairs.attributes != encoder.attributes):
                 raise MargraveError(
-                    f"the features were learned for {pairs.attributes} attributes and {pairs.labels} columns, and there "
-                    f"are {encoder.attributes} and {width}."
+                    f"the features were learned for {pairs.attributes} attributes and {pairs.labels} columns, and "
+                    f"there are {encoder.attributes} and {width}."
                 )
         if len(self.gram_weight) != grams:
             raise MargraveError(f"the features were learned for {len(self.gram_weight)} label tuples, not {grams}.")

@@ -141,7 +141,7 @@ def check_settings(
     """What every estimator passes on to its learner, refused in one sentence where it makes no sense."""
     return (
         real("C", C, "be positive and finite", lambda C: 0 < C < inf),
-        real("tol", tol, "not be negative", lambda tol: tol >= 0),
+        real("tol", tol, "be a number that is not negative", lambda tol: tol >= 0),
         None if max_iter is None else whole("max_iter", max_iter, 1, 10**9),
         None if n_threads is None else whole("n_threads", n_threads, 1, 1024),
         _seed(seed),
