@@ -8,12 +8,13 @@ from collections.abc import Callable
 import pytest
 
 _PREAMBLE = """
-import faulthandler, resource
+import faulthandler, os, resource
 import numpy as np
 from margrave import _core
 from margrave.errors import MargraveError
-resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-faulthandler.dump_traceback_later(20, exit=True)
+if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps all of the address space
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    faulthandler.dump_traceback_later(20, exit=True)
 """
 
 

@@ -946,7 +946,6 @@ LIES: dict[str, tuple[str, Edit]] = {
     "a seed in words": ("tagger", say("settings", "seed", "one")),
     "a negative tolerance": ("tagger", say("settings", "tol", -1.0)),
     "no tolerance": ("tagger", unsay("settings", "tol")),
-    "an unknown learner": ("tagger", say("learner", "name", "oracle")),
     "no learner": ("tagger", unsay("learner")),
     "an unknown setting of the learner": ("tagger", say("learner", "settings", {"speed": 3})),
     "an impossible setting of the learner": ("tagger", say("learner", "settings", "memory", -1)),

@@ -305,6 +305,9 @@ def test_observed_and_all_pairs_have_the_weights_that_they_say() -> None:
     assert SequenceTagger().fit(X, Y).coef_.size == 3 + 1  # a-x, b-y, a-y; x-y
     assert SequenceTagger(features="all").fit(X, Y).coef_.size == 2 * 2 + 2 * 2
     assert SequenceTagger(features="hash:7").fit(X, Y).coef_.size == 2**7 * 2 + 2 * 2
+    long = [[["a"], ["b"], ["a"], ["b"]]], [["x", "y", "x", "x"]]  # a-x, b-y, b-x, then x-y, y-x, x-x, x-y-x, y-x-x
+    assert SequenceTagger(order=2).fit(*long).coef_.size == 3 + 3 + 2
+    assert SequenceTagger(order=3).fit(*long).coef_.size == 3 + 3 + 2 + 1
     assert SequenceTagger(features="all", order=2, start=True, stop=True).fit(X, Y).coef_.size == 4 + 4 + 8 + 2 + 2
 
 

@@ -329,6 +329,27 @@ def test_batched_inference_is_that_of_the_examples_on_any_number_of_threads(kind
             assert value == log_z[i] and np.array_equal(marginals, mu[bounds[i] : bounds[i + 1]])
 
 
+@every_kind
+def test_every_instruction_set_gives_the_same_losses_and_gradients(kind: Kind) -> None:
+    case = kind(29, size=12)
+    w = np.random.default_rng(3).standard_normal(case.problem.dim)
+    best = _core.instruction_set()
+    try:
+        for beta, gamma in FAMILY:
+            _core.choose_instruction_set("baseline")
+            expected = batch(case, w, beta, gamma)
+            for name in ("avx2", best):
+                try:
+                    _core.choose_instruction_set(name)
+                except MargraveError:
+                    continue  # this processor has none of it
+                losses, gradient = batch(case, w, beta, gamma)
+                assert_allclose(losses, expected[0], rtol=1e-12, atol=1e-12)
+                assert_allclose(gradient, expected[1], rtol=1e-12, atol=1e-12)
+    finally:
+        _core.choose_instruction_set(best)
+
+
 def test_batches_of_no_examples_and_of_one() -> None:
     case = kind_named("chain")(3)
     w = np.ones(case.problem.dim)
@@ -358,6 +379,9 @@ def test_senseless_members_of_the_family_are_refused() -> None:
             case.problem.oracle(0, w, beta, 0.0)
         with pytest.raises(MargraveError, match="beta"):
             LossFamily(beta, 0.0)
+    for beta in (inf, np.nan):  # of marginals, which exist at finite temperatures
+        with pytest.raises(MargraveError, match="beta"):
+            _core.marginals_all(case.problem, w, beta, 1)
     for gamma in (-1.0, inf, np.nan):
         with pytest.raises(MargraveError, match="gamma"):
             batch(case, w, 1.0, gamma)

@@ -34,13 +34,16 @@ seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=6, deadline=None)
 some = settings(max_examples=25, deadline=None)
 
-# Scores: of usual size; whole numbers, which tie; with forbidden parts; around where chains leave scaled space; large.
-SCORES = ("usual", "ties", "forbidden", "range 230", "300", "800", "800, forbidden")
+# Scores: of usual size; such that outputs tie, exactly or but for rounding; with forbidden parts; around where chains
+# leave scaled space; large.
+SCORES = ("usual", "ties", "nearly ties", "forbidden", "range 230", "300", "800", "800, forbidden")
 
 
 def random_scores(rng: np.random.Generator, n: int, style: str) -> np.ndarray:
     if style == "ties":
         return rng.integers(-1, 2, n).astype(float)
+    if style == "nearly ties":
+        return rng.choice([0.1, 0.2, 0.3, -0.7], n)
     size = {"usual": 1.0, "forbidden": 1.0, "range 230": 115.0, "300": 300.0}.get(style, 800.0)
     theta = size * (rng.standard_normal(n) if size == 1 else rng.choice([-1.0, 1.0], n) * rng.uniform(0.99, 1.0, n))
     if "forbidden" in style:
@@ -366,6 +369,20 @@ def test_costs_that_cannot_be_counted_are_refused() -> None:
             delta[-1] = bad
             with pytest.raises(MargraveError, match="whole numbers"):
                 case.problem.argmax_by_cost(1, np.zeros(case.outputs[1].n), delta)
+
+
+def test_costs_that_are_few_but_large_are_counted_in_time(child) -> None:
+    """Ten tokens with one label that costs 50000: eleven different costs, however large they are."""
+    printed = child("""
+from test_structures import as_hypergraph, plain_chain
+for problem in (plain_chain(10, 3, True), plain_chain(10, 3, False), as_hypergraph(10, 3, True)):
+    delta = np.zeros(problem.parts(0))
+    delta[1:30:3] = 50_000
+    found = problem.argmax_by_cost(0, np.ones(problem.parts(0)), delta)
+    assert [cost for cost, _, _ in found] == [50_000 * k for k in range(11)]
+print("counted")
+""")
+    assert "counted" in printed
 
 
 # ---- chains ---------------------------------------------------------------------------------------------------------

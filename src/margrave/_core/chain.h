@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <queue>
 #include <utility>
 #include <vector>
 
@@ -247,6 +246,106 @@ class Trellis {
   std::vector<double> sums_;           // (tables, grams)
 };
 
+// The best prefixes of every state of a trellis, best first, each found when it is asked for.
+class LazyPrefixes {
+ public:
+  struct Prefix {
+    double value;
+    int32_t edge;  // the gram by which it enters the state ...
+    int32_t rank;  // ... and which of the prefixes before that
+    bool operator<(const Prefix& other) const { return value < other.value; }
+  };
+
+  explicit LazyPrefixes(const Trellis& trellis) : trellis_(trellis), states_(Trellis::at(trellis.length())) {
+    trellis.viterbi(best_, nullptr);
+    for (int64_t t = 0; t < trellis.length(); ++t) states_[at(t)].resize(best_[at(t)].size());
+  }
+
+  // Whether there are so many; a chain of requests goes back along the sequence, so it is a loop and not a recursion.
+  bool find(int64_t t, int64_t state, int64_t rank) {
+    std::vector<std::pair<int64_t, int64_t>> open;
+    while (true) {
+      State& top = states_[at(t)][at(state)];
+      if (static_cast<int64_t>(top.found.size()) > rank) return true;
+      if (top.exhausted) return false;
+      open.assign(1, {t, state});
+      while (!open.empty()) {
+        const auto [u, s] = open.back();
+        if (const int64_t source = advance(u, s); source >= 0)
+          open.emplace_back(u - 1, source);
+        else
+          open.pop_back();
+      }
+    }
+  }
+
+  double value(int64_t t, int64_t state, int64_t rank) const { return states_[at(t)][at(state)].found[at(rank)].value; }
+
+  void labels(int64_t t, int64_t state, int64_t rank, int32_t* out) {
+    for (; t >= 0; --t) {
+      find(t, state, rank);
+      const Prefix prefix = states_[at(t)][at(state)].found[at(rank)];
+      out[t] = trellis_.grams().level(trellis_.grams().gram_length(t)).last[at(prefix.edge)];
+      if (t > 0) state = trellis_.source(t, prefix.edge);
+      rank = prefix.rank;
+    }
+  }
+
+ private:
+  struct State {
+    std::vector<Prefix> found;
+    std::vector<Prefix> candidates;  // a heap
+    bool begun = false;
+    bool expanded = true;  // the successor of found.back() is among the candidates
+    bool exhausted = false;
+  };
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  void push(State& state, Prefix prefix) {
+    if (!(prefix.value > -kInfinity)) return;  // forbidden, or not a number
+    state.candidates.push_back(prefix);
+    std::push_heap(state.candidates.begin(), state.candidates.end());
+  }
+
+  // Finds one more prefix of a state, or says of which state before it one more is needed first (-1: of none).
+  int64_t advance(int64_t t, int64_t s) {
+    State& state = states_[at(t)][at(s)];
+    if (!state.begun) {
+      state.begun = true;
+      trellis_.incoming(t, s, [&](int64_t e) {
+        const double before = t > 0 ? best_[at(t - 1)][at(trellis_.source(t, e))] : 0.0;
+        push(state, {trellis_.edge(t, e) + before, static_cast<int32_t>(e), 0});
+      });
+    }
+    if (!state.expanded && t > 0) {
+      const Prefix last = state.found.back();
+      const int64_t source = trellis_.source(t, last.edge);
+      const State& before = states_[at(t - 1)][at(source)];
+      const int64_t wanted = last.rank + 1;
+      if (static_cast<int64_t>(before.found.size()) > wanted)
+        push(state,
+             {trellis_.edge(t, last.edge) + before.found[at(wanted)].value, last.edge, static_cast<int32_t>(wanted)});
+      else if (!before.exhausted)
+        return source;
+    }
+    state.expanded = true;
+    if (state.candidates.empty()) {
+      state.exhausted = true;
+      return -1;
+    }
+    std::pop_heap(state.candidates.begin(), state.candidates.end());
+    state.found.push_back(state.candidates.back());
+    state.candidates.pop_back();
+    state.expanded = false;
+    return -1;
+  }
+
+  const Trellis& trellis_;
+  std::vector<std::vector<double>> best_;
+  std::vector<std::vector<State>> states_;
+};
+
 class ChainStructure final : public Structure {
  public:
   ChainStructure(Labels labels, int64_t order, bool tied, std::vector<uint8_t> forbidden)
@@ -254,6 +353,10 @@ class ChainStructure final : public Structure {
         grams_(data_.labels(), order, forbidden),
         tied_(tied),
         forbidden_(order == 1 ? std::move(forbidden) : std::vector<uint8_t>()) {
+    for (int64_t i = 0; i < size(); ++i)
+      if (parts(i) > std::numeric_limits<int32_t>::max())
+        throw InputError("example " + std::to_string(i) + " has " + std::to_string(parts(i)) +
+                         " parts, more than can be numbered: split it, or use tied parts.");
     if (constrained() || grams_.level(2).size() < data_.labels() * data_.labels()) check_feasible();
   }
 
@@ -315,48 +418,28 @@ class ChainStructure final : public Structure {
     return log_space(i, theta, mu);
   }
 
-  // Best-first search backwards with the exact best prefix as the bound (Soong and Huang 1991): each completed path is
-  // the next best one.
+  // Huang and Chiang (2005), Algorithm 3, on the trellis: a state's next best prefix is sought only when it is asked
+  // for.
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
     const int64_t T = data_.length(i);
     const Trellis trellis(grams_, T, tied_, theta);
-    std::vector<std::vector<double>> best;
-    trellis.viterbi(best, nullptr);
-    struct Suffix {
-      double total;  // the best whole path with this suffix
-      double score;  // of the suffix after its first state
-      int64_t position;
-      int64_t state;
-      int64_t rest;  // the suffix that this one extends
-      bool operator<(const Suffix& other) const { return total < other.total; }
-    };
-    std::vector<Suffix> expanded;
-    std::priority_queue<Suffix> open;
-    for (int64_t s = 0; s < grams_.states(T - 1); ++s)
-      if (best[at(T - 1)][at(s)] > -kInfinity) open.push({best[at(T - 1)][at(s)], 0.0, T - 1, s, -1});
+    LazyPrefixes prefixes(trellis);
     ys.clear();
+    std::vector<LazyPrefixes::Prefix> ends;  // the next candidate of every last state: a heap
+    for (int64_t s = 0; s < grams_.states(T - 1); ++s)
+      if (prefixes.find(T - 1, s, 0)) ends.push_back({prefixes.value(T - 1, s, 0), static_cast<int32_t>(s), 0});
+    std::make_heap(ends.begin(), ends.end());
     std::vector<int32_t> labels(at(T));
-    while (!open.empty() && static_cast<int64_t>(ys.size()) < k) {
-      const Suffix head = open.top();
-      open.pop();
-      if (head.position == 0) {
-        const Suffix* at_state = &head;
-        for (int64_t t = 0; t < T; ++t) {
-          labels[at(t)] = grams_.level(std::min(t + 1, grams_.order())).last[at(at_state->state)];
-          if (t + 1 < T) at_state = &expanded[at(at_state->rest)];
-        }
-        ys.push_back({head.total, {}});
-        to_parts(labels.data(), T, ys.back().y);
-        continue;
-      }
-      const auto here = static_cast<int64_t>(expanded.size());
-      expanded.push_back(head);
-      trellis.incoming(head.position, head.state, [&](int64_t e) {
-        const int64_t from = trellis.source(head.position, e);
-        const double score = head.score + trellis.edge(head.position, e);
-        const double total = best[at(head.position - 1)][at(from)] + score;
-        if (total > -kInfinity) open.push({total, score, head.position - 1, from, here});
-      });
+    while (!ends.empty() && static_cast<int64_t>(ys.size()) < k) {
+      std::pop_heap(ends.begin(), ends.end());
+      const LazyPrefixes::Prefix end = ends.back();
+      ends.pop_back();
+      prefixes.labels(T - 1, end.edge, end.rank, labels.data());
+      ys.push_back({end.value, {}});
+      to_parts(labels.data(), T, ys.back().y);
+      if (!prefixes.find(T - 1, end.edge, end.rank + 1)) continue;
+      ends.push_back({prefixes.value(T - 1, end.edge, end.rank + 1), end.edge, end.rank + 1});
+      std::push_heap(ends.begin(), ends.end());
     }
   }
 
@@ -386,62 +469,63 @@ class ChainStructure final : public Structure {
     to_parts(labels.data(), T, y);
   }
 
-  // Viterbi with a counter: best[t][s][c] over prefixes of total cost c.
+  // Viterbi with a counter: for every state the best prefix at each cost that a prefix can have.
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                       Scratch&) const override {
+    struct Counted {
+      int64_t cost;
+      double value;
+      int32_t edge;
+    };
     const int64_t T = data_.length(i);
     whole_costs(delta, parts(i));
     const Trellis trellis(grams_, T, tied_, theta);
     const Trellis counter(grams_, T, tied_, delta);
-    int64_t most = 0;  // no output costs more
-    std::vector<int64_t> reach(at(T));
+    const auto best_by_cost = [](std::vector<Counted>& all) {
+      std::sort(all.begin(), all.end(), [](const Counted& a, const Counted& b) {
+        return a.cost != b.cost ? a.cost < b.cost : a.value > b.value;
+      });
+      const auto same = [](const Counted& a, const Counted& b) { return a.cost == b.cost; };
+      all.erase(std::unique(all.begin(), all.end(), same), all.end());
+    };
+    std::vector<std::vector<std::vector<Counted>>> best(at(T));
     for (int64_t t = 0; t < T; ++t) {
-      double highest = 0;
-      for (int64_t e = 0; e < grams_.level(grams_.gram_length(t)).size(); ++e)
-        highest = std::max(highest, counter.edge(t, e));
-      most += static_cast<int64_t>(highest);
-      reach[at(t)] = most;
-    }
-    std::vector<std::vector<double>> best(at(T));
-    std::vector<std::vector<int32_t>> via(at(T));
-    for (int64_t t = 0; t < T; ++t) {
-      best[at(t)].assign(at(grams_.states(t) * (most + 1)), -kInfinity);
-      via[at(t)].assign(at(grams_.states(t) * (most + 1)), -1);
-      for (int64_t s = 0; s < grams_.states(t); ++s)
+      best[at(t)].resize(at(grams_.states(t)));
+      for (int64_t s = 0; s < grams_.states(t); ++s) {
+        std::vector<Counted>& here = best[at(t)][at(s)];
         trellis.incoming(t, s, [&](int64_t e) {
-          const auto paid = static_cast<int64_t>(counter.edge(t, e));
           const double score = trellis.edge(t, e);
-          for (int64_t c = paid; c <= reach[at(t)]; ++c) {
-            const double before = t > 0       ? best[at(t - 1)][at(trellis.source(t, e) * (most + 1) + c - paid)]
-                                  : c == paid ? 0.0
-                                              : -kInfinity;
-            double& top = best[at(t)][at(s * (most + 1) + c)];
-            if (before + score > top) {
-              top = before + score;
-              via[at(t)][at(s * (most + 1) + c)] = static_cast<int32_t>(e);
-            }
+          if (!(score > -kInfinity)) return;
+          const auto paid = static_cast<int64_t>(counter.edge(t, e));
+          const auto edge = static_cast<int32_t>(e);
+          if (t == 0) {
+            here.push_back({paid, score, edge});
+            return;
           }
+          for (const Counted& before : best[at(t - 1)][at(trellis.source(t, e))])
+            here.push_back({before.cost + paid, before.value + score, edge});
         });
+        best_by_cost(here);
+      }
     }
+    std::vector<Counted> ends;  // here `edge` is the last state
+    for (int64_t s = 0; s < grams_.states(T - 1); ++s)
+      for (const Counted& end : best[at(T - 1)][at(s)]) ends.push_back({end.cost, end.value, static_cast<int32_t>(s)});
+    best_by_cost(ends);
     ys.clear();
     std::vector<int32_t> labels(at(T));
-    for (int64_t c = 0; c <= most; ++c) {
-      int64_t state = -1;
-      double value = -kInfinity;
-      for (int64_t s = 0; s < grams_.states(T - 1); ++s)
-        if (best[at(T - 1)][at(s * (most + 1) + c)] > value) {
-          value = best[at(T - 1)][at(s * (most + 1) + c)];
-          state = s;
-        }
-      if (state < 0) continue;
-      int64_t left = c;
+    for (const Counted& end : ends) {
+      int64_t state = end.edge;
+      int64_t left = end.cost;
       for (int64_t t = T - 1; t >= 0; --t) {
-        const int64_t e = via[at(t)][at(state * (most + 1) + left)];
-        labels[at(t)] = grams_.level(grams_.gram_length(t)).last[at(e)];
-        left -= static_cast<int64_t>(counter.edge(t, e));
-        if (t > 0) state = trellis.source(t, e);
+        const std::vector<Counted>& here = best[at(t)][at(state)];
+        const auto found = std::lower_bound(here.begin(), here.end(), left,
+                                            [](const Counted& a, int64_t cost) { return a.cost < cost; });
+        labels[at(t)] = grams_.level(grams_.gram_length(t)).last[at(found->edge)];
+        left -= static_cast<int64_t>(counter.edge(t, found->edge));
+        if (t > 0) state = trellis.source(t, found->edge);
       }
-      ys.push_back({c, value, {}});
+      ys.push_back({end.cost, end.value, {}});
       to_parts(labels.data(), T, ys.back().y);
     }
   }

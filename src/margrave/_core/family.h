@@ -130,7 +130,12 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
     double* augmented = worker.scratch.take(n);
     if (margin) {
       delta = worker.scratch.take(n);
-      c0 = problem.cost(i, delta);
+      if (family.zero_one) {  // of parts: every output is a single one
+        std::fill(delta, delta + n, 1.0);
+        for (const int32_t part : worker.gold) delta[part] = 0;
+      } else {
+        c0 = problem.cost(i, delta);
+      }
     }
     for (int64_t k = 0; k < n; ++k) augmented[k] = beta * (margin ? theta[k] + family.gamma * delta[k] : theta[k]);
     v = augmented;

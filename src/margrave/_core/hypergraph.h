@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -110,26 +111,22 @@ class Hypergraph {
     return true;
   }
 
-  // The best derivation at each total cost. best[v][c] by convolution over the tails; the way back repeats the winning
+  // The best derivation at each total cost. best[v] by convolution over the tails; the way back repeats the winning
   // edge's convolution rather than keeping every split.
   void argmax_by_cost(const double* theta, const double* delta, int64_t n, std::vector<CostedOutput>& ys) const {
     const std::vector<int64_t> costs = whole_costs(delta, n);
-    std::vector<std::vector<double>> best(at(nodes_));
+    std::vector<ByCost> best(at(nodes_));
     for (int64_t v = 0; v < nodes_; ++v)
-      for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
-        const auto tables = convolutions(e, theta, costs, best);
-        merge(tables.back(), best[at(v)]);
-      }
+      for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e)
+        for (const auto& [cost, value] : convolutions(e, theta, costs, best).back()) raise(best[at(v)], cost, value);
     ys.clear();
-    const std::vector<double>& root = best.back();
-    for (int64_t c = 0; c < static_cast<int64_t>(root.size()); ++c) {
-      if (root[at(c)] == -kInfinity) continue;
-      CostedOutput found{c, root[at(c)], {}};
-      std::vector<std::pair<int64_t, int64_t>> open{{nodes_ - 1, c}};
+    for (const auto& [cost, value] : best.back()) {
+      CostedOutput found{cost, value, {}};
+      std::vector<std::pair<int64_t, int64_t>> open{{nodes_ - 1, cost}};
       while (!open.empty()) {
-        const auto [v, cost] = open.back();
+        const auto [v, left] = open.back();
         open.pop_back();
-        backtrack(v, cost, theta, costs, best, found.y, open);
+        backtrack(v, left, theta, costs, best, found.y, open);
       }
       std::sort(found.y.begin(), found.y.end());
       ys.push_back(std::move(found));
@@ -243,48 +240,47 @@ class Hypergraph {
     std::sort(y.begin(), y.end());
   }
 
-  static void merge(const std::vector<double>& from, std::vector<double>& into) {
-    if (into.size() < from.size()) into.resize(from.size(), -kInfinity);
-    for (size_t c = 0; c < from.size(); ++c) into[c] = std::max(into[c], from[c]);
+  using ByCost = std::map<int64_t, double>;  // the best score at each cost that can be had
+
+  static void raise(ByCost& table, int64_t cost, double value) {
+    if (!(value > -kInfinity)) return;
+    const auto [place, added] = table.emplace(cost, value);
+    if (!added) place->second = std::max(place->second, value);
   }
 
-  // tables[j][c]: the best score of the edge's own parts and its first j tails at cost c.
-  std::vector<std::vector<double>> convolutions(int64_t e, const double* theta, const std::vector<int64_t>& costs,
-                                                const std::vector<std::vector<double>>& best) const {
+  // tables[j]: the best scores of the edge's own parts and its first j tails.
+  std::vector<ByCost> convolutions(int64_t e, const double* theta, const std::vector<int64_t>& costs,
+                                   const std::vector<ByCost>& best) const {
     int64_t own = 0;
     for (int64_t k = part_begin_[at(e)]; k < part_begin_[at(e + 1)]; ++k) own += costs[at(parts_[at(k)])];
-    std::vector<std::vector<double>> tables(1, std::vector<double>(at(own + 1), -kInfinity));
-    tables[0].back() = edge_score(e, theta);
+    std::vector<ByCost> tables(1);
+    raise(tables[0], own, edge_score(e, theta));
     for (int64_t j = 0; j < tail_count(e); ++j) {
-      const std::vector<double>& left = tables.back();
-      const std::vector<double>& right = best[at(tail(e, j))];
-      std::vector<double> sum(right.empty() ? 0 : left.size() + right.size() - 1, -kInfinity);
-      for (size_t a = 0; a < left.size(); ++a)
-        for (size_t b = 0; b < right.size(); ++b) sum[a + b] = std::max(sum[a + b], left[a] + right[b]);
+      ByCost sum;
+      for (const auto& [a, left] : tables.back())
+        for (const auto& [b, right] : best[at(tail(e, j))]) raise(sum, a + b, left + right);
       tables.push_back(std::move(sum));
     }
     return tables;
   }
 
   void backtrack(int64_t v, int64_t cost, const double* theta, const std::vector<int64_t>& costs,
-                 const std::vector<std::vector<double>>& best, Output& y,
-                 std::vector<std::pair<int64_t, int64_t>>& open) const {
+                 const std::vector<ByCost>& best, Output& y, std::vector<std::pair<int64_t, int64_t>>& open) const {
+    const double value = best[at(v)].at(cost);
     for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
-      const auto tables = convolutions(e, theta, costs, best);
-      if (static_cast<int64_t>(tables.back().size()) <= cost || tables.back()[at(cost)] != best[at(v)][at(cost)])
-        continue;
+      const std::vector<ByCost> tables = convolutions(e, theta, costs, best);
+      const auto found = tables.back().find(cost);
+      if (found == tables.back().end() || found->second != value) continue;
       append_parts(e, y);
       int64_t left = cost;
-      for (int64_t j = tail_count(e) - 1; j >= 0; --j) {
-        const std::vector<double>& right = best[at(tail(e, j))];
-        for (int64_t b = 0; b < static_cast<int64_t>(right.size()); ++b) {
-          if (left - b < 0 || left - b >= static_cast<int64_t>(tables[at(j)].size())) continue;
-          if (tables[at(j)][at(left - b)] + right[at(b)] != tables[at(j + 1)][at(left)]) continue;
+      for (int64_t j = tail_count(e) - 1; j >= 0; --j)
+        for (const auto& [b, right] : best[at(tail(e, j))]) {
+          const auto before = tables[at(j)].find(left - b);
+          if (before == tables[at(j)].end() || before->second + right != tables[at(j + 1)].at(left)) continue;
           open.emplace_back(tail(e, j), b);
           left -= b;
           break;
         }
-      }
       return;
     }
   }
@@ -419,7 +415,10 @@ class HypergraphStructure final : public Structure {
   int64_t parts(int64_t i) const override { return of(i).parts; }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
   bool has_gold() const override { return has_gold_; }
-  void gold(int64_t i, Output& y) const override { y = of(i).gold; }
+  void gold(int64_t i, Output& y) const override {
+    if (!has_gold_) throw InputError("this problem was bound without gold outputs.");
+    y = of(i).gold;
+  }
   double cost(int64_t i, double* delta) const override {
     const Example& example = of(i);
     if (example.delta.empty())

@@ -575,7 +575,15 @@ void bind_features(nb::module_& m) {
           "names",
           [](const Vocabulary& v) {
             nb::typed<nb::list, nb::str> names;
-            for (int64_t k = 0; k < v.size(); ++k) names.append(nb::str(v.name(k).data(), v.name(k).size()));
+            for (int64_t k = 0; k < v.size(); ++k) {
+              const std::string_view name = v.name(k);
+              PyObject* text = PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "strict");
+              if (!text) {
+                PyErr_Clear();
+                throw InputError("name " + std::to_string(k) + " of the vocabulary is not valid UTF-8.");
+              }
+              names.append(nb::steal(text));
+            }
             return names;
           },
           "All names, by number.")
@@ -765,6 +773,7 @@ void bind_passes(nb::module_& m) {
       "marginals_all",
       [](const Problem& p, const In<double>& w, double beta, int threads) {
         expect_size(w, p.dim(), "w");
+        if (!(beta > 0 && beta < kInfinity)) throw InputError("marginals need a beta that is positive and finite.");
         std::vector<int64_t> begin{0};
         for (int64_t i = 0; i < p.size(); ++i) begin.push_back(begin.back() + p.parts(i));
         std::vector<double> log_z(static_cast<size_t>(p.size()));

@@ -387,13 +387,18 @@ class SparseParts final : public Features {
   double radius(int64_t i) const override {
     double total = 0;
     double longest = 0;
+    Row row;
+    std::vector<std::pair<int64_t, double>> entries;
     each_part(i, [&](int64_t part, int64_t first, int64_t last) {
       if (part % choice_[at(i)] == 0) {
         total += longest;
         longest = 0;
       }
+      entries.clear();
+      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[at(k)], value(k));
+      merge_entries(entries, row);  // hashing may put two attributes into one
       double square = 0;
-      for (int64_t k = first; k < last; ++k) square += value(k) * value(k);
+      for (const double v : row.value) square += v * v;
       longest = std::max(longest, std::sqrt(square));
     });
     return 2 * (total + longest);

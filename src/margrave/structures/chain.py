@@ -67,6 +67,8 @@ class Chain:
         begin = rows.example_begin
         found = np.diff(begin)
         _check_lengths(found, labels, lengths)
+        if allowed is not None and np.shape(allowed) != (rows.tokens, width):
+            raise MargraveError(f"allowed labels must have shape ({rows.tokens}, {width}), not {np.shape(allowed)}.")
         structure = _core.chain(
             width,
             begin,
