@@ -117,8 +117,10 @@ class Hypergraph {
     const std::vector<int64_t> costs = whole_costs(delta, n);
     std::vector<ByCost> best(at(nodes_));
     for (int64_t v = 0; v < nodes_; ++v)
-      for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e)
-        for (const auto& [cost, value] : convolutions(e, theta, costs, best).back()) raise(best[at(v)], cost, value);
+      for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
+        const std::vector<ByCost> tables = convolutions(e, theta, costs, best);
+        for (const auto& [cost, value] : tables.back()) raise(best[at(v)], cost, value);
+      }
     ys.clear();
     for (const auto& [cost, value] : best.back()) {
       CostedOutput found{cost, value, {}};
