@@ -393,6 +393,13 @@ def losses_and_gradient(
     All losses L_i(w), and scale * sum_i sample_weight_i grad L_i (empty unless asked for).
     """
 
+def add_scaled(
+    u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    c: float,
+    v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None:
+    """v += c u, without the copy that an expression makes."""
+
 def argmax_all(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],

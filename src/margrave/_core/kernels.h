@@ -48,6 +48,8 @@ struct Kernels {
                        double* g);
   // inner product; the order of the additions is fixed
   double (*dot)(const double* u, const double* v, int64_t n);
+  // v += c u
+  void (*add_scaled)(const double* u, double c, double* v, int64_t n);
   // log sum exp of n scores, and the softmax
   double (*softmax)(const double* theta, int64_t n, double* mu);
   // Fills a table, whose `forward` and `backward` have room.

@@ -124,6 +124,12 @@ double dot(const double* u, const double* v, int64_t n) {
   return sum((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
 }
 
+void add_scaled(const double* u, double c, double* v, int64_t n) {
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes) store(v + k, load(v + k) + c * load(u + k));
+  for (; k < n; ++k) v[k] += c * u[k];
+}
+
 // ---- packed rows: an attribute has weights for some labels only ----
 
 constexpr int64_t kAhead = 16;  // attributes ahead whose rows are prefetched
@@ -692,8 +698,9 @@ double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, co
 }
 
 constexpr Kernels kernels_named(const char* name) {
-  return {name,           score_rows,      scatter_rows,     dot, softmax, any_chain_table, any_chain_logsum, exp_range,
-          tuples_forward, tuples_backward, any_chain_viterbi};
+  return {name,       score_rows,     scatter_rows,    dot,
+          add_scaled, softmax,        any_chain_table, any_chain_logsum,
+          exp_range,  tuples_forward, tuples_backward, any_chain_viterbi};
 }
 
 }  // namespace

@@ -752,6 +752,13 @@ void bind_passes(nb::module_& m) {
       "problem"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a, "scale"_a, "sample_weight"_a.none(), "threads"_a,
       "gradient"_a, "All losses L_i(w), and scale * sum_i sample_weight_i grad L_i (empty unless asked for).");
   m.def(
+      "add_scaled",
+      [](const In<double>& u, double c, InOut<double>& v) {
+        expect_size(u, static_cast<int64_t>(v.size()), "u");
+        kernels().add_scaled(u.data(), c, v.data(), static_cast<int64_t>(v.size()));
+      },
+      "u"_a, "c"_a, "v"_a.noconvert(), "v += c u, without the copy that an expression makes.");
+  m.def(
       "argmax_all",
       [](const Problem& p, const In<double>& w, int threads) {
         expect_size(w, p.dim(), "w");

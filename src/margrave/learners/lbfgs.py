@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from margrave import _core
 from margrave.checks import real, whole
 from margrave.learners.base import Learner, Step, Task, Weights
 
@@ -31,7 +32,7 @@ class LBFGS(Learner):
     reaches_tol: ClassVar[bool] = True
     default_max_iter: ClassVar[int] = 1000
 
-    memory: int = 10
+    memory: int = 20
     gradient_tol: float = 0.0
 
     def __post_init__(self) -> None:
@@ -76,12 +77,12 @@ class _State:
         for s, y, rho in reversed(self.pairs):
             alpha = rho * self.dot(s, q)
             alphas.append(alpha)
-            q -= alpha * y
+            _core.add_scaled(y, -alpha, q)
         if self.pairs:
             s, y, rho = self.pairs[-1]
             q /= rho * self.dot(y, y)
         for (s, y, rho), alpha in zip(self.pairs, reversed(alphas), strict=True):
-            q += (alpha - rho * self.dot(y, q)) * s
+            _core.add_scaled(s, alpha - rho * self.dot(y, q), q)
         return q
 
     def advance(self) -> bool:
@@ -114,9 +115,9 @@ class _State:
             if not primal <= self.primal + 1e-4 * a * down + slack:
                 high = a
                 a = _parabola(low, high, self.primal, down, primal) if low == 0 else 0.5 * (low + high)
-            elif self.dot(slope, d) < 0.9 * down:
+            elif (still := self.dot(slope, d)) < 0.9 * down:
                 low = a
-                a = 2 * a if high == np.inf else 0.5 * (low + high)
+                a = _beyond(a, down, still) if high == np.inf else 0.5 * (low + high)
             else:
                 return w, primal, slope
         self.task.check_finite(primal)
@@ -126,6 +127,12 @@ class _State:
 _MOST_TRIALS = 30
 _MOST_STALLED = 10
 _AT_THE_LIMIT = "no step lowers P further: the limit of floating-point numbers"
+
+
+def _beyond(a: float, down: float, still: float) -> float:
+    """Where the slope along the line would vanish if it went on changing as it did so far; at most 20 times as far."""
+    ahead = a * down / (down - still) if still > down else np.inf
+    return float(np.clip(ahead, 2 * a, 20 * a))
 
 
 def _parabola(low: float, high: float, start: float, down: float, end: float) -> float:
