@@ -4,6 +4,7 @@ Writes benchmarks/results/*.json, with machine and versions, and a plot; prints 
 of its own, one after another.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -149,9 +150,18 @@ def multiclass() -> None:
     write_result("mnist", result)
 
 
+BENCHMARKS = {"tagging": (tagging, "conll2000"), "multiclass": (multiclass, "mnist")}
+
+
 def main() -> None:
-    """All comparisons whose data are there."""
-    for benchmark, data in ((tagging, "conll2000"), (multiclass, "mnist")):
+    """The comparisons named, or all, as far as their data are there."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"some of: {', '.join(BENCHMARKS)} (default: all)")
+    names = parser.parse_args().names or list(BENCHMARKS)
+    for name in names:
+        if name not in BENCHMARKS:
+            parser.error(f"unknown benchmark {name!r} (valid: {', '.join(BENCHMARKS)})")
+    for benchmark, data in (BENCHMARKS[name] for name in names):
         print(f"{benchmark.__name__}:", flush=True)
         try:
             corpus(data)

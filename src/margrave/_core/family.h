@@ -31,7 +31,7 @@ struct LossFamily {
           "use beta = inf, or another cost.");
   }
 
-  static constexpr double kMostZeroOne = 14;  // e^14 times the rounding of the gold's share is below 1e-9
+  static constexpr double kMostZeroOne = 14;  // e^14 times the rounding of the share of the gold output is below 1e-9
 };
 
 struct LossValue {
