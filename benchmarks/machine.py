@@ -32,6 +32,14 @@ def write_result(name: str, result: dict[str, Any]) -> Path:
     return write_json(RESULTS / f"{name}.json", result)
 
 
+def deliver(result: dict[str, Any], path: Path | None) -> None:
+    """Write a driver's figures where it was asked to, or print them."""
+    if path:
+        write_json(path, result)
+    else:
+        print(json.dumps(result, indent=2, sort_keys=True))
+
+
 def write_json(path: Path, result: dict[str, Any]) -> Path:
     """Write a result through a temporary name in the same folder."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -1,7 +1,6 @@
 """MNIST by Margrave: python -m benchmarks.multiclass 10000 --json OUT; the same data, P and goal as scikit-learn's."""
 
 import argparse
-import json
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import mnist
-from benchmarks.machine import describe, write_json
+from benchmarks.machine import deliver, describe
 from benchmarks.rivals.sklearn_logistic import REPEATS, objective
 from margrave import StructuredClassifier
 
@@ -77,10 +76,7 @@ def main() -> None:
     }
     if args.n <= 10_000:
         result["optimum"] = optimum(args.n, args.C)
-    if args.json:
-        write_json(args.json, result)
-    else:
-        print(json.dumps(result, indent=2, sort_keys=True))
+    deliver(result, args.json)
 
 
 if __name__ == "__main__":

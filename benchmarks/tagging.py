@@ -4,7 +4,6 @@ The same attributes, pairs and objective as benchmarks.rivals.crfsuite: log loss
 """
 
 import argparse
-import json
 import resource
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import numpy as np
 
 import margrave
 from benchmarks.data import Rows, conll2000, conll2000_attributes
-from benchmarks.machine import describe, write_json
+from benchmarks.machine import deliver, describe
 from margrave import _core
 from margrave.features.table import AttributeTable
 from margrave.metrics import span_scores, token_accuracy
@@ -130,10 +129,7 @@ def main() -> None:
         "gradient": [evaluate_gradient(tagger, threads) for threads in (1, 2)],
         "tag": tag(tagger),
     }
-    if args.json:
-        write_json(args.json, result)
-    else:
-        print(json.dumps(result, indent=2, sort_keys=True))
+    deliver(result, args.json)
 
 
 if __name__ == "__main__":

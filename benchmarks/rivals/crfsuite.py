@@ -4,7 +4,6 @@ CRFsuite minimises sum_i loss_i + c2 |w|^2, which is P / C at C = 1 / (2 c2).
 """
 
 import argparse
-import json
 import resource
 import tempfile
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import pycrfsuite
 
 from benchmarks.data import conll2000_attributes, conll2000_stream
-from benchmarks.machine import describe, write_json
+from benchmarks.machine import deliver, describe
 from margrave.metrics import span_scores
 
 
@@ -108,10 +107,7 @@ def main() -> None:
         "train": trained,
         "tag": tagged,
     }
-    if args.json:
-        write_json(args.json, result)
-    else:
-        print(json.dumps(result, indent=2, sort_keys=True))
+    deliver(result, args.json)
 
 
 def _peak_mb() -> float:

@@ -5,7 +5,6 @@ relative to P.
 """
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from benchmarks.data import mnist
-from benchmarks.machine import describe, write_json
+from benchmarks.machine import deliver, describe
 
 Array = NDArray[Any]
 
@@ -154,10 +153,7 @@ def main() -> None:
     result = {"rival": "scikit-learn", "corpus": "mnist", "machine": machine, **run}
     if args.coef:
         np.savez(args.coef, allow_pickle=False, **{f"tol{f.tol:.3g}": f.coef for f in fits})
-    if args.json:
-        write_json(args.json, result)
-    else:
-        print(json.dumps(result, indent=2, sort_keys=True))
+    deliver(result, args.json)
 
 
 if __name__ == "__main__":
