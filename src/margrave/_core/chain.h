@@ -628,17 +628,15 @@ class ChainStructure final : public Structure {
     }
   }
 
-  // Forward-backward over label tuples in scaled probability space, by the rules of kernels_body.h: false when a value
+  // Forward-backward over label tuples in scaled probability space, by the rules of kernels.h: false when a value
   // leaves the range where it is exact.
   bool scaled_tuples(int64_t i, const double* theta, double* mu, double* log_z) const {
-    constexpr double kRange = 230.0;
-    constexpr double kSmallest = 1e-200;
     const int64_t T = data_.length(i);
     const int64_t L = grams_.labels();
     const int64_t order = grams_.order();
     const Trellis trellis(grams_, T, tied_, theta);
     const auto starving = [&](const std::vector<double>& x, double total) {
-      return std::any_of(x.begin(), x.end(), [&](double v) { return v > 0 && v < kSmallest * total; });
+      return std::any_of(x.begin(), x.end(), [&](double v) { return v > 0 && v < kScaledSmallest * total; });
     };
     // exp of the grams that end at t; tied ones are made once for each length of gram
     std::vector<std::vector<double>> memory(at(tied_ ? order + 1 : std::max<int64_t>(T, 1)));
@@ -664,7 +662,7 @@ class ChainStructure final : public Structure {
       kernels().exp_range(L, theta + t * L, &labels);
       const ChainTable* table = t > 0 ? &table_at(t) : nullptr;
       if (labels.top == -kInfinity || (table && table->top == -kInfinity)) return false;
-      if (labels.range + (table ? table->range : 0.0) > kRange) return false;
+      if (labels.range + (table ? table->range : 0.0) > kScaledRange) return false;
       shift += labels.top + (table ? table->top : 0.0);
       std::vector<double>& now = alpha[at(t)];
       now.assign(at(grams_.states(t)), t == 0 ? 1.0 : 0.0);
@@ -675,7 +673,7 @@ class ChainStructure final : public Structure {
       }
       double total = 0;
       for (size_t s = 0; s < now.size(); ++s) total += now[s] *= emission[at(t)][at(last_label(t)[s])];
-      if (!(total > kSmallest) || starving(now, total)) return false;
+      if (!(total > kScaledSmallest) || starving(now, total)) return false;
       for (double& a : now) a /= total;
       for (double& e : emission[at(t)]) e /= total;  // what the backward pass multiplies by
       shift += std::log(total);

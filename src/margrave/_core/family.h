@@ -106,6 +106,20 @@ inline double logsum_zero_one(double log_z, double beta, double gamma, double go
   return log_z + beta * gamma + std::log1p(-taken);
 }
 
+// The expected cost where it plays no part in the loss.
+inline double cost_without_margin(const Problem& problem, int64_t i, const LossFamily& family, const double* mu,
+                                  double log_share, Worker& worker) {
+  if (family.zero_one && family.beta < kInfinity) return -std::expm1(log_share);
+  if (family.zero_one) {
+    Output gold = worker.gold;
+    return same_parts(worker.y, gold) ? 0 : 1;
+  }
+  const int64_t n = problem.parts(i);
+  double* delta = worker.scratch.take(n);
+  const double c0 = problem.cost(i, delta);
+  return c0 + dot_finite(delta, mu, n);
+}
+
 }  // namespace family
 
 // The loss at theta = A_i w; direction = mu - y_gold. With `detail`, also the expected cost and the entropy of the
@@ -141,7 +155,8 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
     v = augmented;
   }
 
-  double top;  // max_beta
+  double top;            // max_beta
+  double log_share = 0;  // of the gold output in the distribution without the cost, at finite beta
   if (!finite && beyond) {
     top = family::max_zero_one(problem, i, theta, family.gamma, gold_score, direction, value, worker);
   } else if (!finite) {
@@ -154,17 +169,11 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
       log_z = family::logsum_zero_one(log_z, beta, family.gamma, gold_score, worker.gold, n, direction, value);
     top = log_z / beta;
     if (detail) value.entropy = log_z - dot_finite(v, direction, n) - (beyond ? beta * family.gamma * value.cost : 0.0);
-    if (detail && family.zero_one && family.gamma == 0) value.cost = -std::expm1(beta * gold_score - plain);
+    log_share = beta * gold_score - plain;
   }
-  if (detail && !family.zero_one && !delta) {  // the cost plays no part in the loss, but is asked for
-    delta = worker.scratch.take(n);
-    c0 = problem.cost(i, delta);
-  }
-  if (detail && delta) value.cost = c0 + dot_finite(delta, direction, n);
-  if (detail && !finite && family.zero_one && family.gamma == 0) {
-    Output gold = worker.gold;
-    value.cost = same_parts(worker.y, gold) ? 0 : 1;
-  }
+  if (detail && margin) value.cost = c0 + dot_finite(delta, direction, n);
+  if (detail && family.gamma == 0)
+    value.cost = family::cost_without_margin(problem, i, family, direction, log_share, worker);
   value.loss = top + (margin ? family.gamma * c0 : 0.0) - gold_score;
   for (const int32_t part : worker.gold) direction[part] -= 1;
   return value;

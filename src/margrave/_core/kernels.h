@@ -72,6 +72,12 @@ struct Kernels {
                           int64_t stride, int32_t* best, double* scratch);
 };
 
+// Scaled probability space is exact while no product can underflow. Scores of one position and its transitions may
+// differ by this much in all (1e-100 as a factor) ...
+inline constexpr double kScaledRange = 230.0;
+// ... and where -inf may starve a state, no live one may fall below this share of its position.
+inline constexpr double kScaledSmallest = 1e-200;
+
 inline constexpr int64_t padded(int64_t labels) { return (labels + 7) / 8 * 8; }  // whole vectors of any width
 
 // Doubles of scratch that chain_logsum and chain_viterbi need.

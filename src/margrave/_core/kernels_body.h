@@ -375,12 +375,6 @@ double softmax(const double* theta, int64_t n, double* mu) {
 
 // ---- chains ----
 
-// Scaled space is exact while no product can underflow. Scores of one position and its transitions may differ by this
-// much in all (1e-100 as a factor) ...
-constexpr double kRange = 230.0;
-// ... and where -inf may starve a state, no live one may fall below this share of its position.
-constexpr double kSmallest = 1e-200;
-
 struct Range {
   V low = all(kInf);
   V high = all(-kInf);
@@ -447,7 +441,7 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
     Range range;
     for (int64_t k = 0; k < vectors; ++k) range.add(load_row(score, k, labels, -kInf));
     const double top = range.top();
-    if (!(range.width() + (table ? table->range : 0.0) <= kRange)) return false;
+    if (!(range.width() + (table ? table->range : 0.0) <= kScaledRange)) return false;
     shift += top + (table ? table->top : 0.0);
     double* e = emission + t * width;
     V lowest = all(kInf);
@@ -483,8 +477,8 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
       }
     }
     const double total = sum(sums);
-    if (!(total > kSmallest)) return false;
-    if (forbidden && min(smallest) < kSmallest * total) return false;
+    if (!(total > kScaledSmallest)) return false;
+    if (forbidden && min(smallest) < kScaledSmallest * total) return false;
     const double inverse = 1 / total;
     for (int64_t k = 0; k < vectors; ++k) {
       store(a + kLanes * k, load(a + kLanes * k) * inverse);
@@ -519,7 +513,7 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
       smallest = smallest_live(smallest, x);
       sums += x;
     }
-    if (forbidden && min(smallest) < kSmallest * sum(sums)) return false;
+    if (forbidden && min(smallest) < kScaledSmallest * sum(sums)) return false;
     const double* before = a - width;
     if (stride == 0) {
       for (int64_t i = 0; i < labels; ++i)

@@ -17,7 +17,7 @@ from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.features.table import AttributeTable, RowEncoder, features_named
 from margrave.learners import LEARNERS, Learner, Record, Task, learner_named
-from margrave.learners.base import check_loss, check_settings
+from margrave.learners.base import available_threads, check_loss, check_settings
 from margrave.losses import LOSSES, LossFamily, loss_named
 
 
@@ -50,6 +50,14 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         check_loss(learner_named(self.learner), loss)
         check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
         return loss, features_named(self.features)
+
+    def _threads(self) -> int:
+        return available_threads(self.n_threads)
+
+    def _temperature(self) -> float:
+        """The beta of the distribution that probabilities are of: the loss's, or 1 where that is infinite."""
+        beta = loss_named(self.loss).beta
+        return beta if isfinite(beta) else 1.0
 
     def _solve(
         self,

@@ -12,8 +12,7 @@ from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import StructuredEstimator, check_classes, label_numbers
 from margrave.features.table import AttributeTable
 from margrave.learners import Learner
-from margrave.learners.base import available_threads
-from margrave.losses import LossFamily, loss_named
+from margrave.losses import LossFamily
 from margrave.structures import Chain
 
 
@@ -132,8 +131,7 @@ class SequenceTagger(StructuredEstimator):
         Under the model p(y) ~ exp(beta <theta, y>) with the loss's beta; 1 where that is infinite.
         """
         problem, lengths = self._bind(X, edges, allowed)
-        beta = loss_named(self.loss).beta
-        begin, _, mu = _core.marginals_all(problem, self.coef_, beta if np.isfinite(beta) else 1.0, self._threads())
+        begin, _, mu = _core.marginals_all(problem, self.coef_, self._temperature(), self._threads())
         width = len(self.classes_)
         return [mu[at : at + n * width].reshape(n, width) for at, n in zip(begin[:-1], lengths, strict=True)]
 
@@ -168,9 +166,6 @@ class SequenceTagger(StructuredEstimator):
 
     def _chain(self) -> Chain:
         return Chain(self.order, self.forbidden, self.start, self.stop, self.transition_scale, self.tied)
-
-    def _threads(self) -> int:
-        return available_threads(self.n_threads)
 
     def _bind(self, X: Sequence[Any], edges: Any, allowed: Any) -> tuple[_core.Problem, list[int]]:
         self._check_fitted()

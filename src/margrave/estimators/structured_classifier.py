@@ -15,8 +15,7 @@ from margrave.errors import MargraveError
 from margrave.estimators.base import StructuredEstimator, check_classes, label_numbers
 from margrave.features.table import AttributeTable
 from margrave.learners import Learner
-from margrave.learners.base import available_threads
-from margrave.losses import LossFamily, loss_named
+from margrave.losses import LossFamily
 from margrave.structures import Multiclass
 
 
@@ -57,8 +56,8 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learns from examples and their classes; `sample_weight` is a factor on each example's C."""
         loss, features = self._settings()
-        given = X
-        if _named(X):
+        given, named = X, _named(X)
+        if named:
             if not hasattr(y, "__len__") or isinstance(y, str | bytes):
                 raise MargraveError(f"y must be a list of classes, not {type(y).__name__}.")
             if len(X) != len(y):
@@ -67,11 +66,11 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         else:
             X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, estimator=self)
             labels = y.tolist()
-            check_classes(labels)  # before scikit-learn sorts them
+        classes = check_classes(labels)
+        if not named:
             check_classification_targets(y)
         if isinstance(sample_weight, Real):
             sample_weight = np.full(len(labels), sample_weight)
-        classes = check_classes(labels)
         gold = label_numbers(labels, classes)
         problem = Multiclass().bind(X, gold, features=features, classes=classes.tolist(), loss=loss)
         w = self._solve(problem, loss, sample_weight)
@@ -83,16 +82,15 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The best class of every example."""
-        scores = self._scores(X)
-        best: NDArray[Any] = self.classes_[np.argmax(scores, axis=1)]
+        problem = self._bind(X)
+        _, parts = _core.argmax_all(problem, self._flat, self._threads())  # the one part of each output is its class
+        best: NDArray[Any] = self.classes_[parts]
         return best
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of every class: (examples, classes), under the loss's beta (1 where that is infinite)."""
         problem = self._bind(X)
-        beta = loss_named(self.loss).beta
-        threads = available_threads(self.n_threads)
-        _, _, mu = _core.marginals_all(problem, self._flat, beta if np.isfinite(beta) else 1.0, threads)
+        _, _, mu = _core.marginals_all(problem, self._flat, self._temperature(), self._threads())
         return mu.reshape(-1, len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:

@@ -108,6 +108,10 @@ class Task:
         total = losses.sum() if self.sample_weight is None else (losses * self.sample_weight).sum()
         return self.C * float(total), slope
 
+    def primal(self, w: Weights) -> float:
+        """P(w); one pass."""
+        return 0.5 * self.problem.dot(w, w) + self.losses(w)[0]
+
     def objective(self, w: Weights) -> tuple[float, Weights]:
         """P(w) and its gradient; one pass."""
         loss, slope = self.losses(w, gradient=True)
@@ -128,8 +132,7 @@ class Task:
         the gradient (docs/design.md, section 1).
         """
         if not self.loss.smooth:
-            loss, _ = self.losses(w)
-            return 0.5 * self.problem.dot(w, w) + loss, None, None
+            return self.primal(w), None, None
         primal, slope = self.objective(w)
         gap = 0.5 * self.problem.dot(slope, slope)
         return primal, primal - gap, gap
@@ -175,9 +178,7 @@ class Learner:
     smooth_only: ClassVar[bool] = False  # needs a gradient everywhere: finite beta
     regularised: ClassVar[bool] = True  # minimises P; at (inf, 0) that would be w = 0
     keeps_last: ClassVar[bool] = False  # the result is the last iterate, not the one with the lowest P
-    reaches_tol: ClassVar[bool] = (
-        False  # given passes enough the gap falls below tol, so that ending earlier is a warning
-    )
+    reaches_tol: ClassVar[bool] = False  # its gap falls below tol in time, so that ending earlier is a warning
     default_max_iter: ClassVar[int] = 100
 
     def begin(self, task: Task) -> Any:

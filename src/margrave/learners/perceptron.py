@@ -34,8 +34,7 @@ class AveragedPerceptron(Learner):
         state.steps += task.problem.size
         task.passes += 1
         average = state.w - state.sum / state.steps
-        primal = 0.5 * task.problem.dot(average, average) + task.losses(average)[0]
-        return Step(average, primal, done="" if mistakes else "no mistakes in a whole pass")
+        return Step(average, task.primal(average), done="" if mistakes else "no mistakes in a whole pass")
 
 
 @dataclass

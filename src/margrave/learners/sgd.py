@@ -84,5 +84,5 @@ class _State:
             return -inf
         if self.task.dev_score is not None:
             return self.task.dev_score(self.w)
-        primal = 0.5 * self.task.problem.dot(self.w, self.w) + self.task.losses(self.w)[0]
+        primal = self.task.primal(self.w)
         return -primal if isfinite(primal) else -inf
