@@ -1,7 +1,8 @@
-"""Margrave against the rivals that are installed, in one run: python -m benchmarks (or make bench).
+"""Margrave against the rivals that are installed and its learners among themselves: python -m benchmarks (or make
+bench) for everything, python -m benchmarks ocr for one.
 
-Writes benchmarks/results/*.json, with machine and versions, and a plot; prints the ratios. Every tool runs in a process
-of its own, one after another.
+Writes benchmarks/results/*.json, with machine and versions, and plots; prints tables. Every driver runs in a process of
+its own, one after another.
 """
 
 import argparse
@@ -9,17 +10,24 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from benchmarks import plots, tables
 from benchmarks.data import MissingData, corpus
+from benchmarks.dual import near, reached
 from benchmarks.machine import RESULTS, write_result
+from benchmarks.tagging import curves
 
-OPTIMUM = 13139.27  # of P / C on CoNLL-2000 with these attributes, C = 0.5
+Result = dict[str, Any]
+
+NEAR = (1e-3, 1e-5)  # of the optimum of CoNLL-2000, relatively
 
 
-def run(module: str, *arguments: str) -> dict[str, Any]:
+def run(module: str, *arguments: str) -> Result:
     """One driver in a process of its own; its figures."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
@@ -28,147 +36,116 @@ def run(module: str, *arguments: str) -> dict[str, Any]:
         return json.loads(out.read_text())  # type: ignore[no-any-return]
 
 
-def tagging() -> None:
-    """CoNLL-2000 chunking: CRFsuite's L-BFGS and ours on the same objective."""
-    ours = run("benchmarks.tagging", "--threads", "1")
-    two = run("benchmarks.tagging", "--threads", "2")
-    result: dict[str, Any] = {"margrave": ours, "margrave_2_threads": two}
+def tagging() -> Result:
+    """CoNLL-2000 chunking: CRFsuite's L-BFGS, and our L-BFGS and online EG, on the same objective."""
+    runs = (("", "lbfgs", "1"), ("_2_threads", "lbfgs", "2"), ("_eg", "eg", "1"), ("_eg_2_threads", "eg", "2"))
+    result: Result = {
+        f"margrave{suffix}": run("benchmarks.tagging", "--learner", learner, "--threads", threads)
+        for suffix, learner, threads in runs
+    }
     if find_spec("pycrfsuite"):
-        rival = run("benchmarks.rivals.crfsuite", "conll2000", "--c2", "1", "--iterations", "300")
-        one_thread, two_threads = (entry["seconds"] for entry in ours["gradient"])
-        theirs = rival["train"]["seconds_per_evaluation"]
-        result |= {
-            "crfsuite": rival,
-            "ratios": {
-                "loss_and_gradient_1_thread": theirs / one_thread,
-                "loss_and_gradient_2_threads": theirs / two_threads,
-                "training_1_thread": rival["train"]["seconds"] / ours["train"]["seconds"],
-                "training_2_threads": rival["train"]["seconds"] / two["train"]["seconds"],
-                "tagging": ours["tag"]["tokens_per_second"] / rival["tag"]["tokens_per_second"],
-                "peak_memory": rival["train"]["peak_mb"] / ours["train"]["peak_mb"],
-            },
-        }
-    write_result("conll2000", result)
-    report_tagging(result)
-    plot_tagging(result)
-
-
-def report_tagging(result: dict[str, Any]) -> None:
-    """A table that a person can read."""
-    ours, rival = result["margrave"], result.get("crfsuite")
-
-    def row(what: str, mine: str, theirs: str, ratio: float | None = None) -> None:
-        print(f"  {what:34} {mine:>14} {theirs:>14} {'' if ratio is None else f'{ratio:8.2f} x'}")
-
-    ratios = result.get("ratios", {})
-    row("CoNLL-2000 chunking", "margrave", "crfsuite" if rival else "")
-    train, theirs = ours["train"], rival["train"] if rival else None
-
-    def rival_says(text: str) -> str:
-        return text if rival else ""
-
-    seconds = [entry["seconds"] for entry in ours["gradient"]]
-    row(
-        "loss and gradient, 1 thread, s",
-        f"{seconds[0]:.3f}",
-        rival_says(f"{theirs['seconds_per_evaluation']:.3f}" if theirs else ""),
-        ratios.get("loss_and_gradient_1_thread"),
-    )
-    row("loss and gradient, 2 threads, s", f"{seconds[1]:.3f}", "", ratios.get("loss_and_gradient_2_threads"))
-    row(
-        "training, 1 thread, s",
-        f"{train['seconds']:.1f}",
-        rival_says(f"{theirs['seconds']:.1f}" if theirs else ""),
-        ratios.get("training_1_thread"),
-    )
-    row("P / C", f"{train['P_over_C']:.2f}", rival_says(f"{theirs['loss']:.2f}" if theirs else ""))
-    row("certified relative gap", f"{train['relative_gap']:.1e}", rival_says("none"))
-    tag, their_tag = ours["tag"], rival["tag"] if rival else {}
-    row(
-        "tagging, tokens/s",
-        f"{tag['tokens_per_second']:,.0f}",
-        rival_says(f"{their_tag.get('tokens_per_second', 0):,.0f}"),
-        ratios.get("tagging"),
-    )
-    row("token accuracy, %", f"{100 * tag['accuracy']:.2f}", rival_says(f"{100 * their_tag.get('accuracy', 0):.2f}"))
-    row("chunk F1, %", f"{100 * tag['chunk_f1']:.2f}", rival_says(f"{100 * their_tag.get('chunk_f1', 0):.2f}"))
-    row("peak memory, MB", f"{train['peak_mb']:.0f}", rival_says(f"{theirs['peak_mb']:.0f}" if theirs else ""))
-
-
-def plot_tagging(result: dict[str, Any]) -> None:
-    """How fast each gets near the optimum."""
-    if not find_spec("matplotlib"):
-        print("  no plot: matplotlib is not installed (extra 'plots')")
-        return
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-
-    def draw(name: str, seconds: list[float], objective: list[float]) -> None:
-        points = [(s, p / OPTIMUM - 1) for s, p in zip(seconds, objective, strict=True) if p > OPTIMUM * (1 + 1e-6)]
-        axes.loglog([s for s, _ in points], [p for _, p in points], label=name)
-
-    for key, name in (("margrave", "margrave, 1 thread"), ("margrave_2_threads", "margrave, 2 threads")):
-        history = result[key]["train"]["history"]
-        draw(name, [entry[1] for entry in history], [entry[2] for entry in history])
+        result["crfsuite"] = run("benchmarks.rivals.crfsuite", "conll2000", "--c2", "1", "--iterations", "300")
+    result["near"] = {name: {"reached": reached(points, NEAR, near)} for name, points in curves(result).items()}
     if "crfsuite" in result:
-        seconds, total = [], 0.0
-        for iteration in result["crfsuite"]["train"]["iterations"]:
-            total += iteration["seconds"]
-            seconds.append(total)
-        draw("crfsuite, L-BFGS", seconds, [it["loss"] for it in result["crfsuite"]["train"]["iterations"]])
-    axes.set(
-        xlabel="seconds of training",
-        ylabel="P above the optimum, relative",
-        title="CoNLL-2000 chunking, conditional random field",
-    )
-    axes.grid(alpha=0.3, which="both")
-    axes.legend()
-    figure.savefig(RESULTS / "conll2000.png", dpi=110)
+        result["ratios"] = tagging_ratios(result)
+    return result
 
 
-def multiclass() -> None:
+def tagging_ratios(result: Result) -> dict[str, float]:
+    """How many times faster, or smaller, Margrave is than CRFsuite."""
+    ours, two, rival = result["margrave"], result["margrave_2_threads"], result["crfsuite"]
+    one_thread, two_threads = (entry["seconds"] for entry in ours["gradient"])
+    theirs = rival["train"]["seconds_per_evaluation"]
+    ratios = {
+        "loss_and_gradient_1_thread": theirs / one_thread,
+        "loss_and_gradient_2_threads": theirs / two_threads,
+        "training_1_thread": rival["train"]["seconds"] / ours["train"]["seconds"],
+        "training_2_threads": rival["train"]["seconds"] / two["train"]["seconds"],
+        "tagging": ours["tag"]["tokens_per_second"] / rival["tag"]["tokens_per_second"],
+        "peak_memory": rival["train"]["peak_mb"] / ours["train"]["peak_mb"],
+    }
+    others = {name: entry["reached"] for name, entry in result["near"].items()}
+    rivals = others.pop("crfsuite")
+    for name, times in others.items():
+        for goal, at in times.items():
+            if at and rivals[goal]:
+                ratios[f"{name}, {goal}"] = rivals[goal]["seconds"] / at["seconds"]
+    return ratios
+
+
+def multiclass() -> Result:
     """MNIST: scikit-learn's logistic regression and ours, to the same certified gap."""
-    result: dict[str, Any] = {}
+    result: Result = {}
     for n in (10_000, 60_000):
         ours = run("benchmarks.multiclass", str(n))
         rival = run("benchmarks.rivals.sklearn_logistic", str(n))
         # NumPy's and SciPy's thread pools fight each other: the rival is taken at its best.
-        best = {threads: min(t["seconds"] for t in rival["timings"] if t["threads"] <= threads) for threads in (1, 2)}
-        mine = {t["threads"]: t["seconds"] for t in ours["timings"]}
-        ratios = {f"{threads}_threads": best[threads] / mine[threads] for threads in (1, 2)}
-        result[str(n)] = {"margrave": ours, "scikit-learn": rival, "ratios": ratios}
-        print(f"  MNIST, {n} images, seconds to a relative gap of 1e-4 (margrave, scikit-learn's best, ratio):")
-        for threads in (1, 2):
-            ratio = ratios[f"{threads}_threads"]
-            print(f"    {threads} threads {mine[threads]:8.2f} {best[threads]:8.2f} {ratio:8.2f} x")
-        if "optimum" in ours:
-            print(f"    optimum: relative difference {ours['optimum']['relative_difference']:.1e}")
-    write_result("mnist", result)
+        mine = {f"{t['threads']}_threads": t["seconds"] for t in ours["timings"]}
+        best = {
+            f"{threads}_threads": min(t["seconds"] for t in rival["timings"] if t["threads"] <= threads)
+            for threads in (1, 2)
+        }
+        ratios = {threads: best[threads] / mine[threads] for threads in mine}
+        result[str(n)] = {"margrave": ours, "scikit-learn": rival, "best": best, "ratios": ratios}
+    return result
 
 
-BENCHMARKS = {"tagging": (tagging, "conll2000"), "multiclass": (multiclass, "mnist")}
+class Benchmark(NamedTuple):
+    """What to measure, what it needs, and how to show it."""
+
+    measure: Callable[[], Result]
+    corpora: tuple[str, ...]
+    name: str  # of its files in benchmarks/results
+    table: Callable[[Result], str]
+    plot: Callable[[Result, Path], None] | None
+
+
+def _dual(experiment: str, seconds: int = 60) -> Callable[[], Result]:
+    return partial(run, "benchmarks.dual", experiment, "--seconds", str(seconds))
+
+
+BENCHMARKS = {
+    "tagging": Benchmark(tagging, ("conll2000",), "conll2000", tables.tagging, plots.tagging),
+    "multiclass": Benchmark(multiclass, ("mnist",), "mnist", tables.multiclass, None),
+    "ocr": Benchmark(_dual("ocr"), ("ocr-letters",), "ocr", tables.relative_gaps, plots.relative_gaps),
+    "mnist": Benchmark(_dual("mnist", 180), ("mnist",), "mnist_eg", tables.mnist, plots.mnist),
+    "fig4": Benchmark(_dual("fig4"), ("conll2003-en",), "fig4", tables.fig4, plots.fig4),
+    "fig3_001": Benchmark(_dual("fig3_001"), ("conll2003-en",), "fig3_001", tables.fig3_001, plots.fig3_001),
+    "trees": Benchmark(_dual("trees"), ("ud-greek-gdt",), "trees", tables.trees, plots.trees),
+    "choosing": Benchmark(
+        _dual("choosing"),
+        ("conll2000", "ocr-letters", "mnist", "ud-greek-gdt"),
+        "choosing",
+        tables.relative_gaps,
+        plots.relative_gaps,
+    ),
+}
 
 
 def main() -> None:
-    """The comparisons named, or all, as far as their data are there."""
+    """The benchmarks named, or all, as far as their data are there."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(BENCHMARKS)} (default: all)")
     names = parser.parse_args().names or list(BENCHMARKS)
     for name in names:
         if name not in BENCHMARKS:
             parser.error(f"unknown benchmark {name!r} (valid: {', '.join(BENCHMARKS)})")
-    for benchmark, data in (BENCHMARKS[name] for name in names):
-        print(f"{benchmark.__name__}:", flush=True)
+    for name in names:
+        print(f"{name}:", flush=True)
+        benchmark = BENCHMARKS[name]
         try:
-            corpus(data)
+            for data in benchmark.corpora:
+                corpus(data)
         except MissingData as missing:
             print(f"  skipped: {missing}")
             continue
-        benchmark()
+        result = benchmark.measure()
+        write_result(benchmark.name, result)
+        print(benchmark.table(result))
+        if benchmark.plot and not find_spec("matplotlib"):
+            print("no plot: matplotlib is not installed (extra 'plots')")
+        elif benchmark.plot:
+            benchmark.plot(result, RESULTS / f"{benchmark.name}.png")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 import gzip
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +110,20 @@ def treebank(name: str, part: str) -> list[Sentence]:
     return list(read_conllu(_only(name, f"*-ud-{part}.conllu*")))
 
 
+class Attributes(Sequence[Any]):
+    """The attributes of sentences, made as they are asked for: Python never holds them all."""
+
+    def __init__(self, sentences: Sequence[Any], of: Callable[[Any], list[list[str]]]) -> None:
+        self.sentences = sentences
+        self.of = of
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.of(self.sentences[i])
+
+
 def conll2000_attributes(rows: Sequence[tuple[str, ...]]) -> list[list[str]]:
     """The usual chunking attributes of one sentence: words, tags, their n-grams, and marks at both ends."""
     columns = {"w": [row[0] for row in rows], "pos": [row[1] for row in rows]}
@@ -133,6 +148,32 @@ CONLL2000_TEMPLATES: list[tuple[str, tuple[int, ...]]] = [
     *(("pos", (o, o + 1)) for o in range(-2, 2)),
     *(("pos", (o, o + 1, o + 2)) for o in (-2, -1, 0)),
 ]
+
+
+def arc_attributes(sentence: Sentence) -> list[list[str]]:
+    """Attributes of the n * n arcs of a sentence, word by word and head by head.
+
+    They are the forms and tags of both ends, pairs of these, and all of them with the arc's direction and length.
+    """
+    words = [("ROOT", "ROOT"), *((word.form.lower(), word.upos) for word in sentence.words)]
+    return [
+        _arc(*words[head], *words[word], _way(word - head))
+        for word in range(1, len(words))
+        for head in range(len(words))
+        if head != word
+    ]
+
+
+def _arc(head: str, head_tag: str, word: str, tag: str, way: str) -> list[str]:
+    plain = [f"h={head}", f"H={head_tag}", f"w={word}", f"W={tag}"]
+    plain += [f"hW={head} {tag}", f"Hw={head_tag} {word}", f"hw={head} {word}", f"HW={head_tag} {tag}"]
+    return [way, *plain, *(attribute + way for attribute in plain)]
+
+
+def _way(distance: int) -> str:
+    """Direction and length, in the buckets 1, 2, 3, 4, 5 to 10, and more."""
+    length = abs(distance)
+    return f"{'<' if distance < 0 else '>'}{length if length < 5 else 5 if length <= 10 else 11}"
 
 
 def _file(name: str, file: str) -> Path:

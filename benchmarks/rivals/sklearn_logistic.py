@@ -5,17 +5,21 @@ relative to P.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model._linear_loss import LinearModelLoss
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from benchmarks.data import mnist
@@ -49,6 +53,7 @@ class Fit:
     tol: float
     coef: Array
     iterations: int
+    passes: int  # over all data: see passes()
     seconds: float
     primal: float
     gap: float
@@ -59,13 +64,82 @@ class Fit:
         return numbers | {"relative_gap": self.gap / self.primal}
 
 
-def fit(X: Array, y: Array, C: float, tol: float) -> Fit:
-    """Fit to the first iterate whose largest slope, by scikit-learn's scale, is at most tol."""
-    model = LogisticRegression(C=C, fit_intercept=False, solver="lbfgs", tol=tol, max_iter=MOST_ITERATIONS)
-    started = perf_counter()
-    model.fit(X, y)
-    seconds = perf_counter() - started
-    return Fit(tol, model.coef_, int(model.n_iter_[0]), seconds, *objective(X, y, model.coef_, C))
+def fit(
+    X: Array, y: Array, C: float, tol: float, solver: str = "lbfgs", most: int = MOST_ITERATIONS, w: Array | None = None
+) -> Fit:
+    """Fit, from weights w if given, until scikit-learn's measure of the slope is at most tol, or `most` iterations."""
+    model = LogisticRegression(
+        C=C, fit_intercept=False, solver=solver, tol=tol, max_iter=most, random_state=0, warm_start=w is not None
+    )
+    if w is not None:
+        model.coef_, model.intercept_ = w, np.zeros(len(w))
+    with warnings.catch_warnings(), passes() as evaluations:
+        warnings.simplefilter("ignore", ConvergenceWarning)  # most is meant
+        started = perf_counter()
+        model.fit(X, y)
+        seconds = perf_counter() - started
+    iterations = int(model.n_iter_[0])
+    coef = model.coef_
+    return Fit(tol, coef, iterations, len(evaluations) or iterations, seconds, *objective(X, y, coef, C))
+
+
+@contextmanager
+def passes() -> Iterator[list[None]]:
+    """One entry for every evaluation of the gradient, of P and its gradient (each step of a line search), or of the
+    Hessian, over all data; saga makes none, and its passes are its epochs."""
+    evaluations: list[None] = []
+
+    def counted(method: Callable[..., Any]) -> Callable[..., Any]:
+        def evaluate(*args: Any, **kwargs: Any) -> Any:
+            evaluations.append(None)
+            return method(*args, **kwargs)
+
+        return evaluate
+
+    with ExitStack() as patches:
+        for name in ("loss_gradient", "gradient_hessian"):
+            patches.enter_context(patch.object(LinearModelLoss, name, counted(getattr(LinearModelLoss, name))))
+        yield evaluations
+
+
+def curve(X: Array, y: Array, C: float, solver: str, goals: Sequence[float], longest: float) -> list[Fit]:
+    """Fits with more and more iterations, until P is below every goal or a fit takes longer than `longest` seconds.
+
+    scikit-learn does not show the weights on its way, so that every point is a fit of its own; around the goals the
+    numbers of iterations lie side by side. Only Newton's next step depends on the weights alone: there each point goes
+    on from the one before.
+    """
+    if solver == "newton-cholesky":
+        return _continued(X, y, C, solver, min(goals), longest)
+    fits: dict[int, Fit] = {}
+
+    def primal(most: int) -> float:
+        if most not in fits:
+            fits[most] = fit(X, y, C, 0.0, solver, most)
+        return fits[most].primal
+
+    most = 1
+    while primal(most) > min(goals) and fits[most].seconds < longest:
+        most = max(most + 1, most * 3 // 2)
+    for goal in goals:
+        high = next((n for n in sorted(fits) if primal(n) <= goal), 0)
+        low = max((n for n in fits if n < high), default=high)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if primal(middle) <= goal else (middle, high)
+    return [fits[n] for n in sorted(fits)]
+
+
+def _continued(X: Array, y: Array, C: float, solver: str, goal: float, longest: float) -> list[Fit]:
+    fits = [fit(X, y, C, 0.0, solver, 1)]
+    while fits[-1].primal > goal and fits[-1].seconds < longest:
+        last = fits[-1]
+        step = fit(X, y, C, 0.0, solver, 1, last.coef)
+        step.iterations += last.iterations
+        step.passes += last.passes
+        step.seconds += last.seconds
+        fits.append(step)
+    return fits
 
 
 def loosest(X: Array, y: Array, C: float, goal: float) -> list[Fit]:

@@ -33,6 +33,10 @@ class Problem:
         """What it can do beyond scoring."""
 
     @property
+    def zero_one_is_of_parts(self) -> bool:
+        """Whether every output is a single part."""
+
+    @property
     def has_gold(self) -> bool:
         """Whether gold outputs are known."""
 
@@ -446,3 +450,273 @@ def perceptron_pass(
     | None,
 ) -> int:
     """One pass of the perceptron over `order`; the number of mistakes."""
+
+@overload
+def eg_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    growth: float,
+    cap: float,
+) -> int: ...
+@overload
+def eg_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    growth: float,
+    cap: float,
+) -> int:
+    """
+    One pass of online exponentiated gradient over `order`; the number of trials.
+    """
+
+@overload
+def block_gaps(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> tuple[
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
+]: ...
+@overload
+def block_gaps(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> tuple[
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
+]:
+    """The loss and the gap of every example."""
+
+@overload
+def gibbs_expectations(
+    problem: Problem,
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+@overload
+def gibbs_expectations(
+    problem: Problem,
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.
+    """
+
+def eg_batch_step(
+    problem: Problem,
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    next: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    rate: float,
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    One step of batch EG from t to `next` at the weights w of t; the weights of `next`.
+    """
+
+def eg_primal_form(
+    problem: Problem,
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: float,
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """The weights of Gibbs distributions with t = A z + s delta."""
+
+def mixing_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    exact_entropy: bool,
+) -> None:
+    """One pass of BCFW (SDCA at finite beta) over `order`."""
+
+def smo_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None:
+    """One pass of factored SMO over `order`."""
+
+class Blocks:
+    """
+    Sparse distributions over outputs, one an example; at first on the gold output.
+    """
+
+    def __init__(self, problem: Problem) -> None: ...
+    @staticmethod
+    def from_arrays(
+        problem: Problem,
+        atom_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Blocks: ...
+    def costs(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The expected cost of every block."""
+
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """Everything, as `from_arrays` takes it."""
+
+def pairwise_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    blocks: Blocks,
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cached_steps: int,
+    memory: int,
+    enough: float,
+    cached: bool,
+) -> None:
+    """
+    One pass of pairwise BCFW over `order`, by inference or among cached outputs alone.
+    """
+
+def mira_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    step: int,
+    exact: bool,
+    prediction: bool,
+) -> tuple[int, float]:
+    """
+    One pass of dual coordinate ascent over `order`; steps so far, and what the pass adds to the dual beside |w|^2.
+    """
+
+def kbest_mira_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    step: int,
+    k: int,
+) -> tuple[int, float]:
+    """One pass of k-best MIRA over `order`; as mira_pass."""

@@ -12,6 +12,8 @@ namespace margrave {
 
 using Poll = std::function<void()>;  // called now and then on the calling thread; throws to interrupt
 
+inline constexpr int64_t kPollEvery = 512;  // examples between two looks at Ctrl-C
+
 // Bounds of the blocks: a function of the problem alone, so that the sums do not depend on the threads. More blocks
 // balance better, but each costs one addition of a whole gradient.
 inline std::vector<int64_t> partition(const Problem& problem) {
@@ -49,32 +51,41 @@ void for_examples(const Problem& problem, int threads, const Poll& poll, const V
   for_blocks(blocks, threads, work, fail);
 }
 
+// Calls visit(example, worker, sum) for all examples and adds what the visits put into `sum` to total, block by block in
+// order. total may be null: then so is sum.
+template <typename Visit>
+void sum_over_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, double* total) {
+  const auto dim = static_cast<size_t>(problem.dim());
+  std::vector<std::vector<double>> sums(static_cast<size_t>(std::max(threads, 1)));
+  Turnstile turnstile;
+  const auto visit_one = [&](int64_t i, int thread, Worker& worker) {
+    std::vector<double>& sum = sums[static_cast<size_t>(thread)];
+    if (total && sum.empty()) sum.resize(dim);
+    visit(i, worker, total ? sum.data() : nullptr);
+  };
+  const auto add = [&](int64_t block, int thread) {
+    if (!total) return;
+    turnstile.pass(block, [&] {
+      std::vector<double>& sum = sums[static_cast<size_t>(thread)];
+      if (sum.empty()) return;
+      for (size_t k = 0; k < dim; ++k) total[k] += sum[k];
+      std::fill(sum.begin(), sum.end(), 0.0);
+    });
+  };
+  for_examples(problem, threads, poll, visit_one, add, [&] { turnstile.open(); });
+}
+
 // losses[i] = L_i(w), and gradient += sum_i weight[i] A_i'(mu_i - y_i) unless null. Weights may be null: all `scale`.
 inline void losses_and_gradient(const Problem& problem, const double* w, const LossFamily& family,
                                 const double* sample_weight, double scale, int threads, const Poll& poll,
                                 double* losses, double* gradient) {
   family.check(problem);
-  const auto dim = static_cast<size_t>(problem.dim());
-  std::vector<std::vector<double>> sums(static_cast<size_t>(std::max(threads, 1)));
-  Turnstile turnstile;
-  const auto visit = [&](int64_t i, int thread, Worker& worker) {
+  const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     problem.score(i, w, worker.theta.data());
     losses[i] = evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker).loss;
-    if (!gradient) return;
-    std::vector<double>& sum = sums[static_cast<size_t>(thread)];
-    if (sum.empty()) sum.resize(dim);
-    problem.scatter(i, worker.direction.data(), scale * (sample_weight ? sample_weight[i] : 1.0), sum.data());
+    if (sum) problem.scatter(i, worker.direction.data(), scale * (sample_weight ? sample_weight[i] : 1.0), sum);
   };
-  const auto add = [&](int64_t block, int thread) {
-    if (!gradient) return;
-    turnstile.pass(block, [&] {
-      std::vector<double>& sum = sums[static_cast<size_t>(thread)];
-      if (sum.empty()) return;
-      for (size_t k = 0; k < dim; ++k) gradient[k] += sum[k];
-      std::fill(sum.begin(), sum.end(), 0.0);
-    });
-  };
-  for_examples(problem, threads, poll, visit, add, [&] { turnstile.open(); });
+  sum_over_examples(problem, threads, poll, visit, gradient);
 }
 
 // The best output of every example, under scores A_i w.

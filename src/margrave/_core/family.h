@@ -22,6 +22,16 @@ struct LossFamily {
   // Whether the zero-one cost has to be handled outside the parts: for a single part an output it is the cost of parts.
   bool beyond_parts(const Problem& problem) const { return zero_one && gamma > 0 && !problem.zero_one_is_of_parts(); }
 
+  // The cost as delta and c0; of the zero-one cost only where it is one of parts.
+  double cost(const Problem& problem, int64_t i, double* delta) const {
+    if (!zero_one) return problem.cost(i, delta);
+    Output gold;
+    problem.gold(i, 0, gold);
+    std::fill(delta, delta + problem.parts(i), 1.0);
+    for (const int32_t part : gold) delta[part] = 0;
+    return 0;
+  }
+
   void check(const Problem& problem) const {
     if (!(beta > 0)) throw InputError("beta must be positive, or infinite.");
     if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
@@ -144,12 +154,7 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
     double* augmented = worker.scratch.take(n);
     if (margin) {
       delta = worker.scratch.take(n);
-      if (family.zero_one) {  // of parts: every output is a single one
-        std::fill(delta, delta + n, 1.0);
-        for (const int32_t part : worker.gold) delta[part] = 0;
-      } else {
-        c0 = problem.cost(i, delta);
-      }
+      c0 = family.cost(problem, i, delta);
     }
     for (int64_t k = 0; k < n; ++k) augmented[k] = beta * (margin ? theta[k] + family.gamma * delta[k] : theta[k]);
     v = augmented;

@@ -38,6 +38,12 @@ struct ChainTable {
   bool forbidden;    // whether there is a -inf
 };
 
+// Sums over the parts of one example, whose marginals moved from `before` to `mu`.
+struct Comparison {
+  double t_mu;     // <t, mu>
+  double v_moved;  // <v, mu - before>
+};
+
 struct Kernels {
   const char* name;
 
@@ -46,10 +52,21 @@ struct Kernels {
   // w-shaped g += c * value * mu[token, :], the adjoint
   void (*scatter_rows)(const TokenRows&, const WeightRows&, int64_t first, int64_t last, const double* mu, double c,
                        double* g);
+  // the same, and the change of 1/2 |g|^2
+  double (*move_rows)(const TokenRows&, const WeightRows&, int64_t first, int64_t last, const double* mu, double c,
+                      double* g);
   // inner product; the order of the additions is fixed
   double (*dot)(const double* u, const double* v, int64_t n);
   // v += c u
   void (*add_scaled)(const double* u, double c, double* v, int64_t n);
+  // next = keep t + add v, as precise as t is stored
+  void (*propose)(const double* t, const double* v, double keep, double add, int64_t n, double* next);
+  void (*propose_single)(const float* t, const double* v, double keep, double add, int64_t n, double* next);
+  // change = before - mu, both as precise as the marginals are stored
+  Comparison (*compare)(const double* t, const double* v, const double* mu, const double* before, int64_t n,
+                        double* change);
+  Comparison (*compare_single)(const double* t, const double* v, const double* mu, const float* before, int64_t n,
+                               double* change);
   // log sum exp of n scores, and the softmax
   double (*softmax)(const double* theta, int64_t n, double* mu);
   // Fills a table, whose `forward` and `backward` have room.

@@ -130,6 +130,35 @@ void add_scaled(const double* u, double c, double* v, int64_t n) {
   for (; k < n; ++k) v[k] += c * u[k];
 }
 
+// ---- Gibbs distributions: natural parameters and marginals of one example ----
+
+template <typename Real>
+void propose(const Real* t, const double* v, double keep, double add, int64_t n, double* next) {
+  for (int64_t k = 0; k < n; ++k) next[k] = static_cast<Real>(keep * static_cast<double>(t[k]) + add * v[k]);
+}
+
+template <typename Real>
+Comparison compare(const double* t, const double* v, const double* mu, const Real* before, int64_t n, double* change) {
+  double tied[kLanes] = {};
+  double moved[kLanes] = {};
+  const auto one = [&](int64_t k, int64_t lane) {
+    const double now = static_cast<Real>(mu[k]);
+    change[k] = static_cast<double>(before[k]) - now;
+    tied[lane] += t[k] * mu[k];
+    moved[lane] -= v[k] * change[k];
+  };
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane) one(k + lane, lane);
+  for (; k < n; ++k) one(k, 0);
+  Comparison sums{0, 0};
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    sums.t_mu += tied[lane];
+    sums.v_moved += moved[lane];
+  }
+  return sums;
+}
+
 // ---- packed rows: an attribute has weights for some labels only ----
 
 constexpr int64_t kAhead = 16;  // attributes ahead whose rows are prefetched
@@ -138,6 +167,15 @@ inline int64_t weights_at(uint64_t span) { return static_cast<int64_t>(span >> k
 
 inline void prefetch_packed(const TokenRows& x, int64_t k, int64_t end, const double* w) {
   if (k + kAhead < end) __builtin_prefetch(w + weights_at(x.span[k + kAhead]));
+}
+
+// Scatters return the change of 1/2 |g|^2 if it is to be measured: the sum of change * (before + after) / 2, entry by
+// entry as g is updated, which is exact also where an attribute occurs twice.
+template <bool Measured>
+inline void scatter_one(double* g, double change, double& sum) {
+  const double before = *g;
+  *g = before + change;
+  if (Measured) sum += change * (before + *g);
 }
 
 // A row of at most 32 labels is a set of bits; its weights lie side by side.
@@ -166,10 +204,12 @@ void score_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, in
   }
 }
 
-template <bool Valued, int N>
-void scatter_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
-                     double c, double* g) {
+template <bool Measured, bool Valued, int N>
+double scatter_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
+                       double c, double* g) {
   const int64_t end = x.begin[last];
+  __m512d sums[N];
+  for (int64_t v = 0; v < N; ++v) sums[v] = _mm512_setzero_pd();
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     __m512d from[N];
     for (int64_t v = 0; v < N; ++v) from[v] = static_cast<__m512d>(c * load_row(mu, v, rows.labels, 0.0));
@@ -187,14 +227,20 @@ void scatter_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, 
         const int count = __builtin_popcount(mask);
         low[v] = static_cast<__mmask8>((1u << count) - 1);
         at[v] = row;
-        const __m512d change = _mm512_maskz_compress_pd(mask, from[v]);
+        const __m512d compressed = _mm512_maskz_compress_pd(mask, from[v]);
+        const __m512d change = Valued ? _mm512_mul_pd(value, compressed) : compressed;
         const __m512d before = _mm512_maskz_loadu_pd(low[v], row);
-        after[v] = Valued ? _mm512_fmadd_pd(value, change, before) : _mm512_add_pd(change, before);
+        after[v] = _mm512_add_pd(change, before);
+        if (Measured) sums[v] = _mm512_fmadd_pd(change, _mm512_add_pd(before, after[v]), sums[v]);
         row += count;
       }
       for (int64_t v = 0; v < N; ++v) _mm512_mask_storeu_pd(at[v], low[v], after[v]);
     }
   }
+  double total = 0;
+  if (Measured)
+    for (int64_t v = 0; v < N; ++v) total += sum(static_cast<V>(sums[v]));
+  return 0.5 * total;
 }
 
 template <bool Valued>
@@ -205,12 +251,13 @@ void score_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64
   run[(rows.labels - 1) / 8](x, rows, first, last, w, theta);
 }
 
-template <bool Valued>
-void scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
-                  double* g) {
-  constexpr decltype(Kernels::scatter_rows) run[] = {scatter_bits_of<Valued, 1>, scatter_bits_of<Valued, 2>,
-                                                     scatter_bits_of<Valued, 3>, scatter_bits_of<Valued, 4>};
-  run[(rows.labels - 1) / 8](x, rows, first, last, mu, c, g);
+template <bool Measured, bool Valued>
+double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
+                    double c, double* g) {
+  constexpr decltype(Kernels::move_rows) run[] = {
+      scatter_bits_of<Measured, Valued, 1>, scatter_bits_of<Measured, Valued, 2>, scatter_bits_of<Measured, Valued, 3>,
+      scatter_bits_of<Measured, Valued, 4>};
+  return run[(rows.labels - 1) / 8](x, rows, first, last, mu, c, g);
 }
 
 #else
@@ -231,19 +278,21 @@ void score_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64
   }
 }
 
-template <bool Valued>
-void scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
-                  double* g) {
+template <bool Measured, bool Valued>
+double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
+                    double c, double* g) {
   const int64_t end = x.begin[last];
+  double sum = 0;
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
       prefetch_packed(x, k, end, g);
       double* row = g + weights_at(x.span[k]);
       const double value = Valued ? c * x.value[k] : c;
       for (auto bits = static_cast<uint32_t>(x.span[k]); bits; bits &= bits - 1)
-        *row++ += value * mu[__builtin_ctz(bits)];
+        scatter_one<Measured>(row++, value * mu[__builtin_ctz(bits)], sum);
     }
   }
+  return 0.5 * sum;
 }
 
 #endif
@@ -264,18 +313,21 @@ void score_columns(const TokenRows& x, const WeightRows& rows, int64_t first, in
   }
 }
 
-void scatter_columns(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
-                     double c, double* g) {
+template <bool Measured>
+double scatter_columns(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
+                       double c, double* g) {
   const int64_t end = x.begin[last];
+  double sum = 0;
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
       prefetch_packed(x, k, end, g);
       const double value = x.value ? c * x.value[k] : c;
       const int64_t from = weights_at(x.span[k]);
       const int64_t to = from + static_cast<int64_t>(x.span[k] & kSpanMask);
-      for (int64_t j = from; j < to; ++j) g[j] += value * mu[rows.column[j]];
+      for (int64_t j = from; j < to; ++j) scatter_one<Measured>(g + j, value * mu[rows.column[j]], sum);
     }
   }
+  return 0.5 * sum;
 }
 
 // ---- full rows: an attribute has a weight for every label ----
@@ -326,14 +378,17 @@ void score_full(const TokenRows& x, const WeightRows& rows, int64_t first, int64
   }
 }
 
-template <int L>
-void scatter_full(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
+template <bool Measured, int L>
+double scatter_full(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
                   double* g) {
   const int64_t labels = L > 0 ? L : rows.labels;
   const int64_t end = rows.attributes * labels > kCacheDoubles ? x.begin[last] : 0;
   const int64_t fours = labels / 4;
   const int64_t pair = labels % 4 >= 2 ? 4 * fours : -1;
   const int64_t single = labels % 2 == 1 ? labels - 1 : -1;
+  V4 sums{};
+  V2 pair_sum{};
+  double single_sum = 0;
   for (int64_t t = first; t < last; ++t, mu += labels) {
     V4 local[L >= 4 ? L / 4 : 1];
     if (L > 0)
@@ -344,11 +399,22 @@ void scatter_full(const TokenRows& x, const WeightRows& rows, int64_t first, int
       prefetch_full(x, labels, k, end, g);
       const double value = x.value ? c * x.value[k] : c;
       double* row = g + x.index[k] * labels;
-      for (int64_t v = 0; v < fours; ++v) four(row + 4 * v) += value * (L > 0 ? local[v] : four(mu + 4 * v));
-      if (pair >= 0) two(row + pair) += value * last_pair;
-      if (single >= 0) row[single] += value * last_single;
+      for (int64_t v = 0; v < fours; ++v) {
+        const V4 change = value * (L > 0 ? local[v] : four(mu + 4 * v));
+        const V4 before = four(row + 4 * v);
+        four(row + 4 * v) = before + change;
+        if (Measured) sums += change * (before + before + change);
+      }
+      if (pair >= 0) {
+        const V2 change = value * last_pair;
+        const V2 before = two(row + pair);
+        two(row + pair) = before + change;
+        if (Measured) pair_sum += change * (before + before + change);
+      }
+      if (single >= 0) scatter_one<Measured>(row + single, value * last_single, single_sum);
     }
   }
+  return 0.5 * ((sums[0] + sums[1]) + (sums[2] + sums[3]) + (pair_sum[0] + pair_sum[1]) + single_sum);
 }
 
 // ---- softmax ----
@@ -640,7 +706,7 @@ double chain_viterbi(int64_t length, int64_t labels, const double* theta, const 
 // ---- dispatch on the number of labels ----
 
 using ScoreRows = decltype(Kernels::score_rows);
-using ScatterRows = decltype(Kernels::scatter_rows);
+using MoveRows = decltype(Kernels::move_rows);
 using MakeTable = decltype(Kernels::chain_table);
 using Logsum = decltype(Kernels::chain_logsum);
 using Viterbi = decltype(Kernels::chain_viterbi);
@@ -652,7 +718,12 @@ using Viterbi = decltype(Kernels::chain_viterbi);
 #define MARGRAVE_1_TO_8(F) {F<0>, F<1>, F<2>, F<3>, F<4>, F<5>, F<6>, F<7>, F<8>}
 
 constexpr ScoreRows kScoreFull[] = MARGRAVE_1_TO_32(score_full);
-constexpr ScatterRows kScatterFull[] = MARGRAVE_1_TO_32(scatter_full);
+template <int L>
+constexpr MoveRows kScatter = scatter_full<false, L>;
+template <int L>
+constexpr MoveRows kMove = scatter_full<true, L>;
+constexpr MoveRows kScatterFull[] = MARGRAVE_1_TO_32(kScatter);
+constexpr MoveRows kMoveFull[] = MARGRAVE_1_TO_32(kMove);
 constexpr MakeTable kTable[] = MARGRAVE_1_TO_8(chain_table);
 constexpr Logsum kLogsum[] = MARGRAVE_1_TO_8(chain_logsum);
 constexpr Viterbi kViterbi[] = MARGRAVE_1_TO_8(chain_viterbi);
@@ -670,11 +741,25 @@ void score_rows(const TokenRows& x, const WeightRows& rows, int64_t first, int64
   run(x, rows, first, last, w, theta);
 }
 
+template <bool Measured>
+double any_scatter(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
+                   double* g) {
+  MoveRows run = (Measured ? kMoveFull : kScatterFull)[of_32(rows.labels)];
+  if (rows.column)
+    run = rows.labels > kBits ? scatter_columns<Measured>
+          : x.value           ? scatter_bits<Measured, true>
+                              : scatter_bits<Measured, false>;
+  return run(x, rows, first, last, mu, c, g);
+}
+
 void scatter_rows(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
                   double* g) {
-  ScatterRows run = kScatterFull[of_32(rows.labels)];
-  if (rows.column) run = rows.labels > kBits ? scatter_columns : x.value ? scatter_bits<true> : scatter_bits<false>;
-  run(x, rows, first, last, mu, c, g);
+  any_scatter<false>(x, rows, first, last, mu, c, g);
+}
+
+double move_rows(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
+                 double* g) {
+  return any_scatter<true>(x, rows, first, last, mu, c, g);
 }
 
 void any_chain_table(int64_t labels, const double* transitions, ChainTable* out) {
@@ -692,8 +777,9 @@ double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, co
 }
 
 constexpr Kernels kernels_named(const char* name) {
-  return {name,       score_rows,     scatter_rows,    dot,
-          add_scaled, softmax,        any_chain_table, any_chain_logsum,
+  return {name,       score_rows,     scatter_rows,    move_rows,        dot,
+          add_scaled, propose<double>, propose<float>, compare<double>, compare<float>,
+          softmax,        any_chain_table, any_chain_logsum,
           exp_range,  tuples_forward, tuples_backward, any_chain_viterbi};
 }
 

@@ -1,13 +1,4 @@
-// Python bindings of the core, and nothing else: arrays are checked here, everything behind takes pointers.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
+// Python bindings of problems, structures, features and whole-data passes.
 #include <nanobind/trampoline.h>
 
 #include <algorithm>
@@ -18,6 +9,7 @@
 #include <vector>
 
 #include "batch.h"
+#include "binding.h"
 #include "chain.h"
 #include "encode.h"
 #include "hypergraph.h"
@@ -27,58 +19,8 @@
 #include "tree_structure.h"
 #include "vocabulary.h"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
 namespace margrave {
 namespace {
-
-template <typename T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using InOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-template <typename T>
-Array<T> to_numpy(std::vector<T>&& values) {
-  auto* moved = new std::vector<T>(std::move(values));
-  const nb::capsule owner(moved, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Array<T>(moved->data(), {moved->size()}, owner);
-}
-
-template <typename T>
-Array<T> copy_array(const T* values, int64_t n) {
-  return to_numpy(std::vector<T>(values, values + n));
-}
-
-template <typename T>
-std::vector<T> to_vector(const In<T>& array) {
-  return std::vector<T>(array.data(), array.data() + array.size());
-}
-
-template <typename T>
-std::vector<T> to_vector(const std::optional<In<T>>& array) {
-  return array ? to_vector(*array) : std::vector<T>();
-}
-
-template <typename A>
-void expect_size(const A& array, int64_t n, const char* what) {
-  if (static_cast<int64_t>(array.size()) != n)
-    throw InputError(std::string(what) + " must have length " + std::to_string(n) + ", not " +
-                     std::to_string(array.size()) + ".");
-}
-
-void check_parts(const Output& y, int64_t n) {
-  for (const int32_t part : y)
-    if (part < 0 || part >= n)
-      throw InputError("part " + std::to_string(part) + " is out of range: there are " + std::to_string(n) + ".");
-}
-
-void check_signals() {
-  const nb::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
 
 // ---- problems written in Python
 // --------------------------------------------------------------------------------------
@@ -136,6 +78,14 @@ struct PythonProblem final : Problem {
     const nb::object copy = nb::cast(copy_array(g, dim()));
     nb_trampoline.base().attr("scatter")(i, copy_array(mu, parts(i)), c, copy);
     copy_result(copy, dim(), "g", g);
+  }
+  // An inner product of its own is asked for what it makes of the step; the Euclidean one follows from the row.
+  double move(int64_t i, const double* v, double c, double* w) const override {
+    const nb::gil_scoped_acquire gil;
+    if (!overrides("dot") && !overrides("scatter")) return Problem::move(i, v, c, w);
+    const double before = dot(w, w);
+    scatter(i, v, c, w);
+    return 0.5 * (dot(w, w) - before);
   }
   double dot(const double* u, const double* v) const override {
     const nb::gil_scoped_acquire gil;
@@ -292,6 +242,7 @@ void bind_problem(nb::module_& m) {
       .def_prop_ro("dim", &Problem::dim, "The number of weights.")
       .def_prop_ro(
           "offers", [](const Problem& p) { return offered(p.offers()); }, "What it can do beyond scoring.")
+      .def_prop_ro("zero_one_is_of_parts", &Problem::zero_one_is_of_parts, "Whether every output is a single part.")
       .def_prop_ro("has_gold", &Problem::has_gold, "Whether gold outputs are known.")
       .def(
           "parts", [](const Problem& p, int64_t i) { return p.check_example(i), p.parts(i); }, "i"_a,
@@ -717,21 +668,6 @@ void bind_features(nb::module_& m) {
 // ---- passes
 // ----------------------------------------------------------------------------------------------------------
 
-const double* weights_or_null(const Problem& p, const std::optional<In<double>>& sample_weight) {
-  if (!sample_weight) return nullptr;
-  expect_size(*sample_weight, p.size(), "sample_weight");
-  return sample_weight->data();
-}
-
-void expect_gold(const Problem& p) {
-  if (!p.has_gold()) throw InputError("this problem was bound without gold outputs, and learning needs them.");
-}
-
-int checked_threads(int threads) {
-  if (threads < 1 || threads > 1024) throw InputError("n_threads must be from 1 to 1024.");
-  return threads;
-}
-
 void bind_passes(nb::module_& m) {
   m.def(
       "losses_and_gradient",
@@ -845,4 +781,5 @@ NB_MODULE(_core, m) {
   bind_structures(m);
   bind_features(m);
   bind_passes(m);
+  bind_dual(m);
 }

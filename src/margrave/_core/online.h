@@ -8,8 +8,6 @@
 
 namespace margrave {
 
-inline constexpr int64_t kPollEvery = 512;  // examples between two looks at Ctrl-C
-
 template <typename Step>
 void for_order(const Problem& problem, const std::vector<int64_t>& order, const Poll& poll, Worker& worker,
                const Step& step) {

@@ -99,6 +99,7 @@ class Features {
   virtual int64_t parts(int64_t i) const = 0;
   virtual void score(int64_t i, const double* w, double* theta) const = 0;
   virtual void scatter(int64_t i, const double* mu, double c, double* g) const = 0;
+  virtual double move(int64_t i, const double* v, double c, double* w) const = 0;
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
 };
@@ -143,6 +144,20 @@ class Problem {
     for (size_t k = 0; k < row_of_mu.index.size(); ++k) g[row_of_mu.index[k]] += c * row_of_mu.value[k];
   }
 
+  // w += c A_i' v, and the change of 1/2 dot(w, w): what a dual step needs to know whether it gained.
+  virtual double move(int64_t i, const double* v, double c, double* w) const {
+    Row row_of_v;
+    row(i, v, row_of_v);
+    double change = 0;
+    for (size_t k = 0; k < row_of_v.index.size(); ++k) {
+      double& weight = w[row_of_v.index[k]];
+      const double before = weight;
+      weight += c * row_of_v.value[k];
+      change += 0.5 * c * row_of_v.value[k] * (before + weight);
+    }
+    return change;
+  }
+
   // The inner product of weights: Euclidean, unless a kernel says otherwise.
   virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim_); }
 
@@ -178,6 +193,7 @@ class BoundProblem final : public Problem {
   int64_t parts(int64_t i) const override { return structure_->parts(i); }
   void score(int64_t i, const double* w, double* theta) const override { features_->score(i, w, theta); }
   void scatter(int64_t i, const double* mu, double c, double* g) const override { features_->scatter(i, mu, c, g); }
+  double move(int64_t i, const double* v, double c, double* w) const override { return features_->move(i, v, c, w); }
   void row(int64_t i, const double* v, Row& row) const override { features_->row(i, v, row); }
   double radius(int64_t i) const override { return features_->radius(i); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
@@ -246,6 +262,9 @@ class SliceProblem final : public Problem {
   void score(int64_t i, const double* w, double* theta) const override { whole_->score(begin_ + i, w, theta); }
   void scatter(int64_t i, const double* mu, double c, double* g) const override {
     whole_->scatter(begin_ + i, mu, c, g);
+  }
+  double move(int64_t i, const double* v, double c, double* w) const override {
+    return whole_->move(begin_ + i, v, c, w);
   }
   void row(int64_t i, const double* v, Row& row) const override { whole_->row(begin_ + i, v, row); }
   double dot(const double* u, const double* v) const override { return whole_->dot(u, v); }

@@ -168,6 +168,14 @@ inline void merge_entries(std::vector<std::pair<int64_t, double>>& entries, Row&
   }
 }
 
+// g += change; if measured, the change of 1/2 g^2.
+template <bool Measured>
+double add_measured(double change, double& g) {
+  const double before = g;
+  g += change;
+  return Measured ? 0.5 * change * (before + g) : 0.0;
+}
+
 // How label tuples are scored.
 struct GramWeights {
   std::vector<int64_t> weight;  // for each gram part of a position: which of the gram weights, or -1
@@ -239,21 +247,8 @@ class Table final : public Features {
     }
   }
 
-  void scatter(int64_t i, const double* mu, double c, double* g) const override {
-    const auto [first, last] = bounds(i);
-    kernels().scatter_rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, last, mu, c, g);
-    for (int64_t l = 0; l < labels(); ++l) {
-      if (grams_.start) g[start_at_ + l] += c * mu[l];
-      if (grams_.stop) g[stop_at_ + l] += c * mu[(last - first - 1) * labels() + l];
-    }
-    const double* table = mu + (last - first) * labels();
-    const double scaled = c * grams_.scale;
-    if (edges_)
-      kernels().scatter_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, table, scaled,
-                             g + edge_at_);
-    for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts())
-      for (const auto& [part, weight] : kept_) g[gram_at_ + weight] += scaled * table[part];
-  }
+  void scatter(int64_t i, const double* mu, double c, double* g) const override { spread<false>(i, mu, c, g); }
+  double move(int64_t i, const double* v, double c, double* w) const override { return spread<true>(i, v, c, w); }
 
   void row(int64_t i, const double* v, Row& row) const override {
     std::vector<std::pair<int64_t, double>> entries;
@@ -311,6 +306,32 @@ class Table final : public Features {
   }
 
  private:
+  // g += c A_i' mu; if measured, the change of 1/2 |g|^2.
+  template <bool Measured>
+  double spread(int64_t i, const double* mu, double c, double* g) const {
+    const auto [first, last] = bounds(i);
+    double change = 0;
+    const auto rows = [&](const TokenRows& x, const WeightRows& shape, int64_t from, const double* values, double scale,
+                          double* at) {
+      if (Measured)
+        change += kernels().move_rows(x, shape, from, last, values, scale, at);
+      else
+        kernels().scatter_rows(x, shape, from, last, values, scale, at);
+    };
+    const auto one = [&](int64_t weight, double add) { change += add_measured<Measured>(add, g[weight]); };
+    rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, mu, c, g);
+    for (int64_t l = 0; l < labels(); ++l) {
+      if (grams_.start) one(start_at_ + l, c * mu[l]);
+      if (grams_.stop) one(stop_at_ + l, c * mu[(last - first - 1) * labels() + l]);
+    }
+    const double* table = mu + (last - first) * labels();
+    const double scaled = c * grams_.scale;
+    if (edges_) rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, table, scaled, g + edge_at_);
+    for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts())
+      for (const auto& [part, weight] : kept_) one(gram_at_ + weight, scaled * table[part]);
+    return change;
+  }
+
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   static void check_indices(const Tokens& tokens, const Pairs& pairs) {
     for (const int32_t a : tokens.index)
@@ -367,12 +388,8 @@ class SparseParts final : public Features {
     });
   }
 
-  void scatter(int64_t i, const double* mu, double c, double* g) const override {
-    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
-      if (mu[part] == 0) return;
-      for (int64_t k = first; k < last; ++k) g[rows_->index[at(k)]] += c * mu[part] * value(k);
-    });
-  }
+  void scatter(int64_t i, const double* mu, double c, double* g) const override { spread<false>(i, mu, c, g); }
+  double move(int64_t i, const double* v, double c, double* w) const override { return spread<true>(i, v, c, w); }
 
   void row(int64_t i, const double* v, Row& row) const override {
     std::vector<std::pair<int64_t, double>> entries;
@@ -405,6 +422,18 @@ class SparseParts final : public Features {
   }
 
  private:
+  // g += c A_i' mu; if measured, the change of 1/2 |g|^2.
+  template <bool Measured>
+  double spread(int64_t i, const double* mu, double c, double* g) const {
+    double change = 0;
+    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
+      if (mu[part] == 0) return;
+      for (int64_t k = first; k < last; ++k)
+        change += add_measured<Measured>(c * mu[part] * value(k), g[rows_->index[at(k)]]);
+    });
+    return change;
+  }
+
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   double value(int64_t k) const { return rows_->value.empty() ? 1.0 : rows_->value[at(k)]; }
   template <typename Visit>

@@ -2,13 +2,45 @@
 
 from margrave.errors import unknown
 from margrave.learners.base import Learner, Record, Solution, Task
+from margrave.learners.bcfw import BCFW
+from margrave.learners.cg import CG
+from margrave.learners.checkpoint import Checkpoint
+from margrave.learners.eg import Hybrid, OnlineEG
+from margrave.learners.eg_batch import BatchEG
+from margrave.learners.eg_qp import QPSolution, eg_qp
 from margrave.learners.lbfgs import LBFGS
+from margrave.learners.mira import MIRA, KBestMIRA
 from margrave.learners.perceptron import AveragedPerceptron
 from margrave.learners.sgd import SGD
+from margrave.learners.smo import SMO
 
-__all__ = ["LBFGS", "LEARNERS", "SGD", "AveragedPerceptron", "Learner", "Record", "Solution", "Task", "learner_named"]
+__all__ = [
+    "BCFW",
+    "CG",
+    "LBFGS",
+    "LEARNERS",
+    "MIRA",
+    "SGD",
+    "SMO",
+    "AveragedPerceptron",
+    "BatchEG",
+    "Checkpoint",
+    "Hybrid",
+    "KBestMIRA",
+    "Learner",
+    "OnlineEG",
+    "QPSolution",
+    "Record",
+    "Solution",
+    "Task",
+    "eg_qp",
+    "learner_named",
+]
 
-LEARNERS: dict[str, type[Learner]] = {kind.name: kind for kind in (LBFGS, SGD, AveragedPerceptron)}
+LEARNERS: dict[str, type[Learner]] = {
+    kind.name: kind
+    for kind in (LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW)
+}
 
 
 def learner_named(learner: str | Learner) -> Learner:

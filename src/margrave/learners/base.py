@@ -1,4 +1,4 @@
-"""What all learners share: the run loop, the history, the certificate, and what happens on Ctrl-C.
+"""What all learners share: the run loop, the history, the certificate, checkpoints, and what happens on Ctrl-C.
 
 A learner is a dataclass with its settings, `begin(task)`, which makes its state, and `one_pass(state)`, which improves
 it and says where it stands. Everything else is here.
@@ -8,8 +8,8 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from math import inf, isfinite
+from dataclasses import asdict, dataclass, field, fields, replace
+from math import ceil, inf, isfinite
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
+from margrave.learners.checkpoint import Checkpoint, Kept
 from margrave.losses import LossFamily
 
 Weights = NDArray[np.float64]
@@ -30,14 +31,14 @@ class Record:
 
     passes: float  # effective passes over the data: every inference counts (002, section 7)
     seconds: float
-    primal: float
+    primal: float | None  # None: no pass was spent on it
     dual: float | None = None
     gap: float | None = None
 
     @property
     def relative_gap(self) -> float:
         """The gap as a share of the primal objective; infinite where there is none."""
-        return inf if self.gap is None else self.gap / max(abs(self.primal), 1e-300)
+        return inf if self.gap is None or self.primal is None else self.gap / max(abs(self.primal), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Solution:
     history: list[Record]
     converged: bool
     reason: str  # "relative gap ...", "gradient norm ...", "max_iter", "interrupted", ...
+    state: Any = None  # of the learner, to go on from
 
 
 @dataclass
@@ -65,12 +67,18 @@ class Task:
     seed: int = 0
     verbose: bool = False
     dev_score: Callable[[Weights], float] | None = None  # higher is better
+    start: Weights | None = None  # where to begin, for learners that can
+    checkpoint: Checkpoint | None = None
     passes: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self.C, self.tol, self.max_iter, self.n_threads, self.seed = check_settings(
             self.C, self.tol, self.max_iter, self.n_threads, self.seed
         )
+        if self.start is not None:
+            self.start = np.ascontiguousarray(self.start, dtype=np.float64)
+            if self.start.shape != (self.problem.dim,) or not np.isfinite(self.start).all():
+                raise MargraveError(f"the weights to start from must be {self.problem.dim} finite numbers.")
         if self.problem.size == 0:
             raise MargraveError("there are no examples to learn from.")
         if self.sample_weight is not None:
@@ -88,8 +96,24 @@ class Task:
 
     @property
     def threads(self) -> int:
-        """The number of threads to use."""
+        """The number of threads to use where it changes no bit."""
         return available_threads(self.n_threads)
+
+    def weights(self) -> Weights:
+        """C_i = C sample_weight_i."""
+        return self.C * (np.ones(self.problem.size) if self.sample_weight is None else self.sample_weight)
+
+    def family(self) -> tuple[_core.Problem, float, float, bool, float, Weights | None]:
+        """What every pass of the core over a dual takes first."""
+        loss = self.loss
+        return self.problem, loss.beta, loss.gamma, loss.zero_one, self.C, self.sample_weight
+
+    def ascent(
+        self, w: Weights, order: NDArray[np.int64]
+    ) -> tuple[_core.Problem, Weights, float, float, bool, float, Weights | None, NDArray[np.int64], int]:
+        """The same for sequential passes; several threads step at once only if asked for, since that moves bits."""
+        problem, *family = self.family()
+        return problem, w, *family, order, self.n_threads or 1  # type: ignore[return-value]
 
     def losses(self, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
         """C sum_i sample_weight_i L_i(w) and its gradient (empty unless asked for); one pass."""
@@ -118,9 +142,9 @@ class Task:
         slope += w
         return 0.5 * self.problem.dot(w, w) + loss, slope
 
-    def check_finite(self, primal: float) -> None:
+    def check_finite(self, primal: float | None) -> None:
         """Refuses to go on from an objective that is no number."""
-        if not isfinite(primal):
+        if primal is None or not isfinite(primal):
             raise MargraveError(
                 f"the objective is {primal} after {self.passes:g} passes: scale the features, or lower C."
             )
@@ -158,13 +182,45 @@ def _seed(seed: Any) -> int:
 
 
 @dataclass
+class State:
+    """What a learner carries from pass to pass: numbers, texts, arrays and generators, so that it can be kept."""
+
+    task: Task
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """All of it but the task, for a checkpoint: what JSON can hold, and arrays."""
+        plain: dict[str, Any] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                arrays[each.name] = value
+            elif isinstance(value, np.random.Generator):
+                plain[each.name] = value.bit_generator.state
+            elif each.name != "task":
+                plain[each.name] = value
+        return plain, arrays
+
+    def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Takes over what `pack` gave."""
+        for each in fields(self):
+            if each.name in arrays:
+                setattr(self, each.name, np.array(arrays[each.name]))
+            elif isinstance(getattr(self, each.name), np.random.Generator):
+                getattr(self, each.name).bit_generator.state = plain[each.name]
+            elif each.name != "task":
+                setattr(self, each.name, plain[each.name])
+
+
+@dataclass
 class Step:
-    """What one pass came to."""
+    """What one pass came to. P may be left out: a learner that has a dual then certifies when it pays."""
 
     w: Weights
-    primal: float
+    primal: float | None = None
     dual: float | None = None
     gap: float | None = None
+    estimate: float | None = None  # of the gap, as the pass saw it going by
     done: str = ""  # a reason to stop that only the learner knows
     stuck: bool = False  # that reason is a failure, not the optimum
 
@@ -175,51 +231,144 @@ class Learner:
 
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()  # of the structure, beyond what the loss needs
+    infinite_beta_only: ClassVar[bool] = False  # works on outputs, not on distributions
+    cost_of_parts: ClassVar[bool] = False  # cannot do with a cost that is no sum over parts
     smooth_only: ClassVar[bool] = False  # needs a gradient everywhere: finite beta
     regularised: ClassVar[bool] = True  # minimises P; at (inf, 0) that would be w = 0
     keeps_last: ClassVar[bool] = False  # the result is the last iterate, not the one with the lowest P
     reaches_tol: ClassVar[bool] = False  # its gap falls below tol in time, so that ending earlier is a warning
     default_max_iter: ClassVar[int] = 100
 
+    def blank(self, task: Task) -> Any:
+        """A state without any work done, for a checkpoint to fill."""
+        raise MargraveError(f"the learner {type(self).__name__} has no state that a checkpoint could hold.")
+
     def begin(self, task: Task) -> Any:
         """The state before the first pass."""
-        raise MargraveError(f"the learner {type(self).__name__} does not say how it begins.")
+        return self.blank(task)
+
+    def carry(self, state: Any, task: Task) -> Any:
+        """A state for the same problem at another C, begun from one that is done."""
+        raise MargraveError(
+            f"learner '{self.name}' cannot go on from one C to the next: use learner='eg', 'bcfw' or 'lbfgs'."
+        )
 
     def one_pass(self, state: Any) -> Step:
         """One improvement."""
         raise MargraveError(f"the learner {type(self).__name__} has no passes.")
 
-    def solve(self, task: Task) -> Solution:
-        """Passes until the certificate is good enough, the learner is done, or the passes are used up."""
+    def certify(self, state: Any) -> Step:
+        """P, D and the gap where the state stands; one pass or more. For learners whose passes leave P out."""
+        raise MargraveError(f"the learner {type(self).__name__} computes no P.")
+
+    def solve(self, task: Task, state: Any = None) -> Solution:
+        """Passes until the certificate is good enough, the learner is done, or the passes are used up.
+
+        `state` is where to begin, if not where the learner itself would.
+        """
         check(self, task.loss, task.problem)
-        start = time.perf_counter()
-        history: list[Record] = []
-        best: tuple[Record, Weights] | None = None
+        run = Run(task, self.name, asdict(self))
         reason, converged = "max_iter", False
         with progress(task.verbose, self.name) as show:
             try:
-                state = self.begin(task)
-                for _ in range(task.max_iter or self.default_max_iter):
+                state = run.resume(self, state)
+                most = task.max_iter or self.default_max_iter
+                while len(run.history) < most and not converged:
                     step = self.one_pass(state)
-                    task.check_finite(step.primal)
-                    seconds = time.perf_counter() - start
-                    record = Record(task.passes, seconds, step.primal, step.dual, step.gap)
-                    if best is None or self.keeps_last or record.primal <= best[0].primal:
-                        best = record, step.w
-                    history.append(record)
+                    if step.primal is None and (step.done or len(run.history) + 1 == most or run.pays(step)):
+                        step = run.calibrate(step, self.certify(state))
+                    record = run.note(step, self.keeps_last)
                     show(record)
                     if record.relative_gap <= task.tol:
                         reason, converged = f"relative gap {record.relative_gap:.2g} <= tol {task.tol:g}", True
-                        break
-                    if step.done:
+                        run.best = record, step.w
+                    elif step.done:
                         reason, converged = step.done, not step.stuck
                         break
+                    run.keep(state)
             except KeyboardInterrupt:
-                if best is None:
+                if not run.history:
                     raise  # there is no model yet
                 reason = "interrupted"
-        assert best is not None  # max_iter is at least 1
-        return Solution(best[1].copy(), best[0], history, converged, reason)
+                if run.history[-1].primal is None:  # the last passes have no certificate yet
+                    run.note(self.certify(state), self.keeps_last)
+            run.keep(state, last=True)
+        assert run.best is not None  # max_iter is at least 1
+        return Solution(run.best[1].copy(), run.best[0], run.history, converged, reason, state)
+
+
+class Run:
+    """The course of one optimisation: history, the best weights so far, and when a certificate pays."""
+
+    def __init__(self, task: Task, name: str, settings: dict[str, Any]) -> None:
+        self.task = task
+        self.learner: dict[str, Any] = {"name": name, "settings": settings}
+        self.history: list[Record] = []
+        self.best: tuple[Record, Weights] | None = None
+        self._started = time.perf_counter()
+        self._ratio = 1.0  # of the gap to what passes saw of it going by, when last compared
+        self._next = 1  # without an estimate: certify after this pass
+
+    def pays(self, step: Step) -> bool:
+        """Whether a certificate is likely to end the run, or due: they grow rarer as the passes grow many."""
+        if step.estimate is None or step.dual is None:
+            return len(self.history) + 1 >= self._next
+        gap = step.estimate * self._ratio
+        return gap <= self.task.tol * abs(step.dual + gap)
+
+    def calibrate(self, seen: Step, certified: Step) -> Step:
+        """The certificate, after learning from it how good the estimate was."""
+        if seen.estimate and certified.gap is not None:
+            self._ratio = float(np.clip(certified.gap / seen.estimate, 0.1, 10.0))
+        self._next = max(len(self.history) + 2, ceil(1.4 * (len(self.history) + 1)))
+        return replace(certified, done=seen.done, stuck=seen.stuck)
+
+    def note(self, step: Step, keeps_last: bool) -> Record:
+        """Adds a record, and keeps the weights if they are the best."""
+        self.task.check_finite(step.dual if step.primal is None else step.primal)
+        seconds = time.perf_counter() - self._started
+        record = Record(self.task.passes, seconds, step.primal, step.dual, step.gap)
+        if record.primal is not None:
+            best = None if self.best is None else self.best[0].primal
+            if best is None or keeps_last or record.primal <= best:
+                self.best = record, step.w
+        self.history.append(record)
+        return record
+
+    def resume(self, learner: Learner, state: Any) -> Any:
+        """The state to begin with: the checkpoint's, if there is one."""
+        kept = None if self.task.checkpoint is None else self.task.checkpoint.read(self.task, self.learner)
+        if kept is None:
+            return learner.begin(self.task) if state is None else state
+        state = learner.blank(self.task)
+        state.unpack(kept.plain, kept.arrays)
+        self.task.passes = kept.passes
+        self.history = [Record(*values) for values in kept.history]
+        self.best = None if kept.best is None else (Record(*kept.best), kept.w)
+        self._ratio, self._next = kept.ratio, kept.next
+        self._started -= self.history[-1].seconds
+        return state
+
+    def keep(self, state: Any, *, last: bool = False) -> None:
+        """Writes the checkpoint, if there is one and it is due."""
+        if self.task.checkpoint is None or not self.history or not self.task.checkpoint.due(last):
+            return
+        plain, arrays = state.pack()
+        best = None if self.best is None else [*asdict(self.best[0]).values()]
+        self.task.checkpoint.write(
+            self.task,
+            self.learner,
+            Kept(
+                plain,
+                arrays,
+                self.task.passes,
+                [[*asdict(record).values()] for record in self.history],
+                best,
+                np.zeros(0) if self.best is None else self.best[1],
+                self._ratio,
+                self._next,
+            ),
+        )
 
 
 def available_threads(wanted: int | None) -> int:
@@ -236,6 +385,11 @@ def check_loss(learner: Learner, loss: LossFamily) -> None:
             f"learner '{learner.name}' needs a smooth loss, and {loss.name} has beta = inf: use learner='sgd', or "
             "loss='softmax-margin'."
         )
+    if learner.infinite_beta_only and loss.smooth:
+        raise MargraveError(
+            f"learner '{learner.name}' needs a loss with beta = inf, and {loss.name} has beta = {loss.beta:g}: use "
+            "learner='eg', or loss='hinge'."
+        )
     if learner.regularised and not loss.smooth and loss.gamma == 0:
         raise MargraveError(
             f"under the perceptron loss the regularised optimum is w = 0, so learner '{learner.name}' refuses it: use "
@@ -246,6 +400,11 @@ def check_loss(learner: Learner, loss: LossFamily) -> None:
 def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
     """Refuses a combination that cannot work, in one sentence that says what would."""
     check_loss(learner, loss)
+    if learner.cost_of_parts and loss.zero_one and loss.gamma > 0 and not problem.zero_one_is_of_parts:
+        raise MargraveError(
+            f"learner '{learner.name}' needs a cost that is a sum over parts, and the zero-one cost of a structured "
+            "output is none: use learner='bcfw', or cost='hamming'."
+        )
     offers = problem.offers
     for need in (*loss.needs, *learner.needs):
         if need not in offers:
@@ -282,7 +441,10 @@ def progress(shown: bool, name: str) -> Iterator[Callable[[Record], None]]:
         line = bar.add_task(name, total=None, state="")
 
         def show(record: Record) -> None:
+            values = [
+                f"{name} {value:.6g}" for name, value in (("P", record.primal), ("D", record.dual)) if value is not None
+            ]
             gap = "" if record.gap is None else f"  relative gap {record.relative_gap:.2e}"
-            bar.update(line, state=f"pass {record.passes:g}  P {record.primal:.6g}{gap}")
+            bar.update(line, state=f"pass {record.passes:.4g}  {'  '.join(values)}{gap}")
 
         yield show

@@ -1,12 +1,12 @@
 """The averaged structured perceptron (Collins 2002), with lazy averaging."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from margrave import _core
-from margrave.learners.base import Learner, Step, Task, Weights
+from margrave.learners.base import Learner, State, Step, Task, Weights
 
 
 @dataclass
@@ -22,7 +22,7 @@ class AveragedPerceptron(Learner):
     keeps_last: ClassVar[bool] = True
     default_max_iter: ClassVar[int] = 20
 
-    def begin(self, task: Task) -> "_State":
+    def blank(self, task: Task) -> "_State":
         """All weights zero."""
         return _State(task, np.zeros(task.problem.dim), np.zeros(task.problem.dim), np.random.default_rng(task.seed))
 
@@ -38,9 +38,8 @@ class AveragedPerceptron(Learner):
 
 
 @dataclass
-class _State:
-    task: Task
+class _State(State):
     w: Weights
     sum: Weights  # of step * update, so that the average is w - sum / steps
-    random: Any
+    random: np.random.Generator
     steps: int = 0

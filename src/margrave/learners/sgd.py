@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, Step, Task, Weights
+from margrave.learners.base import Learner, State, Step, Task, Weights
 
 
 @dataclass
@@ -35,11 +35,15 @@ class SGD(Learner):
         for rate in (*self.rates, *([] if self.rate is None else [self.rate])):
             real("the rate of sgd", rate, "be positive and finite", lambda rate: 0 < rate < inf)
 
+    def blank(self, task: Task) -> "_State":
+        """All weights zero."""
+        return _new_state(task, self.rates[0])
+
     def begin(self, task: Task) -> "_State":
         """Chooses the base rate."""
         if self.rate is not None:
-            return _State(task, self.rate)
-        return max((_State(task, rate) for rate in self.rates), key=lambda state: state.first_pass_quality())
+            return _new_state(task, self.rate)
+        return max((_new_state(task, rate) for rate in self.rates), key=lambda state: state.first_pass_quality())
 
     def one_pass(self, state: "_State") -> Step:
         """One visit to every example, then P (and D and the gap where beta is finite)."""
@@ -51,14 +55,18 @@ class SGD(Learner):
         return Step(state.w.copy(), primal, dual, gap)
 
 
-class _State:
-    def __init__(self, task: Task, rate: float) -> None:
-        self.task = task
-        self.rate = rate
-        self.w: Weights = np.zeros(task.problem.dim)
-        self.step = 0
-        self.ahead = False
-        self.random: Any = np.random.default_rng(task.seed)
+def _new_state(task: Task, rate: float) -> "_State":
+    w = np.zeros(task.problem.dim) if task.start is None else task.start.copy()
+    return _State(task, rate, w, np.random.default_rng(task.seed))
+
+
+@dataclass
+class _State(State):
+    rate: float
+    w: Weights
+    random: np.random.Generator
+    step: int = 0
+    ahead: bool = False
 
     def visit_all(self) -> None:
         task = self.task

@@ -1,0 +1,137 @@
+"""The results of the drivers as tables that a person can read, in Markdown."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+Result = dict[str, Any]
+
+UNCERTIFIED = "* no certificate of its own: P against the best D of all"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose columns are as wide as their widest cells."""
+    cells = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    return "\n".join(f"| {' | '.join(map(str.ljust, row, widths))} |" for row in cells)
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _goals(learners: Result) -> list[str]:
+    """From far to near: JSON sorts them as text."""
+    return sorted({goal for run in learners.values() for goal in run["reached"]}, key=float, reverse=True)
+
+
+def _reached(learners: Result) -> Iterator[list[str]]:
+    """For each learner, the effective passes and seconds to each goal."""
+    for name, run in learners.items():
+        if "refused" not in run:
+            mark = "" if run.get("certified", True) else " *"
+            when = (run["reached"][goal] for goal in _goals(learners))
+            yield [name + mark, *(f"{at['passes']:.4g} ({at['seconds']:.2f} s)" if at else "-" for at in when)]
+
+
+def tagging(result: Result) -> str:
+    """Margrave beside CRFsuite."""
+    ours, rival, ratios = result["margrave"], result.get("crfsuite", {}), result.get("ratios", {})
+    (train, tag), (their_train, their_tag) = ((run.get("train", {}), run.get("tag", {})) for run in (ours, rival))
+    rows: list[list[str]] = []
+
+    def row(what: str, form: str, mine: float | None, theirs: float | None = None, ratio: str = "") -> None:
+        rows.append([what, _number(mine, form), _number(theirs, form), _number(ratios.get(ratio), ".2f")])
+
+    one, two = (entry["seconds"] for entry in ours["gradient"])
+    theirs = their_train.get("seconds_per_evaluation")
+    row("loss and gradient, 1 thread, s", ".3f", one, theirs, "loss_and_gradient_1_thread")
+    row("loss and gradient, 2 threads, s", ".3f", two, theirs, "loss_and_gradient_2_threads")
+    row("training, 1 thread, s", ".1f", train["seconds"], their_train.get("seconds"), "training_1_thread")
+    row("P / C", ".2f", train["P_over_C"], their_train.get("loss"))
+    row("certified relative gap", ".1e", train["relative_gap"])
+    row("tagging, tokens/s", ",.0f", tag["tokens_per_second"], their_tag.get("tokens_per_second"), "tagging")
+    row("token accuracy", ".2%", tag["accuracy"], their_tag.get("accuracy"))
+    row("chunk F1", ".2%", tag["chunk_f1"], their_tag.get("chunk_f1"))
+    row("peak memory, MB", ".0f", train["peak_mb"], their_train.get("peak_mb"), "peak_memory")
+    near = result["near"]
+    for name in near:
+        for goal in _goals(near) if name != "crfsuite" else ():
+            mine, other = (near.get(tool, {}).get("reached", {}).get(goal) or {} for tool in (name, "crfsuite"))
+            what = f"P within {float(goal):g} of the optimum, {name}, s"
+            row(what, ".2f", mine.get("seconds"), other.get("seconds"), f"{name}, {goal}")
+            row(what.removesuffix("s") + "passes", ".1f", mine.get("passes"), other.get("passes"))
+    return markdown(["CoNLL-2000 chunking", "margrave", "crfsuite", "ratio"], rows)
+
+
+def multiclass(result: Result) -> str:
+    """Margrave beside scikit-learn at its best."""
+    rows = []
+    for n, part in result.items():
+        for at in part["margrave"]["timings"]:
+            threads = f"{at['threads']}_threads"
+            numbers = (at["seconds"], part["best"][threads], part["ratios"][threads])
+            rows.append([n, str(at["threads"]), *(f"{number:.2f}" for number in numbers)])
+    title = "MNIST, seconds to a relative gap of 1e-4"
+    return f"{title}\n\n{markdown(['images', 'threads', 'margrave', 'scikit-learn', 'ratio'], rows)}"
+
+
+def relative_gaps(result: Result) -> str:
+    """When each learner reached which gap, on several data sets (ocr, choosing)."""
+    data = result["data"]
+    rows = [[name, *row] for name, part in data.items() for row in _reached(part["learners"])]
+    goals = _goals(next(iter(data.values()))["learners"])
+    title = "effective passes (and seconds) to a relative gap of"
+    return f"{title}\n\n{markdown(['data', 'learner', *goals], rows)}\n\n{UNCERTIFIED}"
+
+
+def mnist(result: Result) -> str:
+    """When each learner and solver came how near to the optimum."""
+    learners = result["learners"]
+    accuracy = ", ".join(f"{part} {100 * share:.2f} %" for part, share in result["accuracy"].items())
+    title = f"C = {result['C']:g} by accuracy on dev; at the optimum P = {result['optimum']:.5f} ({accuracy})"
+    goals = "effective passes (and seconds) until P is above the optimum, relatively, by no more than"
+    return f"{title}\n{goals}\n\n{markdown(['learner', *_goals(learners)], _reached(learners))}"
+
+
+def _along(points: Sequence[Result], key: str, marks: Sequence[int], scale: float = 1) -> list[str]:
+    """Values after so many passes, and the highest of all."""
+    values = [scale * point[key] for point in points]
+    return [*(f"{values[n - 1]:.2f}" if n <= len(values) else "-" for n in marks), f"{max(values):.2f}"]
+
+
+def fig4(result: Result) -> str:
+    """D along the way."""
+    marks = (1, 3, 10, 30, 100)
+    rows = [[name, *_along(run["curve"], "D", marks)] for name, run in result["learners"].items()]
+    title = f"D after so many passes; {result['sentences']:,} sentences, {result['tokens']:,} tokens"
+    return f"{title}\n\n{markdown(['learner', *map(str, marks), 'highest'], rows)}"
+
+
+def fig3_001(result: Result) -> str:
+    """F1 along the way."""
+    marks = (1, 2, 5, 10, 30)
+    rows = [
+        [name, learner, *_along(run["curve"], "F1", marks, 100)]
+        for name, part in result["data"].items()
+        for learner, run in part["learners"].items()
+    ]
+    header = ["data", "learner", *map(str, marks), "highest"]
+    return f"F1 on development data after so many passes, %\n\n{markdown(header, rows)}"
+
+
+def trees(result: Result) -> str:
+    """Where each learner ended, and which refused."""
+    rows, refused = [], []
+    for name, run in result["learners"].items():
+        if "refused" in run:
+            refused.append(f"{name}: {run['refused']}")
+            continue
+        end = run["curve"][-1]
+        numbers = [_number(end["P"], ".3f"), _number(end["relative_gap"], ".1e"), f"{100 * end['UAS']:.2f}"]
+        rows.append([name, run["loss"], *numbers, f"{end['passes']:.4g}", f"{end['seconds']:.1f}"])
+    table = markdown(["learner", "loss", "P", "relative gap", "UAS, %", "passes", "seconds"], rows)
+    agreed = result["agreement"]
+    spread = _number(agreed["relative_spread_of_P"], ".1e")
+    end = f"log loss, certified: {', '.join(agreed['learners'])}; their P differ relatively by {spread}"
+    return "\n\n".join([table, end, *refused])

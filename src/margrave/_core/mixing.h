@@ -1,0 +1,340 @@
+// Ascent of the dual by mixing each example's distribution with better ones, by exact line search
+// (docs/design.md, section 1).
+//
+// mu_i <- (1 - s) mu_i + s mu(w): block-coordinate Frank-Wolfe at beta = inf (Lacoste-Julien et al. 2013), stochastic
+// dual coordinate ascent at finite beta. At beta = inf a block may also keep its outputs, and move mass from the worst
+// of them to the best (pairwise steps; Lacoste-Julien and Jaggi 2015), with or without inference (cached outputs; Shah
+// et al. 2015).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "dual.h"
+
+namespace margrave {
+
+// The state of plain mixing; the caller owns the arrays.
+struct MixingState {
+  double* mu;       // all examples one after another
+  double* entropy;  // h_i: a lower bound on the mixture's entropy, or the entropy itself (exact_entropy)
+  double* cost;     // c_i
+  double* gap;      // seen at the last visit
+};
+
+// A share of what rounding leaves of a loss: a gap below it is none.
+inline double rounding_of(double loss, double gap) { return 1e-15 * (std::fabs(loss) + std::fabs(loss - gap) + 1); }
+
+// The best s in [0, 1] of a concave function, by golden sections.
+template <typename Function>
+double golden_section(const Function& f) {
+  constexpr double kRatio = 0.6180339887498949;
+  double low = 0, high = 1;
+  double a = high - kRatio, b = low + kRatio;
+  double at_a = f(a), at_b = f(b);
+  for (int k = 0; k < 40; ++k) {
+    if (at_a < at_b) {
+      low = a, a = b, at_a = at_b;
+      at_b = f(b = low + kRatio * (high - low));
+    } else {
+      high = b, b = a, at_b = at_a;
+      at_a = f(a = high - kRatio * (high - low));
+    }
+  }
+  const double middle = 0.5 * (low + high);
+  return f(1.0) >= f(middle) ? 1.0 : middle;
+}
+
+inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool exact_entropy, int64_t i, double* mu,
+                         Worker& worker) {
+  const Problem& problem = ascent.problem;
+  const LossFamily& family = ascent.family;
+  const double per_beta = family.beta < kInfinity ? 1 / family.beta : 0.0;
+  const int64_t n = problem.parts(i);
+  const double C = ascent.weight(i);
+  Scratch::Frame frame(worker.scratch);
+  double* d = worker.scratch.take(n);      // mu_i - mu(w)
+  double* mixed = worker.scratch.take(n);
+  double* logs = worker.scratch.take(n);
+  double* theta = worker.theta.data();
+  double* target = worker.direction.data();
+
+  problem.score(i, ascent.w, theta);
+  const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
+  for (const int32_t part : worker.gold) target[part] += 1;
+  double gold_score = 0;
+  for (const int32_t part : worker.gold) gold_score += theta[part];
+  for (int64_t k = 0; k < n; ++k) d[k] = mu[k] - target[k];
+  const double mu_score = dot_finite(theta, mu, n);
+  const double gap =
+      own.loss - (family.gamma * state.cost[i] + mu_score - gold_score + state.entropy[i] * per_beta);
+  state.gap[i] = std::max(gap, 0.0);
+  if (!(gap > rounding_of(own.loss, gap))) return;
+
+  const auto mix = [&](double s) {
+    for (int64_t k = 0; k < n; ++k) mixed[k] = mu[k] - s * d[k];
+  };
+  const auto entropy_at = [&](double s) {
+    if (!exact_entropy) return state.entropy[i] + s * (own.entropy - state.entropy[i]);
+    mix(s);
+    return problem.entropy(i, mixed, logs, worker.scratch);
+  };
+  const auto gain = [&](double s) {
+    return C * (s * family.gamma * (own.cost - state.cost[i]) + (entropy_at(s) - state.entropy[i]) * per_beta);
+  };
+  ascent.lock.lock();
+  const double theta_d = dot_finite(theta, d, n);
+  LineStep step(ascent, i, d, theta_d);
+  double s = 0;
+  if (exact_entropy) {
+    s = golden_section([&](double x) { return gain(x) - C * x * theta_d - 0.5 * x * x * step.bend(); });
+    step.go(s);
+    if (gain(s) < step.change()) step.go(s = 0);
+  } else {
+    s = step.ascend(C * gap, 1.0, gain);
+  }
+  ascent.lock.unlock();
+  if (s == 0) return;
+  state.entropy[i] = entropy_at(s);
+  state.cost[i] += s * (own.cost - state.cost[i]);
+  mix(s);
+  std::copy(mixed, mixed + n, mu);
+}
+
+inline void mixing_pass(const Ascent& ascent, const MixingState& state, bool exact_entropy,
+                        const std::vector<int64_t>& order, int threads, const Poll& poll) {
+  ascent.family.check(ascent.problem);
+  const std::vector<int64_t> begin = part_offsets(ascent.problem);
+  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
+    mixing_visit(ascent, state, exact_entropy, i, state.mu + begin[static_cast<size_t>(i)], worker);
+  });
+}
+
+// ---- blocks that keep their outputs (beta = inf) ----
+
+struct Atom {
+  Output y;  // parts in order
+  double cost;
+  double alpha;
+  double value;  // <theta, y> + gamma cost at the last look
+};
+
+// alpha_i as a sparse distribution over outputs; those without mass are remembered for a while.
+struct Block {
+  std::vector<Atom> atoms;
+
+  double cost() const {
+    double sum = 0;
+    for (const Atom& atom : atoms) sum += atom.alpha * atom.cost;
+    return sum;
+  }
+};
+
+// The blocks of a problem, each at first on its gold output.
+class Blocks {
+ public:
+  explicit Blocks(const Problem& problem) : blocks_(static_cast<size_t>(problem.size())) {
+    for (int64_t i = 0; i < problem.size(); ++i) {
+      Output gold;
+      problem.gold(i, 0, gold);
+      std::sort(gold.begin(), gold.end());
+      blocks_[static_cast<size_t>(i)].atoms.push_back({std::move(gold), 0.0, 1.0, 0.0});
+    }
+  }
+  explicit Blocks(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}
+
+  int64_t size() const { return static_cast<int64_t>(blocks_.size()); }
+  Block& operator[](int64_t i) { return blocks_[static_cast<size_t>(i)]; }
+  const Block& operator[](int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
+
+ private:
+  std::vector<Block> blocks_;
+};
+
+struct PairwiseSettings {
+  int64_t cached_steps;  // at most this many steps a visit among outputs that are known
+  int64_t memory;        // outputs without mass that a block remembers
+  double enough;         // a visit ends when its gap among known outputs is below this share of the gap that it found
+};
+
+namespace pairwise {
+
+inline void look(Block& block, double gamma, const double* theta) {
+  for (Atom& atom : block.atoms) {
+    double value = gamma * atom.cost;
+    for (const int32_t part : atom.y) value += theta[part];
+    atom.value = value;
+  }
+}
+
+// The mass that moves from one output to another; 0 if D would not rise.
+inline double step(const Ascent& ascent, int64_t i, Block& block, size_t from, size_t to, const double* theta,
+                   double* d) {
+  const double C = ascent.weight(i);
+  const int64_t n = ascent.problem.parts(i);
+  Atom& away = block.atoms[from];
+  Atom& best = block.atoms[to];
+  std::fill(d, d + n, 0.0);
+  for (const int32_t part : away.y) d[part] += 1;
+  for (const int32_t part : best.y) d[part] -= 1;
+  const double theta_d = dot_finite(theta, d, n);
+  const double slope = C * (best.value - away.value);
+  const double cost_change = C * ascent.family.gamma * (best.cost - away.cost);
+  ascent.lock.lock();
+  LineStep line(ascent, i, d, theta_d);
+  const double s = line.ascend(slope, away.alpha, [&](double x) { return x * cost_change; });
+  ascent.lock.unlock();
+  away.alpha = s == away.alpha ? 0.0 : away.alpha - s;
+  best.alpha += s;
+  return s;
+}
+
+// Forgets the worst of the outputs without mass.
+inline void forget(Block& block, int64_t memory) {
+  int64_t idle = 0;
+  for (const Atom& atom : block.atoms) idle += atom.alpha == 0;
+  while (idle > memory) {
+    size_t worst = block.atoms.size();
+    for (size_t k = 0; k < block.atoms.size(); ++k)
+      if (block.atoms[k].alpha == 0 && (worst == block.atoms.size() || block.atoms[k].value < block.atoms[worst].value))
+        worst = k;
+    block.atoms.erase(block.atoms.begin() + static_cast<int64_t>(worst));
+    --idle;
+  }
+}
+
+struct Pair {
+  size_t away;
+  size_t best;
+};
+
+inline Pair extremes(const Block& block) {
+  Pair pair{block.atoms.size(), 0};
+  for (size_t k = 0; k < block.atoms.size(); ++k) {
+    if (block.atoms[k].value > block.atoms[pair.best].value) pair.best = k;
+    const bool lower = pair.away == block.atoms.size() || block.atoms[k].value < block.atoms[pair.away].value;
+    if (block.atoms[k].alpha > 0 && lower) pair.away = k;
+  }
+  return pair;
+}
+
+}  // namespace pairwise
+
+// One visit: finds the best output by inference (unless `cached`), then moves mass between known outputs.
+inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSettings& settings, bool cached, int64_t i,
+                           double* gap_seen, Worker& worker) {
+  const Problem& problem = ascent.problem;
+  const LossFamily& family = ascent.family;
+  const int64_t n = problem.parts(i);
+  Scratch::Frame frame(worker.scratch);
+  double* d = worker.scratch.take(n);
+  double* theta = worker.theta.data();
+  std::vector<Atom>& atoms = block.atoms;
+
+  problem.score(i, ascent.w, theta);
+  pairwise::look(block, family.gamma, theta);
+  double goal = 0;
+  if (!cached) {
+    double* target = worker.direction.data();
+    const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
+    double gold_score = 0;
+    for (const int32_t part : worker.gold) {
+      target[part] += 1;
+      gold_score += theta[part];
+    }
+    Output y;
+    for (int64_t k = 0; k < n; ++k)
+      for (int count = 0; count < static_cast<int>(target[k]); ++count) y.push_back(static_cast<int32_t>(k));
+    double average = 0;
+    for (const Atom& atom : atoms) average += atom.alpha * atom.value;
+    const double gap = own.loss + gold_score - average;
+    *gap_seen = std::max(gap, 0.0);
+    if (!(gap > rounding_of(own.loss, gap))) return;
+    goal = settings.enough * gap;
+    if (std::none_of(atoms.begin(), atoms.end(), [&](const Atom& atom) { return atom.y == y; }))
+      atoms.push_back({std::move(y), own.cost, 0.0, own.loss + gold_score});
+  }
+  for (int64_t k = 0; k <= settings.cached_steps; ++k) {
+    const auto [away, best] = pairwise::extremes(block);
+    const double gap = atoms[best].value - atoms[away].value;
+    if (!(gap > std::max(goal, rounding_of(atoms[best].value, gap)))) break;
+    if (pairwise::step(ascent, i, block, away, best, theta, d) == 0) break;
+    if (k == settings.cached_steps) break;
+    problem.score(i, ascent.w, theta);
+    pairwise::look(block, family.gamma, theta);
+  }
+  pairwise::forget(block, settings.memory);
+}
+
+inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSettings& settings, bool cached,
+                          double* gap, const std::vector<int64_t>& order, int threads, const Poll& poll) {
+  ascent.family.check(ascent.problem);
+  if (ascent.family.beta < kInfinity) throw InputError("pairwise steps need beta = inf.");
+  if (blocks.size() != ascent.problem.size()) throw InputError("there must be one block for every example.");
+  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
+    pairwise_visit(ascent, blocks[i], settings, cached, i, gap + i, worker);
+  });
+}
+
+// ---- factored SMO ----
+
+// Moves mass from the worst output whose parts all have positive marginals to the loss-augmented argmax, at most the
+// smallest marginal among the parts that only the first has (Taskar et al. 2003; the comparison method of 000). Parts
+// must be untied: then every such output has mass under the maximum-entropy distribution with these marginals.
+inline void smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, double* mu, Worker& worker) {
+  constexpr double kNothing = 1e-13;  // a marginal that rounding has left over
+  const Problem& problem = ascent.problem;
+  const int64_t n = problem.parts(i);
+  const double C = ascent.weight(i);
+  Scratch::Frame frame(worker.scratch);
+  double* delta = worker.scratch.take(n);
+  double* v = worker.scratch.take(n);
+  double* low = worker.scratch.take(n);
+  double* theta = worker.theta.data();
+  double* d = worker.direction.data();
+
+  problem.score(i, ascent.w, theta);
+  augment(problem, i, ascent.family, theta, delta, v);
+  const double top = problem.argmax(i, v, worker.y, worker.scratch);
+  const double gap = top - dot_finite(v, mu, n);
+  state.gap[i] = std::max(gap, 0.0);
+  if (!(gap > rounding_of(top, gap))) return;
+  for (int64_t k = 0; k < n; ++k) low[k] = mu[k] > kNothing ? -v[k] : -kInfinity;
+  Output worst;
+  const double bottom = problem.argmax(i, low, worst, worker.scratch);
+  if (bottom == -kInfinity) return;
+
+  std::fill(d, d + n, 0.0);
+  for (const int32_t part : worst) d[part] += 1;
+  for (const int32_t part : worker.y) d[part] -= 1;
+  double most = 1;
+  for (const int32_t part : worst)
+    if (d[part] > 0) most = std::min(most, mu[part]);
+  const double cost_change = -dot_finite(delta, d, n);
+  ascent.lock.lock();
+  LineStep line(ascent, i, d, dot_finite(theta, d, n));
+  const double s = line.ascend(C * (top + bottom), most,
+                               [&](double x) { return x * C * ascent.family.gamma * cost_change; });
+  ascent.lock.unlock();
+  state.cost[i] += s * cost_change;
+  for (const int32_t part : worst)
+    if (d[part] > 0) mu[part] = mu[part] - s > kNothing ? mu[part] - s : 0.0;
+  for (const int32_t part : worker.y)
+    if (d[part] < 0) mu[part] += s;
+}
+
+inline void smo_pass(const Ascent& ascent, const MixingState& state, const std::vector<int64_t>& order, int threads,
+                     const Poll& poll) {
+  ascent.family.check(ascent.problem);
+  const Problem& problem = ascent.problem;
+  if (ascent.family.beta < kInfinity || ascent.family.beyond_parts(problem))
+    throw InputError("SMO needs beta = inf and a cost that is a sum over parts.");
+  if (!(problem.offers() & kUntied)) throw InputError("SMO needs untied parts.");
+  const std::vector<int64_t> begin = part_offsets(problem);
+  for_visits(problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
+    smo_visit(ascent, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
+  });
+}
+
+}  // namespace margrave

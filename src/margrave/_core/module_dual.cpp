@@ -1,0 +1,331 @@
+// Python bindings of the dual learners' passes. State lives in arrays that Python owns, so that it can be kept and
+// restored as it is; only the outputs that a block remembers are kept here.
+#include "binding.h"
+#include "mira.h"
+
+namespace margrave {
+namespace {
+
+
+int64_t all_parts(const Problem& p) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < p.size(); ++i) total += p.parts(i);
+  return total;
+}
+
+double* checked(InOut<double>& array, int64_t n, const char* what) {
+  expect_size(array, n, what);
+  return array.data();
+}
+
+// Runs pass(ascent, threads, order) without Python's lock.
+template <typename Pass>
+auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, double C,
+              const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Pass& pass) {
+  expect_size(w, p.dim(), "w");
+  expect_gold(p);
+  if (!(C > 0) || C == kInfinity) throw InputError("C must be positive and finite.");
+  const double* weight = weights_or_null(p, sample_weight);
+  const std::vector<int64_t> visits = to_vector(order);
+  StepLock lock(checked_threads(threads) > 1);
+  const Ascent ascent{p, family, C, weight, w.data(), lock};
+  const nb::gil_scoped_release release;
+  return pass(ascent, visits);
+}
+
+template <typename Real>
+void bind_eg_pass(nb::module_& m) {
+  m.def(
+      "eg_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, InOut<Real>& t,
+         InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap,
+         double growth, double cap) {
+        expect_size(t, all_parts(p), "t");
+        expect_size(mu, all_parts(p), "mu");
+        const int64_t n = p.size();
+        const GibbsState<Real> state{t.data(),
+                                     mu.data(),
+                                     checked(rate, n, "rate"),
+                                     checked(entropy, n, "entropy"),
+                                     checked(cost, n, "cost"),
+                                     checked(gap, n, "gap")};
+        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+                        [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                          return eg_pass(ascent, state, {growth, cap}, visits, threads, check_signals);
+                        });
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(),
+      "cost"_a.noconvert(), "gap"_a.noconvert(), "growth"_a, "cap"_a,
+      "One pass of online exponentiated gradient over `order`; the number of trials.");
+}
+
+template <typename Real>
+void bind_block_gaps(nb::module_& m) {
+  m.def(
+      "block_gaps",
+      [](const Problem& p, const In<double>& w, double beta, double gamma, bool zero_one, const In<Real>& mu,
+         const In<double>& entropy, const In<double>& cost, int threads) {
+        expect_size(w, p.dim(), "w");
+        expect_size(mu, all_parts(p), "mu");
+        expect_size(entropy, p.size(), "entropy");
+        expect_size(cost, p.size(), "cost");
+        expect_gold(p);
+        std::vector<double> losses(static_cast<size_t>(p.size()));
+        std::vector<double> gaps(losses.size());
+        {
+          const nb::gil_scoped_release release;
+          block_gaps(p, {beta, gamma, zero_one}, w.data(), mu.data(), entropy.data(), cost.data(),
+                     checked_threads(threads), check_signals, losses.data(), gaps.data());
+        }
+        return std::make_pair(to_numpy(std::move(losses)), to_numpy(std::move(gaps)));
+      },
+      "problem"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a, "mu"_a, "entropy"_a, "cost"_a, "threads"_a,
+      "The loss and the gap of every example.");
+}
+
+template <typename Real>
+void bind_expectations(nb::module_& m) {
+  m.def(
+      "gibbs_expectations",
+      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, int threads, const In<double>& t, InOut<Real>& mu,
+         InOut<double>& entropy, InOut<double>& cost) {
+        expect_gold(p);
+        expect_size(t, all_parts(p), "t");
+        if (mu.size() != 0) expect_size(mu, all_parts(p), "mu");
+        const double* weight = weights_or_null(p, sample_weight);
+        double* H = checked(entropy, p.size(), "entropy");
+        double* c = checked(cost, p.size(), "cost");
+        std::vector<double> w(static_cast<size_t>(p.dim()));
+        {
+          const nb::gil_scoped_release release;
+          GibbsSource source;
+          source.t = t.data();
+          gibbs_expectations(p, {beta, gamma, zero_one}, source, C, weight, checked_threads(threads), check_signals, H,
+                             c, mu.size() == 0 ? nullptr : mu.data(), w.data());
+        }
+        return to_numpy(std::move(w));
+      },
+      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "t"_a,
+      "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.");
+}
+
+void bind_eg(nb::module_& m) {
+  bind_eg_pass<double>(m);
+  bind_eg_pass<float>(m);
+  bind_block_gaps<double>(m);
+  bind_block_gaps<float>(m);
+  bind_expectations<double>(m);
+  bind_expectations<float>(m);
+  m.def(
+      "eg_batch_step",
+      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, int threads, const In<double>& w, const In<double>& t,
+         InOut<double>& next, double rate, InOut<double>& entropy, InOut<double>& cost) {
+        expect_gold(p);
+        expect_size(w, p.dim(), "w");
+        expect_size(t, all_parts(p), "t");
+        const double* weight = weights_or_null(p, sample_weight);
+        const LossFamily family{beta, gamma, zero_one};
+        GibbsSource source;
+        source.t = t.data();
+        source.w = w.data();
+        source.update = GibbsUpdate::of(family, rate);
+        source.next = checked(next, all_parts(p), "next");
+        double* H = checked(entropy, p.size(), "entropy");
+        double* c = checked(cost, p.size(), "cost");
+        std::vector<double> sum(static_cast<size_t>(p.dim()));
+        {
+          const nb::gil_scoped_release release;
+          gibbs_expectations<double>(p, family, source, C, weight, checked_threads(threads), check_signals, H, c,
+                                     nullptr, sum.data());
+        }
+        return to_numpy(std::move(sum));
+      },
+      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "w"_a, "t"_a,
+      "next"_a.noconvert(), "rate"_a, "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "One step of batch EG from t to `next` at the weights w of t; the weights of `next`.");
+  m.def(
+      "eg_primal_form",
+      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, int threads, const In<double>& z, double s,
+         InOut<double>& entropy, InOut<double>& cost) {
+        expect_gold(p);
+        expect_size(z, p.dim(), "z");
+        const double* weight = weights_or_null(p, sample_weight);
+        double* H = checked(entropy, p.size(), "entropy");
+        double* c = checked(cost, p.size(), "cost");
+        GibbsSource source;
+        source.z = z.data();
+        source.s = s;
+        std::vector<double> sum(static_cast<size_t>(p.dim()));
+        {
+          const nb::gil_scoped_release release;
+          gibbs_expectations<double>(p, {beta, gamma, zero_one}, source, C, weight, checked_threads(threads),
+                                     check_signals, H, c, nullptr, sum.data());
+        }
+        return to_numpy(std::move(sum));
+      },
+      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "z"_a, "s"_a,
+      "entropy"_a.noconvert(), "cost"_a.noconvert(), "The weights of Gibbs distributions with t = A z + s delta.");
+}
+
+Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& atom_begin, const In<int64_t>& part_begin,
+                          const In<int32_t>& parts, const In<double>& alpha, const In<double>& cost) {
+  expect_size(atom_begin, p.size() + 1, "atom_begin");
+  const int64_t atoms = atom_begin.data()[p.size()];
+  expect_size(part_begin, atoms + 1, "part_begin");
+  expect_size(alpha, atoms, "alpha");
+  expect_size(cost, atoms, "cost");
+  const auto check_bounds = [](const In<int64_t>& begin, int64_t end) {
+    if (begin.data()[0] != 0 || begin.data()[begin.size() - 1] != end) throw InputError("bounds must span all.");
+    for (size_t k = 1; k < begin.size(); ++k)
+      if (begin.data()[k] < begin.data()[k - 1]) throw InputError("bounds must not fall.");
+  };
+  check_bounds(atom_begin, atoms);
+  check_bounds(part_begin, static_cast<int64_t>(parts.size()));
+  std::vector<Block> blocks(static_cast<size_t>(p.size()));
+  for (int64_t i = 0; i < p.size(); ++i) {
+    for (int64_t a = atom_begin.data()[i]; a < atom_begin.data()[i + 1]; ++a) {
+      Output y(parts.data() + part_begin.data()[a], parts.data() + part_begin.data()[a + 1]);
+      check_parts(y, p.parts(i));
+      blocks[static_cast<size_t>(i)].atoms.push_back({std::move(y), cost.data()[a], alpha.data()[a], 0.0});
+    }
+    if (blocks[static_cast<size_t>(i)].atoms.empty()) throw InputError("every block needs an output.");
+  }
+  return Blocks(std::move(blocks));
+}
+
+void bind_mixing(nb::module_& m) {
+  m.def(
+      "mixing_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, InOut<double>& mu,
+         InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, bool exact_entropy) {
+        const MixingState state{checked(mu, all_parts(p), "mu"), checked(entropy, p.size(), "entropy"),
+                                checked(cost, p.size(), "cost"), checked(gap, p.size(), "gap")};
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                   mixing_pass(ascent, state, exact_entropy, visits, threads, check_signals);
+                 });
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
+      "exact_entropy"_a, "One pass of BCFW (SDCA at finite beta) over `order`.");
+  m.def(
+      "smo_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, InOut<double>& mu,
+         InOut<double>& cost, InOut<double>& gap) {
+        const MixingState state{checked(mu, all_parts(p), "mu"), nullptr, checked(cost, p.size(), "cost"),
+                                checked(gap, p.size(), "gap")};
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                   smo_pass(ascent, state, visits, threads, check_signals);
+                 });
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
+      "One pass of factored SMO over `order`.");
+  nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one an example; at first on the gold output.")
+      .def(nb::new_([](const Problem& p) {
+             expect_gold(p);
+             return new Blocks(p);
+           }),
+           "problem"_a)
+      .def_static("from_arrays", &blocks_from_arrays, "problem"_a, "atom_begin"_a, "part_begin"_a, "parts"_a, "alpha"_a,
+                  "cost"_a)
+      .def(
+          "costs",
+          [](const Blocks& blocks) {
+            std::vector<double> costs;
+            for (int64_t i = 0; i < blocks.size(); ++i) costs.push_back(blocks[i].cost());
+            return to_numpy(std::move(costs));
+          },
+          "The expected cost of every block.")
+      .def(
+          "arrays",
+          [](const Blocks& blocks) {
+            std::vector<int64_t> atom_begin{0};
+            std::vector<int64_t> part_begin{0};
+            std::vector<int32_t> parts;
+            std::vector<double> alpha;
+            std::vector<double> cost;
+            for (int64_t i = 0; i < blocks.size(); ++i) {
+              for (const Atom& atom : blocks[i].atoms) {
+                parts.insert(parts.end(), atom.y.begin(), atom.y.end());
+                part_begin.push_back(static_cast<int64_t>(parts.size()));
+                alpha.push_back(atom.alpha);
+                cost.push_back(atom.cost);
+              }
+              atom_begin.push_back(static_cast<int64_t>(alpha.size()));
+            }
+            return std::make_tuple(to_numpy(std::move(atom_begin)), to_numpy(std::move(part_begin)),
+                                   to_numpy(std::move(parts)), to_numpy(std::move(alpha)), to_numpy(std::move(cost)));
+          },
+          "Everything, as `from_arrays` takes it.");
+  m.def(
+      "pairwise_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, Blocks& blocks,
+         InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough, bool cached) {
+        double* gaps = checked(gap, p.size(), "gap");
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                   pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, cached, gaps, visits, threads,
+                                 check_signals);
+                 });
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a, "cached"_a,
+      "One pass of pairwise BCFW over `order`, by inference or among cached outputs alone.");
+}
+
+void bind_mira(nb::module_& m) {
+  const auto finish = [](MiraState& state) { return std::make_pair(state.step.load(), state.dual); };
+  m.def(
+      "mira_pass",
+      [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+               const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+               InOut<double>& sum, int64_t step, bool exact, bool prediction) {
+        MiraState state{checked(sum, p.dim(), "sum"), step, 0.0};
+        const MiraUpdate kind = exact        ? MiraUpdate::kExact
+                                : prediction ? MiraUpdate::kPrediction
+                                             : MiraUpdate::kClosedForm;
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                   mira_pass(ascent, state, kind, visits, threads, check_signals);
+                 });
+        return finish(state);
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "sum"_a.noconvert(), "step"_a, "exact"_a, "prediction"_a,
+      "One pass of dual coordinate ascent over `order`; steps so far, and what the pass adds to the dual beside |w|^2.");
+  m.def(
+      "kbest_mira_pass",
+      [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+               const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+               InOut<double>& sum, int64_t step, int64_t k) {
+        MiraState state{checked(sum, p.dim(), "sum"), step, 0.0};
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                   kbest_mira_pass(ascent, state, k, visits, threads, check_signals);
+                 });
+        return finish(state);
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "sum"_a.noconvert(), "step"_a, "k"_a, "One pass of k-best MIRA over `order`; as mira_pass.");
+}
+
+}  // namespace
+
+void bind_dual(nb::module_& m) {
+  bind_eg(m);
+  bind_mixing(m);
+  bind_mira(m);
+}
+
+}  // namespace margrave

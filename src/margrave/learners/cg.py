@@ -1,0 +1,109 @@
+"""Nonlinear conjugate gradients on the primal (Polak and Ribiere 1969), a batch baseline of 002."""
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
+
+
+@dataclass
+class CG(Learner):
+    """Line searches along the gradient bent by the direction before: few vectors, more passes than L-BFGS.
+
+    >>> CG().name
+    'cg'
+    """
+
+    name: ClassVar[str] = "cg"
+    smooth_only: ClassVar[bool] = True
+    reaches_tol: ClassVar[bool] = True
+    default_max_iter: ClassVar[int] = 1000
+
+    def blank(self, task: Task) -> "_State":
+        """All weights zero."""
+        zero = np.zeros(task.problem.dim)
+        return _State(task, zero, 0.0, zero, zero, 0.0)
+
+    def begin(self, task: Task) -> "_State":
+        """The gradient where to start."""
+        w = np.zeros(task.problem.dim) if task.start is None else task.start
+        primal, slope = task.objective(w)
+        return _State(task, w, primal, slope, d=-slope, down=-task.problem.dot(slope, slope))
+
+    def carry(self, state: "_State", task: Task) -> "_State":
+        """From the same weights, at another C."""
+        return self.begin(replace(task, start=state.w))
+
+    def one_pass(self, state: "_State") -> Step:
+        """One line search, one direction."""
+        moved = state.down < 0 and state.advance()
+        done = "" if moved else AT_THE_LIMIT if state.down else "the gradient is zero"
+        gap = 0.5 * state.dot(state.slope, state.slope)
+        return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=done == AT_THE_LIMIT)
+
+
+@dataclass
+class _State(State):
+    w: Weights
+    primal: float
+    slope: Weights
+    d: Weights  # the direction of the next search
+    down: float  # the slope of P along it
+    reach: float = 0.0  # the last step times its `down`; 0 before the first step and after a failed search
+    stalled: int = 0  # steps in a row that did not lower P, as far as numbers can tell
+
+    def dot(self, u: Weights, v: Weights) -> float:
+        """The core's inner product: numpy's is threaded, which costs more than it gains and moves the last bits."""
+        return self.task.problem.dot(u, v)
+
+    def advance(self) -> bool:
+        """Moves to the next point; False if there is none that floating-point numbers can tell from this one."""
+        found = self.search()
+        if found is None and self.reach:  # rounding spoiled the direction: begin again from the gradient
+            self.restart()
+            self.reach = 0.0
+            found = self.search()
+        if found is None:
+            return False
+        self.reach = found.step * self.down
+        self.stalled = 0 if found.primal < self.primal - 1e-15 * abs(found.primal) else self.stalled + 1
+        before, self.slope = self.slope, found.slope
+        self.w, self.primal = found.w, found.primal
+        self.turn(before)
+        return self.stalled < MOST_STALLED
+
+    def search(self) -> Point | None:
+        """A point near the minimum along d, first tried where P would fall as far as in the step before.
+
+        The second derivative of P along d is at least |d|^2, so the minimum is no further than -down / |d|^2.
+        """
+        size = self.dot(self.d, self.d)
+        step = self.reach / self.down if self.reach else 1 / sqrt(size)
+        if step * size > -self.down:
+            step = -self.down / size
+        return wolfe(self.task, self.w, self.primal, self.d, self.down, step, _CURVATURE, strong=True)
+
+    def turn(self, before: Weights) -> None:
+        """The direction after a step from where the gradient was `before`, by the formula of Polak and Ribiere.
+
+        The direction before is forgotten where the formula turns negative (Powell 1984) and where P would hardly fall.
+        """
+        square = self.dot(self.slope, self.slope)
+        bend = (square - self.dot(self.slope, before)) / self.dot(before, before)
+        self.d *= max(bend, 0.0)
+        self.d -= self.slope
+        self.down = self.dot(self.slope, self.d)
+        if not self.down < -_LEAST_DESCENT * square:
+            self.restart()
+
+    def restart(self) -> None:
+        """Takes the gradient alone for the direction."""
+        self.d, self.down = -self.slope, -self.dot(self.slope, self.slope)
+
+
+_CURVATURE = 0.1  # of the slope may be left by a search: directions are conjugate only if it ends near the minimum
+_LEAST_DESCENT = 0.1  # along the direction, as a share of that along the gradient

@@ -1,0 +1,107 @@
+"""What the dual learners share: w = w(alpha), D, and which examples a pass visits (docs/design.md, section 1)."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.errors import unknown
+from margrave.learners.base import State, Step, Task, Weights
+
+ORDERS = ("shuffled", "cyclic", "gap")
+
+_SKIPPED = 0.5  # of the mean gap: examples below it wait (measured on CoNLL-2000: 18 passes instead of 25)
+_WHOLE = 3  # every so many passes visit all examples
+_UNIFORM = 0.2  # of the draws of order "gap" are uniform, so that no gap stays unseen
+
+
+def check_order(order: Any) -> None:
+    """Refuses an unknown order of visits."""
+    if order not in ORDERS:
+        raise unknown("order of visits", order, ORDERS)
+
+
+@dataclass(kw_only=True)
+class DualState(State):
+    """Blocks of dual variables, one an example, and the weights that they imply."""
+
+    w: Weights
+    entropy: Weights  # H_i, or a lower bound on it
+    cost: Weights  # c_i
+    gap: Weights  # of each example, as its last visit saw it; inf before the first
+    random: np.random.Generator
+    turn: int = 0  # passes so far
+
+    def visits(self, order: str, skip: bool) -> NDArray[np.int64]:
+        """The examples of the next pass; with `skip`, two passes of three leave those with small gaps alone."""
+        n = self.task.problem.size
+        self.turn += 1
+        seen = self.task.weights() * self.gap
+        if order == "gap" and np.isfinite(seen).all() and seen.sum() > 0:
+            return self.random.choice(n, n, p=(1 - _UNIFORM) * seen / seen.sum() + _UNIFORM / n)
+        chosen = np.arange(n) if order == "cyclic" else self.random.permutation(n)
+        if skip and self.turn % _WHOLE != 1 and np.isfinite(seen).all():
+            chosen = chosen[seen[chosen] >= _SKIPPED * seen.mean()]
+        return chosen
+
+    def count(self, visits: int) -> None:
+        """Counts visits as a share of a pass."""
+        self.task.passes += visits / self.task.problem.size
+
+    def dual(self) -> float:
+        """D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2."""
+        loss = self.task.loss
+        value = loss.gamma * self.cost + (self.entropy / loss.beta if loss.smooth else 0.0)
+        return float(self.task.weights() @ value) - 0.5 * self.task.problem.dot(self.w, self.w)
+
+    def estimate(self) -> float | None:
+        """The gap as the visits saw it going by; None while there are examples without one."""
+        total = float(self.task.weights() @ self.gap)
+        return total if total < inf else None
+
+    def step(self) -> Step:
+        """Where a pass has led."""
+        return Step(self.w.copy(), dual=self.dual(), estimate=self.estimate())
+
+    def certified(self, primal: float) -> Step:
+        """The same with P."""
+        dual = self.dual()
+        return Step(self.w.copy(), primal, dual, primal - dual)
+
+    def rescale(self, task: Task) -> None:
+        """Goes on with the same alpha at another C: w is proportional to it."""
+        self.w *= task.C / self.task.C
+        self.task = task
+        self.gap = unseen(task)
+        self.turn = 0
+
+
+def unseen(task: Task) -> Weights:
+    """Gaps before any visit; examples without weight have none."""
+    return np.where(task.weights() > 0, inf, 0.0)
+
+
+def gold_marginals(task: Task) -> tuple[NDArray[np.int64], Weights]:
+    """Where the parts of each example begin, and the expected parts of the gold outputs."""
+    problem = task.problem
+    begin = np.zeros(problem.size + 1, dtype=np.int64)
+    begin[1:] = np.cumsum([problem.parts(i) for i in range(problem.size)])
+    mu = np.zeros(begin[-1])
+    for i in range(problem.size):
+        np.add.at(mu, begin[i] + np.asarray(problem.gold(i)), 1.0)
+    return begin, mu
+
+
+def blank_blocks(task: Task) -> dict[str, Any]:
+    """The fields of a DualState with all mass on the gold outputs."""
+    n = task.problem.size
+    return {
+        "task": task,
+        "w": np.zeros(task.problem.dim),
+        "entropy": np.zeros(n),
+        "cost": np.zeros(n),
+        "gap": unseen(task),
+        "random": np.random.default_rng(task.seed),
+    }

@@ -1,0 +1,183 @@
+"""Online exponentiated gradient on the dual (000, section 5; 002, Fig. 2), and the hybrid that SMO begins."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import flag, real, whole
+from margrave.learners.base import Learner, Step, Task
+from margrave.learners.dual import DualState, blank_blocks, check_order, gold_marginals, unseen
+
+_GROWTH = 1.3  # the most that a rate grows from one visit to the next
+_CAP = 20.0  # the most that a natural parameter changes in one step
+
+
+@dataclass
+class OnlineEG(Learner):
+    """Multiplicative updates of one example's distribution at a time; the dual objective never falls.
+
+    `rate` is the first rho of every example (000's eta where beta is infinite), adapted from visit to visit: shrunk until D
+    does not fall, grown after a gain; with `adaptive=False` it stays, and D may fall. The distributions begin
+    concentrated on the gold outputs, with the natural parameter `start` on their parts, or at `Task.start`. `single`
+    keeps them in half the memory; certificates are computed in double precision all the same.
+
+    >>> OnlineEG(rate=0.5, order="cyclic").name
+    'eg'
+    """
+
+    name: ClassVar[str] = "eg"
+    needs: ClassVar[tuple[str, ...]] = ("logsum",)
+    cost_of_parts: ClassVar[bool] = True
+    reaches_tol: ClassVar[bool] = True
+    default_max_iter: ClassVar[int] = 1000
+
+    rate: float = 0.7
+    start: float = 8.0
+    order: str = "shuffled"
+    skip: bool = True
+    adaptive: bool = True
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        self.rate = real("the rate of eg", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
+        self.start = real("the start of eg", self.start, "be finite and not negative", lambda start: 0 <= start < inf)
+        check_order(self.order)
+        self.skip = flag("skip", self.skip)
+        self.adaptive = flag("adaptive", self.adaptive)
+        self.single = flag("single", self.single)
+
+    def blank(self, task: Task) -> "GibbsState":
+        """Natural parameters on the gold parts; expectations are yet to be computed."""
+        precision = np.float32 if self.single else np.float64
+        mu = gold_marginals(task)[1]
+        rate = np.full(task.problem.size, min(self.rate, 1.0) if task.loss.smooth else self.rate * task.C)
+        t = np.where(mu > 0, self.start, 0.0)
+        return GibbsState(**blank_blocks(task), t=t.astype(precision), mu=mu.astype(precision), rate=rate)
+
+    def begin(self, task: Task) -> "GibbsState":
+        """The weights that the first distributions imply; one pass, or two from given weights."""
+        state = self.blank(task)
+        if task.start is not None:
+            state.t[:] = _natural(state, task)
+        state.expect()
+        return state
+
+    def carry(self, state: "GibbsState", task: Task) -> "GibbsState":
+        """The same alpha at another C."""
+        state.rescale(task)
+        return state
+
+    def one_pass(self, state: "GibbsState") -> Step:
+        """Visits the examples that have something to gain."""
+        state.visit(state.visits(self.order, self.skip and self.adaptive), _GROWTH if self.adaptive else 1.0)
+        return state.step()
+
+    def certify(self, state: "GibbsState") -> Step:
+        """P and the gap; single precision is left behind first."""
+        if self.single:
+            state.expect()
+        return state.certify()
+
+
+@dataclass
+class Hybrid(OnlineEG):
+    """Begins with passes of SMO, which start up quickly, and goes on with EG (000, last paragraph).
+
+    Natural parameters are the logs of conditionals of (1 - mixed) mu + mixed uniform, since EG never leaves a zero: D
+    may dip once at the switch.
+
+    >>> Hybrid(smo_passes=2).name
+    'smo-eg'
+    """
+
+    name: ClassVar[str] = "smo-eg"
+    needs: ClassVar[tuple[str, ...]] = ("logsum", "untied", "entropy")
+    infinite_beta_only: ClassVar[bool] = True
+
+    smo_passes: int = 3
+    mixed: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.smo_passes = whole("smo_passes", self.smo_passes, 1, 10**6)
+        self.mixed = real("mixed", self.mixed, "be above 0 and below 1", lambda mixed: 0 < mixed < 1)
+
+    def begin(self, task: Task) -> "GibbsState":
+        """All mass on the gold outputs."""
+        return self.blank(task)
+
+    def one_pass(self, state: "GibbsState") -> Step:
+        """A pass of SMO, or of EG; the change from one to the other comes at the end of the last one of SMO."""
+        if state.turn >= self.smo_passes:
+            return super().one_pass(state)
+        order = state.visits(self.order, False)
+        mu = state.mu.astype(np.float64)
+        _core.smo_pass(*state.task.ascent(state.w, order), mu, state.cost, state.gap)
+        state.mu[:] = mu
+        state.count(len(order))
+        if state.turn == self.smo_passes:
+            self._switch(state, mu)
+        return state.step()
+
+    def _switch(self, state: "GibbsState", mu: NDArray[np.float64]) -> None:
+        state.t[:] = 0
+        state.expect()  # state.mu is uniform now
+        blend = (1 - self.mixed) * mu + self.mixed * state.mu
+        problem = state.task.problem
+        begin = gold_marginals(state.task)[0]
+        for i in range(problem.size):
+            t = np.asarray(problem.entropy(i, blend[begin[i] : begin[i + 1]])[1])
+            state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # forbidden parts have no parameter
+        state.gap = unseen(state.task)
+        state.expect()
+
+
+@dataclass(kw_only=True)
+class GibbsState(DualState):
+    """alpha_i as Gibbs distributions over the parts, all examples one after another."""
+
+    t: NDArray[Any]  # natural parameters
+    mu: NDArray[Any]  # marginals
+    rate: NDArray[np.float64]
+    trials: int = 0
+    visited: int = 0
+
+    def expect(self) -> None:
+        """Marginals, entropies, costs and w from the natural parameters; one pass."""
+        task = self.task
+        task.passes += 1
+        t = self.t.astype(np.float64, copy=False)
+        self.w = _core.gibbs_expectations(*task.family(), task.threads, t, self.mu, self.entropy, self.cost)
+
+    def visit(self, order: NDArray[np.int64], growth: float) -> None:
+        """One pass of EG over these examples."""
+        blocks = (self.t, self.mu, self.rate, self.entropy, self.cost, self.gap)
+        self.trials += _core.eg_pass(*self.task.ascent(self.w, order), *blocks, growth, _CAP)
+        self.visited += len(order)
+        self.count(len(order))
+        if not self.task.loss.smooth:
+            self.gap = unseen(self.task)  # the visits of EG do not see the gap where beta is infinite
+
+    def certify(self) -> Step:
+        """P, and the gap of every example; one pass."""
+        task = self.task
+        task.passes += 1
+        loss = task.loss
+        losses, gaps = _core.block_gaps(
+            task.problem, self.w, loss.beta, loss.gamma, loss.zero_one, self.mu, self.entropy, self.cost, task.threads
+        )
+        self.gap[:] = np.maximum(gaps, 0.0)
+        return self.certified(float(task.weights() @ losses) + 0.5 * task.problem.dot(self.w, self.w))
+
+
+def _natural(state: GibbsState, task: Task) -> NDArray[np.float64]:
+    """The natural parameters of the loss's own distributions at the weights to start from; one pass."""
+    assert task.start is not None
+    task.passes += 1
+    t = np.zeros(len(state.t))
+    _core.eg_batch_step(*task.family(), task.threads, task.start, np.zeros_like(t), t, 1.0, state.entropy, state.cost)
+    return t

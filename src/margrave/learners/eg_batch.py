@@ -1,0 +1,156 @@
+"""Batch exponentiated gradient on the dual (000, Fig. 2; 002, Fig. 1), by natural parameters or in the primal form."""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from margrave import _core
+from margrave.checks import real
+from margrave.errors import MargraveError, unknown
+from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.dual import gold_marginals
+
+_GROWTH = 1.5  # of the rate after a gain
+_SMALLEST = 1e-300  # a rate at which nothing moves any more
+
+
+@dataclass
+class BatchEG(Learner):
+    """Multiplicative updates of all distributions at once, the same bits with any number of threads.
+
+    `rate`: "adaptive" (halved until D does not fall, grown after a gain), "safe" (002, Lemma 2 and section 4.5), or a
+    number: rho, or 000's eta where beta is infinite. `form`: "parts" keeps natural parameters, which begin with `start` on
+    the gold parts; "weights" is the primal form of 000, section 3, which keeps z and s alone and begins at zero.
+
+    >>> BatchEG(rate="safe", form="weights").name
+    'eg-batch'
+    """
+
+    name: ClassVar[str] = "eg-batch"
+    needs: ClassVar[tuple[str, ...]] = ("logsum",)
+    cost_of_parts: ClassVar[bool] = True
+    default_max_iter: ClassVar[int] = 1000
+
+    rate: str | float = "adaptive"
+    form: str = "parts"
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rate, str):
+            if self.rate not in ("adaptive", "safe"):
+                raise unknown("rate of eg-batch", self.rate, ("adaptive", "safe", "a number"))
+        else:
+            self.rate = real("the rate of eg-batch", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
+        if self.form not in ("parts", "weights"):
+            raise unknown("form of eg-batch", self.form, ("parts", "weights"))
+        self.start = real("the start", self.start, "be finite and not negative", lambda start: 0 <= start < inf)
+        if self.form == "weights" and self.start:
+            raise MargraveError("the primal form of eg-batch starts only where t = A z: leave start at 0.")
+
+    def blank(self, task: Task) -> "_State":
+        """Natural parameters, or z and s."""
+        n, rate = task.problem.size, self.rate
+        smooth = task.loss.smooth
+        if rate == "safe":
+            rate = safe_rate(task)
+        elif rate == "adaptive":
+            rate = 0.5 if smooth else 1.0
+        elif not smooth:
+            rate = float(rate) * task.C
+        t = np.zeros(0) if self.form == "weights" else np.where(gold_marginals(task)[1] > 0, self.start, 0.0)
+        return _State(task, np.zeros(task.problem.dim), np.zeros(n), np.zeros(n), float(rate), t)
+
+    def begin(self, task: Task) -> "_State":
+        """The expectations of the first distributions; one pass."""
+        state = self.blank(task)
+        if task.start is not None and self.form == "weights":
+            beta = task.loss.beta if task.loss.smooth else 1.0
+            state.z, state.s = beta * task.start, beta * task.loss.gamma
+        state.w = state.weights_at(state.z, state.s) if self.form == "weights" else state.expect()
+        state.value = state.dual(state.w)
+        return state
+
+    def one_pass(self, state: "_State") -> Step:
+        """One step of all distributions."""
+        done = ""
+        while not state.step(monotone=self.rate == "adaptive"):
+            state.rate *= 0.5
+            if state.rate < _SMALLEST:
+                done = "no rate raises D any more: the limit of floating-point numbers"
+                break
+        if self.rate == "adaptive" and not done:
+            state.rate = min(state.rate * _GROWTH, 1.0 if state.task.loss.smooth else inf)
+        return Step(state.w, dual=state.value, done=done, stuck=bool(done))
+
+    def certify(self, state: "_State") -> Step:
+        """P and the gap; one pass."""
+        primal = state.task.primal(state.w)
+        return Step(state.w, primal, state.value, primal - state.value)
+
+
+def safe_rate(task: Task) -> float:
+    """A rate at which D never falls: 1/(1 + n beta C R^2), or 1/(n C R^2) where beta is infinite."""
+    square = max(task.problem.radius(i) for i in range(task.problem.size)) ** 2
+    curve = float(task.weights().max()) * square * task.problem.size
+    if not task.loss.smooth:
+        return 1 / max(curve, _SMALLEST)
+    return 1 / (1 + task.loss.beta * curve)
+
+
+@dataclass
+class _State(State):
+    w: Weights
+    entropy: Weights
+    cost: Weights
+    rate: float
+    t: Weights  # natural parameters; empty in the primal form
+    z: Weights = field(default_factory=lambda: np.zeros(0))
+    s: float = 0.0
+    value: float = -inf  # D
+
+    def __post_init__(self) -> None:
+        if not len(self.t):
+            self.z = np.zeros(self.task.problem.dim)
+
+    def expect(self) -> Weights:
+        """w of the natural parameters; one pass."""
+        self.task.passes += 1
+        none = np.zeros(0)
+        return _core.gibbs_expectations(*self.task.family(), self.task.threads, self.t, none, self.entropy, self.cost)
+
+    def weights_at(self, z: Weights, s: float) -> Weights:
+        """w of t = A z + s delta; one pass."""
+        self.task.passes += 1
+        return _core.eg_primal_form(*self.task.family(), self.task.threads, z, s, self.entropy, self.cost)
+
+    def dual(self, w: Weights) -> float:
+        loss = self.task.loss
+        value = loss.gamma * self.cost + (self.entropy / loss.beta if loss.smooth else 0.0)
+        return float(self.task.weights() @ value) - 0.5 * self.task.problem.dot(w, w)
+
+    def step(self, *, monotone: bool) -> bool:
+        """t <- (1 - rho) t + rho beta (A w + gamma delta); False, and nothing changed, if D would fall. One pass."""
+        loss = self.task.loss
+        before = self.entropy.copy(), self.cost.copy()
+        keep, add = (1 - self.rate, self.rate * loss.beta) if loss.smooth else (1.0, self.rate)
+        if len(self.t):
+            self.task.passes += 1
+            t = np.empty_like(self.t)
+            w = _core.eg_batch_step(
+                *self.task.family(), self.task.threads, self.w, self.t, t, self.rate, self.entropy, self.cost
+            )
+        else:
+            z, s = keep * self.z + add * self.w, keep * self.s + add * loss.gamma
+            w = self.weights_at(z, s)
+        value = self.dual(w)
+        if monotone and not value >= self.value:
+            self.entropy, self.cost = before
+            return False
+        self.w, self.value = w, value
+        if len(self.t):
+            self.t = t
+        else:
+            self.z, self.s = z, s
+        return True
