@@ -10,6 +10,7 @@ from benchmarks.tagging import curves
 Result = dict[str, Any]
 Points = Sequence[Result]
 
+DOTS = {"marker": ".", "markersize": 4}
 COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold", "navy", "lime")
 
 
@@ -63,7 +64,7 @@ def relative_gaps(result: Result, path: Path) -> None:
             for learner, colour in coloured(part["learners"]):
                 run = part["learners"][learner]
                 if "curve" in run:
-                    style = {"linestyle": "-" if run["certified"] else ":", "color": colour, "marker": "."}
+                    style = {"linestyle": "-" if run["certified"] else ":", "color": colour, **DOTS}
                     draw(panel, learner, run["curve"], "seconds", "relative_gap", **style)
 
 
@@ -87,7 +88,7 @@ def mnist(result: Result, path: Path) -> None:
         time.set(xscale="log", yscale="log", ylim=(1e-6, 10), xlabel="seconds", ylabel="P above the optimum, relative")
         for name, run in result["learners"].items():
             points = run["curve"]
-            style = {"marker": "."} if "scikit" in name else {}
+            style = DOTS if "scikit" in name else {}
             draw(objective, f"{name}, P", points, "passes", "P", **style)
             if name == "eg":
                 draw(objective, "eg, D", points, "passes", "D", color=objective.lines[-1].get_color(), linestyle="--")
@@ -99,13 +100,15 @@ def mnist(result: Result, path: Path) -> None:
 
 def fig4(result: Result, path: Path) -> None:
     """000, Fig. 4: D after each pass, by rates, by starts, and of EG after SMO."""
+    highest = max(point["D"] for run in result["learners"].values() for point in run["curve"])
     with panels(path, 3) as axes:
         for panel, kind in zip(axes, ("EG, eta", "EG, start", "EG after"), strict=True):
             panel.set(xlabel="passes", ylabel="D", xscale="log")
+            everywhere = {"SMO": {"color": "black", "linestyle": "--"}, "EG": {"color": "grey", "linestyle": "--"}}
             for name, run in result["learners"].items():
-                if name == "SMO" or name.startswith(kind):
-                    style = {"color": "black", "linestyle": "--"} if name == "SMO" else {}
-                    draw(panel, name, numbered(run["curve"]), "pass", "D", **style)
+                if name in everywhere or name.startswith(kind):
+                    draw(panel, name, numbered(run["curve"]), "pass", "D", **everywhere.get(name, {}))
+            panel.set_ylim(-0.05 * highest, 1.05 * highest)
         axes[0].set_title(f"CoNLL-2003, {result['sentences']:,} sentences, hinge loss")
 
 
@@ -120,12 +123,12 @@ def fig3_001(result: Result, path: Path) -> None:
     colours = {"mira": "C0", "sgd": "C1", "lbfgs": "C2"}
     with panels(path, 2) as axes:
         for panel, (name, part) in zip(axes, result["data"].items(), strict=True):
-            panel.set(xlabel="passes", ylabel="F1 on development data", title=f"CoNLL-2003, {name}")
+            panel.set(xscale="log", xlabel="passes", ylabel="F1 on development data", title=f"CoNLL-2003, {name}")
             best = max(point["F1"] for run in part["learners"].values() for point in run["curve"])
             panel.set_ylim(best - 0.15, best + 0.01)
             for learner, run in part["learners"].items():
                 kind, C = learner.split(", C = ")
-                style = {"color": colours[kind], "linestyle": lines[C], "marker": "."}
+                style = {"color": colours[kind], "linestyle": lines[C], **DOTS}
                 draw(panel, learner, numbered(run["curve"]), "pass", "F1", **style)
 
 
@@ -140,5 +143,5 @@ def trees(result: Result, path: Path) -> None:
                 label = f"{name}, {run['loss']}"
                 draw(uas, label, run["curve"], "passes", "UAS", color=colour)
                 if any(point["relative_gap"] is not None for point in run["curve"]):
-                    draw(gap, label, run["curve"], "seconds", "relative_gap", color=colour, marker=".")
+                    draw(gap, label, run["curve"], "seconds", "relative_gap", color=colour, **DOTS)
         uas.set_ylim(bottom=0.7)

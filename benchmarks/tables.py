@@ -5,7 +5,7 @@ from typing import Any
 
 Result = dict[str, Any]
 
-UNCERTIFIED = "* no certificate of its own: P against the best D of all"
+MARKS = "(auto): what learner='auto' chooses. *: no certificate of its own; P against the best D of all."
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -29,7 +29,7 @@ def _reached(learners: Result) -> Iterator[list[str]]:
     """For each learner, the effective passes and seconds to each goal."""
     for name, run in learners.items():
         if "refused" not in run:
-            mark = "" if run.get("certified", True) else " *"
+            mark = " (auto)" if run.get("auto") else "" if run.get("certified", True) else " *"
             when = (run["reached"][goal] for goal in _goals(learners))
             yield [name + mark, *(f"{at['passes']:.4g} ({at['seconds']:.2f} s)" if at else "-" for at in when)]
 
@@ -82,7 +82,7 @@ def relative_gaps(result: Result) -> str:
     rows = [[name, *row] for name, part in data.items() for row in _reached(part["learners"])]
     goals = _goals(next(iter(data.values()))["learners"])
     title = "effective passes (and seconds) to a relative gap of"
-    return f"{title}\n\n{markdown(['data', 'learner', *goals], rows)}\n\n{UNCERTIFIED}"
+    return f"{title}\n\n{markdown(['data', 'learner', *goals], rows)}\n\n{MARKS}"
 
 
 def mnist(result: Result) -> str:
@@ -110,7 +110,7 @@ def fig4(result: Result) -> str:
 
 def fig3_001(result: Result) -> str:
     """F1 along the way."""
-    marks = (1, 2, 5, 10, 30)
+    marks = (1, 2, 5, 10, 30, 100)
     rows = [
         [name, learner, *_along(run["curve"], "F1", marks, 100)]
         for name, part in result["data"].items()

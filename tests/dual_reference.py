@@ -360,7 +360,7 @@ def top(problem: Problem, i: int, x: Listed, w: Weights, gamma: float, k: int) -
     ys = [problem.argmax(i, theta)[1]] if k == 1 else [y for _, y in problem.kbest(i, theta, k)]
     chosen = [x.ys.index(tuple(sorted(int(part) for part in y))) for y in ys]
     values = x.features @ w + gamma * x.cost
-    np.testing.assert_allclose(values[chosen], np.sort(values)[::-1][:k], atol=1e-9)
+    np.testing.assert_allclose(values[chosen], np.sort(values)[::-1][:k], rtol=0, atol=1e-9)
     return chosen
 
 

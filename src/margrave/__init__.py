@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 # Where each public name lives. They are imported on first use: `import margrave` alone must cost next to nothing.
 _HOMES = {
     "SequenceTagger": "margrave.estimators",
+    "SequenceTaggerCV": "margrave.estimators",
     "StructuredClassifier": "margrave.estimators",
     "Problem": "margrave._core",
     "LossFamily": "margrave.losses",
@@ -27,6 +28,7 @@ __all__ = [
     "Perceptron",
     "Problem",
     "SequenceTagger",
+    "SequenceTaggerCV",
     "SoftmaxMargin",
     "StructuredClassifier",
     "load",
@@ -35,7 +37,7 @@ __all__ = [
 if TYPE_CHECKING:
     from margrave._core import Problem
     from margrave.errors import MargraveError
-    from margrave.estimators import SequenceTagger, StructuredClassifier, load
+    from margrave.estimators import SequenceTagger, SequenceTaggerCV, StructuredClassifier, load
     from margrave.losses import Hinge, Log, LossFamily, Perceptron, SoftmaxMargin
 
 

@@ -451,6 +451,15 @@ def perceptron_pass(
 ) -> int:
     """One pass of the perceptron over `order`; the number of mistakes."""
 
+def gold_counts(
+    problem: Problem,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
+]:
+    """
+    Where the parts of each example begin, and how often the gold outputs have each.
+    """
+
 @overload
 def eg_pass(
     problem: Problem,
@@ -647,6 +656,7 @@ class Blocks:
         parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ) -> Blocks: ...
     def costs(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """The expected cost of every block."""
@@ -657,6 +667,7 @@ class Blocks:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
         Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
@@ -678,11 +689,8 @@ def pairwise_pass(
     cached_steps: int,
     memory: int,
     enough: float,
-    cached: bool,
 ) -> None:
-    """
-    One pass of pairwise BCFW over `order`, by inference or among cached outputs alone.
-    """
+    """One pass of pairwise BCFW over `order`."""
 
 def mira_pass(
     problem: Problem,

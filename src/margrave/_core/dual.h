@@ -101,7 +101,10 @@ class LineStep {
 
   double bend() const { return bend_; }
   double change() const { return change_; }  // of 1/2 |w|^2 since the beginning
-  double best(double slope, double most) const { return slope < bend_ * most ? slope / bend_ : most; }
+  double best(double slope, double most) const {
+    const double s = slope < bend_ * most ? slope / bend_ : most;
+    return std::fabs(s - at_) < kNear ? at_ : s;
+  }
 
   // Goes to s of the whole length.
   void go(double s) {
@@ -125,6 +128,7 @@ class LineStep {
 
  private:
   static constexpr int kHalvings = 3;
+  static constexpr double kNear = 1e-6;  // of the best step: D cannot tell, and a move is spared
 
   const Ascent& ascent_;
   int64_t i_;

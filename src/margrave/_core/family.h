@@ -55,6 +55,7 @@ struct Worker {
   Scratch scratch;
   std::vector<double> theta;
   std::vector<double> direction;
+  std::vector<double> zeros;  // as many as weights; who writes takes it back
   Output gold;
   Output y;
   std::vector<ScoredOutput> two_best;

@@ -65,12 +65,15 @@ struct GibbsSettings {
 
 namespace gibbs {
 
-inline void propose(const double* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
-  kernels().propose(t, v, u.keep, u.add, n, next);
+// t' into next; the largest change of a parameter.
+inline double propose(const double* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
+  return kernels().propose(t, v, u.keep, u.add, n, next);
 }
-inline void propose(const float* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
-  kernels().propose_single(t, v, u.keep, u.add, n, next);
+inline double propose(const float* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
+  return kernels().propose_single(t, v, u.keep, u.add, n, next);
 }
+inline void keep(const double* from, int64_t n, double* to) { kernels().keep(from, n, to); }
+inline void keep(const double* from, int64_t n, float* to) { kernels().keep_single(from, n, to); }
 inline Comparison compare(const double* t, const double* v, const double* mu, const double* before, int64_t n,
                           double* change) {
   return kernels().compare(t, v, mu, before, n, change);
@@ -78,17 +81,6 @@ inline Comparison compare(const double* t, const double* v, const double* mu, co
 inline Comparison compare(const double* t, const double* v, const double* mu, const float* before, int64_t n,
                           double* change) {
   return kernels().compare_single(t, v, mu, before, n, change);
-}
-
-// The largest rate up to `rate` that changes no natural parameter by more than the cap.
-template <typename Real>
-double capped(const LossFamily& family, double rate, double cap, const Real* t, const double* v, int64_t n) {
-  double most = 0;
-  if (family.beta < kInfinity)
-    for (int64_t k = 0; k < n; ++k) most = std::max(most, std::fabs(family.beta * v[k] - static_cast<double>(t[k])));
-  else
-    for (int64_t k = 0; k < n; ++k) most = std::max(most, std::fabs(v[k]));
-  return rate * most > cap ? cap / most : rate;
 }
 
 // What a trial step says about rates: D gains `linear` less `bend`. In the neighbourhood of the optimum the first is
@@ -135,9 +127,13 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
   problem.score(i, ascent.w, theta);
   augment(problem, i, family, theta, delta, v);
   const bool adaptive = settings.growth > 1;
-  double rate = adaptive ? gibbs::capped(family, block.rate, settings.cap, block.t, v, n) : block.rate;
+  double rate = block.rate;
   for (int trial = 1;; ++trial) {
-    gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
+    const double change = gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
+    if (adaptive && change > settings.cap) {
+      rate *= settings.cap / change;
+      gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
+    }
     const double log_z = problem.logsum(i, next, next_mu, worker.scratch);
     const Comparison sums = gibbs::compare(next, v, next_mu, block.mu, n, d);
     const double entropy = log_z - sums.t_mu;
@@ -155,24 +151,25 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     if (!keep) problem.move(i, d, -C, ascent.w);
     ascent.lock.unlock();
 
+    // what is left to gain drowns in rounding: the block is as good as it gets
+    const double noise = gibbs::kNoise * C * (std::fabs(log_z) + std::fabs(sums.t_mu) + 1) + slack;
+    const bool lost = std::fabs(linear) <= noise;
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
     if (keep) {
-      for (int64_t k = 0; k < n; ++k) block.t[k] = static_cast<Real>(next[k]);
-      for (int64_t k = 0; k < n; ++k) block.mu[k] = static_cast<Real>(next_mu[k]);
+      gibbs::keep(next, n, block.t);
+      gibbs::keep(next_mu, n, block.mu);
       block.entropy = entropy;
       block.cost += cost_change;
-      block.gap = seen.gap() / C;
-      if (adaptive) {
+      block.gap = std::max(0.0, seen.gap() / C);
+      if (adaptive && !lost) {
         const double best = std::clamp(gibbs::kRelaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
         block.rate = smooth ? std::min(best, 1.0) : best;
       }
       return trial;
     }
-    // what is left to gain drowns in rounding: the block is as good as it gets
-    const bool lost = std::fabs(linear) <= gibbs::kNoise * C * (std::fabs(log_z) + std::fabs(sums.t_mu) + 1);
     if (lost || trial == gibbs::kTrials) {
       if (lost) block.gap = 0;
-      else block.rate = rate;
+      else block.rate *= 0.5;  // the next visit tries again, not much below
       return trial;
     }
     rate = std::min(0.5 * rate, std::max(seen.best_rate(), 0.1 * rate));

@@ -123,9 +123,9 @@ inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, 
     }
   } else {
     Block block;
-    block.atoms.push_back({gold, 0.0, 1.0, 0.0});
+    pairwise::add(problem, i, {gold, 0.0, 1.0, 0.0}, block, worker);
     for (int round = 0; round < mira::kRounds; ++round) {
-      pairwise_visit(ascent, block, {100, 20, 1e-3}, false, i, &gap, worker);
+      pairwise_visit(ascent, block, {100, 20, 1e-3}, i, &gap, worker);
       if (gap <= mira::kExactly * (block.cost() + 1e-3)) break;
     }
     std::fill(mu.begin(), mu.end(), 0.0);

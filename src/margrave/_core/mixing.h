@@ -3,8 +3,8 @@
 //
 // mu_i <- (1 - s) mu_i + s mu(w): block-coordinate Frank-Wolfe at beta = inf (Lacoste-Julien et al. 2013), stochastic
 // dual coordinate ascent at finite beta. At beta = inf a block may also keep its outputs, and move mass from the worst
-// of them to the best (pairwise steps; Lacoste-Julien and Jaggi 2015), with or without inference (cached outputs; Shah
-// et al. 2015).
+// of them to the best (pairwise steps; Lacoste-Julien and Jaggi 2015), also without inference (cached outputs; Shah et
+// al. 2015).
 #pragma once
 
 #include <algorithm>
@@ -120,42 +120,46 @@ struct Atom {
   double value;  // <theta, y> + gamma cost at the last look
 };
 
-// alpha_i as a sparse distribution over outputs; those without mass are remembered for a while.
+// alpha_i as a sparse distribution over outputs; those without mass are remembered for a while. gram holds
+// <A_i'y, A_i'y'> for all pairs of them, row by row, so that steps among them need neither w nor inference.
 struct Block {
   std::vector<Atom> atoms;
+  std::vector<double> gram;
 
+  double inner(size_t a, size_t b) const { return gram[a * atoms.size() + b]; }
   double cost() const {
     double sum = 0;
     for (const Atom& atom : atoms) sum += atom.alpha * atom.cost;
     return sum;
   }
-};
 
-// The blocks of a problem, each at first on its gold output.
-class Blocks {
- public:
-  explicit Blocks(const Problem& problem) : blocks_(static_cast<size_t>(problem.size())) {
-    for (int64_t i = 0; i < problem.size(); ++i) {
-      Output gold;
-      problem.gold(i, 0, gold);
-      std::sort(gold.begin(), gold.end());
-      blocks_[static_cast<size_t>(i)].atoms.push_back({std::move(gold), 0.0, 1.0, 0.0});
+  // Adds an output, given its inner products with all that are there and with itself.
+  void add(Atom&& atom, const std::vector<double>& inner_products) {
+    const size_t n = atoms.size();
+    std::vector<double> wider((n + 1) * (n + 1));
+    for (size_t a = 0; a < n; ++a) {
+      std::copy_n(gram.begin() + static_cast<int64_t>(a * n), n, wider.begin() + static_cast<int64_t>(a * (n + 1)));
+      wider[a * (n + 1) + n] = wider[n * (n + 1) + a] = inner_products[a];
     }
+    wider.back() = inner_products[n];
+    gram = std::move(wider);
+    atoms.push_back(std::move(atom));
   }
-  explicit Blocks(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}
-
-  int64_t size() const { return static_cast<int64_t>(blocks_.size()); }
-  Block& operator[](int64_t i) { return blocks_[static_cast<size_t>(i)]; }
-  const Block& operator[](int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
-
- private:
-  std::vector<Block> blocks_;
+  void remove(size_t gone) {
+    const size_t n = atoms.size();
+    size_t to = 0;
+    for (size_t a = 0; a < n; ++a)
+      for (size_t b = 0; b < n; ++b)
+        if (a != gone && b != gone) gram[to++] = gram[a * n + b];
+    gram.resize(to);
+    atoms.erase(atoms.begin() + static_cast<int64_t>(gone));
+  }
 };
 
 struct PairwiseSettings {
-  int64_t cached_steps;  // at most this many steps a visit among outputs that are known
+  int64_t cached_steps;  // at most this many steps a visit among outputs that are known, for each of them
   int64_t memory;        // outputs without mass that a block remembers
-  double enough;         // a visit ends when its gap among known outputs is below this share of the gap that it found
+  double enough;         // steps end when the gap among known outputs is below this share of the gap that was found
 };
 
 namespace pairwise {
@@ -168,61 +172,122 @@ inline void look(Block& block, double gamma, const double* theta) {
   }
 }
 
-// The mass that moves from one output to another; 0 if D would not rise.
-inline double step(const Ascent& ascent, int64_t i, Block& block, size_t from, size_t to, const double* theta,
-                   double* d) {
+// The inner products of the new output's features with all others' are the scores under its own features: A_i A_i'y.
+inline void add(const Problem& problem, int64_t i, Atom&& atom, Block& block, Worker& worker) {
+  Scratch::Frame frame(worker.scratch);
+  const int64_t n = problem.parts(i);
+  double* counts = worker.scratch.take(n);
+  double* scores = worker.scratch.take(n);
+  family::count_parts(atom.y, n, counts);
+  worker.zeros.resize(static_cast<size_t>(problem.dim()));
+  problem.scatter(i, counts, 1.0, worker.zeros.data());
+  problem.score(i, worker.zeros.data(), scores);
+  problem.scatter(i, counts, -1.0, worker.zeros.data());
+  std::vector<double> inner;
+  const auto score = [&](const Output& y) {
+    double sum = 0;
+    for (const int32_t part : y) sum += scores[part];
+    return sum;
+  };
+  for (const Atom& other : block.atoms) inner.push_back(score(other.y));
+  inner.push_back(score(atom.y));
+  block.add(std::move(atom), inner);
+}
+
+// Pairwise steps over the known outputs alone: mass moves from the one with the lowest slope of D to the one with the
+// highest, by exact line search, until they differ by less than `goal`. Returns the new alpha.
+inline std::vector<double> solve(const Block& block, double C, double goal, int64_t most) {
+  const size_t n = block.atoms.size();
+  std::vector<double> alpha(n);
+  std::vector<double> slope(n);
+  for (size_t a = 0; a < n; ++a) {
+    alpha[a] = block.atoms[a].alpha;
+    slope[a] = block.atoms[a].value;
+  }
+  for (int64_t k = 0; k < most; ++k) {
+    size_t best = 0;
+    size_t away = n;
+    for (size_t a = 0; a < n; ++a) {
+      if (slope[a] > slope[best]) best = a;
+      if (alpha[a] > 0 && (away == n || slope[a] < slope[away])) away = a;
+    }
+    const double gap = slope[best] - slope[away];
+    if (!(gap > std::max(goal, rounding_of(slope[best], gap)))) break;
+    const double bend = C * (block.inner(best, best) + block.inner(away, away) - 2 * block.inner(best, away));
+    const double mass = gap < bend * alpha[away] ? gap / bend : alpha[away];
+    alpha[away] = mass == alpha[away] ? 0.0 : alpha[away] - mass;
+    alpha[best] += mass;
+    for (size_t a = 0; a < n; ++a) slope[a] -= mass * C * (block.inner(a, best) - block.inner(a, away));
+  }
+  return alpha;
+}
+
+// Moves the block towards `alpha` as far as D gains.
+inline void go(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha, const double* theta,
+               double* d) {
   const double C = ascent.weight(i);
   const int64_t n = ascent.problem.parts(i);
-  Atom& away = block.atoms[from];
-  Atom& best = block.atoms[to];
   std::fill(d, d + n, 0.0);
-  for (const int32_t part : away.y) d[part] += 1;
-  for (const int32_t part : best.y) d[part] -= 1;
-  const double theta_d = dot_finite(theta, d, n);
-  const double slope = C * (best.value - away.value);
-  const double cost_change = C * ascent.family.gamma * (best.cost - away.cost);
+  double slope = 0;
+  double cost_change = 0;
+  for (size_t a = 0; a < alpha.size(); ++a) {
+    const Atom& atom = block.atoms[a];
+    const double more = alpha[a] - atom.alpha;
+    if (more == 0) continue;
+    for (const int32_t part : atom.y) d[part] -= more;
+    slope += C * more * atom.value;
+    cost_change += C * ascent.family.gamma * more * atom.cost;
+  }
   ascent.lock.lock();
-  LineStep line(ascent, i, d, theta_d);
-  const double s = line.ascend(slope, away.alpha, [&](double x) { return x * cost_change; });
+  LineStep line(ascent, i, d, dot_finite(theta, d, n));
+  const double s = line.ascend(slope, 1.0, [&](double x) { return x * cost_change; });
   ascent.lock.unlock();
-  away.alpha = s == away.alpha ? 0.0 : away.alpha - s;
-  best.alpha += s;
-  return s;
+  for (size_t a = 0; a < alpha.size(); ++a) {
+    Atom& atom = block.atoms[a];
+    atom.alpha = s == 1 ? alpha[a] : atom.alpha + s * (alpha[a] - atom.alpha);
+  }
 }
 
 // Forgets the worst of the outputs without mass.
 inline void forget(Block& block, int64_t memory) {
   int64_t idle = 0;
   for (const Atom& atom : block.atoms) idle += atom.alpha == 0;
-  while (idle > memory) {
+  for (; idle > memory; --idle) {
     size_t worst = block.atoms.size();
     for (size_t k = 0; k < block.atoms.size(); ++k)
       if (block.atoms[k].alpha == 0 && (worst == block.atoms.size() || block.atoms[k].value < block.atoms[worst].value))
         worst = k;
-    block.atoms.erase(block.atoms.begin() + static_cast<int64_t>(worst));
-    --idle;
+    block.remove(worst);
   }
-}
-
-struct Pair {
-  size_t away;
-  size_t best;
-};
-
-inline Pair extremes(const Block& block) {
-  Pair pair{block.atoms.size(), 0};
-  for (size_t k = 0; k < block.atoms.size(); ++k) {
-    if (block.atoms[k].value > block.atoms[pair.best].value) pair.best = k;
-    const bool lower = pair.away == block.atoms.size() || block.atoms[k].value < block.atoms[pair.away].value;
-    if (block.atoms[k].alpha > 0 && lower) pair.away = k;
-  }
-  return pair;
 }
 
 }  // namespace pairwise
 
-// One visit: finds the best output by inference (unless `cached`), then moves mass between known outputs.
-inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSettings& settings, bool cached, int64_t i,
+// The blocks of a problem, each at first on its gold output.
+class Blocks {
+ public:
+  explicit Blocks(const Problem& problem) : blocks_(static_cast<size_t>(problem.size())) {
+    Worker worker;
+    for (int64_t i = 0; i < problem.size(); ++i) {
+      Output gold;
+      problem.gold(i, 0, gold);
+      std::sort(gold.begin(), gold.end());
+      worker.make_room(problem.parts(i));
+      pairwise::add(problem, i, {std::move(gold), 0.0, 1.0, 0.0}, blocks_[static_cast<size_t>(i)], worker);
+    }
+  }
+  explicit Blocks(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}
+
+  int64_t size() const { return static_cast<int64_t>(blocks_.size()); }
+  Block& operator[](int64_t i) { return blocks_[static_cast<size_t>(i)]; }
+  const Block& operator[](int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
+
+ private:
+  std::vector<Block> blocks_;
+};
+
+// One visit: finds the best output by inference, then moves mass between the outputs that are known.
+inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSettings& settings, int64_t i,
                            double* gap_seen, Worker& worker) {
   const Problem& problem = ascent.problem;
   const LossFamily& family = ascent.family;
@@ -230,50 +295,39 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   Scratch::Frame frame(worker.scratch);
   double* d = worker.scratch.take(n);
   double* theta = worker.theta.data();
-  std::vector<Atom>& atoms = block.atoms;
+  double* target = worker.direction.data();
 
   problem.score(i, ascent.w, theta);
   pairwise::look(block, family.gamma, theta);
-  double goal = 0;
-  if (!cached) {
-    double* target = worker.direction.data();
-    const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
-    double gold_score = 0;
-    for (const int32_t part : worker.gold) {
-      target[part] += 1;
-      gold_score += theta[part];
-    }
-    Output y;
-    for (int64_t k = 0; k < n; ++k)
-      for (int count = 0; count < static_cast<int>(target[k]); ++count) y.push_back(static_cast<int32_t>(k));
-    double average = 0;
-    for (const Atom& atom : atoms) average += atom.alpha * atom.value;
-    const double gap = own.loss + gold_score - average;
-    *gap_seen = std::max(gap, 0.0);
-    if (!(gap > rounding_of(own.loss, gap))) return;
-    goal = settings.enough * gap;
-    if (std::none_of(atoms.begin(), atoms.end(), [&](const Atom& atom) { return atom.y == y; }))
-      atoms.push_back({std::move(y), own.cost, 0.0, own.loss + gold_score});
+  const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
+  double gold_score = 0;
+  for (const int32_t part : worker.gold) {
+    target[part] += 1;
+    gold_score += theta[part];
   }
-  for (int64_t k = 0; k <= settings.cached_steps; ++k) {
-    const auto [away, best] = pairwise::extremes(block);
-    const double gap = atoms[best].value - atoms[away].value;
-    if (!(gap > std::max(goal, rounding_of(atoms[best].value, gap)))) break;
-    if (pairwise::step(ascent, i, block, away, best, theta, d) == 0) break;
-    if (k == settings.cached_steps) break;
-    problem.score(i, ascent.w, theta);
-    pairwise::look(block, family.gamma, theta);
-  }
+  double average = 0;
+  for (const Atom& atom : block.atoms) average += atom.alpha * atom.value;
+  const double gap = own.loss + gold_score - average;
+  *gap_seen = std::max(gap, 0.0);
+  if (!(gap > rounding_of(own.loss, gap))) return;
+  Output y;
+  for (int64_t k = 0; k < n; ++k)
+    for (int count = 0; count < static_cast<int>(target[k]); ++count) y.push_back(static_cast<int32_t>(k));
+  const auto known = [&](const Atom& atom) { return atom.y == y; };
+  if (std::none_of(block.atoms.begin(), block.atoms.end(), known))
+    pairwise::add(problem, i, {std::move(y), own.cost, 0.0, own.loss + gold_score}, block, worker);
+  const int64_t most = 1 + settings.cached_steps * static_cast<int64_t>(block.atoms.size());
+  pairwise::go(ascent, i, block, pairwise::solve(block, ascent.weight(i), settings.enough * gap, most), theta, d);
   pairwise::forget(block, settings.memory);
 }
 
-inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSettings& settings, bool cached,
-                          double* gap, const std::vector<int64_t>& order, int threads, const Poll& poll) {
+inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSettings& settings, double* gap,
+                          const std::vector<int64_t>& order, int threads, const Poll& poll) {
   ascent.family.check(ascent.problem);
   if (ascent.family.beta < kInfinity) throw InputError("pairwise steps need beta = inf.");
   if (blocks.size() != ascent.problem.size()) throw InputError("there must be one block for every example.");
   for_visits(ascent.problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
-    pairwise_visit(ascent, blocks[i], settings, cached, i, gap + i, worker);
+    pairwise_visit(ascent, blocks[i], settings, i, gap + i, worker);
   });
 }
 

@@ -114,6 +114,20 @@ void bind_expectations(nb::module_& m) {
 }
 
 void bind_eg(nb::module_& m) {
+  m.def(
+      "gold_counts",
+      [](const Problem& p) {
+        expect_gold(p);
+        std::vector<int64_t> begin = part_offsets(p);
+        std::vector<double> counts(static_cast<size_t>(begin.back()));
+        Output gold;
+        for (int64_t i = 0; i < p.size(); ++i) {
+          p.gold(i, 0, gold);
+          for (const int32_t part : gold) counts[static_cast<size_t>(begin[static_cast<size_t>(i)] + part)] += 1;
+        }
+        return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(counts)));
+      },
+      "problem"_a, "Where the parts of each example begin, and how often the gold outputs have each.");
   bind_eg_pass<double>(m);
   bind_eg_pass<float>(m);
   bind_block_gaps<double>(m);
@@ -174,7 +188,8 @@ void bind_eg(nb::module_& m) {
 }
 
 Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& atom_begin, const In<int64_t>& part_begin,
-                          const In<int32_t>& parts, const In<double>& alpha, const In<double>& cost) {
+                          const In<int32_t>& parts, const In<double>& alpha, const In<double>& cost,
+                          const In<double>& gram) {
   expect_size(atom_begin, p.size() + 1, "atom_begin");
   const int64_t atoms = atom_begin.data()[p.size()];
   expect_size(part_begin, atoms + 1, "part_begin");
@@ -188,13 +203,19 @@ Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& atom_begin, const
   check_bounds(atom_begin, atoms);
   check_bounds(part_begin, static_cast<int64_t>(parts.size()));
   std::vector<Block> blocks(static_cast<size_t>(p.size()));
+  int64_t gram_at = 0;
   for (int64_t i = 0; i < p.size(); ++i) {
     for (int64_t a = atom_begin.data()[i]; a < atom_begin.data()[i + 1]; ++a) {
       Output y(parts.data() + part_begin.data()[a], parts.data() + part_begin.data()[a + 1]);
       check_parts(y, p.parts(i));
       blocks[static_cast<size_t>(i)].atoms.push_back({std::move(y), cost.data()[a], alpha.data()[a], 0.0});
     }
-    if (blocks[static_cast<size_t>(i)].atoms.empty()) throw InputError("every block needs an output.");
+    Block& block = blocks[static_cast<size_t>(i)];
+    if (block.atoms.empty()) throw InputError("every block needs an output.");
+    const auto pairs = static_cast<int64_t>(block.atoms.size() * block.atoms.size());
+    if (gram_at + pairs > static_cast<int64_t>(gram.size())) throw InputError("gram is too short.");
+    block.gram.assign(gram.data() + gram_at, gram.data() + gram_at + pairs);
+    gram_at += pairs;
   }
   return Blocks(std::move(blocks));
 }
@@ -237,7 +258,7 @@ void bind_mixing(nb::module_& m) {
            }),
            "problem"_a)
       .def_static("from_arrays", &blocks_from_arrays, "problem"_a, "atom_begin"_a, "part_begin"_a, "parts"_a, "alpha"_a,
-                  "cost"_a)
+                  "cost"_a, "gram"_a)
       .def(
           "costs",
           [](const Blocks& blocks) {
@@ -254,7 +275,9 @@ void bind_mixing(nb::module_& m) {
             std::vector<int32_t> parts;
             std::vector<double> alpha;
             std::vector<double> cost;
+            std::vector<double> gram;
             for (int64_t i = 0; i < blocks.size(); ++i) {
+              gram.insert(gram.end(), blocks[i].gram.begin(), blocks[i].gram.end());
               for (const Atom& atom : blocks[i].atoms) {
                 parts.insert(parts.end(), atom.y.begin(), atom.y.end());
                 part_begin.push_back(static_cast<int64_t>(parts.size()));
@@ -264,24 +287,25 @@ void bind_mixing(nb::module_& m) {
               atom_begin.push_back(static_cast<int64_t>(alpha.size()));
             }
             return std::make_tuple(to_numpy(std::move(atom_begin)), to_numpy(std::move(part_begin)),
-                                   to_numpy(std::move(parts)), to_numpy(std::move(alpha)), to_numpy(std::move(cost)));
+                                   to_numpy(std::move(parts)), to_numpy(std::move(alpha)), to_numpy(std::move(cost)),
+                                   to_numpy(std::move(gram)));
           },
           "Everything, as `from_arrays` takes it.");
   m.def(
       "pairwise_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
          const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, Blocks& blocks,
-         InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough, bool cached) {
+         InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough) {
         double* gaps = checked(gap, p.size(), "gap");
         run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
                  [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                   pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, cached, gaps, visits, threads,
+                   pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads,
                                  check_signals);
                  });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a, "cached"_a,
-      "One pass of pairwise BCFW over `order`, by inference or among cached outputs alone.");
+      "threads"_a, "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a,
+      "One pass of pairwise BCFW over `order`.");
 }
 
 void bind_mira(nb::module_& m) {

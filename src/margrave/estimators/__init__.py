@@ -6,9 +6,10 @@ from margrave import model_file
 from margrave.errors import DataError
 from margrave.estimators.base import StructuredEstimator
 from margrave.estimators.sequence_tagger import SequenceTagger
+from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
 from margrave.estimators.structured_classifier import StructuredClassifier
 
-__all__ = ["SequenceTagger", "StructuredClassifier", "load"]
+__all__ = ["SequenceTagger", "SequenceTaggerCV", "StructuredClassifier", "load"]
 
 _ESTIMATORS: dict[str, type[StructuredEstimator]] = {
     kind.__name__: kind for kind in (SequenceTagger, StructuredClassifier)

@@ -1,11 +1,11 @@
 """What all estimators share: solving, the attributes after `fit`, and model files."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import inf, isfinite
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from margrave import _core, model_file
 from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.features.table import AttributeTable, RowEncoder, features_named
-from margrave.learners import LEARNERS, Learner, Record, Task, learner_named
+from margrave.learners import LEARNERS, Checkpoint, Learner, Record, Solution, Task, learner_named
 from margrave.learners.base import available_threads, check_loss, check_settings
 from margrave.losses import LOSSES, LossFamily, loss_named
 
@@ -36,8 +36,9 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
 
     coef_: NDArray[np.float64]
     classes_: NDArray[Any]
-    history_: list[Record]
-    certificate_: Record  # of the weights in coef_
+    learner_: Learner  # the one that ran, which "auto" chose; files do not keep it
+    history_: list[Record]  # P is None after passes that it was not computed for
+    certificate_: Record  # of the weights in coef_; it always has P
     n_iter_: int
     converged_: bool
     stop_reason_: str
@@ -65,10 +66,22 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         loss: LossFamily,
         sample_weight: Any,
         dev_score: Callable[[NDArray[np.float64]], float] | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> NDArray[np.float64]:
         """Runs the learner, sets what `fit` promises, and returns the weights."""
-        learner = learner_named(self.learner)
-        task = Task(
+        learner = learner_named(self.learner).resolve(loss, problem)
+        task = self._task(problem, loss, sample_weight, dev_score, checkpoint)
+        return self._set_solution(learner, learner.solve(task))
+
+    def _task(
+        self,
+        problem: _core.Problem,
+        loss: LossFamily,
+        sample_weight: Any,
+        dev_score: Callable[[NDArray[np.float64]], float] | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Task:
+        return Task(
             problem,
             loss,
             C=self.C,
@@ -79,8 +92,11 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
             verbose=bool(self.verbose),
             dev_score=dev_score,
+            checkpoint=checkpoint,
         )
-        solution = learner.solve(task)
+
+    def _set_solution(self, learner: Learner, solution: Solution) -> NDArray[np.float64]:
+        self.learner_ = learner
         self.history_ = solution.history
         self.certificate_ = solution.kept
         self.n_iter_ = len(solution.history)
@@ -90,13 +106,17 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         if learner.reaches_tol and not solution.converged and solution.reason != "interrupted":
             warnings.warn(
                 f"stopped after {self.n_iter_} iterations ({solution.reason}) with a relative gap of "
-                f"{solution.kept.relative_gap:.2g} > tol {task.tol:g}.",
+                f"{solution.kept.relative_gap:.2g} > tol {float(self.tol):g}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return solution.w
 
     # ---- model files -------------------------------------------------------------------------------------------------
+
+    def _kind_in_files(self) -> str:
+        """The estimator that `load` is to make of a file."""
+        return type(self).__name__
 
     def _structure_settings(self) -> dict[str, Any]:
         """The parameters of the structure, for the model file."""
@@ -115,12 +135,11 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         elif not isinstance(metadata, Mapping):
             raise MargraveError(f"metadata must be a dictionary, not {type(metadata).__name__}.")
         C, tol, max_iter, _, seed = check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
-        learner = learner_named(self.learner)
         header: dict[str, object] = {
-            "estimator": type(self).__name__,
+            "estimator": self._kind_in_files(),
             "structure": self._structure_settings(),
             "loss": _loss_to_file(loss_named(self.loss), self.classes_.tolist()),
-            "learner": {"name": learner.name, "settings": asdict(learner)},
+            "learner": _learner_to_file(self.learner),
             "settings": {"C": C, "tol": tol, "max_iter": max_iter, "seed": seed},
             "labels": self.classes_.tolist(),
             "features": {"pairs": self.features_.pairs, "hash_bits": self.features_.hash_bits},
@@ -196,10 +215,59 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "classes_")
 
 
+E = TypeVar("E", bound=StructuredEstimator)
+
+
+def check_path(Cs: Any) -> list[float]:
+    """The values of a regularisation path, at least one."""
+    if isinstance(Cs, str | bytes) or not isinstance(Cs, Iterable):
+        raise MargraveError(f"Cs must be a list of numbers, and it is {Cs!r}.")
+    values = [real("every C of Cs", C, "be positive and finite", lambda C: 0 < C < inf) for C in Cs]
+    if not values:
+        raise MargraveError("Cs must have at least one C, and it is empty.")
+    return values
+
+
+def solve_path(
+    models: Sequence[E], problem: _core.Problem, loss: LossFamily, sample_weight: Any
+) -> Iterator[tuple[E, NDArray[np.float64]]]:
+    """Models that differ in C alone, each solved from where the one before ended, and their weights.
+
+    Ctrl-C ends the path with the models so far.
+    """
+    learner = learner_named(models[0].learner).resolve(loss, problem)
+    if len(models) > 1 and type(learner).carry is Learner.carry:
+        learner.carry(None, models[1]._task(problem, loss, sample_weight))  # refuses, before any work
+    state = None
+    for model in models:
+        task = model._task(problem, loss, sample_weight)
+        try:
+            if state is not None:
+                state = learner.carry(state, task)
+                task = state.task  # of a copy, where the learner made one: that is where its passes are counted
+            solution = learner.solve(task, state)
+        except KeyboardInterrupt:
+            if model is models[0]:
+                raise  # there is no model yet
+            return
+        state = solution.state
+        yield model, model._set_solution(learner, solution)
+        if solution.reason == "interrupted":
+            return
+
+
 def _vector(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     if array.ndim != 1 or array.dtype != dtype:
         raise MargraveError(f"an array must be one-dimensional and of type {np.dtype(dtype)}.")
     return array
+
+
+def _learner_to_file(learner: str | Learner) -> dict[str, Any]:
+    """Its name, and the settings of one that files can name."""
+    if isinstance(learner, str):
+        return {"name": learner, "settings": asdict(LEARNERS[learner]()) if learner in LEARNERS else {}}
+    known = type(learner) is LEARNERS.get(learner.name)
+    return {"name": learner.name, "settings": asdict(learner) if known else {}}
 
 
 def _learner_from_file(stored: dict[str, Any]) -> str | Learner:

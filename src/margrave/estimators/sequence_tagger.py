@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from itertools import chain as flatten
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from margrave import _core
 from margrave.errors import MargraveError, unknown
-from margrave.estimators.base import StructuredEstimator, check_classes, label_numbers
+from margrave.estimators.base import StructuredEstimator, check_classes, check_path, label_numbers, solve_path
 from margrave.features.table import AttributeTable
-from margrave.learners import Learner
+from margrave.learners import Checkpoint, Learner
+from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
 from margrave.structures import Chain
 
@@ -23,10 +26,11 @@ class SequenceTagger(StructuredEstimator):
     at once, a row of a two-dimensional array.
 
     Parameters: `loss` ("log", "hinge", "softmax-margin", "perceptron" or an object of `margrave.losses`), `C`,
-    `learner` ("lbfgs", "sgd", "perceptron" or an object of `margrave.learners`), `features` ("observed", "all" or
-    "hash:BITS"), `order` of the chain (1, 2 or 3), `forbidden` pairs of neighbouring labels, `start` and `stop` scores,
-    `transition_scale`, `tied` transition parts, `max_iter` (None: the learner's own), `tol` on the relative gap,
-    `n_threads` (None: all processors), `seed` and `verbose`.
+    `learner` ("auto", "lbfgs", "cg", "sgd", "perceptron", "eg", "eg-batch", "smo", "smo-eg", "mira", "kbest-mira",
+    "bcfw" or an object of `margrave.learners`), `features` ("observed", "all" or "hash:BITS"), `order` of the chain
+    (1, 2 or 3), `forbidden` pairs of neighbouring labels, `start` and `stop` scores, `transition_scale`, `tied`
+    transition parts, `max_iter` (None: the learner's own), `tol` on the relative gap, `n_threads` (None: all
+    processors), `seed` and `verbose`.
 
     >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
     >>> y = [["D", "N", "V"], ["D", "N", "V"]]
@@ -80,15 +84,57 @@ class SequenceTagger(StructuredEstimator):
         sample_weight: Any = None,
         edges: Sequence[Any] | None = None,
         dev: tuple[Any, ...] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> Self:
         """Learns from sequences of tokens and their labels.
 
         `sample_weight`: one factor a sequence. `edges`: attributes of the transition into each token, like X.
-        `dev`: other data (X, y), or (X, y, edges), by which sgd chooses its rate.
+        `dev`: other data (X, y), or (X, y, edges), by which sgd chooses its rate. `checkpoint`: a file that follows the
+        learner, from which the same call goes on after it was killed or interrupted.
         """
         loss, features = self._settings()
+        kept = as_checkpoint(checkpoint)
+        problem, classes = self._learning_problem(X, y, edges, loss, features)
+        if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in (2, 3)):
+            raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
+        dev_score = None if dev is None else self._dev_score(features, classes, *dev)
+        w = self._solve(problem, loss, sample_weight, dev_score, kept)
+        self.coef_, self.classes_, self.features_ = w, classes, features
+        return self
+
+    def fit_path(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Sequence[Any]],
+        Cs: Sequence[float],
+        *,
+        sample_weight: Any = None,
+        edges: Sequence[Any] | None = None,
+    ) -> list["SequenceTagger"]:
+        """One tagger for each C, in the order given, each begun from where the one before ended.
+
+        From small C to large is the cheapest. Ctrl-C ends the path with the taggers so far.
+        """
+        taggers = [self._at(C) for C in check_path(Cs)]
+        loss, features = taggers[0]._settings()
+        problem, classes = self._learning_problem(X, y, edges, loss, features)
+        path = []
+        for tagger, w in solve_path(taggers, problem, loss, sample_weight):
+            tagger.coef_, tagger.classes_, tagger.features_ = w, classes, features
+            path.append(tagger)
+        return path
+
+    def _at(self, C: float) -> "SequenceTagger":
+        """An unfitted tagger with this C."""
+        tagger: SequenceTagger = clone(self).set_params(C=C)
+        return tagger
+
+    def _learning_problem(
+        self, X: Sequence[Any], y: Sequence[Sequence[Any]], edges: Any, loss: LossFamily, features: AttributeTable
+    ) -> tuple[_core.Problem, NDArray[Any]]:
+        """The problem that data with labels make, and the classes."""
         chain = self._chain()
-        lengths = _check_labels(y)
+        lengths = check_labels(y)
         if hasattr(X, "__len__") and len(X) != len(y):
             raise MargraveError(f"there are {len(X)} sequences in X and {len(y)} in y.")
         labels = list(flatten.from_iterable(y))
@@ -104,12 +150,7 @@ class SequenceTagger(StructuredEstimator):
             loss=loss,
             edges=edges,
         )
-        if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in (2, 3)):
-            raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
-        dev_score = None if dev is None else self._dev_score(features, classes, *dev)
-        w = self._solve(problem, loss, sample_weight, dev_score)
-        self.coef_, self.classes_, self.features_ = w, classes, features
-        return self
+        return problem, classes
 
     def predict(
         self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
@@ -139,7 +180,7 @@ class SequenceTagger(StructuredEstimator):
         """The share of tokens whose label is right."""
         from margrave.metrics import token_accuracy
 
-        _check_labels(y)
+        check_labels(y)
         return float(token_accuracy([list(labels) for labels in y], self.predict(X, edges=edges)))
 
     def _dev_score(
@@ -152,7 +193,7 @@ class SequenceTagger(StructuredEstimator):
     ) -> Callable[[NDArray[np.float64]], float]:
         """Token accuracy on other data, as a function of the weights."""
         try:
-            lengths = _check_labels(y)
+            lengths = check_labels(y)
             problem = self._chain().bind(X, features=features, classes=classes.tolist(), lengths=lengths, edges=edges)
         except MargraveError as error:
             raise MargraveError(f"dev: {error}") from None
@@ -193,7 +234,7 @@ class SequenceTagger(StructuredEstimator):
         }
 
 
-def _check_labels(y: Sequence[Sequence[Any]]) -> list[int]:
+def check_labels(y: Sequence[Sequence[Any]]) -> list[int]:
     """The number of labels of every sequence; refuses data without sequences, and labels that are no lists."""
     if not hasattr(y, "__len__"):
         raise MargraveError(f"y must be a list of lists of labels, not {type(y).__name__}.")

@@ -1,20 +1,22 @@
 """Classes without structure, by the same losses and learners as everything else."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from numbers import Real
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y, validate_data
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.estimators.base import StructuredEstimator, check_classes, label_numbers
+from margrave.estimators.base import StructuredEstimator, check_classes, check_path, label_numbers, solve_path
 from margrave.features.table import AttributeTable
-from margrave.learners import Learner
+from margrave.learners import Checkpoint, Learner
+from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
 from margrave.structures import Multiclass
 
@@ -53,10 +55,45 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         self.seed = seed
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learns from examples and their classes; `sample_weight` is a factor on each example's C."""
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+    ) -> Self:
+        """Learns from examples and their classes.
+
+        `sample_weight`: a factor on each example's C. `checkpoint`: a file that follows the learner, from which the same
+        call goes on after it was killed or interrupted.
+        """
         loss, features = self._settings()
-        given, named = X, _named(X)
+        kept = as_checkpoint(checkpoint)
+        problem, classes = self._learning_problem(X, y, loss, features)
+        w = self._solve(problem, loss, _one_each(sample_weight, problem), checkpoint=kept)
+        self._set_fitted(X, classes, features, w)
+        return self
+
+    def fit_path(self, X: Any, y: Any, Cs: Sequence[float], *, sample_weight: Any = None) -> list[Self]:
+        """One classifier for each C, in the order given, each begun from where the one before ended.
+
+        From small C to large is the cheapest. Ctrl-C ends the path with the classifiers so far.
+        """
+        classifiers: list[Self] = [clone(self).set_params(C=C) for C in check_path(Cs)]
+        loss, features = classifiers[0]._settings()
+        problem, classes = self._learning_problem(X, y, loss, features)
+        path = []
+        for classifier, w in solve_path(classifiers, problem, loss, _one_each(sample_weight, problem)):
+            classifier._set_fitted(X, classes, features, w)
+            path.append(classifier)
+        return path
+
+    def _learning_problem(
+        self, X: Any, y: Any, loss: LossFamily, features: AttributeTable
+    ) -> tuple[_core.Problem, NDArray[Any]]:
+        """The problem that examples with classes make, and the classes."""
+        named = _named(X)
         if named:
             if not hasattr(y, "__len__") or isinstance(y, str | bytes):
                 raise MargraveError(f"y must be a list of classes, not {type(y).__name__}.")
@@ -69,16 +106,14 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         classes = check_classes(labels)
         if not named:
             check_classification_targets(y)
-        if isinstance(sample_weight, Real):
-            sample_weight = np.full(len(labels), sample_weight)
         gold = label_numbers(labels, classes)
-        problem = Multiclass().bind(X, gold, features=features, classes=classes.tolist(), loss=loss)
-        w = self._solve(problem, loss, sample_weight)
+        return Multiclass().bind(X, gold, features=features, classes=classes.tolist(), loss=loss), classes
+
+    def _set_fitted(self, X: Any, classes: NDArray[Any], features: AttributeTable, w: NDArray[np.float64]) -> None:
         if features.tokens.kind == "columns":
-            validate_data(self, given, skip_check_array=True)  # the names and the number of its columns
+            validate_data(self, X, skip_check_array=True)  # the names and the number of its columns
         self.classes_, self.features_ = classes, features
         self._set_weights(w)
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The best class of every example."""
@@ -131,6 +166,11 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _one_each(sample_weight: Any, problem: _core.Problem) -> Any:
+    """A number alone is the weight of every example."""
+    return np.full(problem.size, sample_weight) if isinstance(sample_weight, Real) else sample_weight
 
 
 def _named(X: Any) -> bool:

@@ -1,6 +1,7 @@
 """Optimisers, each against the protocol alone."""
 
 from margrave.errors import unknown
+from margrave.learners.auto import Auto
 from margrave.learners.base import Learner, Record, Solution, Task
 from margrave.learners.bcfw import BCFW
 from margrave.learners.cg import CG
@@ -22,6 +23,7 @@ __all__ = [
     "MIRA",
     "SGD",
     "SMO",
+    "Auto",
     "AveragedPerceptron",
     "BatchEG",
     "Checkpoint",
@@ -39,7 +41,7 @@ __all__ = [
 
 LEARNERS: dict[str, type[Learner]] = {
     kind.name: kind
-    for kind in (LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW)
+    for kind in (Auto, LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW)
 }
 
 

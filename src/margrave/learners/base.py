@@ -239,6 +239,10 @@ class Learner:
     reaches_tol: ClassVar[bool] = False  # its gap falls below tol in time, so that ending earlier is a warning
     default_max_iter: ClassVar[int] = 100
 
+    def resolve(self, loss: LossFamily, problem: _core.Problem) -> "Learner":
+        """The learner that does the work: itself, unless its task is to choose."""
+        return self
+
     def blank(self, task: Task) -> Any:
         """A state without any work done, for a checkpoint to fill."""
         raise MargraveError(f"the learner {type(self).__name__} has no state that a checkpoint could hold.")
@@ -306,7 +310,7 @@ class Run:
         self.history: list[Record] = []
         self.best: tuple[Record, Weights] | None = None
         self._started = time.perf_counter()
-        self._ratio = 1.0  # of the gap to what passes saw of it going by, when last compared
+        self._ratio = 0.7  # of the gap to what passes saw of it going by; of EG, until they are compared
         self._next = 1  # without an estimate: certify after this pass
 
     def pays(self, step: Step) -> bool:

@@ -10,10 +10,10 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, Step, Task, Weights
-from margrave.learners.dual import DualState, blank_blocks, check_order, gold_marginals
+from margrave.learners.dual import DualState, blank_blocks, check_order
 from margrave.losses import LossFamily
 
-_MEMORY = 20  # outputs without mass that a block remembers
+_MEMORY = 10  # outputs without mass that a block remembers
 _ENOUGH = 0.1  # of the gap that a visit found: what it leaves between the outputs that it knows
 
 
@@ -22,7 +22,7 @@ class BCFW(Learner):
     """Mixes each example's distribution with the loss's own at w, by exact line search.
 
     Where beta is infinite, `pairwise` steps (the default) move mass between outputs that a block remembers, up to
-    `cached_steps` of them after each inference; without it mass moves to the new output from all old ones alike.
+    `cached_steps` for each of them after an inference; without it mass moves to the new output from all old ones alike.
     `order`: "shuffled", "cyclic", or "gap" (examples drawn by their gaps). `averaging`: the result is the average of
     the passes' weights, later ones counting more. `exact_entropy`: at finite beta, line search over the entropy of the
     mixture itself, where the structure offers `entropy` and its parts are untied, instead of a bound on it.
@@ -36,7 +36,7 @@ class BCFW(Learner):
     default_max_iter: ClassVar[int] = 1000
 
     pairwise: bool = True
-    cached_steps: int = 20
+    cached_steps: int = 10
     order: str = "shuffled"
     averaging: bool = False
     exact_entropy: bool = False
@@ -52,7 +52,7 @@ class BCFW(Learner):
         """All mass on the gold outputs, so that w = 0."""
         if self._pairwise(task.loss):
             return _State(**blank_blocks(task), blocks=_core.Blocks(task.problem))
-        return _State(**blank_blocks(task), mu=gold_marginals(task)[1])
+        return _State(**blank_blocks(task), mu=_core.gold_counts(task.problem)[1])
 
     def begin(self, task: Task) -> "_State":
         """The same, if the loss and the structure allow what is asked for."""
@@ -74,7 +74,7 @@ class BCFW(Learner):
         order = state.visits(self.order, self.order == "shuffled" and self._pairwise(task.loss))
         ascent = task.ascent(state.w, order)
         if state.blocks is not None:
-            _core.pairwise_pass(*ascent, state.blocks, state.gap, self.cached_steps, _MEMORY, _ENOUGH, False)
+            _core.pairwise_pass(*ascent, state.blocks, state.gap, self.cached_steps, _MEMORY, _ENOUGH)
             state.cost = state.blocks.costs()
         else:
             _core.mixing_pass(*ascent, state.mu, state.entropy, state.cost, state.gap, self.exact_entropy)
@@ -132,4 +132,4 @@ class _State(DualState):
         super().unpack(plain | {"blocks": blocks}, arrays)
 
 
-_BLOCKS = ("atom_begin", "part_begin", "parts", "alpha", "atom_cost")
+_BLOCKS = ("atom_begin", "part_begin", "parts", "alpha", "atom_cost", "gram")

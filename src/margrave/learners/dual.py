@@ -83,17 +83,6 @@ def unseen(task: Task) -> Weights:
     return np.where(task.weights() > 0, inf, 0.0)
 
 
-def gold_marginals(task: Task) -> tuple[NDArray[np.int64], Weights]:
-    """Where the parts of each example begin, and the expected parts of the gold outputs."""
-    problem = task.problem
-    begin = np.zeros(problem.size + 1, dtype=np.int64)
-    begin[1:] = np.cumsum([problem.parts(i) for i in range(problem.size)])
-    mu = np.zeros(begin[-1])
-    for i in range(problem.size):
-        np.add.at(mu, begin[i] + np.asarray(problem.gold(i)), 1.0)
-    return begin, mu
-
-
 def blank_blocks(task: Task) -> dict[str, Any]:
     """The fields of a DualState with all mass on the gold outputs."""
     n = task.problem.size

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.learners.base import Learner, Step, Task
-from margrave.learners.dual import DualState, blank_blocks, check_order, gold_marginals, unseen
+from margrave.learners.dual import DualState, blank_blocks, check_order, unseen
 
 _GROWTH = 1.3  # the most that a rate grows from one visit to the next
 _CAP = 20.0  # the most that a natural parameter changes in one step
@@ -20,10 +20,11 @@ _CAP = 20.0  # the most that a natural parameter changes in one step
 class OnlineEG(Learner):
     """Multiplicative updates of one example's distribution at a time; the dual objective never falls.
 
-    `rate` is the first rho of every example (000's eta where beta is infinite), adapted from visit to visit: shrunk until D
-    does not fall, grown after a gain; with `adaptive=False` it stays, and D may fall. The distributions begin
-    concentrated on the gold outputs, with the natural parameter `start` on their parts, or at `Task.start`. `single`
-    keeps them in half the memory; certificates are computed in double precision all the same.
+    `rate` is the first rho of every example (000's eta where beta is infinite), adapted from visit to visit: shrunk
+    until D does not fall, grown after a gain; with `adaptive=False` it stays, and D may fall. The distributions begin
+    concentrated on the gold outputs, with the natural parameter `start` on their parts, or at `Task.start`. `skip`
+    leaves examples with small gaps alone in two passes of three. `single` keeps the distributions in half the memory;
+    certificates are computed in double precision all the same.
 
     >>> OnlineEG(rate=0.5, order="cyclic").name
     'eg'
@@ -53,7 +54,7 @@ class OnlineEG(Learner):
     def blank(self, task: Task) -> "GibbsState":
         """Natural parameters on the gold parts; expectations are yet to be computed."""
         precision = np.float32 if self.single else np.float64
-        mu = gold_marginals(task)[1]
+        mu = _core.gold_counts(task.problem)[1]
         rate = np.full(task.problem.size, min(self.rate, 1.0) if task.loss.smooth else self.rate * task.C)
         t = np.where(mu > 0, self.start, 0.0)
         return GibbsState(**blank_blocks(task), t=t.astype(precision), mu=mu.astype(precision), rate=rate)
@@ -79,7 +80,7 @@ class OnlineEG(Learner):
     def certify(self, state: "GibbsState") -> Step:
         """P and the gap; single precision is left behind first."""
         if self.single:
-            state.expect()
+            state.expect(exactly=True)
         return state.certify()
 
 
@@ -128,7 +129,7 @@ class Hybrid(OnlineEG):
         state.expect()  # state.mu is uniform now
         blend = (1 - self.mixed) * mu + self.mixed * state.mu
         problem = state.task.problem
-        begin = gold_marginals(state.task)[0]
+        begin = _core.gold_counts(problem)[0]
         for i in range(problem.size):
             t = np.asarray(problem.entropy(i, blend[begin[i] : begin[i + 1]])[1])
             state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # forbidden parts have no parameter
@@ -146,12 +147,16 @@ class GibbsState(DualState):
     trials: int = 0
     visited: int = 0
 
-    def expect(self) -> None:
-        """Marginals, entropies, costs and w from the natural parameters; one pass."""
+    def expect(self, *, exactly: bool = False) -> None:
+        """Marginals, entropies, costs and w from the natural parameters; one pass.
+
+        w follows from the marginals as they are stored; `exactly`: from what they are, and the stored ones stay.
+        """
         task = self.task
         task.passes += 1
         t = self.t.astype(np.float64, copy=False)
-        self.w = _core.gibbs_expectations(*task.family(), task.threads, t, self.mu, self.entropy, self.cost)
+        mu = np.zeros(0) if exactly else self.mu
+        self.w = _core.gibbs_expectations(*task.family(), task.threads, t, mu, self.entropy, self.cost)
 
     def visit(self, order: NDArray[np.int64], growth: float) -> None:
         """One pass of EG over these examples."""

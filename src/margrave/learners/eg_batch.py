@@ -10,7 +10,6 @@ from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, State, Step, Task, Weights
-from margrave.learners.dual import gold_marginals
 
 _GROWTH = 1.5  # of the rate after a gain
 _SMALLEST = 1e-300  # a rate at which nothing moves any more
@@ -21,8 +20,8 @@ class BatchEG(Learner):
     """Multiplicative updates of all distributions at once, the same bits with any number of threads.
 
     `rate`: "adaptive" (halved until D does not fall, grown after a gain), "safe" (002, Lemma 2 and section 4.5), or a
-    number: rho, or 000's eta where beta is infinite. `form`: "parts" keeps natural parameters, which begin with `start` on
-    the gold parts; "weights" is the primal form of 000, section 3, which keeps z and s alone and begins at zero.
+    number: rho, or 000's eta where beta is infinite. `form`: "parts" keeps natural parameters, which begin with `start`
+    on the gold parts; "weights" is the primal form of 000, section 3, which keeps z and s alone and begins at zero.
 
     >>> BatchEG(rate="safe", form="weights").name
     'eg-batch'
@@ -59,7 +58,7 @@ class BatchEG(Learner):
             rate = 0.5 if smooth else 1.0
         elif not smooth:
             rate = float(rate) * task.C
-        t = np.zeros(0) if self.form == "weights" else np.where(gold_marginals(task)[1] > 0, self.start, 0.0)
+        t = np.zeros(0) if self.form == "weights" else np.where(_core.gold_counts(task.problem)[1] > 0, self.start, 0.0)
         return _State(task, np.zeros(task.problem.dim), np.zeros(n), np.zeros(n), float(rate), t)
 
     def begin(self, task: Task) -> "_State":

@@ -1,0 +1,175 @@
+"""A tagger of sequences that finds its own C, by cross-validation along a regularisation path."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain as flatten
+from math import isfinite
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from margrave.checks import real, whole
+from margrave.errors import MargraveError, unknown
+from margrave.estimators.base import check_path
+from margrave.estimators.sequence_tagger import SequenceTagger, check_labels
+from margrave.features.table import AttributeTable
+from margrave.learners import Learner
+from margrave.losses import LossFamily
+
+_Score = Callable[[SequenceTagger, Sequence[Any], Sequence[Any], Sequence[Any] | None], float]
+
+_TIE = 1e-12  # means that differ by less do so by the order of a sum
+
+
+class SequenceTaggerCV(SequenceTagger):
+    """A `SequenceTagger` whose C is that of `Cs` with the best mean score over held-out folds; of equals, the smallest.
+
+    On the rest of each fold one path is learned, from the smallest C up, each C begun from where the one before ended
+    (`fit_path`), so that the learner must be able to go on from one C to the next: "auto", "lbfgs", "cg", "eg", "smo",
+    "smo-eg" or "bcfw". Then all data are learned at the C found. `save` writes the file of a `SequenceTagger`.
+
+    Parameters: `Cs`, `cv` (the number of folds, or an object with `split(X)` like those of scikit-learn), `scoring`
+    (None: the share of right tokens; "f1": of spans, written in IOB or BIOES; or a function of a tagger, X and y), and
+    those of `SequenceTagger`.
+
+    After `fit`: `C_`, `Cs_` in ascending order, `scores_` (folds, Cs), and all that a `SequenceTagger` has.
+
+    >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]] * 2
+    >>> tagger = SequenceTaggerCV(Cs=[0.1, 10.0], cv=2).fit(X, [["D", "N", "V"]] * 4)
+    >>> tagger.C_, tagger.scores_.tolist()
+    (0.1, [[1.0, 1.0], [1.0, 1.0]])
+    """
+
+    Cs_: NDArray[np.float64]
+    C_: float
+    scores_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "log",
+        *,
+        Cs: Iterable[float] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        cv: Any = 5,
+        scoring: str | Callable[[SequenceTagger, Any, Any], float] | None = None,
+        learner: str | Learner = "lbfgs",
+        features: str | AttributeTable = "observed",
+        order: int = 1,
+        forbidden: Collection[tuple[Any, Any]] = (),
+        start: bool = False,
+        stop: bool = False,
+        transition_scale: float = 1.0,
+        tied: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.learner = learner
+        self.features = features
+        self.order = order
+        self.forbidden = forbidden
+        self.start = start
+        self.stop = stop
+        self.transition_scale = transition_scale
+        self.tied = tied
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    @property
+    def C(self) -> float:  # type: ignore[override]
+        """The C found: what a `SequenceTagger` has for a parameter is learned here."""
+        return self.C_
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Sequence[Any],
+        y: Sequence[Sequence[Any]],
+        *,
+        sample_weight: Any = None,
+        edges: Sequence[Any] | None = None,
+    ) -> Self:
+        """Finds C, then learns from all sequences; parameters are those of `SequenceTagger.fit`.
+
+        `sample_weight` plays no part in the scores.
+        """
+        Cs = sorted(set(check_path(self.Cs)))
+        self._at(Cs[0])._settings()
+        n = len(check_labels(y))
+        columns = {"X": X, "y": y, "edges": edges, "sample_weight": sample_weight}
+        for name, column in columns.items():
+            if column is not None and (not hasattr(column, "__len__") or len(column) != n):
+                raise MargraveError(f"{name} must be a list with an entry for each of the {n} sequences.")
+        score = _score_named(self.scoring, y, edges)
+        scores = []
+        for k, (train, test) in enumerate(_folds(self.cv, X)):
+            of_train, of_test = ({name: _rows(column, of) for name, column in columns.items()} for of in (train, test))
+            try:
+                path = self.fit_path(Cs=Cs, **of_train)
+                if len(path) < len(Cs) or path[-1].stop_reason_ == "interrupted":
+                    raise KeyboardInterrupt
+                scores.append([score(tagger, of_test["X"], of_test["y"], of_test["edges"]) for tagger in path])
+            except MargraveError as error:
+                raise MargraveError(f"fold {k}: {error}") from None
+        if not scores:
+            raise MargraveError("cv must have at least one fold.")
+        self.Cs_, self.scores_ = np.array(Cs), np.array(scores)
+        mean = self.scores_.mean(axis=0)
+        self.C_ = Cs[int(np.argmax(mean >= mean.max() - _TIE))]
+        # From the beginning: a path from the smallest C would take more passes than the last C alone (docs/guide.md).
+        return super().fit(X, y, sample_weight=sample_weight, edges=edges)
+
+    def _at(self, C: float) -> SequenceTagger:
+        """An unfitted tagger with this C."""
+        own = ("Cs", "cv", "scoring")
+        params = {name: value for name, value in clone(self).get_params(deep=False).items() if name not in own}
+        return SequenceTagger(C=C, **params)
+
+    def _kind_in_files(self) -> str:
+        return SequenceTagger.__name__
+
+
+def _rows(column: Any, of: NDArray[np.int64]) -> list[Any] | None:
+    return None if column is None else [column[i] for i in of]
+
+
+def _folds(cv: Any, X: Sequence[Any]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The numbers of the sequences to learn from and of those held out, for each fold."""
+    if hasattr(cv, "split") and not isinstance(cv, str | bytes):
+        return iter(cv.split(X))
+    from sklearn.model_selection import KFold
+
+    return KFold(whole("cv", cv, 2, len(X))).split(X)  # type: ignore[no-any-return]
+
+
+def _score_named(scoring: Any, y: Sequence[Sequence[Any]], edges: Sequence[Any] | None) -> _Score:
+    """How taggers are compared; what cannot be measured is refused before any work."""
+    if scoring is None:
+        return lambda tagger, X, y, edges: tagger.score(X, y, edges=edges)
+    if callable(scoring):
+        if edges is not None:
+            raise MargraveError(
+                "a function as scoring gets X and y alone, and there are edges: use scoring=None or 'f1'."
+            )
+        return lambda tagger, X, y, _: real("a score", scoring(tagger, X, y), "be finite", isfinite)
+    if scoring != "f1":
+        raise unknown("scoring", scoring, ("f1", "None", "a function"))
+
+    from margrave.datasets.tags import spans
+    from margrave.metrics import span_scores
+
+    labels = sorted({str(label) for label in flatten.from_iterable(y)})
+    scheme = "BIOES" if any(label.startswith(("E-", "S-")) for label in labels) else "IOB2"  # which reads IOB1 too
+    try:
+        spans(labels, scheme)
+    except MargraveError:
+        raise MargraveError(f"scoring='f1' needs tags of spans as labels (O, B-X, I-X, ...), and they are {labels}.")
+    return lambda tagger, X, y, edges: span_scores(y, tagger.predict(X, edges=edges), scheme).f1

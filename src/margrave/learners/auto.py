@@ -1,0 +1,39 @@
+"""The learner that chooses: by the loss, the size and what the structure offers (docs/choosing.md tells why)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from margrave import _core
+from margrave.learners.base import Learner, Solution, Task
+from margrave.learners.bcfw import BCFW
+from margrave.learners.eg import OnlineEG
+from margrave.learners.lbfgs import LBFGS
+from margrave.learners.perceptron import AveragedPerceptron
+from margrave.losses import LossFamily
+
+_MOST_PARTS = 250_000_000  # natural parameters and marginals of so many take 4 GB
+
+
+@dataclass
+class Auto(Learner):
+    """Online EG where beta is finite (L-BFGS where its distributions would not fit), else BCFW, else the perceptron.
+
+    >>> Auto().name
+    'auto'
+    """
+
+    name: ClassVar[str] = "auto"
+    regularised: ClassVar[bool] = False
+
+    def resolve(self, loss: LossFamily, problem: _core.Problem) -> Learner:
+        """The learner for this loss on this problem."""
+        if not loss.smooth:
+            return BCFW() if loss.gamma > 0 else AveragedPerceptron()
+        beyond_parts = loss.zero_one and loss.gamma > 0 and not problem.zero_one_is_of_parts
+        if beyond_parts or sum(problem.parts(i) for i in range(problem.size)) > _MOST_PARTS:
+            return LBFGS()
+        return OnlineEG()
+
+    def solve(self, task: Task, state: Any = None) -> Solution:
+        """What the chosen learner finds."""
+        return self.resolve(task.loss, task.problem).solve(task, state)
