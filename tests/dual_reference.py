@@ -132,6 +132,12 @@ def own_distribution(x: Outputs, w: Weights, loss: LossFamily) -> Weights:
     return softmax(loss.beta * (x.features @ w + loss.gamma * x.cost))
 
 
+def primal_of(w: Weights, examples: Sequence[Outputs], loss: LossFamily, C: float | Sequence[float]) -> float:
+    """P(w)."""
+    losses = Stacked(examples, loss).losses(w)[0]
+    return float(0.5 * w @ w + np.broadcast_to(np.asarray(C, dtype=float), len(examples)) @ losses)
+
+
 def most_of_any_dual(w: Weights, examples: Sequence[Outputs], loss: LossFamily, C: float) -> float:
     """The highest D(alpha) among all alpha with w(alpha) = w; -inf where there is none.
 
@@ -149,7 +155,7 @@ def most_of_any_dual(w: Weights, examples: Sequence[Outputs], loss: LossFamily, 
         losses, p = stacked.losses(v)
         return float(v @ w + C * losses.sum()), w + C * p @ stacked.along
 
-    options = {"maxiter": 2000, "maxfun": 4000, "gtol": 1e-13, "ftol": 1e-16, "maxcor": 30}
+    options = {"maxiter": 400, "gtol": 1e-13, "ftol": 1e-16, "maxcor": 30}
     found = minimize(lagrangian, w, jac=True, method="L-BFGS-B", options=options)
     return float(found.fun - 0.5 * w @ w)
 
@@ -273,10 +279,10 @@ def divergence(p: Alpha, q: Alpha) -> float:
 
 def bartlett_rate(examples: Sequence[Outputs], loss: LossFamily, C: float) -> float:
     """B + lambda of 000, Theorem 2, with the bound on B that is printed there; for Q = -D at beta = inf."""
-    psi = np.concatenate([x.features[x.gold] - x.features for x in examples])
-    A = C * C * psi @ psi.T
-    b = C * loss.gamma * np.concatenate([x.cost for x in examples])
-    return float(2 * (len(examples) * np.abs(A).max() + b.max()) + np.linalg.eigvalsh(A)[-1])
+    stacked = Stacked(examples, loss)
+    largest = C * C * (stacked.along**2).sum(axis=1).max()  # of the entries of A, by Cauchy and Schwarz
+    eigenvalue = C * C * np.linalg.eigvalsh(stacked.along.T @ stacked.along)[-1]
+    return float(2 * (len(examples) * largest + C * stacked.bonus.max()) + eigenvalue)
 
 
 # ---- dual coordinate ascent as printed (001, Alg. 1 and 2) -----------------------------------------------------------

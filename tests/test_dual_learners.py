@@ -29,13 +29,14 @@ from dual_reference import (
     listed,
     most_of_any_dual,
     of_classes,
+    primal_of,
     real_chain,
     safe_rate,
     untied_chain,
 )
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize_scalar
-from test_learners import FAMILY, KINDS, Matching, Outputs, Weights, dual, matching, primal, solve
+from scipy.optimize import brentq
+from test_learners import FAMILY, KINDS, Matching, Outputs, Watched, Weights, dual, matching, solve
 
 from margrave import Hinge, Log, LossFamily, Problem
 from margrave.features.arcs import ArcFeatures
@@ -62,7 +63,7 @@ class Variant:
     smooth: float | None = 1e-6  # the relative gap that it reaches at finite beta; None: it does not take such a loss
     hinge: float | None = 1e-6  # at beta = inf
     kinds: tuple[str, ...] = field(default=ALL, repr=False)
-    rises: bool = True  # D never falls
+    falls: float | None = 1e-12  # D never falls by more than this share of P*; None: it may
     at_alpha: bool = True  # its weights are w(alpha)
 
     def __str__(self) -> str:
@@ -91,19 +92,19 @@ DEFAULTS = [
     variant("eg-batch", EG),
     variant("smo", {"smooth": None, "kinds": UNTIED}),
     variant("bcfw", {}),
-    variant("cg", {"hinge": None, "rises": False, "at_alpha": False}),
+    variant("cg", {"hinge": None, "falls": None, "at_alpha": False}),
 ]
 CONFIGURED = [
     variant("eg", EG, order="cyclic"),
     variant("eg", EG, order="gap"),
-    variant("eg", EG, single=True),
+    variant("eg", {**EG, "falls": 1e-7}, single=True),  # what single precision leaves out comes back with a certificate
     variant("eg", EG, skip=False),
-    variant("smo-eg", {"smooth": None, "hinge": 1e-3, "kinds": UNTIED, "rises": False}),
+    variant("smo-eg", {"smooth": None, "hinge": 1e-3, "kinds": UNTIED, "falls": None}),
     variant("eg-batch", EG, form="weights"),
     variant("bcfw", {"hinge": 1e-3}, pairwise=False),
     variant("bcfw", {}, order="cyclic"),
     variant("bcfw", {}, order="gap"),
-    variant("bcfw", {"smooth": 1e-3, "hinge": 1e-3, "rises": False, "at_alpha": False}, averaging=True),
+    variant("bcfw", {"smooth": 1e-3, "hinge": 1e-3, "falls": None, "at_alpha": False}, averaging=True),
     variant("bcfw", {"hinge": None, "kinds": UNTIED}, exact_entropy=True),
 ]
 VARIANTS = [*DEFAULTS, *CONFIGURED]
@@ -145,6 +146,12 @@ SOLVED = [
     *cases(CONFIGURED, ("multiclass", "chain", "untied chain", "matching"), [(1.0, 1.0), HINGE]),
 ]
 EARLY = list(cases(VARIANTS, ("multiclass", "tree", "untied chain"), [(1.0, 0.0), (3.0, 1.0), HINGE]))
+ONLINE = [variant("mira", {}), variant("mira", {}, exact=True), variant("mira", {"smooth": None}, prediction=True)]
+MIRA = [
+    *cases(ONLINE, ("multiclass", "chain"), [(1.0, 1.0), HINGE]),
+    *cases([variant("kbest-mira", {"smooth": None})], ("multiclass", "tree"), [HINGE]),
+]
+COUNTED = list(cases([*VARIANTS, *ONLINE], ("matching",), [(1.0, 1.0), HINGE]))
 SEED = 1
 
 
@@ -154,9 +161,18 @@ def problem_of(kind: str, beta: float, gamma: float) -> tuple[Problem, list[Outp
 
 
 @cache
+def listed_of(kind: str, beta: float, gamma: float) -> list[Listed]:
+    return listed(problem_of(kind, beta, gamma)[0])
+
+
+@cache
+def optimum_at(kind: str, beta: float, gamma: float, C: float) -> Optimum:
+    return best(problem_of(kind, beta, gamma)[1], LossFamily(beta, gamma), C)
+
+
 def optimum_of(kind: str, beta: float, gamma: float) -> Optimum:
     """At C = 1, to 1e-10."""
-    found = best(problem_of(kind, beta, gamma)[1], LossFamily(beta, gamma), 1.0)
+    found = optimum_at(kind, beta, gamma, 1.0)
     assert found.primal - found.dual <= 1e-10 * found.primal
     return found
 
@@ -198,10 +214,12 @@ def assert_solved(solution: Solution, optimum: Optimum, accuracy: float) -> None
     assert solution.kept.primal * (1 - accuracy) <= optimum.primal * (1 + 1e-10) + 1e-12
 
 
-def assert_rises(history: list[Record], optimum: Optimum) -> None:
+def assert_rises(history: list[Record], optimum: Optimum, falls: float | None = 1e-12) -> None:
+    if falls is None:
+        return
     duals = [record.dual for record in history if record.dual is not None]
     for before, after in pairwise(duals):
-        assert after >= before - 1e-12 * max(abs(before), abs(optimum.primal))
+        assert after >= before - falls * max(abs(before), abs(optimum.primal))
 
 
 def distance(solution: Solution) -> float:
@@ -230,9 +248,18 @@ def test_the_bounds_hold_at_every_record(case: Case) -> None:
         assert after.seconds >= before.seconds
 
 
-@pytest.mark.parametrize("case", [case for case in SOLVED if case.variant.rises], ids=str)
+@pytest.mark.parametrize("case", [case for case in SOLVED if case.variant.falls is not None], ids=str)
 def test_the_dual_never_falls(case: Case) -> None:
-    assert_rises(solved(case).history, optimum_of(case.kind, case.beta, case.gamma))
+    assert_rises(solved(case).history, optimum_of(case.kind, case.beta, case.gamma), case.variant.falls)
+
+
+@pytest.mark.parametrize("case", COUNTED, ids=str)
+def test_every_inference_is_counted(case: Case) -> None:
+    """002, section 7: the cost of an example is the number of evaluations on it, also where a step is tried again."""
+    for rounds in (1, 4):
+        problem = Watched(problem_of(case.kind, case.beta, case.gamma)[0])
+        solution = solve(case.variant.make(), problem, case.loss, tol=0.0, max_iter=rounds)
+        assert solution.history[-1].passes == pytest.approx(problem.calls / problem.size, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", UNTIED)
@@ -247,8 +274,8 @@ def test_the_dual_of_the_hybrid_falls_at_most_where_eg_takes_over(kind: str) -> 
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_the_outputs_that_a_problem_lists_are_those_enumerated(kind: str) -> None:
     for beta, gamma in ((1.0, 1.0), HINGE):
-        problem, examples = problem_of(kind, beta, gamma)
-        found = listed(problem)
+        examples = problem_of(kind, beta, gamma)[1]
+        found = listed_of(kind, beta, gamma)
         for mine, theirs in zip(found, examples, strict=True):
             assert_allclose(np.sort(mine.cost), np.sort(theirs.cost))
         there = best(found, LossFamily(beta, gamma), 1.0)
@@ -262,9 +289,9 @@ def test_the_outputs_that_a_problem_lists_are_those_enumerated(kind: str) -> Non
 def test_the_record_kept_is_that_of_the_weights_returned(case: Case) -> None:
     """Far from the optimum, where nothing agrees by chance."""
     solution = early(case)
-    examples = listed(problem_of(case.kind, case.beta, case.gamma)[0])
+    examples = listed_of(case.kind, case.beta, case.gamma)
     kept = solution.kept
-    assert kept.primal == pytest.approx(primal(solution.w, examples, case.loss, 1.0)[0], rel=1e-10)
+    assert kept.primal == pytest.approx(primal_of(solution.w, examples, case.loss, 1.0), rel=1e-10)
     assert kept.dual is not None
     assert kept.gap == pytest.approx(kept.primal - kept.dual, abs=1e-9 * (abs(kept.primal) + abs(kept.dual)))
     if case.variant.name == "cg":
@@ -275,7 +302,7 @@ def test_the_record_kept_is_that_of_the_weights_returned(case: Case) -> None:
 def test_no_dual_value_exceeds_what_its_weights_allow(case: Case) -> None:
     """There must be an alpha with w(alpha) = w and a D(alpha) this high."""
     solution = early(case)
-    examples = listed(problem_of(case.kind, case.beta, case.gamma)[0])
+    examples = listed_of(case.kind, case.beta, case.gamma)
     most = most_of_any_dual(solution.w, examples, case.loss, 1.0)
     assert solution.kept.dual is not None
     assert solution.kept.dual <= most + 1e-7 * optimum_of(case.kind, case.beta, case.gamma).primal
@@ -287,7 +314,7 @@ def test_the_dual_of_batch_eg_under_the_log_loss_follows_from_its_weights(kind: 
     """From a uniform start t = A z, so that alpha has the most entropy among all with its w(alpha)."""
     problem, _ = problem_of(kind, 1.0, 0.0)
     solution = solve(made("eg-batch", form=form, rate=0.02), problem, Log(), tol=0.0, max_iter=4)
-    most = most_of_any_dual(solution.w, listed(problem), Log(), 1.0)
+    most = most_of_any_dual(solution.w, listed_of(kind, 1.0, 0.0), Log(), 1.0)
     assert solution.kept.dual == pytest.approx(most, rel=1e-7)
 
 
@@ -301,15 +328,14 @@ def test_the_first_step_of_online_eg_goes_towards_the_fixed_point(beta: float, g
         at = first_eg_step(problem, 12.0, loss, C)
         solution = solve(made("eg", rate=0.5, start=12.0), problem, loss, C=C, tol=0.0, max_iter=1)
 
-        def miss(rho: float, w: Weights = solution.w, at: Any = at) -> float:
-            return float(np.abs(at(rho)[1] - w).sum())
+        def beyond(rho: float, w: Weights = solution.w, at: Any = at) -> float:
+            return float((at(rho)[1] - w) @ w)
 
-        near = min(np.linspace(0, 0.5, 501), key=miss)
-        rho = minimize_scalar(miss, bounds=(max(0, near - 0.001), near + 0.001), options={"xatol": 1e-13}).x
-        assert 0 < rho <= 0.5 + 1e-6
+        rho = brentq(beyond, 0, 0.5 + 1e-9, xtol=1e-15)
         value, w = at(rho)
-        assert_allclose(solution.w, w, rtol=0, atol=1e-7 * float(np.abs(w).max()))
-        assert solution.kept.dual == pytest.approx(value, rel=1e-6)
+        assert rho > 0
+        assert_allclose(solution.w, w, rtol=0, atol=1e-9 * float(np.abs(w).max()))
+        assert solution.kept.dual == pytest.approx(value, rel=1e-7)
 
 
 # ---- batch exponentiated gradient ------------------------------------------------------------------------------------
@@ -448,25 +474,23 @@ def assert_takes_the_steps(
 ) -> None:
     """Pass for pass the averages of Alg. 1, its D in the first pass, and no D after it."""
     C, seed, examples = 0.4, 11, listed(problem)
-    expected = dca(examples, update, C, shuffles(problem.size, 3, seed), weight)
-    counted = [1.0] * problem.size if weight is None else list(weight)
-    optimum = best(examples, loss, [C * k for k in counted])
+    expected = dca(examples, update, C, shuffles(problem.size, 2, seed), weight)
+    factors = [C] * problem.size if weight is None else [C * k for k in weight]
+    optimum = best(examples, loss, factors)
+    settings = {"C": C, "seed": seed, "sample_weight": weight}
     for passes, model in enumerate(expected, start=1):
-        settings = {"C": C, "seed": seed, "sample_weight": weight}
         solution = solve(learner, problem, loss, tol=0.0, max_iter=passes, **settings)
         assert_allclose(solution.w, model.average, rtol=0, atol=tolerance * float(np.abs(model.average).max()))
-        last = solve(replace(learner, average=False), problem, loss, tol=0.0, max_iter=passes, **settings)
-        assert_allclose(last.w, model.last, rtol=0, atol=tolerance * float(np.abs(model.last).max()))
         first, *later = solution.history
-        value = 0.5 * model.average @ model.average + C * sum(
-            k * (primal(model.average, [x], loss, 1.0)[0] - 0.5 * model.average @ model.average)
-            for x, k in zip(examples, counted, strict=True)
+        assert solution.kept.primal == pytest.approx(
+            primal_of(model.average, examples, loss, factors), rel=10 * tolerance
         )
-        assert solution.kept.primal == pytest.approx(value, rel=10 * tolerance)
         assert first.dual == pytest.approx(expected[0].dual, rel=10 * tolerance)
         assert first.gap == pytest.approx(first.primal - first.dual, abs=1e-9 * first.primal)
         assert_bounds(solution.history, optimum)
         assert all(record.dual is None and record.gap is None for record in later)
+    last = solve(replace(learner, average=False), problem, loss, tol=0.0, max_iter=1, **settings)
+    assert_allclose(last.w, expected[0].last, rtol=0, atol=tolerance * float(np.abs(expected[0].last).max()))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -488,7 +512,7 @@ def test_mira_may_update_on_its_prediction(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("beta", "gamma"), [(1.0, 0.0), (1.0, 3.0), HINGE])
-@pytest.mark.parametrize("kind", ["multiclass", "real chain", "matching"])
+@pytest.mark.parametrize("kind", ["multiclass", "real chain"])
 def test_exact_mira_solves_every_step(kind: str, beta: float, gamma: float) -> None:
     """001, Eq. 11."""
     loss = LossFamily(beta, gamma)
@@ -529,17 +553,23 @@ def test_the_first_pass_of_mixing_is_that_of_mira(kind: str, beta: float, gamma:
 # ---- weights of examples ---------------------------------------------------------------------------------------------
 
 
+COPIES = [0, 1, 2, 3, 0, 1, 1, 2, 0, 1, 4, 1]
+
+
+@cache
+def optimum_of_copies(beta: float, gamma: float) -> Optimum:
+    return best(copies(listed_of("multiclass", beta, gamma), COPIES), LossFamily(beta, gamma), 0.5)
+
+
 @pytest.mark.parametrize("case", list(cases(VARIANTS, ("multiclass",), [(1.0, 1.0), HINGE])), ids=str)
 def test_a_weight_is_so_many_copies_and_no_weight_is_no_example(case: Case) -> None:
     problem, _ = problem_of(case.kind, case.beta, case.gamma)
-    weight = [0, 1, 2, 3, 0, 1, 1, 2, 0, 1, 4, 1]
-    optimum = best(copies(listed(problem), weight), case.loss, 0.5)
-    settings = {"C": 0.5, "tol": case.accuracy, "max_iter": PLENTY, "sample_weight": np.array(weight, dtype=float)}
+    optimum = optimum_of_copies(case.beta, case.gamma)
+    settings = {"C": 0.5, "tol": case.accuracy, "max_iter": PLENTY, "sample_weight": np.array(COPIES, dtype=float)}
     solution = solve(case.variant.make(), problem, case.loss, **settings)
     assert_solved(solution, optimum, case.accuracy)
     assert_bounds(solution.history, optimum)
-    if case.variant.rises:
-        assert_rises(solution.history, optimum)
+    assert_rises(solution.history, optimum, case.variant.falls)
     assert np.linalg.norm(solution.w - optimum.w) <= distance(solution) + 1e-5
 
 
@@ -612,24 +642,16 @@ def test_a_cost_of_zero_is_no_obstacle(case: Case) -> None:
 @pytest.mark.parametrize("case", list(cases(DEFAULTS, ("multiclass", "matching"), [(1.0, 1.0), HINGE])), ids=str)
 @pytest.mark.parametrize("C", [1e-6, 1e6])
 def test_any_c_gives_bounds_and_a_small_one_the_optimum(case: Case, C: float) -> None:
-    problem, examples = problem_of(case.kind, case.beta, case.gamma)
-    optimum = best(examples, case.loss, C)
+    problem, _ = problem_of(case.kind, case.beta, case.gamma)
+    optimum = optimum_at(case.kind, case.beta, case.gamma, C)
     solution = solve(case.variant.make(), problem, case.loss, C=C, tol=case.accuracy, max_iter=PLENTY if C < 1 else 40)
     assert isfinite(float(solution.w @ solution.w))
     assert solution.converged or (C > 1 and solution.reason)
     assert_bounds(solution.history, optimum)
-    if case.variant.rises:
-        assert_rises(solution.history, optimum)
+    assert_rises(solution.history, optimum, case.variant.falls)
 
 
 # ---- the same bits, and many threads ---------------------------------------------------------------------------------
-
-
-ONLINE = [variant("mira", {}), variant("mira", {}, exact=True), variant("mira", {"smooth": None}, prediction=True)]
-MIRA = [
-    *cases(ONLINE, ("multiclass", "matching"), [(1.0, 1.0), HINGE]),
-    *cases([variant("kbest-mira", {"smooth": None})], ("multiclass", "tree"), [HINGE]),
-]
 
 
 def bits(solution: Solution) -> tuple[bytes, list[Any]]:
@@ -674,10 +696,9 @@ def test_two_threads_keep_the_bounds_exact(case: Case) -> None:
     assert_solved(solution, optimum, tol)
     assert_bounds(solution.history, optimum)
     kept = solution.kept
-    assert kept.primal == pytest.approx(primal(solution.w, examples, case.loss, 0.1)[0], rel=1e-10)
+    assert kept.primal == pytest.approx(primal_of(solution.w, examples, case.loss, 0.1), rel=1e-10)
     assert kept.gap == pytest.approx(kept.primal - kept.dual, abs=1e-9 * kept.primal)
-    if case.variant.rises:
-        assert_rises(solution.history, optimum)
+    assert_rises(solution.history, optimum, case.variant.falls)
     if case.variant.at_alpha:
         assert kept.dual <= most_of_any_dual(solution.w, examples, case.loss, 0.1) + 1e-7 * optimum.primal
 

@@ -57,6 +57,10 @@ def test_scatter_and_row_are_the_adjoint_of_score(kind: Kind, seed: int) -> None
         assert_allclose(dense, a.T @ mu, rtol=1e-12, atol=1e-12)
         assert_allclose(problem.score(i, w) @ mu, value @ w[index], rtol=1e-10, atol=1e-10)
         assert_allclose(problem.dot(w, dense), w @ dense, rtol=1e-12, atol=1e-12)
+        moved = start.copy()
+        change = problem.move(i, mu, -0.7, moved)
+        assert_allclose(moved, g, rtol=1e-12, atol=1e-12)
+        assert change == pytest.approx(0.5 * (moved @ moved - start @ start), abs=1e-11)
 
 
 @every_kind

@@ -48,6 +48,10 @@ def test_every_label_count_gives_the_same_results_on_every_instruction_set(label
         with instruction_set(name):
             losses, gradient = _core.losses_and_gradient(problem, w, 1.0, 0.0, False, 1.0, None, 1, True)
             _, parts = _core.argmax_all(problem, w, 1)
+            moved = w.copy()
+            v = np.random.default_rng(2).normal(size=problem.parts(4))
+            change = problem.move(4, v, 0.3, moved)
+            assert change == pytest.approx(0.5 * (moved @ moved - w @ w), abs=1e-9)
         results[name] = (losses, gradient, parts)
     baseline, best = results["baseline"], results[_core.instruction_set()]
     np.testing.assert_allclose(best[0], baseline[0], rtol=1e-12, atol=1e-12)

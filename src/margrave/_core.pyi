@@ -57,6 +57,15 @@ class Problem:
     ) -> None:
         """g += c A_i' mu, the adjoint of score."""
 
+    def move(
+        self,
+        i: int,
+        v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        c: float,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> float:
+        """w += c A_i' v, and the change of 1/2 dot(w, w)."""
+
     def row(
         self, i: int, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
     ) -> tuple[

@@ -92,7 +92,8 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="lbfgs, sgd or perceptron; if not given, sgd for hinge, perceptron for perceptron, and else lbfgs.",
+            help="auto, lbfgs, cg, sgd, perceptron, eg, eg-batch, smo, smo-eg, mira, kbest-mira or bcfw; if not given, "
+            "sgd for hinge, perceptron for perceptron, and else lbfgs.",
         ),
     ] = None,
     features: Annotated[
@@ -122,8 +123,18 @@ def train(
         int | None, typer.Option(min=1, metavar="N", help="The number of threads; all processors if not given.")
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Decides the order in which sgd and perceptron see the data.")
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Decides in which order learners that take one sequence at a time do so."
+        ),
     ] = 0,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep in this file how far the training is; if the file is there already, go on from it.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the summary.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor the summary.")] = False,
 ) -> None:
@@ -133,6 +144,7 @@ def train(
     margrave train train.conll -o names.model --dev dev.conll
     margrave train train.conll.gz -o names.model --loss hinge -C 0.1
     margrave train train.tsv -o names.model --separator TAB --templates templates.txt
+    margrave train train.conll -o names.model --checkpoint names.checkpoint
 
     A template names columns, counted from 0, of the token and of those around it; each gives an attribute:
 
@@ -143,7 +155,8 @@ def train(
         1[0]           column 1, such as the part of speech
         begin          the first token of the sequence; also end
 
-    Ctrl-C ends the training early and saves the model so far.
+    Ctrl-C ends the training early and saves the model so far. With --checkpoint the same command goes on from there,
+    and also after the training was killed.
     """
     with _one_line_messages("interrupted before the first pass: nothing was written."):
         from margrave.features.table import features_named
@@ -154,8 +167,12 @@ def train(
         loss_named(loss)
         features_named(features)
         learner = learner or {"hinge": "sgd", "perceptron": "perceptron"}.get(loss, "lbfgs")
-        learner_named(learner)
+        tied = "untied" not in learner_named(learner).needs
         _check_output(output, [data, dev, templates])
+        if checkpoint is not None:
+            _check_output(checkpoint, [data, dev, templates])
+            if os.path.realpath(checkpoint) == os.path.realpath(output):
+                raise DataError(checkpoint, None, "it is both the model and the checkpoint: give one another name.")
         between = _separator_named(separator)
         sentences, chosen = _training_data(data, between, templates)
         n_columns = len(sentences[0][0]) - 1
@@ -173,20 +190,22 @@ def train(
             learner=learner,
             features=features,
             order=order,
+            tied=tied,
             max_iter=max_iter,
             tol=tol,
             n_threads=threads,
             seed=seed,
             verbose=not quiet and sys.stderr.isatty(),
         )
-        tagger.fit(X, y, dev=dev_pair)
+        tagger.fit(X, y, dev=dev_pair, checkpoint=checkpoint)
         metadata = {"templates": list(chosen.templates), "n_columns": n_columns, "separator": between}
         with _no_interrupt():
             tagger.save(output, metadata=metadata)
         interrupted = tagger.stop_reason_ == "interrupted"
         if interrupted:
             passes = tagger.history_[-1].passes
-            _complain(f"interrupted after pass {passes:g}: the model so far is in {output}")
+            go_on = "" if checkpoint is None else f"; the same command goes on from {checkpoint}"
+            _complain(f"interrupted after pass {passes:g}: the model so far is in {output}{go_on}")
 
     with _one_line_messages("interrupted."):
         report = _training_report(tagger, y)
@@ -461,7 +480,7 @@ def _training_report(tagger: "SequenceTagger", y: Sequence[Sequence[str]]) -> di
         "stop_reason": tagger.stop_reason_,
         "loss": tagger.loss,
         "C": tagger.C,
-        "learner": tagger.learner,
+        "learner": tagger.learner_.name,
         "n_sequences": len(y),
         "n_tokens": sum(map(len, y)),
         "n_labels": len(tagger.classes_),

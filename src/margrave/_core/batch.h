@@ -51,8 +51,8 @@ void for_examples(const Problem& problem, int threads, const Poll& poll, const V
   for_blocks(blocks, threads, work, fail);
 }
 
-// Calls visit(example, worker, sum) for all examples and adds what the visits put into `sum` to total, block by block in
-// order. total may be null: then so is sum.
+// Calls visit(example, worker, sum) for all examples and adds what the visits put into `sum` to total, block by block
+// in order. total may be null: then so is sum.
 template <typename Visit>
 void sum_over_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, double* total) {
   const auto dim = static_cast<size_t>(problem.dim());

@@ -51,8 +51,8 @@ struct Ascent {
   double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
 };
 
-// Calls visit(i, worker) for the examples of `order`, one after another, or by several threads at once. Examples without
-// weight are left alone.
+// Calls visit(i, worker) for the examples of `order`, one after another, or by several threads at once. Examples
+// without weight are left alone.
 template <typename Visit>
 void for_visits(const Problem& problem, const double* sample_weight, const std::vector<int64_t>& order, int threads,
                 const Poll& poll, const Visit& visit) {
@@ -72,7 +72,8 @@ void for_visits(const Problem& problem, const double* sample_weight, const std::
   for_blocks((visits + kChunk - 1) / kChunk, threads, work, [] {});
 }
 
-// v = theta + gamma delta, and c0. `delta` is filled only where gamma > 0; EG and SMO need costs that are sums over parts.
+// v = theta + gamma delta, and c0. `delta` is filled only where gamma > 0; EG and SMO need costs that are sums over
+// parts.
 inline double augment(const Problem& problem, int64_t i, const LossFamily& family, const double* theta, double* delta,
                       double* v) {
   const int64_t n = problem.parts(i);
@@ -113,8 +114,8 @@ class LineStep {
     at_ = s;
   }
 
-  // Goes to the best s up to `most`; gain(s) is what D gains beside the change of 1/2 |w|^2. Where D would fall (another
-  // thread has moved w since theta was scored, or the gain drowns in rounding) the step is taken back: 0.
+  // Goes to the best s up to `most`; gain(s) is what D gains beside the change of 1/2 |w|^2. Where D would fall
+  // (another thread has moved w since theta was scored, or the gain drowns in rounding) the step is taken back: 0.
   template <typename Gain>
   double ascend(double slope, double most, const Gain& gain) {
     double s = slope > 0 ? best(slope, most) : 0;

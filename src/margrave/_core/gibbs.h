@@ -168,8 +168,10 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       return trial;
     }
     if (lost || trial == gibbs::kTrials) {
-      if (lost) block.gap = 0;
-      else block.rate *= 0.5;  // the next visit tries again, not much below
+      if (lost)
+        block.gap = 0;
+      else
+        block.rate *= 0.5;  // the next visit tries again, not much below
       return trial;
     }
     rate = std::min(0.5 * rate, std::max(seen.best_rate(), 0.1 * rate));

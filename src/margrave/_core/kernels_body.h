@@ -282,8 +282,8 @@ void score_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64
 }
 
 template <bool Measured, bool Valued>
-double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
-                    double c, double* g) {
+double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
+                    double* g) {
   constexpr decltype(Kernels::move_rows) run[] = {
       scatter_bits_of<Measured, Valued, 1>, scatter_bits_of<Measured, Valued, 2>, scatter_bits_of<Measured, Valued, 3>,
       scatter_bits_of<Measured, Valued, 4>};
@@ -309,8 +309,8 @@ void score_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64
 }
 
 template <bool Measured, bool Valued>
-double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
-                    double c, double* g) {
+double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
+                    double* g) {
   const int64_t end = x.begin[last];
   double sum = 0;
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
@@ -410,7 +410,7 @@ void score_full(const TokenRows& x, const WeightRows& rows, int64_t first, int64
 
 template <bool Measured, int L>
 double scatter_full(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
-                  double* g) {
+                    double* g) {
   const int64_t labels = L > 0 ? L : rows.labels;
   const int64_t end = rows.attributes * labels > kCacheDoubles ? x.begin[last] : 0;
   const int64_t fours = labels / 4;
@@ -807,25 +807,10 @@ double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, co
 }
 
 constexpr Kernels kernels_named(const char* name) {
-  return {name,
-          score_rows,
-          scatter_rows,
-          move_rows,
-          dot,
-          add_scaled,
-          propose<double>,
-          propose<float>,
-          compare<double>,
-          compare<float>,
-          keep<double>,
-          keep<float>,
-          softmax,
-          any_chain_table,
-          any_chain_logsum,
-          exp_range,
-          tuples_forward,
-          tuples_backward,
-          any_chain_viterbi};
+  return {name,         score_rows,      scatter_rows,    move_rows,        dot,
+          add_scaled,   propose<double>, propose<float>,  compare<double>,  compare<float>,
+          keep<double>, keep<float>,     softmax,         any_chain_table,  any_chain_logsum,
+          exp_range,    tuples_forward,  tuples_backward, any_chain_viterbi};
 }
 
 }  // namespace

@@ -67,9 +67,8 @@ inline void mira_visit(const Ascent& ascent, MiraState& state, MiraUpdate kind, 
   double* theta = worker.theta.data();
   double* direction = worker.direction.data();
   problem.score(i, ascent.w, theta);
-  const LossValue own = kind == MiraUpdate::kPrediction
-                            ? mira::prediction(problem, i, family, theta, direction, worker)
-                            : evaluate(problem, i, family, theta, direction, worker, true);
+  const LossValue own = kind == MiraUpdate::kPrediction ? mira::prediction(problem, i, family, theta, direction, worker)
+                                                        : evaluate(problem, i, family, theta, direction, worker, true);
   const double slope = dot_finite(theta, direction, n);
   ascent.lock.lock();
   // |grad L|^2 from a trial step of length C
@@ -145,8 +144,7 @@ inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, 
 inline void mira_pass(const Ascent& ascent, MiraState& state, MiraUpdate kind, const std::vector<int64_t>& order,
                       int threads, const Poll& poll) {
   ascent.family.check(ascent.problem);
-  if (kind == MiraUpdate::kExact && ascent.family.beta < kInfinity)
-    check_cost_of_parts(ascent.problem, ascent.family);
+  if (kind == MiraUpdate::kExact && ascent.family.beta < kInfinity) check_cost_of_parts(ascent.problem, ascent.family);
   if (kind == MiraUpdate::kPrediction && ascent.family.beta < kInfinity)
     throw InputError("updates against the prediction need beta = inf.");
   for_visits(ascent.problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
@@ -162,9 +160,12 @@ inline void mira_pass(const Ascent& ascent, MiraState& state, MiraUpdate kind, c
 inline double dot(const Row& a, const Row& b) {  // indices in order
   double sum = 0;
   for (size_t j = 0, k = 0; j < a.index.size() && k < b.index.size();) {
-    if (a.index[j] == b.index[k]) sum += a.value[j++] * b.value[k++];
-    else if (a.index[j] < b.index[k]) ++j;
-    else ++k;
+    if (a.index[j] == b.index[k])
+      sum += a.value[j++] * b.value[k++];
+    else if (a.index[j] < b.index[k])
+      ++j;
+    else
+      ++k;
   }
   return sum;
 }

@@ -54,7 +54,7 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
   const int64_t n = problem.parts(i);
   const double C = ascent.weight(i);
   Scratch::Frame frame(worker.scratch);
-  double* d = worker.scratch.take(n);      // mu_i - mu(w)
+  double* d = worker.scratch.take(n);  // mu_i - mu(w)
   double* mixed = worker.scratch.take(n);
   double* logs = worker.scratch.take(n);
   double* theta = worker.theta.data();
@@ -67,8 +67,7 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
   for (const int32_t part : worker.gold) gold_score += theta[part];
   for (int64_t k = 0; k < n; ++k) d[k] = mu[k] - target[k];
   const double mu_score = dot_finite(theta, mu, n);
-  const double gap =
-      own.loss - (family.gamma * state.cost[i] + mu_score - gold_score + state.entropy[i] * per_beta);
+  const double gap = own.loss - (family.gamma * state.cost[i] + mu_score - gold_score + state.entropy[i] * per_beta);
   state.gap[i] = std::max(gap, 0.0);
   if (!(gap > rounding_of(own.loss, gap))) return;
 
@@ -326,9 +325,8 @@ inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSe
   ascent.family.check(ascent.problem);
   if (ascent.family.beta < kInfinity) throw InputError("pairwise steps need beta = inf.");
   if (blocks.size() != ascent.problem.size()) throw InputError("there must be one block for every example.");
-  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
-    pairwise_visit(ascent, blocks[i], settings, i, gap + i, worker);
-  });
+  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll,
+             [&](int64_t i, Worker& worker) { pairwise_visit(ascent, blocks[i], settings, i, gap + i, worker); });
 }
 
 // ---- factored SMO ----
@@ -368,8 +366,8 @@ inline void smo_visit(const Ascent& ascent, const MixingState& state, int64_t i,
   const double cost_change = -dot_finite(delta, d, n);
   ascent.lock.lock();
   LineStep line(ascent, i, d, dot_finite(theta, d, n));
-  const double s = line.ascend(C * (top + bottom), most,
-                               [&](double x) { return x * C * ascent.family.gamma * cost_change; });
+  const double s =
+      line.ascend(C * (top + bottom), most, [&](double x) { return x * C * ascent.family.gamma * cost_change; });
   ascent.lock.unlock();
   state.cost[i] += s * cost_change;
   for (const int32_t part : worst)

@@ -267,6 +267,15 @@ void bind_problem(nb::module_& m) {
           },
           "i"_a, "mu"_a, "c"_a, "g"_a.noconvert(), "g += c A_i' mu, the adjoint of score.")
       .def(
+          "move",
+          [](const Problem& p, int64_t i, const In<double>& v, double c, InOut<double>& w) {
+            p.check_example(i);
+            expect_size(v, p.parts(i), "v");
+            expect_size(w, p.dim(), "w");
+            return p.move(i, v.data(), c, w.data());
+          },
+          "i"_a, "v"_a, "c"_a, "w"_a.noconvert(), "w += c A_i' v, and the change of 1/2 dot(w, w).")
+      .def(
           "row",
           [](const Problem& p, int64_t i, const In<double>& v) {
             p.check_example(i);

@@ -6,7 +6,6 @@
 namespace margrave {
 namespace {
 
-
 int64_t all_parts(const Problem& p) {
   int64_t total = 0;
   for (int64_t i = 0; i < p.size(); ++i) total += p.parts(i);
@@ -299,8 +298,7 @@ void bind_mixing(nb::module_& m) {
         double* gaps = checked(gap, p.size(), "gap");
         run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
                  [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                   pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads,
-                                 check_signals);
+                   pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);
                  });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
@@ -327,7 +325,8 @@ void bind_mira(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
       "threads"_a, "sum"_a.noconvert(), "step"_a, "exact"_a, "prediction"_a,
-      "One pass of dual coordinate ascent over `order`; steps so far, and what the pass adds to the dual beside |w|^2.");
+      "One pass of dual coordinate ascent over `order`; steps so far, and what the pass adds to the dual beside "
+      "|w|^2.");
   m.def(
       "kbest_mira_pass",
       [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,

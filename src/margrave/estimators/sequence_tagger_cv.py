@@ -85,7 +85,7 @@ class SequenceTaggerCV(SequenceTagger):
         self.verbose = verbose
 
     @property
-    def C(self) -> float:  # type: ignore[override]
+    def C(self) -> float:  # type: ignore[override]  # noqa: N802
         """The C found: what a `SequenceTagger` has for a parameter is learned here."""
         return self.C_
 
@@ -124,7 +124,7 @@ class SequenceTaggerCV(SequenceTagger):
         self.Cs_, self.scores_ = np.array(Cs), np.array(scores)
         mean = self.scores_.mean(axis=0)
         self.C_ = Cs[int(np.argmax(mean >= mean.max() - _TIE))]
-        # From the beginning: a path from the smallest C would take more passes than the last C alone (docs/guide.md).
+        # Not along the path once more: its last C alone, from the beginning, takes fewer passes than all of it.
         return super().fit(X, y, sample_weight=sample_weight, edges=edges)
 
     def _at(self, C: float) -> SequenceTagger:
@@ -134,10 +134,10 @@ class SequenceTaggerCV(SequenceTagger):
         return SequenceTagger(C=C, **params)
 
     def _kind_in_files(self) -> str:
-        return SequenceTagger.__name__
+        return "SequenceTagger"
 
 
-def _rows(column: Any, of: NDArray[np.int64]) -> list[Any] | None:
+def _rows(column: Any, of: NDArray[np.int64]) -> Any:
     return None if column is None else [column[i] for i in of]
 
 
@@ -168,8 +168,9 @@ def _score_named(scoring: Any, y: Sequence[Sequence[Any]], edges: Sequence[Any] 
 
     labels = sorted({str(label) for label in flatten.from_iterable(y)})
     scheme = "BIOES" if any(label.startswith(("E-", "S-")) for label in labels) else "IOB2"  # which reads IOB1 too
-    try:
-        spans(labels, scheme)
-    except MargraveError:
-        raise MargraveError(f"scoring='f1' needs tags of spans as labels (O, B-X, I-X, ...), and they are {labels}.")
+    for label in labels:
+        try:
+            spans([label], scheme)
+        except MargraveError:
+            raise MargraveError(f"scoring='f1' needs labels that are tags of spans, and {label!r} is none.") from None
     return lambda tagger, X, y, edges: span_scores(y, tagger.predict(X, edges=edges), scheme).f1

@@ -65,8 +65,8 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
     ) -> Self:
         """Learns from examples and their classes.
 
-        `sample_weight`: a factor on each example's C. `checkpoint`: a file that follows the learner, from which the same
-        call goes on after it was killed or interrupted.
+        `sample_weight`: a factor on each example's C. `checkpoint`: a file that follows the learner, from which the
+        same call goes on after it was killed or interrupted.
         """
         loss, features = self._settings()
         kept = as_checkpoint(checkpoint)

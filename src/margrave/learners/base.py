@@ -245,7 +245,10 @@ class Learner:
 
     def blank(self, task: Task) -> Any:
         """A state without any work done, for a checkpoint to fill."""
-        raise MargraveError(f"the learner {type(self).__name__} has no state that a checkpoint could hold.")
+        raise MargraveError(
+            f"the learner {type(self).__name__} does not say how it begins: it needs blank(task), or begin(task) where "
+            "there is no checkpoint."
+        )
 
     def begin(self, task: Task) -> Any:
         """The state before the first pass."""
@@ -419,7 +422,7 @@ def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
 
 
 _ADVICE = {
-    "untied": ": pass tied=False",
+    "untied": ": use learner='bcfw', or pass tied=False",
     "logsum": ": use loss='hinge' with learner='sgd'",
 }
 

@@ -75,10 +75,10 @@ class BCFW(Learner):
         ascent = task.ascent(state.w, order)
         if state.blocks is not None:
             _core.pairwise_pass(*ascent, state.blocks, state.gap, self.cached_steps, _MEMORY, _ENOUGH)
-            state.cost = state.blocks.costs()
         else:
             _core.mixing_pass(*ascent, state.mu, state.entropy, state.cost, state.gap, self.exact_entropy)
         state.count(len(order))
+        state.settle()
         if not self.averaging:
             return state.step()
         state.include()
@@ -87,6 +87,7 @@ class BCFW(Learner):
     def certify(self, state: "_State") -> Step:
         """P and the gap; one pass. An average of dual points is one: D at the average of alpha."""
         task = state.task
+        state.settle()  # an interrupted pass has not
         if not self.averaging:
             return state.certified(task.primal(state.w))
         primal, dual = task.primal(state.average), state.average_dual()
@@ -102,6 +103,11 @@ class _State(DualState):
     blocks: Any = None  # the outputs that have mass
     average: Weights = field(default_factory=lambda: np.zeros(0))
     average_value: float = 0.0  # of D without the norm
+
+    def settle(self) -> None:
+        """The expected costs of blocks that keep outputs."""
+        if self.blocks is not None:
+            self.cost = self.blocks.costs()
 
     def include(self) -> None:
         """Pass k counts k times: the weighted averages of Lacoste-Julien et al. (2013), over whole passes."""
