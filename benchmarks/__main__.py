@@ -1,5 +1,5 @@
-"""Margrave against the rivals that are installed and its learners among themselves: python -m benchmarks (or make
-bench) for everything, python -m benchmarks ocr for one.
+"""Margrave against the rivals that are installed, and its learners among themselves: python -m benchmarks (or make
+bench) for everything, which takes about an hour, python -m benchmarks ocr for one.
 
 Writes benchmarks/results/*.json, with machine and versions, and plots; prints tables. Every driver runs in a process of
 its own, one after another.
@@ -38,10 +38,11 @@ def run(module: str, *arguments: str) -> Result:
 
 def tagging() -> Result:
     """CoNLL-2000 chunking: CRFsuite's L-BFGS, and our L-BFGS and online EG, on the same objective."""
-    runs = (("", "lbfgs", "1"), ("_2_threads", "lbfgs", "2"), ("_eg", "eg", "1"), ("_eg_2_threads", "eg", "2"))
+    learners = {"margrave": ["lbfgs"], "margrave_eg": ["eg", "--looser", "0.1", "0.01", "0.001", "0.0001"]}
     result: Result = {
-        f"margrave{suffix}": run("benchmarks.tagging", "--learner", learner, "--threads", threads)
-        for suffix, learner, threads in runs
+        f"{name}{suffix}": run("benchmarks.tagging", "--threads", threads, "--learner", *learner)
+        for name, learner in learners.items()
+        for suffix, threads in (("", "1"), ("_2_threads", "2"))
     }
     if find_spec("pycrfsuite"):
         result["crfsuite"] = run("benchmarks.rivals.crfsuite", "conll2000", "--c2", "1", "--iterations", "300")

@@ -73,8 +73,10 @@ def follow(
         if step.done or spent > seconds or not left:
             break
         started = perf_counter()
-    trials = {"trials_per_visit": state.trials / state.visited} if isinstance(state, GibbsState) else {}
-    return {"settings": asdict(learner), "loss": task.loss.name, "curve": points, **trials}
+    result: dict[str, Any] = {"settings": asdict(learner), "loss": task.loss.name, "curve": points}
+    if isinstance(state, GibbsState) and state.visited:
+        result["trials_per_visit"] = state.trials / state.visited
+    return result
 
 
 def _point(passes: float, seconds: float, step: Step, observer: Task) -> Point:

@@ -51,7 +51,7 @@ def tagging(result: Result, path: Path) -> None:
             title="CoNLL-2000 chunking, conditional random field",
         )
         for name, points in curves(result).items():
-            draw(panel, name, points, "seconds", "above")
+            draw(panel, name, points, "seconds", "above", **DOTS)
 
 
 def relative_gaps(result: Result, path: Path) -> None:

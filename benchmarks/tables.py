@@ -20,6 +20,10 @@ def _number(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
+def _when(at: dict[str, float] | None) -> str:
+    return f"{at['passes']:.4g} ({at['seconds']:.2f} s)" if at else "-"
+
+
 def _goals(learners: Result) -> list[str]:
     """From far to near: JSON sorts them as text."""
     return sorted({goal for run in learners.values() for goal in run["reached"]}, key=float, reverse=True)
@@ -30,8 +34,7 @@ def _reached(learners: Result) -> Iterator[list[str]]:
     for name, run in learners.items():
         if "refused" not in run:
             mark = " (auto)" if run.get("auto") else "" if run.get("certified", True) else " *"
-            when = (run["reached"][goal] for goal in _goals(learners))
-            yield [name + mark, *(f"{at['passes']:.4g} ({at['seconds']:.2f} s)" if at else "-" for at in when)]
+            yield [name + mark, *(_when(run["reached"][goal]) for goal in _goals(learners))]
 
 
 def tagging(result: Result) -> str:
@@ -54,13 +57,16 @@ def tagging(result: Result) -> str:
     row("token accuracy", ".2%", tag["accuracy"], their_tag.get("accuracy"))
     row("chunk F1", ".2%", tag["chunk_f1"], their_tag.get("chunk_f1"))
     row("peak memory, MB", ".0f", train["peak_mb"], their_train.get("peak_mb"), "peak_memory")
-    near = result["near"]
-    for name in near:
-        for goal in _goals(near) if name != "crfsuite" else ():
-            mine, other = (near.get(tool, {}).get("reached", {}).get(goal) or {} for tool in (name, "crfsuite"))
-            what = f"P within {float(goal):g} of the optimum, {name}, s"
-            row(what, ".2f", mine.get("seconds"), other.get("seconds"), f"{name}, {goal}")
-            row(what.removesuffix("s") + "passes", ".1f", mine.get("passes"), other.get("passes"))
+    near = {name: entry["reached"] for name, entry in result["near"].items()}
+    rivals = near.pop("crfsuite", {})
+    for name, times in near.items():
+        for goal in sorted(times, key=float, reverse=True):
+            cells = [_when(times[goal]), _when(rivals.get(goal)), _number(ratios.get(f"{name}, {goal}"), ".2f")]
+            rows.append([f"P within {float(goal):g} of the optimum, {name}", *cells])
+    eg = result["margrave_eg"]["train"]
+    row("relative gap of 1e-5 certified by eg, 1 thread, s", ".2f", eg["seconds"])
+    row("trials a visit of eg", ".3f", eg["trials_per_visit"])
+    row("peak memory of eg, MB", ".0f", eg["peak_mb"])
     return markdown(["CoNLL-2000 chunking", "margrave", "crfsuite", "ratio"], rows)
 
 

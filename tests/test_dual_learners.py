@@ -1,6 +1,6 @@
 """Learners that keep dual variables: they reach P*, their bounds hold at every record, their steps are the papers'."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -152,12 +152,16 @@ MIRA = [
     *cases([variant("kbest-mira", {"smooth": None})], ("multiclass", "tree"), [HINGE]),
 ]
 COUNTED = list(cases([*VARIANTS, *ONLINE], ("matching",), [(1.0, 1.0), HINGE]))
+OTHERS = [
+    *cases(VARIANTS, ("multiclass",), [(1.0, 1.0), HINGE]),
+    *cases([one for one in VARIANTS if one.name == "eg"], ("matching",), [HINGE]),
+]
 SEED = 1
 
 
 @cache
-def problem_of(kind: str, beta: float, gamma: float) -> tuple[Problem, list[Outputs]]:
-    return PROBLEMS[kind](SEED, LossFamily(beta, gamma))
+def problem_of(kind: str, beta: float, gamma: float, seed: int = SEED) -> tuple[Problem, list[Outputs]]:
+    return PROBLEMS[kind](seed, LossFamily(beta, gamma))
 
 
 @cache
@@ -166,8 +170,8 @@ def listed_of(kind: str, beta: float, gamma: float) -> list[Listed]:
 
 
 @cache
-def optimum_at(kind: str, beta: float, gamma: float, C: float) -> Optimum:
-    return best(problem_of(kind, beta, gamma)[1], LossFamily(beta, gamma), C)
+def optimum_at(kind: str, beta: float, gamma: float, C: float, seed: int = SEED) -> Optimum:
+    return best(problem_of(kind, beta, gamma, seed)[1], LossFamily(beta, gamma), C)
 
 
 def optimum_of(kind: str, beta: float, gamma: float) -> Optimum:
@@ -251,6 +255,18 @@ def test_the_bounds_hold_at_every_record(case: Case) -> None:
 @pytest.mark.parametrize("case", [case for case in SOLVED if case.variant.falls is not None], ids=str)
 def test_the_dual_never_falls(case: Case) -> None:
     assert_rises(solved(case).history, optimum_of(case.kind, case.beta, case.gamma), case.variant.falls)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4])
+@pytest.mark.parametrize("case", OTHERS, ids=str)
+def test_other_data_are_solved_too(case: Case, seed: int) -> None:
+    """Where a rate that only shrinks, or digits that were left out, would show."""
+    problem, _ = problem_of(case.kind, case.beta, case.gamma, seed)
+    optimum = optimum_at(case.kind, case.beta, case.gamma, 1.0, seed)
+    solution = solve(case.variant.make(), problem, case.loss, tol=case.accuracy, max_iter=PLENTY)
+    assert_solved(solution, optimum, case.accuracy)
+    assert_bounds(solution.history, optimum)
+    assert_rises(solution.history, optimum, case.variant.falls)
 
 
 @pytest.mark.parametrize("case", COUNTED, ids=str)
@@ -482,10 +498,8 @@ def assert_takes_the_steps(
         solution = solve(learner, problem, loss, tol=0.0, max_iter=passes, **settings)
         assert_allclose(solution.w, model.average, rtol=0, atol=tolerance * float(np.abs(model.average).max()))
         first, *later = solution.history
-        assert solution.kept.primal == pytest.approx(
-            primal_of(model.average, examples, loss, factors), rel=10 * tolerance
-        )
-        assert first.dual == pytest.approx(expected[0].dual, rel=10 * tolerance)
+        assert solution.kept.primal == pytest.approx(primal_of(model.average, examples, loss, factors), rel=tolerance)
+        assert first.dual == pytest.approx(expected[0].dual, rel=tolerance)
         assert first.gap == pytest.approx(first.primal - first.dual, abs=1e-9 * first.primal)
         assert_bounds(solution.history, optimum)
         assert all(record.dual is None and record.gap is None for record in later)
@@ -517,7 +531,7 @@ def test_exact_mira_solves_every_step(kind: str, beta: float, gamma: float) -> N
     """001, Eq. 11."""
     loss = LossFamily(beta, gamma)
     problem, _ = problem_of(kind, beta, gamma)
-    assert_takes_the_steps(made("mira", exact=True), problem, loss, exactly(loss), 1e-6)
+    assert_takes_the_steps(made("mira", exact=True), problem, loss, exactly(loss), 1e-5)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
@@ -710,3 +724,24 @@ def test_two_threads_reach_the_same_optimum(case: Case) -> None:
     solution = solve(case.variant.make(), problem, case.loss, tol=case.accuracy, max_iter=PLENTY, n_threads=2)
     assert_solved(solution, optimum, case.accuracy)
     assert_bounds(solution.history, optimum)
+
+
+def most_above_the_optimum(name: str, beta: float) -> float:
+    """How far D rises above P*, as a share of it, where two threads draw the same heavy examples again and again."""
+    random = np.random.default_rng(2)
+    loss, heavy = LossFamily(beta, 1.0), np.array([50.0, 50.0, *[1.0] * 298])
+    X, labels = random.normal(size=(300, 20)), [int(k) for k in random.integers(0, 10, size=300)]
+    problem, examples = of_classes(X, labels, loss, 1 - np.eye(10))
+    limit = best(examples, loss, list(0.1 * heavy)).primal
+    settings: dict[str, Any] = {"C": 0.1, "sample_weight": heavy, "tol": 1e-6, "max_iter": 60, "n_threads": 2}
+    histories = [solve(made(name, order="gap"), problem, loss, **settings).history for _ in range(10)]
+    return max(record.dual / limit - 1 for history in histories for record in history)
+
+
+@pytest.mark.parametrize("beta", [1.0, inf])
+@pytest.mark.parametrize("name", ["eg", "bcfw"])
+def test_two_threads_may_draw_the_same_example(child: Callable[[str], str], name: str, beta: float) -> None:
+    """In a process of its own: two threads in one block of dual variables can do anything."""
+    made(name)
+    script = f"from test_dual_learners import most_above_the_optimum as most\nprint(most({name!r}, float('{beta}')))"
+    assert float(child(script)) <= 1e-9

@@ -516,36 +516,6 @@ def eg_pass(
     """
 
 @overload
-def block_gaps(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-) -> tuple[
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
-]: ...
-@overload
-def block_gaps(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-) -> tuple[
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
-]:
-    """The loss and the gap of every example."""
-
-@overload
 def gibbs_expectations(
     problem: Problem,
     beta: float,
@@ -615,6 +585,16 @@ def eg_primal_form(
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
     """The weights of Gibbs distributions with t = A z + s delta."""
 
+def weights_of(
+    problem: Problem,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """w(alpha) of distributions with these expected parts."""
+
 def mixing_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -667,6 +647,9 @@ class Blocks:
         cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ) -> Blocks: ...
+    def marginals(self, problem: Problem) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The expected parts of every block, one after another."""
+
     def costs(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """The expected cost of every block."""
 

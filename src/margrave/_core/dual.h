@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -58,14 +59,18 @@ void for_visits(const Problem& problem, const double* sample_weight, const std::
                 const Poll& poll, const Visit& visit) {
   for (const int64_t i : order) problem.check_example(i);
   std::vector<Worker> workers(static_cast<size_t>(threads));
+  // An order may name an example twice: while one thread is at it, others pass it by.
+  std::vector<std::atomic<bool>> busy(threads > 1 ? static_cast<size_t>(problem.size()) : 0);
   const auto visits = static_cast<int64_t>(order.size());
   const auto work = [&](int64_t chunk, int thread) {
     Worker& worker = workers[static_cast<size_t>(thread)];
     for (int64_t k = chunk * kChunk; k < std::min(visits, (chunk + 1) * kChunk); ++k) {
       const int64_t i = order[static_cast<size_t>(k)];
       if (sample_weight && sample_weight[i] == 0) continue;
+      if (!busy.empty() && busy[static_cast<size_t>(i)].exchange(true)) continue;
       worker.make_room(problem.parts(i));
       visit(i, worker);
+      if (!busy.empty()) busy[static_cast<size_t>(i)] = false;
     }
     if (thread == 0 && chunk % (kPollEvery / kChunk) == 0) poll();
   };
@@ -140,27 +145,26 @@ class LineStep {
   double at_ = 1;
 };
 
-// The gap of every example: L_i(w) - (gamma c_i + <A_i w, mu_i - y_i> + H_i / beta); and the losses.
-template <typename Real>
-void block_gaps(const Problem& problem, const LossFamily& family, const double* w, const Real* mu,
-                const double* entropy, const double* cost, int threads, const Poll& poll, double* losses,
-                double* gaps) {
-  family.check(problem);
+// The best step along d up to `most`, taken by one thread at a time.
+template <typename Gain>
+double ascend(const Ascent& ascent, int64_t i, const double* d, double theta_d, double slope, double most,
+              const Gain& gain) {
+  const std::lock_guard guard(ascent.lock);
+  return LineStep(ascent, i, d, theta_d).ascend(slope, most, gain);
+}
+
+// w(alpha) = sum_i C_i A_i'(y_i - mu_i): what an interrupted step, or rounding, may have left behind.
+inline void weights_of(const Problem& problem, const double* mu, double C, const double* sample_weight, int threads,
+                       const Poll& poll, double* w) {
   const std::vector<int64_t> begin = part_offsets(problem);
-  for_examples(
-      problem, threads, poll,
-      [&](int64_t i, int, Worker& worker) {
-        problem.score(i, w, worker.theta.data());
-        losses[i] = evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker).loss;
-        double moved = 0;  // <theta, mu_i - y_i>
-        const Real* own = mu + begin[static_cast<size_t>(i)];
-        for (int64_t k = 0; k < problem.parts(i); ++k)
-          moved += worker.theta[static_cast<size_t>(k)] * static_cast<double>(own[k]);
-        for (const int32_t part : worker.gold) moved -= worker.theta[static_cast<size_t>(part)];
-        const double smooth = family.beta < kInfinity ? entropy[i] / family.beta : 0.0;
-        gaps[i] = losses[i] - (family.gamma * cost[i] + moved + smooth);
-      },
-      [](int64_t, int) {}, [] {});
+  const auto visit = [&](int64_t i, Worker& worker, double* sum) {
+    const double* own = mu + begin[static_cast<size_t>(i)];
+    for (int64_t k = 0; k < problem.parts(i); ++k) worker.direction[static_cast<size_t>(k)] = -own[k];
+    problem.gold(i, 0, worker.gold);
+    for (const int32_t part : worker.gold) worker.direction[static_cast<size_t>(part)] += 1;
+    problem.scatter(i, worker.direction.data(), sample_weight ? C * sample_weight[i] : C, sum);
+  };
+  sum_over_examples(problem, threads, poll, visit, w);
 }
 
 }  // namespace margrave

@@ -144,12 +144,16 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     constexpr double kBlur = sizeof(Real) < sizeof(double) ? std::numeric_limits<Real>::epsilon() : 0.0;
     const double slack = kBlur > 0 ? kBlur * C * (std::fabs(kernels().dot(v, next_mu, n)) + 1) : 0.0;
 
-    ascent.lock.lock();
-    const double norm_change = problem.move(i, d, C, ascent.w);
-    const double gain = C * (family.gamma * cost_change + smooth_change) - norm_change;
-    const bool keep = gain >= -slack || !adaptive;
-    if (!keep) problem.move(i, d, -C, ascent.w);
-    ascent.lock.unlock();
+    const double value_change = C * (family.gamma * cost_change + smooth_change);
+    const auto step = [&](double& gain) {
+      const std::lock_guard guard(ascent.lock);
+      gain = value_change - problem.move(i, d, C, ascent.w);
+      const bool stay = gain >= -slack || !adaptive;
+      if (!stay) problem.move(i, d, -C, ascent.w);
+      return stay;
+    };
+    double gain = 0;
+    const bool keep = step(gain);
 
     // what is left to gain drowns in rounding: the block is as good as it gets
     const double noise = gibbs::kNoise * C * (std::fabs(log_z) + std::fabs(sums.t_mu) + 1) + slack;

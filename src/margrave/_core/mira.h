@@ -70,7 +70,7 @@ inline void mira_visit(const Ascent& ascent, MiraState& state, MiraUpdate kind, 
   const LossValue own = kind == MiraUpdate::kPrediction ? mira::prediction(problem, i, family, theta, direction, worker)
                                                         : evaluate(problem, i, family, theta, direction, worker, true);
   const double slope = dot_finite(theta, direction, n);
-  ascent.lock.lock();
+  const std::lock_guard guard(ascent.lock);
   // |grad L|^2 from a trial step of length C
   const double change = problem.move(i, direction, -C, ascent.w);
   const double square = std::max(0.0, 2 * (change + C * slope) / (C * C));
@@ -79,7 +79,6 @@ inline void mira_visit(const Ascent& ascent, MiraState& state, MiraUpdate kind, 
   if (eta > 0) problem.scatter(i, direction, -eta * static_cast<double>(t), state.sum);
   const double smooth = family.beta < kInfinity ? own.entropy / family.beta : 0.0;
   state.dual += eta * (family.gamma * own.cost + smooth);
-  ascent.lock.unlock();
 }
 
 // Eq. 11: ascends a block of its own, which begins on the gold output, to its optimum.
@@ -110,9 +109,10 @@ inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, 
     if (family.gamma > 0)
       for (size_t k = 0; k < n; ++k) cost += delta[k] * (own[k] - mu[k]);
     for (size_t k = 0; k < n; ++k) worker.direction[k] = mu[k] - own[k];
-    ascent.lock.lock();
-    problem.move(i, worker.direction.data(), ascent.weight(i), ascent.w);
-    ascent.lock.unlock();
+    {
+      const std::lock_guard guard(ascent.lock);
+      problem.move(i, worker.direction.data(), ascent.weight(i), ascent.w);
+    }
     mu = own;
     double rate = 0.5;
     const GibbsBlock<double> block{natural.data(), mu.data(), rate, entropy, cost, gap};
@@ -134,11 +134,10 @@ inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, 
   }
   for (size_t k = 0; k < n; ++k) mu[k] = y[k] - mu[k];
   const double C = ascent.weight(i);
-  ascent.lock.lock();
+  const std::lock_guard guard(ascent.lock);
   problem.scatter(i, mu.data(), C * static_cast<double>(t), state.sum);
   const double smooth = family.beta < kInfinity ? entropy / family.beta : 0.0;
   state.dual += C * (family.gamma * cost + smooth);
-  ascent.lock.unlock();
 }
 
 inline void mira_pass(const Ascent& ascent, MiraState& state, MiraUpdate kind, const std::vector<int64_t>& order,
@@ -254,10 +253,9 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraState& state, int64_t k, 
       for (const int32_t part : best[j].y) cost += delta[part];
     dual += alpha[j] * ascent.family.gamma * cost;
   }
-  ascent.lock.lock();
+  const std::lock_guard guard(ascent.lock);
   mira::update(ascent, state, i, total, 1.0, t);
   state.dual += dual;
-  ascent.lock.unlock();
 }
 
 inline void kbest_mira_pass(const Ascent& ascent, MiraState& state, int64_t k, const std::vector<int64_t>& order,

@@ -82,18 +82,17 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
   const auto gain = [&](double s) {
     return C * (s * family.gamma * (own.cost - state.cost[i]) + (entropy_at(s) - state.entropy[i]) * per_beta);
   };
-  ascent.lock.lock();
   const double theta_d = dot_finite(theta, d, n);
-  LineStep step(ascent, i, d, theta_d);
-  double s = 0;
-  if (exact_entropy) {
-    s = golden_section([&](double x) { return gain(x) - C * x * theta_d - 0.5 * x * x * step.bend(); });
-    step.go(s);
-    if (gain(s) < step.change()) step.go(s = 0);
-  } else {
-    s = step.ascend(C * gap, 1.0, gain);
-  }
-  ascent.lock.unlock();
+  const auto ascend = [&] {
+    const std::lock_guard guard(ascent.lock);
+    LineStep step(ascent, i, d, theta_d);
+    if (!exact_entropy) return step.ascend(C * gap, 1.0, gain);
+    double best = golden_section([&](double x) { return gain(x) - C * x * theta_d - 0.5 * x * x * step.bend(); });
+    step.go(best);
+    if (gain(best) < step.change()) step.go(best = 0);
+    return best;
+  };
+  const double s = ascend();
   if (s == 0) return;
   state.entropy[i] = entropy_at(s);
   state.cost[i] += s * (own.cost - state.cost[i]);
@@ -237,10 +236,7 @@ inline void go(const Ascent& ascent, int64_t i, Block& block, const std::vector<
     slope += C * more * atom.value;
     cost_change += C * ascent.family.gamma * more * atom.cost;
   }
-  ascent.lock.lock();
-  LineStep line(ascent, i, d, dot_finite(theta, d, n));
-  const double s = line.ascend(slope, 1.0, [&](double x) { return x * cost_change; });
-  ascent.lock.unlock();
+  const double s = ascend(ascent, i, d, dot_finite(theta, d, n), slope, 1.0, [&](double x) { return x * cost_change; });
   for (size_t a = 0; a < alpha.size(); ++a) {
     Atom& atom = block.atoms[a];
     atom.alpha = s == 1 ? alpha[a] : atom.alpha + s * (alpha[a] - atom.alpha);
@@ -364,11 +360,8 @@ inline void smo_visit(const Ascent& ascent, const MixingState& state, int64_t i,
   for (const int32_t part : worst)
     if (d[part] > 0) most = std::min(most, mu[part]);
   const double cost_change = -dot_finite(delta, d, n);
-  ascent.lock.lock();
-  LineStep line(ascent, i, d, dot_finite(theta, d, n));
-  const double s =
-      line.ascend(C * (top + bottom), most, [&](double x) { return x * C * ascent.family.gamma * cost_change; });
-  ascent.lock.unlock();
+  const double s = ascend(ascent, i, d, dot_finite(theta, d, n), C * (top + bottom), most,
+                          [&](double x) { return x * C * ascent.family.gamma * cost_change; });
   state.cost[i] += s * cost_change;
   for (const int32_t part : worst)
     if (d[part] > 0) mu[part] = mu[part] - s > kNothing ? mu[part] - s : 0.0;

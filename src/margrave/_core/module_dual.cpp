@@ -61,30 +61,6 @@ void bind_eg_pass(nb::module_& m) {
 }
 
 template <typename Real>
-void bind_block_gaps(nb::module_& m) {
-  m.def(
-      "block_gaps",
-      [](const Problem& p, const In<double>& w, double beta, double gamma, bool zero_one, const In<Real>& mu,
-         const In<double>& entropy, const In<double>& cost, int threads) {
-        expect_size(w, p.dim(), "w");
-        expect_size(mu, all_parts(p), "mu");
-        expect_size(entropy, p.size(), "entropy");
-        expect_size(cost, p.size(), "cost");
-        expect_gold(p);
-        std::vector<double> losses(static_cast<size_t>(p.size()));
-        std::vector<double> gaps(losses.size());
-        {
-          const nb::gil_scoped_release release;
-          block_gaps(p, {beta, gamma, zero_one}, w.data(), mu.data(), entropy.data(), cost.data(),
-                     checked_threads(threads), check_signals, losses.data(), gaps.data());
-        }
-        return std::make_pair(to_numpy(std::move(losses)), to_numpy(std::move(gaps)));
-      },
-      "problem"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a, "mu"_a, "entropy"_a, "cost"_a, "threads"_a,
-      "The loss and the gap of every example.");
-}
-
-template <typename Real>
 void bind_expectations(nb::module_& m) {
   m.def(
       "gibbs_expectations",
@@ -129,8 +105,6 @@ void bind_eg(nb::module_& m) {
       "problem"_a, "Where the parts of each example begin, and how often the gold outputs have each.");
   bind_eg_pass<double>(m);
   bind_eg_pass<float>(m);
-  bind_block_gaps<double>(m);
-  bind_block_gaps<float>(m);
   bind_expectations<double>(m);
   bind_expectations<float>(m);
   m.def(
@@ -184,6 +158,25 @@ void bind_eg(nb::module_& m) {
       },
       "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "z"_a, "s"_a,
       "entropy"_a.noconvert(), "cost"_a.noconvert(), "The weights of Gibbs distributions with t = A z + s delta.");
+}
+
+void bind_weights(nb::module_& m) {
+  m.def(
+      "weights_of",
+      [](const Problem& p, double C, const std::optional<In<double>>& sample_weight, int threads,
+         const In<double>& mu) {
+        expect_gold(p);
+        expect_size(mu, all_parts(p), "mu");
+        const double* weight = weights_or_null(p, sample_weight);
+        std::vector<double> w(static_cast<size_t>(p.dim()));
+        {
+          const nb::gil_scoped_release release;
+          weights_of(p, mu.data(), C, weight, checked_threads(threads), check_signals, w.data());
+        }
+        return to_numpy(std::move(w));
+      },
+      "problem"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "mu"_a,
+      "w(alpha) of distributions with these expected parts.");
 }
 
 Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& atom_begin, const In<int64_t>& part_begin,
@@ -258,6 +251,21 @@ void bind_mixing(nb::module_& m) {
            "problem"_a)
       .def_static("from_arrays", &blocks_from_arrays, "problem"_a, "atom_begin"_a, "part_begin"_a, "parts"_a, "alpha"_a,
                   "cost"_a, "gram"_a)
+      .def(
+          "marginals",
+          [](const Blocks& blocks, const Problem& p) {
+            if (blocks.size() != p.size()) throw InputError("there must be one block for every example.");
+            const std::vector<int64_t> begin = part_offsets(p);
+            std::vector<double> mu(static_cast<size_t>(begin.back()));
+            for (int64_t i = 0; i < p.size(); ++i)
+              for (const Atom& atom : blocks[i].atoms) {
+                check_parts(atom.y, p.parts(i));
+                for (const int32_t part : atom.y)
+                  mu[static_cast<size_t>(begin[static_cast<size_t>(i)] + part)] += atom.alpha;
+              }
+            return to_numpy(std::move(mu));
+          },
+          "problem"_a, "The expected parts of every block, one after another.")
       .def(
           "costs",
           [](const Blocks& blocks) {
@@ -347,6 +355,7 @@ void bind_mira(nb::module_& m) {
 
 void bind_dual(nb::module_& m) {
   bind_eg(m);
+  bind_weights(m);
   bind_mixing(m);
   bind_mira(m);
 }

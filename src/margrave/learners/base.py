@@ -29,7 +29,7 @@ Weights = NDArray[np.float64]
 class Record:
     """Where a learner stood after a pass; `dual` and `gap` are None where there is no certificate."""
 
-    passes: float  # effective passes over the data: every inference counts (002, section 7)
+    passes: float  # visits to examples as a share of the data (002, section 7), those for certificates included
     seconds: float
     primal: float | None  # None: no pass was spent on it
     dual: float | None = None

@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, Step, Task, Weights
-from margrave.learners.dual import DualState, blank_blocks, check_order
+from margrave.learners.dual import DualState, blank_blocks, certified, check_order
 from margrave.losses import LossFamily
 
 _MEMORY = 10  # outputs without mass that a block remembers
@@ -86,12 +86,10 @@ class BCFW(Learner):
 
     def certify(self, state: "_State") -> Step:
         """P and the gap; one pass. An average of dual points is one: D at the average of alpha."""
-        task = state.task
+        if self.averaging:
+            return certified(state.task, state.average.copy(), state.average_value)
         state.settle()  # an interrupted pass has not
-        if not self.averaging:
-            return state.certified(task.primal(state.w))
-        primal, dual = task.primal(state.average), state.average_dual()
-        return Step(state.average.copy(), primal, dual, primal - dual)
+        return state.certify(state.mu if state.blocks is None else state.blocks.marginals(state.task.problem))
 
     def _pairwise(self, loss: LossFamily) -> bool:
         return self.pairwise and not loss.smooth
@@ -112,11 +110,10 @@ class _State(DualState):
     def include(self) -> None:
         """Pass k counts k times: the weighted averages of Lacoste-Julien et al. (2013), over whole passes."""
         share = 2 / (self.turn + 1)
-        value = self.dual() + 0.5 * self.task.problem.dot(self.w, self.w)
         if not len(self.average):
             self.average = np.zeros_like(self.w)
         self.average += share * (self.w - self.average)
-        self.average_value += share * (value - self.average_value)
+        self.average_value += share * (self.value() - self.average_value)
 
     def average_dual(self) -> float:
         """D at the average of alpha, from below: the entropy is concave."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave import _core
 from margrave.errors import unknown
 from margrave.learners.base import State, Step, Task, Weights
 
@@ -50,11 +51,13 @@ class DualState(State):
         """Counts visits as a share of a pass."""
         self.task.passes += visits / self.task.problem.size
 
+    def value(self) -> float:
+        """sum_i C_i (gamma c_i + H_i / beta)."""
+        return dual_value(self.task, self.cost, self.entropy)
+
     def dual(self) -> float:
         """D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2."""
-        loss = self.task.loss
-        value = loss.gamma * self.cost + (self.entropy / loss.beta if loss.smooth else 0.0)
-        return float(self.task.weights() @ value) - 0.5 * self.task.problem.dot(self.w, self.w)
+        return self.value() - 0.5 * self.task.problem.dot(self.w, self.w)
 
     def estimate(self) -> float | None:
         """The gap as the visits saw it going by; None while there are examples without one."""
@@ -65,10 +68,11 @@ class DualState(State):
         """Where a pass has led."""
         return Step(self.w.copy(), dual=self.dual(), estimate=self.estimate())
 
-    def certified(self, primal: float) -> Step:
-        """The same with P."""
-        dual = self.dual()
-        return Step(self.w.copy(), primal, dual, primal - dual)
+    def certify(self, mu: Weights) -> Step:
+        """P, D and the gap at w(alpha), made anew from the marginals; one pass. The state stays as it is."""
+        task = self.task
+        w = _core.weights_of(task.problem, task.C, task.sample_weight, task.threads, mu)
+        return certified(task, w, self.value())
 
     def rescale(self, task: Task) -> None:
         """Goes on with the same alpha at another C: w is proportional to it."""
@@ -76,6 +80,18 @@ class DualState(State):
         self.task = task
         self.gap = unseen(task)
         self.turn = 0
+
+
+def dual_value(task: Task, cost: Weights, entropy: Weights) -> float:
+    """sum_i C_i (gamma c_i + H_i / beta): D without its norm."""
+    loss = task.loss
+    return float(task.weights() @ (loss.gamma * cost + (entropy / loss.beta if loss.smooth else 0.0)))
+
+
+def certified(task: Task, w: Weights, value: float) -> Step:
+    """P, D and the gap at w = w(alpha), given the rest of D; one pass."""
+    primal, dual = task.primal(w), value - 0.5 * task.problem.dot(w, w)
+    return Step(w, primal, dual, primal - dual)
 
 
 def unseen(task: Task) -> Weights:

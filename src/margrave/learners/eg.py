@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.learners.base import Learner, Step, Task
-from margrave.learners.dual import DualState, blank_blocks, check_order, unseen
+from margrave.learners.dual import DualState, blank_blocks, certified, check_order, dual_value, unseen
 
 _GROWTH = 1.3  # the most that a rate grows from one visit to the next
 _CAP = 20.0  # the most that a natural parameter changes in one step
@@ -23,7 +23,7 @@ class OnlineEG(Learner):
     `rate` is the first rho of every example (000's eta where beta is infinite), adapted from visit to visit: shrunk
     until D does not fall, grown after a gain; with `adaptive=False` it stays, and D may fall. The distributions begin
     concentrated on the gold outputs, with the natural parameter `start` on their parts, or at `Task.start`. `skip`
-    leaves examples with small gaps alone in two passes of three. `single` keeps the distributions in half the memory;
+    leaves examples with small gaps alone in two passes of three, at finite beta. `single` keeps the distributions in half the memory;
     certificates are computed in double precision all the same.
 
     >>> OnlineEG(rate=0.5, order="cyclic").name
@@ -74,14 +74,13 @@ class OnlineEG(Learner):
 
     def one_pass(self, state: "GibbsState") -> Step:
         """Visits the examples that have something to gain."""
-        state.visit(state.visits(self.order, self.skip and self.adaptive), _GROWTH if self.adaptive else 1.0)
+        skip = self.skip and self.adaptive and state.task.loss.smooth
+        state.visit(state.visits(self.order, skip), _GROWTH if self.adaptive else 1.0)
         return state.step()
 
     def certify(self, state: "GibbsState") -> Step:
-        """P and the gap; single precision is left behind first."""
-        if self.single:
-            state.expect(exactly=True)
-        return state.certify()
+        """P and the gap; in single precision marginals are computed anew, which is one pass more."""
+        return state.certify_exactly() if self.single else state.certify(state.mu)
 
 
 @dataclass
@@ -147,16 +146,25 @@ class GibbsState(DualState):
     trials: int = 0
     visited: int = 0
 
-    def expect(self, *, exactly: bool = False) -> None:
-        """Marginals, entropies, costs and w from the natural parameters; one pass.
-
-        w follows from the marginals as they are stored; `exactly`: from what they are, and the stored ones stay.
-        """
+    def expect(self) -> None:
+        """Marginals, entropies, costs and w from the natural parameters; one pass."""
         task = self.task
         task.passes += 1
         t = self.t.astype(np.float64, copy=False)
-        mu = np.zeros(0) if exactly else self.mu
-        self.w = _core.gibbs_expectations(*task.family(), task.threads, t, mu, self.entropy, self.cost)
+        self.w = _core.gibbs_expectations(*task.family(), task.threads, t, self.mu, self.entropy, self.cost)
+
+    def certify_exactly(self) -> Step:
+        """P, D and the gap of the natural parameters in double precision; two passes. The state stays as it is."""
+        task = self.task
+        task.passes += 1
+        entropy, cost = np.empty_like(self.entropy), np.empty_like(self.cost)
+        t = self.t.astype(np.float64)
+        w = _core.gibbs_expectations(*task.family(), task.threads, t, np.zeros(0), entropy, cost)
+        return certified(task, w, dual_value(task, cost, entropy))
+
+    def estimate(self) -> float | None:
+        """At finite beta alone: elsewhere a visit sees what it gains, not what is left."""
+        return super().estimate() if self.task.loss.smooth else None
 
     def visit(self, order: NDArray[np.int64], growth: float) -> None:
         """One pass of EG over these examples."""
@@ -164,19 +172,6 @@ class GibbsState(DualState):
         self.trials += _core.eg_pass(*self.task.ascent(self.w, order), *blocks, growth, _CAP)
         self.visited += len(order)
         self.count(len(order))
-        if not self.task.loss.smooth:
-            self.gap = unseen(self.task)  # the visits of EG do not see the gap where beta is infinite
-
-    def certify(self) -> Step:
-        """P, and the gap of every example; one pass."""
-        task = self.task
-        task.passes += 1
-        loss = task.loss
-        losses, gaps = _core.block_gaps(
-            task.problem, self.w, loss.beta, loss.gamma, loss.zero_one, self.mu, self.entropy, self.cost, task.threads
-        )
-        self.gap[:] = np.maximum(gaps, 0.0)
-        return self.certified(float(task.weights() @ losses) + 0.5 * task.problem.dot(self.w, self.w))
 
 
 def _natural(state: GibbsState, task: Task) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.dual import dual_value
 
 _GROWTH = 1.5  # of the rate after a gain
 _SMALLEST = 1e-300  # a rate at which nothing moves any more
@@ -125,9 +126,7 @@ class _State(State):
         return _core.eg_primal_form(*self.task.family(), self.task.threads, z, s, self.entropy, self.cost)
 
     def dual(self, w: Weights) -> float:
-        loss = self.task.loss
-        value = loss.gamma * self.cost + (self.entropy / loss.beta if loss.smooth else 0.0)
-        return float(self.task.weights() @ value) - 0.5 * self.task.problem.dot(w, w)
+        return dual_value(self.task, self.cost, self.entropy) - 0.5 * self.task.problem.dot(w, w)
 
     def step(self, *, monotone: bool) -> bool:
         """t <- (1 - rho) t + rho beta (A w + gamma delta); False, and nothing changed, if D would fall. One pass."""

@@ -48,7 +48,7 @@ class SMO(Learner):
 
     def certify(self, state: "_State") -> Step:
         """P and the gap; one pass."""
-        return state.certified(state.task.primal(state.w))
+        return state.certify(state.mu)
 
 
 @dataclass(kw_only=True)
