@@ -24,7 +24,7 @@ from margrave import metrics
 from margrave.cli import app
 from margrave.datasets import convert_tags, load_town, read_columns, write_columns
 from margrave.features.templates import Templates, default_templates
-from margrave.learners import Task
+from margrave.learners import LEARNERS, Task
 from margrave.structures import Chain
 
 COMMAND = [sys.executable, "-m", "margrave"]
@@ -93,7 +93,7 @@ def test_help_imports_nothing_heavy() -> None:
     ("command", "expected"),
     [
         ("train", "-o --dev -C --loss --learner --features --order --templates --separator --max-iter --tol --threads "
-                  "--seed --json --quiet 0[-1]|0[0]"),
+                  "--seed --checkpoint --json --quiet 0[-1]|0[0]"),
         ("predict", "-o --marginals"),
         ("evaluate", "--json --scheme"),
     ],
@@ -103,6 +103,12 @@ def test_help_of_a_command_shows_every_option_and_an_example(command: str, expec
     assert result.exit_code == 0
     assert f"margrave {command} " in result.stdout
     assert all(word in result.stdout for word in expected.split())
+
+
+def test_help_names_every_learner() -> None:
+    text = " ".join(run("train", "--help").stdout.split()).replace("- ", "-")  # lines end after hyphens too
+    names = re.search(r"--learner NAME ([^;.]*)", text)
+    assert names and set(re.split(", | or ", names[1])) == set(LEARNERS)
 
 
 def test_the_module_runs_as_the_command() -> None:
@@ -251,6 +257,16 @@ def test_spans_count_the_same_in_every_scheme(small: Path, tmp_path: Path) -> No
         (["--learner", "sgd", "--max-iter", "5"], "sgd", True),
         (["--features", "all", "--order", "2"], "lbfgs", True),
         (["--features", "hash:10", "--threads", "1", "--seed", "3"], "lbfgs", True),
+        (["--learner", "auto"], "eg", True),
+        (["--learner", "cg"], "cg", True),
+        (["--learner", "eg-batch"], "eg-batch", True),
+        (["--learner", "mira"], "mira", False),
+        (["--learner", "perceptron"], "perceptron", False),
+        (["--loss", "hinge", "--learner", "auto"], "bcfw", True),
+        (["--loss", "hinge", "--learner", "eg", "--tol", "0.01"], "eg", True),
+        (["--loss", "hinge", "--learner", "smo", "--order", "2"], "smo", True),
+        (["--loss", "hinge", "--learner", "smo-eg", "--tol", "0.01"], "smo-eg", True),
+        (["--loss", "hinge", "--learner", "kbest-mira"], "kbest-mira", False),
     ],
 )
 def test_every_loss_has_a_learner_and_says_whether_it_is_certified(
@@ -283,6 +299,22 @@ def test_the_reported_objective_is_that_of_the_weights_kept(small: Path, tmp_pat
     problem = Chain().bind(X, y, features=tagger.features_, classes=classes, loss=margrave.Hinge())
     primal, _, _ = Task(problem, margrave.Hinge(), C=0.1).certify(tagger.coef_)
     assert report["primal"] == pytest.approx(primal, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("learner", ["lbfgs", "eg", "sgd"])
+def test_a_training_goes_on_from_its_checkpoint(small: Path, tmp_path: Path, learner: str) -> None:
+    whole, parts, file = tmp_path / "whole", tmp_path / "parts", tmp_path / "checkpoint"
+    options = ("--learner", learner, "--tol", "1e-7", "--json")
+    once = json.loads(run("train", small, "-o", whole, "--max-iter", "8", *options).stdout)
+    assert not file.exists()
+    options = ("--checkpoint", file, *options)
+    first = json.loads(run("train", small, "-o", parts, "--max-iter", "3", *options).stdout)
+    assert first["passes"] < once["passes"] and file.exists()
+    then = json.loads(run("train", small, "-o", parts, "--max-iter", "8", *options).stdout)
+    assert (then["primal"], then["dual"]) == (once["primal"], once["dual"]) and file.exists()
+    models: list[Any] = [margrave.load(path) for path in (whole, parts)]
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
 
 
 def test_quiet_says_nothing(small: Path, tmp_path: Path) -> None:
@@ -351,6 +383,30 @@ def test_text_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
 def test_a_wrong_option_is_named(small: Path, tmp_path: Path, options: list[str], expected: str) -> None:
     assert message(run("train", small, "-o", tmp_path / "m", *options)).startswith(expected)
     assert sorted(os.listdir(tmp_path)) == ["small.conll"]
+
+
+def test_a_checkpoint_that_cannot_be_is_refused_before_the_training(small: Path, tmp_path: Path) -> None:
+    model, file = tmp_path / "m", tmp_path / "checkpoint"
+    assert run("train", small, "-o", model, "--checkpoint", file, "-q").exit_code == 0
+    empty, words = tmp_path / "empty", tmp_path / "words"
+    empty.write_bytes(b"")
+    words.write_text("no checkpoint at all\n")
+    new = tmp_path / "new"
+    for checkpoint, options, expected in [
+        (file, ["-C", "2"], f"{file}: this checkpoint is of another run: its C is 1.0, and not 2.0; remove the file"),
+        (file, ["--learner", "cg"], f"{file}: this checkpoint is of another run: its learner is 'lbfgs', and not 'cg'"),
+        (file, ["--order", "2"], f"{file}: this checkpoint is of another run: its weights is "),
+        (model, [], f"{model}: this is no checkpoint."),
+        (empty, [], f"{empty}: an empty file"),
+        (words, [], f"{words}: not a model file"),
+        (tmp_path, [], f"{tmp_path}: cannot be written: it is a directory."),
+        (tmp_path / "missing" / "c", [], f"{tmp_path / 'missing' / 'c'}: cannot be written: its directory does not"),
+        (small, [], f"{small}: it is both read and to be written"),
+        (new, [], f"{new}: it is both the model and the checkpoint: give one another name."),
+    ]:
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        assert message(run("train", small, "-o", new, "--checkpoint", checkpoint, *options)).startswith(expected)
+        assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize(
@@ -616,6 +672,23 @@ def test_ctrl_c_saves_the_model_so_far(town: Path, tmp_path: Path) -> None:
     assert "Traceback" not in text
     assert report["stop_reason"] == "interrupted" and report["converged"] is False
     assert json.loads(run("evaluate", model, town / "train.conll", "--json").stdout)["accuracy"] > 0.5
+
+
+def test_after_ctrl_c_the_same_command_goes_on_from_the_checkpoint(town: Path, tmp_path: Path) -> None:
+    model, file = tmp_path / "m", tmp_path / "checkpoint"
+    options = ("--learner", "sgd", "--tol", "0", "--json", "--checkpoint", file)
+    with started(["train", town / "train.conll", "-o", model, "--max-iter", 10**9, *options]) as (process, terminal):
+        shown(terminal, until=b"pass ")
+        process.send_signal(signal.SIGINT)
+        text = shown(terminal).decode()
+        assert process.wait() == 130
+        assert process.stdout
+        first = json.loads(process.stdout.read())
+    assert f"the model so far is in {model}; the same command goes on from {file}" in text
+    iterations = int(first["passes"] - 8) // 2 + 3  # of two passes each, after four rates were tried
+    then = json.loads(run("train", town / "train.conll", "-o", model, "--max-iter", iterations, *options).stdout)
+    assert first["passes"] < then["passes"] < first["passes"] + 20
+    assert then["primal"] <= first["primal"]
 
 
 def test_ctrl_c_before_the_first_pass_writes_nothing(tmp_path: Path) -> None:

