@@ -108,18 +108,19 @@ def _dual(experiment: str, seconds: int = 60) -> Callable[[], Result]:
 BENCHMARKS = {
     "tagging": Benchmark(tagging, ("conll2000",), "conll2000", tables.tagging, plots.tagging),
     "multiclass": Benchmark(multiclass, ("mnist",), "mnist", tables.multiclass, None),
-    "ocr": Benchmark(_dual("ocr"), ("ocr-letters",), "ocr", tables.relative_gaps, plots.relative_gaps),
-    "mnist": Benchmark(_dual("mnist", 180), ("mnist",), "mnist_eg", tables.mnist, plots.mnist),
+    "ocr": Benchmark(_dual("ocr", 20), ("ocr-letters",), "ocr", tables.relative_gaps, plots.relative_gaps),
+    "mnist": Benchmark(_dual("mnist", 60), ("mnist",), "mnist_eg", tables.mnist, plots.mnist),
     "fig4": Benchmark(_dual("fig4"), ("conll2003-en",), "fig4", tables.fig4, plots.fig4),
-    "fig3_001": Benchmark(_dual("fig3_001"), ("conll2003-en",), "fig3_001", tables.fig3_001, plots.fig3_001),
-    "trees": Benchmark(_dual("trees"), ("ud-greek-gdt",), "trees", tables.trees, plots.trees),
+    "fig3_001": Benchmark(_dual("fig3_001", 40), ("conll2003-en",), "fig3_001", tables.fig3_001, plots.fig3_001),
+    "trees": Benchmark(_dual("trees", 20), ("ud-greek-gdt",), "trees", tables.trees, plots.trees),
     "choosing": Benchmark(
-        _dual("choosing"),
+        _dual("choosing", 15),
         ("conll2000", "ocr-letters", "mnist", "ud-greek-gdt"),
         "choosing",
         tables.relative_gaps,
         plots.relative_gaps,
     ),
+    "threads": Benchmark(_dual("threads"), ("conll2000", "ocr-letters"), "threads", tables.threads, None),
 }
 
 

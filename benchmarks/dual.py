@@ -437,6 +437,40 @@ def choosing(seconds: float) -> dict[str, Any]:
     return {"data": result}
 
 
+# ---- two threads -----------------------------------------------------------------------------------------------------
+
+THREADS_REPEATS = 3  # the fastest counts
+
+
+def threads(seconds: float) -> dict[str, Any]:
+    """Seconds of the sequential learners with one thread and with two; to the same gap where there is one."""
+    chunks = conll2000("train")
+    chunking = Tagging(Attributes(chunks, conll2000_attributes), last_column(chunks)).bind(True)
+    words = ocr_words(all_but_one_fold=True).bind(True)
+    runs: dict[str, tuple[Learner, _core.Problem, LossFamily, float, float, int | None]] = {
+        "eg, CoNLL-2000, log, to 1e-4": (OnlineEG(), chunking, Log(), 0.5, 1e-4, None),
+        "eg single, CoNLL-2000, log, to 1e-4": (OnlineEG(single=True), chunking, Log(), 0.5, 1e-4, None),
+        "bcfw, OCR letters, hinge, to 1e-2": (BCFW(), words, Hinge(), OCR_C, 1e-2, None),
+        "mira (DCA), CoNLL-2000, log, 10 passes": (MIRA(), chunking, Log(), 0.5, 0.0, 10),
+        "mira, OCR letters, hinge, 20 passes": (MIRA(), words, Hinge(), OCR_C, 0.0, 20),
+    }
+    result = {}
+    for name, (learner, problem, loss, C, tol, most) in runs.items():
+        result[name] = {}
+        for number in (1, 2):
+            task = {"C": C, "tol": tol, "max_iter": most, "n_threads": number}
+            solved = [learner.solve(Task(problem, loss, **task)).kept for _ in range(THREADS_REPEATS)]
+            best = min(solved, key=lambda record: record.seconds)
+            result[name][str(number)] = {
+                "seconds": best.seconds,
+                "passes": best.passes,
+                "P": best.primal,
+                "relative_gap": best.relative_gap,
+            }
+        result[name]["speed-up"] = result[name]["1"]["seconds"] / result[name]["2"]["seconds"]
+    return {"runs": result}
+
+
 EXPERIMENTS: dict[str, Callable[[float], dict[str, Any]]] = {
     "ocr": ocr,
     "mnist": mnist_curves,
@@ -444,6 +478,7 @@ EXPERIMENTS: dict[str, Callable[[float], dict[str, Any]]] = {
     "fig3_001": fig3_001,
     "trees": trees,
     "choosing": choosing,
+    "threads": threads,
 }
 
 

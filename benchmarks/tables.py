@@ -141,3 +141,12 @@ def trees(result: Result) -> str:
     spread = _number(agreed["relative_spread_of_P"], ".1e")
     end = f"log loss, certified: {', '.join(agreed['learners'])}; their P differ relatively by {spread}"
     return "\n\n".join([table, end, *refused])
+
+
+def threads(result: Result) -> str:
+    """Seconds with one thread and with two."""
+    rows = (
+        [name, f"{run['1']['seconds']:.2f}", f"{run['2']['seconds']:.2f}", f"{run['speed-up']:.2f}"]
+        for name, run in result["runs"].items()
+    )
+    return markdown(["learner and data", "1 thread, s", "2 threads, s", "speed-up"], rows)

@@ -98,8 +98,8 @@ def dual_of(alpha: Alpha, examples: Sequence[Outputs], loss: LossFamily, C: floa
     w, value = np.zeros(examples[0].features.shape[1]), 0.0
     for x, p in zip(examples, alpha, strict=True):
         w += C * (x.features[x.gold] - p @ x.features)
-        value += C * (loss.gamma * p @ x.cost + entropy(p) / loss.beta)
-    return float(value - 0.5 * w @ w), w
+        value += C * (loss.gamma * float(p @ x.cost) + entropy(p) / loss.beta)
+    return value - 0.5 * float(w @ w), w
 
 
 class Stacked:
@@ -129,7 +129,7 @@ class Stacked:
 
 def own_distribution(x: Outputs, w: Weights, loss: LossFamily) -> Weights:
     """The loss's own distribution at w; finite beta."""
-    return softmax(loss.beta * (x.features @ w + loss.gamma * x.cost))
+    return np.asarray(softmax(loss.beta * (x.features @ w + loss.gamma * x.cost)))
 
 
 def primal_of(w: Weights, examples: Sequence[Outputs], loss: LossFamily, C: float | Sequence[float]) -> float:
@@ -227,12 +227,12 @@ def _polished(p: Weights, stacked: Stacked, C: Weights, origin: Weights) -> Weig
     """Exact steps between two outputs of an example, where the interior point ended short of the last digits."""
     w = origin - (C[stacked.owner] * p) @ stacked.along
     for _ in range(300):
-        gap = 0.0
+        gap = total = 0.0
         for c, begin, size in zip(C, stacked.begin, stacked.sizes, strict=True):
             rows = slice(begin, begin + size)
             q, along = p[rows], stacked.along[rows]  # views
             v = along @ w + stacked.bonus[rows]
-            gap += c * (v.max() - q @ v)
+            gap, total = gap + c * (v.max() - q @ v), total + c * v.max()
             to, off = v.argmax(), np.where(q > 0, v, inf).argmin()
             way = along[to] - along[off]
             if v[to] > v[off]:
@@ -240,7 +240,7 @@ def _polished(p: Weights, stacked: Stacked, C: Weights, origin: Weights) -> Weig
                 q[to] += share
                 q[off] -= share
                 w -= c * share * way
-        if gap <= 1e-14:
+        if gap <= 1e-14 * max(1.0, total):
             break
     return p
 
@@ -263,7 +263,7 @@ def eg_path(examples: Sequence[Outputs], loss: LossFamily, C: float, rate: float
 
 def _eg_step(p: Weights, x: Outputs, w: Weights, loss: LossFamily, rate: float) -> Weights:
     log_p = np.log(p)
-    return np.exp(log_softmax(log_p + rate * (x.features @ w + loss.gamma * x.cost - log_p / loss.beta)))
+    return np.asarray(np.exp(log_softmax(log_p + rate * (x.features @ w + loss.gamma * x.cost - log_p / loss.beta))))
 
 
 def safe_rate(problem: Problem, loss: LossFamily, C: float) -> float:
@@ -329,7 +329,7 @@ def closed_form(problem: Problem, loss: LossFamily, prediction: bool = False) ->
         else:
             chosen = own_distribution(x, theta, loss)
         slope = chosen @ x.features - x.features[x.gold]
-        bonus = loss.gamma * chosen @ x.cost + entropy(chosen) / loss.beta
+        bonus = loss.gamma * float(chosen @ x.cost) + entropy(chosen) / loss.beta
         if not slope.any():
             return theta, C * bonus
         eta = min(C, (slope @ theta + bonus) / (slope @ slope))

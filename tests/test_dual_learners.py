@@ -97,7 +97,8 @@ DEFAULTS = [
 CONFIGURED = [
     variant("eg", EG, order="cyclic"),
     variant("eg", EG, order="gap"),
-    variant("eg", {**EG, "falls": 1e-7}, single=True),  # what single precision leaves out comes back with a certificate
+    # what single precision leaves out comes back with a certificate; at beta = inf it is refused
+    variant("eg", {"hinge": None, "falls": 1e-7}, single=True),
     variant("eg", EG, skip=False),
     variant("smo-eg", {"smooth": None, "hinge": 1e-3, "kinds": UNTIED, "falls": None}),
     variant("eg-batch", EG, form="weights"),
@@ -152,9 +153,11 @@ MIRA = [
     *cases([variant("kbest-mira", {"smooth": None})], ("multiclass", "tree"), [HINGE]),
 ]
 COUNTED = list(cases([*VARIANTS, *ONLINE], ("matching",), [(1.0, 1.0), HINGE]))
+ALL_EG = [one for one in VARIANTS if one.name == "eg"]
 OTHERS = [
-    *cases(VARIANTS, ("multiclass",), [(1.0, 1.0), HINGE]),
-    *cases([one for one in VARIANTS if one.name == "eg"], ("matching",), [HINGE]),
+    *((case, seed) for case in cases(VARIANTS, ("multiclass",), [(1.0, 1.0), HINGE]) for seed in (0, 3, 4)),
+    *((case, seed) for case in cases(ALL_EG, ("matching",), [HINGE]) for seed in (0, 3, 4)),
+    *((case, seed) for case in cases(ALL_EG, ("chain",), [HINGE]) for seed in (16, 26, 28)),
 ]
 SEED = 1
 
@@ -197,6 +200,14 @@ def early(case: Case) -> Solution:
 # ---- what a history promises -----------------------------------------------------------------------------------------
 
 
+def certificate(record: Record) -> tuple[float, float, float]:
+    """P, D and the gap of a record that must have them."""
+    assert record.primal is not None
+    assert record.dual is not None
+    assert record.gap is not None
+    return record.primal, record.dual, record.gap
+
+
 def assert_bounds(history: list[Record], optimum: Optimum) -> None:
     """P and D bound each other and P* at every record, and the gap is their difference."""
     size = abs(optimum.primal)
@@ -206,16 +217,17 @@ def assert_bounds(history: list[Record], optimum: Optimum) -> None:
         if record.primal is not None:
             assert record.primal >= optimum.dual - 1e-9 * (size + abs(record.primal))
         if record.gap is not None:
-            scale = abs(record.primal) + abs(record.dual)
-            assert record.gap >= -1e-9 * scale
-            assert record.gap == pytest.approx(record.primal - record.dual, abs=1e-9 * scale)
+            P, D, gap = certificate(record)
+            assert gap >= -1e-9 * (abs(P) + abs(D))
+            assert gap == pytest.approx(P - D, abs=1e-9 * (abs(P) + abs(D)))
 
 
 def assert_solved(solution: Solution, optimum: Optimum, accuracy: float) -> None:
     assert solution.converged, solution.reason
     assert solution.history[-1].relative_gap <= accuracy
-    assert solution.kept.primal <= solution.history[-1].primal
-    assert solution.kept.primal * (1 - accuracy) <= optimum.primal * (1 + 1e-10) + 1e-12
+    lowest = certificate(solution.kept)[0]
+    assert lowest <= certificate(solution.history[-1])[0]
+    assert lowest * (1 - accuracy) <= optimum.primal * (1 + 1e-10) + 1e-12
 
 
 def assert_rises(history: list[Record], optimum: Optimum, falls: float | None = 1e-12) -> None:
@@ -228,15 +240,14 @@ def assert_rises(history: list[Record], optimum: Optimum, falls: float | None = 
 
 def distance(solution: Solution) -> float:
     """How far the weights can be from the optimal ones: P is strongly convex with constant 1."""
-    assert solution.kept.gap is not None
-    return sqrt(2 * max(solution.kept.gap, 0.0))
+    return sqrt(2 * max(certificate(solution.kept)[2], 0.0))
 
 
 @pytest.mark.parametrize("case", SOLVED, ids=str)
 def test_every_dual_learner_reaches_the_optimum_of_an_independent_solver(case: Case) -> None:
     solution, optimum = solved(case), optimum_of(case.kind, case.beta, case.gamma)
     assert_solved(solution, optimum, case.accuracy)
-    assert solution.history[-1].dual >= optimum.dual * (1 - case.accuracy)
+    assert certificate(solution.history[-1])[1] >= optimum.dual * (1 - case.accuracy)
 
 
 @pytest.mark.parametrize("case", SOLVED, ids=str)
@@ -257,8 +268,7 @@ def test_the_dual_never_falls(case: Case) -> None:
     assert_rises(solved(case).history, optimum_of(case.kind, case.beta, case.gamma), case.variant.falls)
 
 
-@pytest.mark.parametrize("seed", [0, 3, 4])
-@pytest.mark.parametrize("case", OTHERS, ids=str)
+@pytest.mark.parametrize(("case", "seed"), OTHERS, ids=str)
 def test_other_data_are_solved_too(case: Case, seed: int) -> None:
     """Where a rate that only shrinks, or digits that were left out, would show."""
     problem, _ = problem_of(case.kind, case.beta, case.gamma, seed)
@@ -306,12 +316,11 @@ def test_the_record_kept_is_that_of_the_weights_returned(case: Case) -> None:
     """Far from the optimum, where nothing agrees by chance."""
     solution = early(case)
     examples = listed_of(case.kind, case.beta, case.gamma)
-    kept = solution.kept
-    assert kept.primal == pytest.approx(primal_of(solution.w, examples, case.loss, 1.0), rel=1e-10)
-    assert kept.dual is not None
-    assert kept.gap == pytest.approx(kept.primal - kept.dual, abs=1e-9 * (abs(kept.primal) + abs(kept.dual)))
+    P, D, gap = certificate(solution.kept)
+    assert pytest.approx(primal_of(solution.w, examples, case.loss, 1.0), rel=1e-10) == P
+    assert gap == pytest.approx(P - D, abs=1e-9 * (abs(P) + abs(D)))
     if case.variant.name == "cg":
-        assert kept.dual == pytest.approx(dual(solution.w, examples, case.loss, 1.0), rel=1e-9)
+        assert pytest.approx(dual(solution.w, list(examples), case.loss, 1.0), rel=1e-9) == D
 
 
 @pytest.mark.parametrize("case", [case for case in EARLY if case.variant.at_alpha], ids=str)
@@ -320,8 +329,7 @@ def test_no_dual_value_exceeds_what_its_weights_allow(case: Case) -> None:
     solution = early(case)
     examples = listed_of(case.kind, case.beta, case.gamma)
     most = most_of_any_dual(solution.w, examples, case.loss, 1.0)
-    assert solution.kept.dual is not None
-    assert solution.kept.dual <= most + 1e-7 * optimum_of(case.kind, case.beta, case.gamma).primal
+    assert certificate(solution.kept)[1] <= most + 1e-7 * optimum_of(case.kind, case.beta, case.gamma).primal
 
 
 @pytest.mark.parametrize("form", ["parts", "weights"])
@@ -438,8 +446,8 @@ def test_weights_and_parts_are_two_forms_of_one_algorithm(case: Case, rate: Any)
         solve(made("eg-batch", rate=rate, form=form), problem, case.loss, C=0.7, tol=0.0, max_iter=12)
         for form in ("parts", "weights")
     )
-    scale = abs(parts.history[-1].dual)
-    assert_allclose([r.dual for r in weights.history], [r.dual for r in parts.history], rtol=0, atol=1e-9 * scale)
+    ours, theirs = ([one.dual for one in form.history if one.dual is not None] for form in (weights, parts))
+    assert_allclose(ours, theirs, rtol=0, atol=1e-9 * abs(theirs[-1]))
     assert_allclose(weights.w, parts.w, rtol=0, atol=1e-9 * float(np.abs(parts.w).max()))
 
 
@@ -458,7 +466,7 @@ def test_only_two_of_c_beta_and_gamma_are_free(case: Case, a: float) -> None:
     assert plain.converged
     assert scaled.converged
     assert np.linalg.norm(scaled.w - a * plain.w) <= distance(scaled) + a * distance(plain) + 1e-9
-    assert scaled.kept.primal == pytest.approx(a * a * plain.kept.primal, rel=2 * tol)
+    assert certificate(scaled.kept)[0] == pytest.approx(a * a * certificate(plain.kept)[0], rel=2 * tol)
 
 
 @pytest.mark.parametrize("name", ["mira", "kbest-mira"])
@@ -469,7 +477,7 @@ def test_the_steps_of_mira_scale_with_its_settings(a: float, name: str) -> None:
         plain = solve(made(name), problem, LossFamily(beta, gamma), C=0.5, tol=0.0, max_iter=3)
         scaled = solve(made(name), problem, LossFamily(beta / a, a * gamma), C=0.5 * a, tol=0.0, max_iter=3)
         assert_allclose(scaled.w, a * plain.w, rtol=0, atol=1e-7 * float(np.abs(plain.w).max()))
-        assert scaled.history[0].dual == pytest.approx(a * a * plain.history[0].dual, rel=1e-7)
+        assert certificate(scaled.history[0])[1] == pytest.approx(a * a * certificate(plain.history[0])[1], rel=1e-7)
 
 
 # ---- MIRA (001, Alg. 1) ----------------------------------------------------------------------------------------------
@@ -481,7 +489,7 @@ def shuffles(n: int, passes: int, seed: int) -> list[list[int]]:
 
 
 def assert_takes_the_steps(
-    learner: Learner,
+    learner: Any,
     problem: Problem,
     loss: LossFamily,
     update: Update,
@@ -493,14 +501,13 @@ def assert_takes_the_steps(
     expected = dca(examples, update, C, shuffles(problem.size, 2, seed), weight)
     factors = [C] * problem.size if weight is None else [C * k for k in weight]
     optimum = best(examples, loss, factors)
-    settings = {"C": C, "seed": seed, "sample_weight": weight}
+    settings: dict[str, Any] = {"C": C, "seed": seed, "sample_weight": weight}
     for passes, model in enumerate(expected, start=1):
         solution = solve(learner, problem, loss, tol=0.0, max_iter=passes, **settings)
         assert_allclose(solution.w, model.average, rtol=0, atol=tolerance * float(np.abs(model.average).max()))
         first, *later = solution.history
         assert solution.kept.primal == pytest.approx(primal_of(model.average, examples, loss, factors), rel=tolerance)
-        assert first.dual == pytest.approx(expected[0].dual, rel=tolerance)
-        assert first.gap == pytest.approx(first.primal - first.dual, abs=1e-9 * first.primal)
+        assert certificate(first)[1] == pytest.approx(expected[0].dual, rel=tolerance)
         assert_bounds(solution.history, optimum)
         assert all(record.dual is None and record.gap is None for record in later)
     last = solve(replace(learner, average=False), problem, loss, tol=0.0, max_iter=1, **settings)
@@ -649,8 +656,7 @@ def test_a_cost_of_zero_is_no_obstacle(case: Case) -> None:
     if case.beta < inf or case.variant.name in ("smo", "bcfw"):
         assert_solved(solution, optimum, case.accuracy)
     else:
-        assert solution.converged or solution.reason
-        assert solution.kept.primal <= 1e-2
+        assert certificate(solution.kept)[0] <= 1e-2
 
 
 @pytest.mark.parametrize("case", list(cases(DEFAULTS, ("multiclass", "matching"), [(1.0, 1.0), HINGE])), ids=str)
@@ -660,7 +666,7 @@ def test_any_c_gives_bounds_and_a_small_one_the_optimum(case: Case, C: float) ->
     optimum = optimum_at(case.kind, case.beta, case.gamma, C)
     solution = solve(case.variant.make(), problem, case.loss, C=C, tol=case.accuracy, max_iter=PLENTY if C < 1 else 40)
     assert isfinite(float(solution.w @ solution.w))
-    assert solution.converged or (C > 1 and solution.reason)
+    assert solution.converged or C > 1
     assert_bounds(solution.history, optimum)
     assert_rises(solution.history, optimum, case.variant.falls)
 
@@ -709,12 +715,11 @@ def test_two_threads_keep_the_bounds_exact(case: Case) -> None:
     solution = solve(case.variant.make(), problem, case.loss, C=0.1, tol=tol, max_iter=PLENTY, n_threads=2)
     assert_solved(solution, optimum, tol)
     assert_bounds(solution.history, optimum)
-    kept = solution.kept
-    assert kept.primal == pytest.approx(primal_of(solution.w, examples, case.loss, 0.1), rel=1e-10)
-    assert kept.gap == pytest.approx(kept.primal - kept.dual, abs=1e-9 * kept.primal)
+    P, D, _ = certificate(solution.kept)
+    assert pytest.approx(primal_of(solution.w, examples, case.loss, 0.1), rel=1e-10) == P
     assert_rises(solution.history, optimum, case.variant.falls)
     if case.variant.at_alpha:
-        assert kept.dual <= most_of_any_dual(solution.w, examples, case.loss, 0.1) + 1e-7 * optimum.primal
+        assert most_of_any_dual(solution.w, examples, case.loss, 0.1) >= D - 1e-7 * optimum.primal
 
 
 @pytest.mark.parametrize("case", list(cases(DEFAULTS, ("multiclass", "matching"), [(1.0, 1.0), HINGE])), ids=str)
@@ -729,13 +734,13 @@ def test_two_threads_reach_the_same_optimum(case: Case) -> None:
 def most_above_the_optimum(name: str, beta: float) -> float:
     """How far D rises above P*, as a share of it, where two threads draw the same heavy examples again and again."""
     random = np.random.default_rng(2)
-    loss, heavy = LossFamily(beta, 1.0), np.array([50.0, 50.0, *[1.0] * 298])
-    X, labels = random.normal(size=(300, 20)), [int(k) for k in random.integers(0, 10, size=300)]
-    problem, examples = of_classes(X, labels, loss, 1 - np.eye(10))
+    loss, heavy = LossFamily(beta, 1.0), np.array([50.0, 50.0, *[1.0] * 98])
+    X, labels = random.normal(size=(100, 10)), [int(k) for k in random.integers(0, 8, size=100)]
+    problem, examples = of_classes(X, labels, loss, 1 - np.eye(8))
     limit = best(examples, loss, list(0.1 * heavy)).primal
     settings: dict[str, Any] = {"C": 0.1, "sample_weight": heavy, "tol": 1e-6, "max_iter": 60, "n_threads": 2}
     histories = [solve(made(name, order="gap"), problem, loss, **settings).history for _ in range(6)]
-    return max(record.dual / limit - 1 for history in histories for record in history)
+    return max((record.dual or -inf) / limit - 1 for history in histories for record in history)
 
 
 @pytest.mark.parametrize("name", ["eg", "bcfw"])

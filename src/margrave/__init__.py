@@ -16,17 +16,23 @@ _HOMES = {
     "Hinge": "margrave.losses",
     "SoftmaxMargin": "margrave.losses",
     "Perceptron": "margrave.losses",
+    "DifferenceOfLosses": "margrave.losses",
+    "Ramp": "margrave.losses",
+    "ExpectedCostBound": "margrave.losses",
     "MargraveError": "margrave.errors",
     "load": "margrave.estimators",
 }
 
 __all__ = [
+    "DifferenceOfLosses",
+    "ExpectedCostBound",
     "Hinge",
     "Log",
     "LossFamily",
     "MargraveError",
     "Perceptron",
     "Problem",
+    "Ramp",
     "SequenceTagger",
     "SequenceTaggerCV",
     "SoftmaxMargin",
@@ -38,7 +44,16 @@ if TYPE_CHECKING:
     from margrave._core import Problem
     from margrave.errors import MargraveError
     from margrave.estimators import SequenceTagger, SequenceTaggerCV, StructuredClassifier, load
-    from margrave.losses import Hinge, Log, LossFamily, Perceptron, SoftmaxMargin
+    from margrave.losses import (
+        DifferenceOfLosses,
+        ExpectedCostBound,
+        Hinge,
+        Log,
+        LossFamily,
+        Perceptron,
+        Ramp,
+        SoftmaxMargin,
+    )
 
 
 def __getattr__(name: str) -> Any:

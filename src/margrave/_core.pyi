@@ -172,6 +172,18 @@ class BoundProblem(Problem):
 class SliceProblem(Problem):
     pass
 
+class OffsetProblem(SliceProblem):
+    pass
+
+def offset(
+    problem: Problem,
+    r: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    zero_one: bool = False,
+) -> OffsetProblem:
+    """
+    The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r.
+    """
+
 class Structure:
     @property
     def size(self) -> int: ...
@@ -628,8 +640,8 @@ def smo_pass(
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-) -> None:
-    """One pass of factored SMO over `order`."""
+) -> int:
+    """One pass of factored SMO over `order`; the number of inferences."""
 
 class Blocks:
     """
@@ -699,7 +711,7 @@ def mira_pass(
     step: int,
     exact: bool,
     prediction: bool,
-) -> tuple[int, float]:
+) -> tuple[int, float, int]:
     """
     One pass of dual coordinate ascent over `order`; steps so far, and what the pass adds to the dual beside |w|^2.
     """
@@ -718,5 +730,5 @@ def kbest_mira_pass(
     sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: int,
     k: int,
-) -> tuple[int, float]:
+) -> tuple[int, float, int]:
     """One pass of k-best MIRA over `order`; as mira_pass."""

@@ -87,15 +87,15 @@ def train(
     C: Annotated[
         float, typer.Option("-C", min=0.0, metavar="NUMBER", help="What the losses weigh against |w|^2 / 2.")
     ] = 1.0,
-    loss: Annotated[str, typer.Option(metavar="NAME", help="log, hinge, softmax-margin or perceptron.")] = "log",
+    loss: Annotated[str, typer.Option(metavar="NAME", help="log, hinge, softmax-margin, perceptron, ramp or expected-cost.")] = "log",
     learner: Annotated[
-        str | None,
+        str,
         typer.Option(
             metavar="NAME",
-            help="auto, lbfgs, cg, sgd, perceptron, eg, eg-batch, smo, smo-eg, mira, kbest-mira or bcfw; if not given, "
-            "sgd for hinge, perceptron for perceptron, and else lbfgs.",
+            help="auto (chooses by loss and size), lbfgs, cg, sgd, perceptron, eg, eg-batch, smo, smo-eg, mira, "
+            "kbest-mira, bcfw or cccp.",
         ),
-    ] = None,
+    ] = "auto",
     features: Annotated[
         str,
         typer.Option(
@@ -166,7 +166,6 @@ def train(
         # All that can be wrong is found before the training, and the cheapest to find first.
         loss_named(loss)
         features_named(features)
-        learner = learner or {"hinge": "sgd", "perceptron": "perceptron"}.get(loss, "lbfgs")
         tied = "untied" not in learner_named(learner).needs
         _check_output(output, [data, dev, templates])
         if checkpoint is not None:

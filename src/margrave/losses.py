@@ -9,12 +9,15 @@
 | `SoftmaxMargin` | 1 | 1 |
 | `Hinge` (structural SVM, margin re-scaling) | inf | 1 |
 | `Perceptron` | inf | 0 |
+
+Differences `L(beta, gamma) - L(beta, 0)` (001, footnote 1) are not convex, and bounded: at beta = inf the structured
+`Ramp` loss, at beta = 1 `ExpectedCostBound`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +39,8 @@ class LossFamily:
     >>> LossFamily(beta=2.0, gamma=1.0).name
     'L(beta=2, gamma=1)'
     """
+
+    convex: ClassVar[bool] = True
 
     beta: float = 1.0
     gamma: float = 0.0
@@ -136,11 +141,54 @@ class Perceptron(LossFamily):
         super().__init__(beta=inf, gamma=0.0)
 
 
+class DifferenceOfLosses(LossFamily):
+    """L(beta, gamma) - L(beta, 0) = log E exp(beta gamma cost) / beta, expected under the model exp(beta score).
+
+    At most gamma times the largest cost, whatever the weights: no single example outweighs the others, at the price of
+    convexity. Learner 'cccp' minimises it.
+
+    >>> DifferenceOfLosses(beta=2.0, gamma=1.0).name
+    'dL(beta=2, gamma=1)'
+    """
+
+    convex: ClassVar[bool] = False
+
+    def __init__(self, beta: float, gamma: float = 1.0, cost: Cost = "hamming") -> None:
+        super().__init__(beta, gamma, cost)
+        if self.gamma == 0:
+            raise MargraveError("the gamma of a difference of losses must be positive: at 0 it is nothing.")
+
+    @property
+    def name(self) -> str:
+        """The field's name of this difference, or its coordinates."""
+        names = {(inf, 1.0): "ramp", (1.0, 1.0): "expected-cost"}
+        return names.get((self.beta, self.gamma), f"dL(beta={self.beta:g}, gamma={self.gamma:g})")
+
+
+class Ramp(DifferenceOfLosses):
+    """The structured ramp loss: the hinge loss, less what the prediction scores above the gold output.
+
+    It bounds the cost of the prediction from above.
+    """
+
+    def __init__(self, cost: Cost = "hamming") -> None:
+        super().__init__(beta=inf, cost=cost)
+
+
+class ExpectedCostBound(DifferenceOfLosses):
+    """log E exp(cost) under the model, which bounds the expected cost (minimum risk training) from above."""
+
+    def __init__(self, cost: Cost = "hamming") -> None:
+        super().__init__(beta=1.0, cost=cost)
+
+
 LOSSES: dict[str, type[LossFamily]] = {
     "log": Log,
     "hinge": Hinge,
     "softmax-margin": SoftmaxMargin,
     "perceptron": Perceptron,
+    "ramp": Ramp,
+    "expected-cost": ExpectedCostBound,
 }
 
 

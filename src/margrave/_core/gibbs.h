@@ -103,6 +103,7 @@ struct Trial {
 // Beyond the best rate of a block: over-relaxation, which takes off a tenth of the passes (CoNLL-2000).
 inline constexpr double kRelaxation = 1.2;
 inline constexpr int kTrials = 10;
+inline constexpr double kTooSmall = 1e-12;  // a relative gain from which nothing is learned about rates
 template <typename Real>
 inline constexpr double kRounding = 4 * static_cast<double>(std::numeric_limits<Real>::epsilon());
 
@@ -128,6 +129,8 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
   problem.score(i, ascent.w, theta);
   augment(problem, i, family, theta, delta, v);
   const bool adaptive = settings.growth > 1;
+  double sum_of_v = 0;
+  for (int64_t k = 0; k < n && !smooth; ++k) sum_of_v += std::fabs(v[k]);
   double rate = block.rate;
   for (int trial = 1;; ++trial) {
     const double change = gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
@@ -143,7 +146,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double linear = C * (sums.v_moved + smooth_change);
     // A gain cannot be told from what rounding makes of the numbers whose difference it is; a step that neither gains
     // nor loses is taken all the same, for at beta = inf an output without mass comes back by such steps alone.
-    const double sizes = smooth ? std::fabs(log_z) + std::fabs(sums.t_mu) : std::fabs(kernels().dot(v, next_mu, n));
+    const double sizes = smooth ? std::fabs(log_z) + std::fabs(sums.t_mu) : sum_of_v;
     const double noise = gibbs::kRounding<Real> * C * (sizes + 1);
 
     const double value_change = C * (family.gamma * cost_change + smooth_change);
@@ -157,7 +160,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     double gain = 0;
     const bool keep = step(gain);
 
-    const bool lost = std::fabs(linear) <= noise;
+    const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
     if (keep) {
       gibbs::keep(next, n, block.t);
@@ -173,8 +176,8 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       }
       return trial;
     }
-    if (trial == gibbs::kTrials) {
-      block.rate *= 0.5;  // the next visit tries again, not much below
+    if (lost || trial == gibbs::kTrials) {
+      if (!lost) block.rate *= 0.5;  // the next visit tries again, not much below
       return trial;
     }
     rate = std::min(0.5 * rate, std::max(seen.best_rate(), 0.1 * rate));

@@ -24,12 +24,14 @@ struct MiraState {
   double* sum;
   std::atomic<int64_t> step;  // steps so far
   double dual;
+  std::atomic<int64_t> inferences{0};
 };
 
 namespace mira {
 
 inline constexpr int kRounds = 10'000;     // of the exact update
 inline constexpr double kExactly = 1e-11;  // relative gap at which it ends
+inline constexpr int kPatience = 50;       // rounds that do not halve the gap: what is left is rounding
 
 // w += c A_i' d, counted in the average at step t.
 inline void update(const Ascent& ascent, MiraState& state, int64_t i, const double* d, double c, int64_t t) {
@@ -64,6 +66,7 @@ inline void mira_visit(const Ascent& ascent, MiraState& state, MiraUpdate kind, 
   const int64_t n = problem.parts(i);
   const double C = ascent.weight(i);
   const int64_t t = ++state.step;
+  ++state.inferences;
   double* theta = worker.theta.data();
   double* direction = worker.direction.data();
   problem.score(i, ascent.w, theta);
@@ -105,6 +108,7 @@ inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, 
     // the block begins as a Gibbs distribution, the loss's own: from the gold output itself EG would have no way out
     std::vector<double> own(n);
     entropy = problem.logsum(i, natural.data(), own.data(), worker.scratch);
+    ++state.inferences;
     entropy -= kernels().dot(natural.data(), own.data(), static_cast<int64_t>(n));
     if (family.gamma > 0)
       for (size_t k = 0; k < n; ++k) cost += delta[k] * (own[k] - mu[k]);
@@ -117,15 +121,19 @@ inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, 
     double rate = 0.5;
     const GibbsBlock<double> block{natural.data(), mu.data(), rate, entropy, cost, gap};
     for (int round = 0; round < mira::kRounds; ++round) {
-      eg_visit(ascent, block, {2.0, kInfinity}, i, worker);
+      state.inferences += eg_visit(ascent, block, {2.0, kInfinity}, i, worker);
       if (gap <= mira::kExactly * (std::fabs(entropy) + 1e-3)) break;
     }
   } else {
     Block block;
     pairwise::add(problem, i, {gold, 0.0, 1.0, 0.0}, block, worker);
-    for (int round = 0; round < mira::kRounds; ++round) {
+    double lowest = kInfinity;
+    for (int round = 0, since = 0; round < mira::kRounds && since < mira::kPatience; ++round) {
+      ++state.inferences;
       pairwise_visit(ascent, block, {100, 20, 1e-3}, i, &gap, worker);
       if (gap <= mira::kExactly * (block.cost() + 1e-3)) break;
+      since = gap < 0.5 * lowest ? 0 : since + 1;
+      lowest = std::min(lowest, gap);
     }
     std::fill(mu.begin(), mu.end(), 0.0);
     for (const Atom& atom : block.atoms)
@@ -216,6 +224,7 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraState& state, int64_t k, 
   const Problem& problem = ascent.problem;
   const int64_t n = problem.parts(i);
   const int64_t t = ++state.step;
+  ++state.inferences;
   Scratch::Frame frame(worker.scratch);
   double* delta = worker.scratch.take(n);
   double* v = worker.scratch.take(n);

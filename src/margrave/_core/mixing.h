@@ -330,7 +330,8 @@ inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSe
 // Moves mass from the worst output whose parts all have positive marginals to the loss-augmented argmax, at most the
 // smallest marginal among the parts that only the first has (Taskar et al. 2003; the comparison method of 000). Parts
 // must be untied: then every such output has mass under the maximum-entropy distribution with these marginals.
-inline void smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, double* mu, Worker& worker) {
+// Returns the number of inferences.
+inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, double* mu, Worker& worker) {
   constexpr double kNothing = 1e-13;  // a marginal that rounding has left over
   const Problem& problem = ascent.problem;
   const int64_t n = problem.parts(i);
@@ -347,11 +348,11 @@ inline void smo_visit(const Ascent& ascent, const MixingState& state, int64_t i,
   const double top = problem.argmax(i, v, worker.y, worker.scratch);
   const double gap = top - dot_finite(v, mu, n);
   state.gap[i] = std::max(gap, 0.0);
-  if (!(gap > rounding_of(top, gap))) return;
+  if (!(gap > rounding_of(top, gap))) return 1;
   for (int64_t k = 0; k < n; ++k) low[k] = mu[k] > kNothing ? -v[k] : -kInfinity;
   Output worst;
   const double bottom = problem.argmax(i, low, worst, worker.scratch);
-  if (bottom == -kInfinity) return;
+  if (bottom == -kInfinity) return 2;
 
   std::fill(d, d + n, 0.0);
   for (const int32_t part : worst) d[part] += 1;
@@ -367,9 +368,10 @@ inline void smo_visit(const Ascent& ascent, const MixingState& state, int64_t i,
     if (d[part] > 0) mu[part] = mu[part] - s > kNothing ? mu[part] - s : 0.0;
   for (const int32_t part : worker.y)
     if (d[part] < 0) mu[part] += s;
+  return 2;
 }
 
-inline void smo_pass(const Ascent& ascent, const MixingState& state, const std::vector<int64_t>& order, int threads,
+inline int64_t smo_pass(const Ascent& ascent, const MixingState& state, const std::vector<int64_t>& order, int threads,
                      const Poll& poll) {
   ascent.family.check(ascent.problem);
   const Problem& problem = ascent.problem;
@@ -377,9 +379,11 @@ inline void smo_pass(const Ascent& ascent, const MixingState& state, const std::
     throw InputError("SMO needs beta = inf and a cost that is a sum over parts.");
   if (!(problem.offers() & kUntied)) throw InputError("SMO needs untied parts.");
   const std::vector<int64_t> begin = part_offsets(problem);
+  std::atomic<int64_t> inferences{0};
   for_visits(problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
-    smo_visit(ascent, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
+    inferences += smo_visit(ascent, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
   });
+  return inferences;
 }
 
 }  // namespace margrave

@@ -14,6 +14,7 @@
 #include "encode.h"
 #include "hypergraph.h"
 #include "multiclass.h"
+#include "offset.h"
 #include "online.h"
 #include "table.h"
 #include "tree_structure.h"
@@ -417,6 +418,16 @@ void bind_problem(nb::module_& m) {
           "begin"_a, "end"_a, "Examples [begin, end) as a problem of their own.");
   nb::class_<BoundProblem, Problem>(m, "BoundProblem");
   nb::class_<SliceProblem, Problem>(m, "SliceProblem");
+  nb::class_<OffsetProblem, SliceProblem>(m, "OffsetProblem");
+  m.def(
+      "offset",
+      [](std::shared_ptr<const Problem> p, const In<double>& r, bool zero_one) -> std::shared_ptr<OffsetProblem> {
+        if (!p) throw InputError("an offset needs a problem.");
+        expect_size(r, p->dim(), "r");
+        return std::make_shared<OffsetProblem>(std::move(p), to_vector(r), zero_one);
+      },
+      "problem"_a, "r"_a, "zero_one"_a = false,
+      "The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r.");
 }
 
 std::vector<uint8_t> flags_of(const std::optional<In<bool>>& array) {

@@ -235,14 +235,14 @@ void bind_mixing(nb::module_& m) {
          InOut<double>& cost, InOut<double>& gap) {
         const MixingState state{checked(mu, all_parts(p), "mu"), nullptr, checked(cost, p.size(), "cost"),
                                 checked(gap, p.size(), "gap")};
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
-                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                   smo_pass(ascent, state, visits, threads, check_signals);
-                 });
+        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+                        [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                          return smo_pass(ascent, state, visits, threads, check_signals);
+                        });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
       "threads"_a, "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
-      "One pass of factored SMO over `order`.");
+      "One pass of factored SMO over `order`; the number of inferences.");
   nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one an example; at first on the gold output.")
       .def(nb::new_([](const Problem& p) {
              expect_gold(p);
@@ -315,13 +315,13 @@ void bind_mixing(nb::module_& m) {
 }
 
 void bind_mira(nb::module_& m) {
-  const auto finish = [](MiraState& state) { return std::make_pair(state.step.load(), state.dual); };
+  const auto finish = [](MiraState& state) { return std::make_tuple(state.step.load(), state.dual, state.inferences.load()); };
   m.def(
       "mira_pass",
       [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
                const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
                InOut<double>& sum, int64_t step, bool exact, bool prediction) {
-        MiraState state{checked(sum, p.dim(), "sum"), step, 0.0};
+        MiraState state{checked(sum, p.dim(), "sum"), step, 0.0, 0};
         const MiraUpdate kind = exact        ? MiraUpdate::kExact
                                 : prediction ? MiraUpdate::kPrediction
                                              : MiraUpdate::kClosedForm;
@@ -340,7 +340,7 @@ void bind_mira(nb::module_& m) {
       [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
                const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
                InOut<double>& sum, int64_t step, int64_t k) {
-        MiraState state{checked(sum, p.dim(), "sum"), step, 0.0};
+        MiraState state{checked(sum, p.dim(), "sum"), step, 0.0, 0};
         run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
                  [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                    kbest_mira_pass(ascent, state, k, visits, threads, check_signals);

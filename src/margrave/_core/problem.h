@@ -247,7 +247,7 @@ class BoundProblem final : public Problem {
 };
 
 // Examples [begin, end) of another problem: the unit of threads, of checkpoints and of clusters.
-class SliceProblem final : public Problem {
+class SliceProblem : public Problem {
  public:
   SliceProblem(std::shared_ptr<const Problem> whole, int64_t begin, int64_t end)
       : Problem(end - begin, whole->dim()), whole_(std::move(whole)), begin_(begin) {

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from math import inf, isfinite
 from os import PathLike
 from typing import Any, Self, TypeVar
@@ -18,7 +17,7 @@ from margrave.errors import MargraveError
 from margrave.features.table import AttributeTable, RowEncoder, features_named
 from margrave.learners import LEARNERS, Checkpoint, Learner, Record, Solution, Task, learner_named
 from margrave.learners.base import available_threads, check_loss, check_settings
-from margrave.losses import LOSSES, LossFamily, loss_named
+from margrave.losses import LOSSES, DifferenceOfLosses, LossFamily, loss_named
 
 
 class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
@@ -244,7 +243,6 @@ def solve_path(
         try:
             if state is not None:
                 state = learner.carry(state, task)
-                task = state.task  # of a copy, where the learner made one: that is where its passes are counted
             solution = learner.solve(task, state)
         except KeyboardInterrupt:
             if model is models[0]:
@@ -263,11 +261,14 @@ def _vector(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 
 def _learner_to_file(learner: str | Learner) -> dict[str, Any]:
-    """Its name, and the settings of one that files can name."""
+    """Its name, and the settings of one that files can name; a learner among them likewise."""
     if isinstance(learner, str):
-        return {"name": learner, "settings": asdict(LEARNERS[learner]()) if learner in LEARNERS else {}}
-    known = type(learner) is LEARNERS.get(learner.name)
-    return {"name": learner.name, "settings": asdict(learner) if known else {}}
+        return _learner_to_file(LEARNERS[learner]()) if learner in LEARNERS else {"name": learner, "settings": {}}
+    settings = vars(learner) if type(learner) is LEARNERS.get(learner.name) else {}
+    return {
+        "name": learner.name,
+        "settings": {k: _learner_to_file(v) if isinstance(v, Learner) else v for k, v in settings.items()},
+    }
 
 
 def _learner_from_file(stored: dict[str, Any]) -> str | Learner:
@@ -275,9 +276,14 @@ def _learner_from_file(stored: dict[str, Any]) -> str | Learner:
     name = str(stored["name"])
     if name not in LEARNERS:
         return name
-    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in stored["settings"].items()}
-    learner = LEARNERS[name](**settings)
+    learner = LEARNERS[name](**{key: _setting_from_file(value) for key, value in stored["settings"].items()})
     return name if learner == LEARNERS[name]() else learner
+
+
+def _setting_from_file(value: Any) -> Any:
+    if isinstance(value, dict):  # a learner inside another
+        return _learner_from_file(value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _named_features(table: AttributeTable) -> str | AttributeTable:
@@ -288,12 +294,14 @@ def _named_features(table: AttributeTable) -> str | AttributeTable:
 
 def _loss_to_file(loss: LossFamily, classes: list[Any]) -> dict[str, Any]:
     cost = loss.cost if isinstance(loss.cost, str) else loss.cost_matrix(classes).tolist()
-    return {"beta": None if loss.beta == inf else loss.beta, "gamma": loss.gamma, "cost": cost}
+    beta = None if loss.beta == inf else loss.beta
+    return {"beta": beta, "gamma": loss.gamma, "cost": cost, "difference": not loss.convex}
 
 
 def _loss_from_file(stored: dict[str, Any]) -> str | LossFamily:
     beta = inf if stored["beta"] is None else stored["beta"]
-    loss = LossFamily(beta=beta, gamma=stored["gamma"], cost=stored["cost"])
+    kind = DifferenceOfLosses if stored.get("difference", False) else LossFamily
+    loss = kind(beta=beta, gamma=stored["gamma"], cost=stored["cost"])
     return loss.name if loss.name in LOSSES and stored["cost"] == "hamming" else loss
 
 

@@ -46,7 +46,7 @@ class SequenceTagger(StructuredEstimator):
         loss: str | LossFamily = "log",
         *,
         C: float = 1.0,
-        learner: str | Learner = "lbfgs",
+        learner: str | Learner = "auto",
         features: str | AttributeTable = "observed",
         order: int = 1,
         forbidden: Collection[tuple[Any, Any]] = (),

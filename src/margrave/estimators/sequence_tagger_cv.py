@@ -52,7 +52,7 @@ class SequenceTaggerCV(SequenceTagger):
         Cs: Iterable[float] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
         cv: Any = 5,
         scoring: str | Callable[[SequenceTagger, Any, Any], float] | None = None,
-        learner: str | Learner = "lbfgs",
+        learner: str | Learner = "auto",
         features: str | AttributeTable = "observed",
         order: int = 1,
         forbidden: Collection[tuple[Any, Any]] = (),

@@ -37,7 +37,7 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         loss: str | LossFamily = "log",
         *,
         C: float = 1.0,
-        learner: str | Learner = "lbfgs",
+        learner: str | Learner = "auto",
         features: str | AttributeTable = "all",
         max_iter: int | None = None,
         tol: float = 1e-4,

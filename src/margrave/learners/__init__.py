@@ -4,6 +4,7 @@ from margrave.errors import unknown
 from margrave.learners.auto import Auto
 from margrave.learners.base import Learner, Record, Solution, Task
 from margrave.learners.bcfw import BCFW
+from margrave.learners.cccp import CCCP
 from margrave.learners.cg import CG
 from margrave.learners.checkpoint import Checkpoint
 from margrave.learners.eg import Hybrid, OnlineEG
@@ -17,6 +18,7 @@ from margrave.learners.smo import SMO
 
 __all__ = [
     "BCFW",
+    "CCCP",
     "CG",
     "LBFGS",
     "LEARNERS",
@@ -41,7 +43,7 @@ __all__ = [
 
 LEARNERS: dict[str, type[Learner]] = {
     kind.name: kind
-    for kind in (Auto, LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW)
+    for kind in (Auto, LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW, CCCP)
 }
 
 

@@ -6,17 +6,21 @@ from typing import Any, ClassVar
 from margrave import _core
 from margrave.learners.base import Learner, Solution, Task
 from margrave.learners.bcfw import BCFW
+from margrave.learners.cccp import CCCP
 from margrave.learners.eg import OnlineEG
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.perceptron import AveragedPerceptron
 from margrave.losses import LossFamily
 
+_FEWEST_PARTS = 50_000  # below, all is done at once: L-BFGS then copes best with large C and with the tightest tol
 _MOST_PARTS = 250_000_000  # natural parameters and marginals of so many take 4 GB
 
 
 @dataclass
 class Auto(Learner):
-    """Online EG where beta is finite (L-BFGS where its distributions would not fit), else BCFW, else the perceptron.
+    """Online EG where beta is finite (L-BFGS on small problems, and where the distributions would not fit), else BCFW.
+
+    The perceptron loss gets the perceptron, a difference of losses the convex-concave procedure.
 
     >>> Auto().name
     'auto'
@@ -24,15 +28,17 @@ class Auto(Learner):
 
     name: ClassVar[str] = "auto"
     regularised: ClassVar[bool] = False
+    differences: ClassVar[bool] = True
 
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> Learner:
         """The learner for this loss on this problem."""
+        if not loss.convex:
+            return CCCP()
         if not loss.smooth:
             return BCFW() if loss.gamma > 0 else AveragedPerceptron()
         beyond_parts = loss.zero_one and loss.gamma > 0 and not problem.zero_one_is_of_parts
-        if beyond_parts or sum(problem.parts(i) for i in range(problem.size)) > _MOST_PARTS:
-            return LBFGS()
-        return OnlineEG()
+        parts = sum(problem.parts(i) for i in range(problem.size))
+        return LBFGS() if beyond_parts or not _FEWEST_PARTS < parts < _MOST_PARTS else OnlineEG()
 
     def solve(self, task: Task, state: Any = None) -> Solution:
         """What the chosen learner finds."""

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
-from margrave.errors import MargraveError
-from margrave.learners.checkpoint import Checkpoint, Kept
+from margrave.errors import DataError, MargraveError
+from margrave.learners.checkpoint import Checkpoint, Kept, fingerprint
 from margrave.losses import LossFamily
 
 Weights = NDArray[np.float64]
@@ -29,7 +29,7 @@ Weights = NDArray[np.float64]
 class Record:
     """Where a learner stood after a pass; `dual` and `gap` are None where there is no certificate."""
 
-    passes: float  # visits to examples as a share of the data (002, section 7), those for certificates included
+    passes: float  # effective passes over the data: every inference counts (002, section 7)
     seconds: float
     primal: float | None  # None: no pass was spent on it
     dual: float | None = None
@@ -116,13 +116,21 @@ class Task:
         return problem, w, *family, order, self.n_threads or 1  # type: ignore[return-value]
 
     def losses(self, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
-        """C sum_i sample_weight_i L_i(w) and its gradient (empty unless asked for); one pass."""
+        """C sum_i sample_weight_i L_i(w) and its gradient (empty unless asked for); one pass, two for a difference."""
+        value, slope = self.losses_at(w, self.loss.gamma, gradient=gradient)
+        if self.loss.convex:
+            return value, slope
+        less, back = self.losses_at(w, 0.0, gradient=gradient)
+        return value - less, slope - back
+
+    def losses_at(self, w: Weights, gamma: float, *, gradient: bool = False) -> tuple[float, Weights]:
+        """The same for the loss (beta, gamma); one pass."""
         self.passes += 1
         losses, slope = _core.losses_and_gradient(
             self.problem,
             w,
             self.loss.beta,
-            self.loss.gamma,
+            gamma,
             self.loss.zero_one,
             self.C,
             self.sample_weight,
@@ -150,12 +158,12 @@ class Task:
             )
 
     def certify(self, w: Weights) -> tuple[float, float | None, float | None]:
-        """P, D and the gap at any w; one pass. At beta = inf a primal w has no certificate.
+        """P, D and the gap at any w; one pass. At beta = inf, and of a difference, a primal w has no certificate.
 
         With alpha the loss's own distribution at w, w(alpha) = w - grad P(w), so the gap is half the squared norm of
         the gradient (docs/design.md, section 1).
         """
-        if not self.loss.smooth:
+        if not (self.loss.smooth and self.loss.convex):
             return self.primal(w), None, None
         primal, slope = self.objective(w)
         gap = 0.5 * self.problem.dot(slope, slope)
@@ -193,8 +201,8 @@ class State:
         arrays: dict[str, NDArray[Any]] = {}
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, np.ndarray):
-                arrays[each.name] = value
+            if isinstance(value, np.ndarray | np.generic) or (isinstance(value, float) and not isfinite(value)):
+                arrays[each.name] = np.asarray(value)  # JSON has no infinite numbers, and none of numpy's
             elif isinstance(value, np.random.Generator):
                 plain[each.name] = value.bit_generator.state
             elif each.name != "task":
@@ -205,7 +213,7 @@ class State:
         """Takes over what `pack` gave."""
         for each in fields(self):
             if each.name in arrays:
-                setattr(self, each.name, np.array(arrays[each.name]))
+                setattr(self, each.name, np.array(arrays[each.name])[()])  # an array without axes is a number
             elif isinstance(getattr(self, each.name), np.random.Generator):
                 getattr(self, each.name).bit_generator.state = plain[each.name]
             elif each.name != "task":
@@ -235,9 +243,25 @@ class Learner:
     cost_of_parts: ClassVar[bool] = False  # cannot do with a cost that is no sum over parts
     smooth_only: ClassVar[bool] = False  # needs a gradient everywhere: finite beta
     regularised: ClassVar[bool] = True  # minimises P; at (inf, 0) that would be w = 0
+    convex_losses: ClassVar[bool] = True  # learns under the losses of the family
+    differences: ClassVar[bool] = False  # learns under differences of them
     keeps_last: ClassVar[bool] = False  # the result is the last iterate, not the one with the lowest P
     reaches_tol: ClassVar[bool] = False  # its gap falls below tol in time, so that ending earlier is a warning
     default_max_iter: ClassVar[int] = 100
+
+    def settings(self) -> dict[str, Any]:
+        """What JSON can hold of it; a learner among its settings is a name and settings again."""
+        kept: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, Learner):
+                value = {"name": value.name, "settings": value.settings()}
+            kept[each.name] = list(value) if isinstance(value, tuple) else value
+        return kept
+
+    def most_iterations(self, task: Task) -> int:
+        """When to give up: what the task says, or the learner's own default."""
+        return task.max_iter or self.default_max_iter
 
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> "Learner":
         """The learner that does the work: itself, unless its task is to choose."""
@@ -274,34 +298,40 @@ class Learner:
         `state` is where to begin, if not where the learner itself would.
         """
         check(self, task.loss, task.problem)
-        run = Run(task, self.name, asdict(self))
+        run = Run(task, self.name, self.settings())
         reason, converged = "max_iter", False
         with progress(task.verbose, self.name) as show:
             try:
                 state = run.resume(self, state)
-                most = task.max_iter or self.default_max_iter
+                most = self.most_iterations(task)
+                converged = (
+                    bool(run.history) and run.history[-1].relative_gap <= task.tol
+                )  # a checkpoint of a run that is over
                 while len(run.history) < most and not converged:
                     step = self.one_pass(state)
-                    if step.primal is None and (step.done or len(run.history) + 1 == most or run.pays(step)):
+                    if step.primal is None and (step.done or run.pays(step)):
                         step = run.calibrate(step, self.certify(state))
                     record = run.note(step, self.keeps_last)
                     show(record)
-                    if record.relative_gap <= task.tol:
-                        reason, converged = f"relative gap {record.relative_gap:.2g} <= tol {task.tol:g}", True
-                        run.best = record, step.w
-                    elif step.done:
+                    converged = record.relative_gap <= task.tol
+                    if step.done and not converged:
                         reason, converged = step.done, not step.stuck
                         break
                     run.keep(state)
-            except KeyboardInterrupt:
+                run.keep(state, last=True)
+            except KeyboardInterrupt:  # a checkpoint holds whole passes only
                 if not run.history:
                     raise  # there is no model yet
                 reason = "interrupted"
-                if run.history[-1].primal is None:  # the last passes have no certificate yet
-                    run.note(self.certify(state), self.keeps_last)
-            run.keep(state, last=True)
+            if run.history[-1].primal is None:  # the last passes have no certificate yet
+                run.complete(self.certify(state), self.keeps_last)
         assert run.best is not None  # max_iter is at least 1
+        if run.history[-1].relative_gap <= task.tol:
+            reason, converged = f"relative gap {run.history[-1].relative_gap:.2g} <= tol {task.tol:g}", True
         return Solution(run.best[1].copy(), run.best[0], run.history, converged, reason, state)
+
+
+_FIRST_LOOK = 20  # passes, where passes see the gap going by
 
 
 class Run:
@@ -309,25 +339,27 @@ class Run:
 
     def __init__(self, task: Task, name: str, settings: dict[str, Any]) -> None:
         self.task = task
-        self.learner: dict[str, Any] = {"name": name, "settings": settings}
+        self.learner: dict[str, Any] = {"learner": name, "settings": settings}
         self.history: list[Record] = []
         self.best: tuple[Record, Weights] | None = None
         self._started = time.perf_counter()
+        self._fingerprint: dict[str, str] = {}
         self._ratio = 0.7  # of the gap to what passes saw of it going by; of EG, until they are compared
-        self._next = 1  # without an estimate: certify after this pass
+        self._next = 1  # certify after this pass, if nothing says so before
 
     def pays(self, step: Step) -> bool:
         """Whether a certificate is likely to end the run, or due: they grow rarer as the passes grow many."""
         if step.estimate is None or step.dual is None:
             return len(self.history) + 1 >= self._next
+        self._next = max(self._next, _FIRST_LOOK)  # a look now and then keeps the ratio true
         gap = step.estimate * self._ratio
-        return gap <= self.task.tol * abs(step.dual + gap)
+        return gap <= self.task.tol * abs(step.dual + gap) or len(self.history) + 1 >= self._next
 
     def calibrate(self, seen: Step, certified: Step) -> Step:
         """The certificate, after learning from it how good the estimate was."""
         if seen.estimate and certified.gap is not None:
             self._ratio = float(np.clip(certified.gap / seen.estimate, 0.1, 10.0))
-        self._next = max(len(self.history) + 2, ceil(1.4 * (len(self.history) + 1)))
+        self._next = max(len(self.history) + 2, ceil((1.2 if seen.estimate is None else 2) * (len(self.history) + 1)))
         return replace(certified, done=seen.done, stuck=seen.stuck)
 
     def note(self, step: Step, keeps_last: bool) -> Record:
@@ -337,18 +369,34 @@ class Run:
         record = Record(self.task.passes, seconds, step.primal, step.dual, step.gap)
         if record.primal is not None:
             best = None if self.best is None else self.best[0].primal
-            if best is None or keeps_last or record.primal <= best:
+            if best is None or keeps_last or record.primal <= best or record.relative_gap <= self.task.tol:
                 self.best = record, step.w
         self.history.append(record)
         return record
 
+    def complete(self, step: Step, keeps_last: bool) -> None:
+        """Gives the last record the P that it lacked."""
+        self.history.pop()
+        self.note(step, keeps_last)
+
     def resume(self, learner: Learner, state: Any) -> Any:
         """The state to begin with: the checkpoint's, if there is one."""
-        kept = None if self.task.checkpoint is None else self.task.checkpoint.read(self.task, self.learner)
+        checkpoint = self.task.checkpoint
+        if checkpoint is None:
+            return learner.begin(self.task) if state is None else state
+        if type(learner).blank is Learner.blank:
+            learner.blank(self.task)  # which refuses: better now than when the file is needed
+        self._fingerprint = fingerprint(self.task, **self.learner)
+        kept = checkpoint.read(self._fingerprint)
         if kept is None:
             return learner.begin(self.task) if state is None else state
         state = learner.blank(self.task)
-        state.unpack(kept.plain, kept.arrays)
+        try:
+            state.unpack(kept.plain, kept.arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                checkpoint.path, None, f"this checkpoint lacks what learner '{learner.name}' needs to go on: remove it."
+            ) from error
         self.task.passes = kept.passes
         self.history = [Record(*values) for values in kept.history]
         self.best = None if kept.best is None else (Record(*kept.best), kept.w)
@@ -360,11 +408,13 @@ class Run:
         """Writes the checkpoint, if there is one and it is due."""
         if self.task.checkpoint is None or not self.history or not self.task.checkpoint.due(last):
             return
+        if not isinstance(state, State):
+            name = self.learner["learner"]
+            raise MargraveError(f"the state of learner '{name}' is no State, which a checkpoint needs.")
         plain, arrays = state.pack()
         best = None if self.best is None else [*asdict(self.best[0]).values()]
         self.task.checkpoint.write(
-            self.task,
-            self.learner,
+            self._fingerprint,
             Kept(
                 plain,
                 arrays,
@@ -387,9 +437,19 @@ def available_threads(wanted: int | None) -> int:
 
 def check_loss(learner: Learner, loss: LossFamily) -> None:
     """Refuses a loss that the learner cannot minimise, in one sentence that says what would work."""
+    if not loss.convex and not learner.differences:
+        raise MargraveError(
+            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp'."
+        )
+    if loss.convex and not learner.convex_losses:
+        better = "bcfw" if loss.smooth or loss.gamma > 0 else "perceptron"
+        raise MargraveError(
+            f"learner '{learner.name}' is for differences of losses, and {loss.name} is convex: use "
+            f"learner='{better}', or loss='ramp'."
+        )
     if learner.smooth_only and not loss.smooth:
         raise MargraveError(
-            f"learner '{learner.name}' needs a smooth loss, and {loss.name} has beta = inf: use learner='sgd', or "
+            f"learner '{learner.name}' needs a smooth loss, and {loss.name} has beta = inf: use learner='bcfw', or "
             "loss='softmax-margin'."
         )
     if learner.infinite_beta_only and loss.smooth:
@@ -408,9 +468,10 @@ def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
     """Refuses a combination that cannot work, in one sentence that says what would."""
     check_loss(learner, loss)
     if learner.cost_of_parts and loss.zero_one and loss.gamma > 0 and not problem.zero_one_is_of_parts:
+        other = "learner='bcfw', or " if loss.convex else ""
         raise MargraveError(
             f"learner '{learner.name}' needs a cost that is a sum over parts, and the zero-one cost of a structured "
-            "output is none: use learner='bcfw', or cost='hamming'."
+            f"output is none: use {other}cost='hamming'."
         )
     offers = problem.offers
     for need in (*loss.needs, *learner.needs):
@@ -423,7 +484,7 @@ def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
 
 _ADVICE = {
     "untied": ": use learner='bcfw', or tied=False on a chain",
-    "logsum": ": use loss='hinge' with learner='sgd'",
+    "logsum": ": use loss='hinge' with learner='bcfw'",
 }
 
 

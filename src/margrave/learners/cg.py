@@ -1,6 +1,6 @@
 """Nonlinear conjugate gradients on the primal (Polak and Ribiere 1969), a batch baseline of 002."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar
 
@@ -36,7 +36,8 @@ class CG(Learner):
 
     def carry(self, state: "_State", task: Task) -> "_State":
         """From the same weights, at another C."""
-        return self.begin(replace(task, start=state.w))
+        task.start = state.w
+        return self.begin(task)
 
     def one_pass(self, state: "_State") -> Step:
         """One line search, one direction."""

@@ -1,9 +1,12 @@
 """Checkpoints: where a learner stands, in one file that is replaced whole, so that a killed run can go on."""
 
+import json
+import os
+import re
 import time
 import zlib
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isfinite
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,11 +34,12 @@ class Kept:
     w: NDArray[np.float64]  # the best weights so far
     ratio: float
     next: int
+    done: tuple[str, bool] | None = None  # the learner's own reason to stop, and whether it is the optimum
 
 
 @dataclass
 class Checkpoint:
-    """A file that follows a run: written at most every `every` seconds, and at its end; read if it is there already.
+    """A file that follows a run: written after the first pass, every `every` seconds, and at the end; read if there.
 
     With one thread, and for batch learners with any number, a run that goes on from it ends with the same bits as one
     that was never interrupted. The file belongs to one task: another problem, loss, C, seed or learner is refused.
@@ -46,61 +50,70 @@ class Checkpoint:
 
     path: Path
     every: float = 30.0
-    _written: float = field(default=-inf, init=False, repr=False)
+    _written: float = field(init=False, repr=False)
 
     def __init__(self, path: str | PathLike[str], every: float = 30.0) -> None:
         self.path = Path(path)
         self.every = real(
             "the seconds between checkpoints", every, "be finite and not negative", lambda s: 0 <= s < inf
         )
-        self._written = time.monotonic()
+        self._written = -inf  # keep the first pass at once: what cannot be written shows before much is lost
 
     def due(self, last: bool) -> bool:
         """Whether it is time to write."""
         return last or time.monotonic() - self._written >= self.every
 
-    def write(self, task: "Task", learner: dict[str, Any], kept: Kept) -> None:
-        """Replaces the file."""
+    def write(self, run: dict[str, str], kept: Kept) -> None:
+        """Replaces the file; `run` is what `fingerprint` says."""
+        for name, value in kept.plain.items():
+            if not _is_json(value):
+                raise MargraveError(
+                    f"a checkpoint cannot hold the learner's '{name}', which is a {type(value).__name__}: a state "
+                    "consists of numbers, texts, arrays and generators."
+                )
         header = {
-            "checkpoint": _fingerprint(task, learner),
+            "checkpoint": run,
             "state": kept.plain,
             "passes": kept.passes,
-            "history": kept.history,
-            "best": kept.best,
+            "history": [_as_json(record) for record in kept.history],
+            "best": None if kept.best is None else _as_json(kept.best),
             "ratio": kept.ratio,
             "next": kept.next,
+            "done": kept.done,
         }
         model_file.write(self.path, header, {"best": kept.w} | {f"state.{k}": v for k, v in kept.arrays.items()})
         self._written = time.monotonic()
 
-    def read(self, task: "Task", learner: dict[str, Any]) -> Kept | None:
-        """What the file holds, or None if there is no file."""
-        if not self.path.exists():
+    def read(self, run: dict[str, str]) -> Kept | None:
+        """What the file holds, or None if there is no file; refused if it is of another run than this."""
+        self._check_place()
+        if not os.path.exists(self.path):
             return None
         header, arrays = model_file.read(self.path)
         stored = header.get("checkpoint")
         if not isinstance(stored, dict):
             raise DataError(self.path, None, "this is no checkpoint.")
-        for name, value in _fingerprint(task, learner).items():
+        for name, value in run.items():
             if stored.get(name) != value:
+                what = "another" if name in _HASHED else f"{stored.get(name)}, and not {value}"
                 raise DataError(
                     self.path,
                     None,
-                    f"this checkpoint is of another run: its {name} is {stored.get(name)!r}, and not {value!r}; "
-                    "remove the file, or name another.",
+                    f"this checkpoint is of another run: its {name} is {what}; remove the file, or name another.",
                 )
-        content: dict[str, Any] = dict(header)
-        state = {name.removeprefix("state."): array for name, array in arrays.items() if name != "best"}
-        return Kept(
-            content["state"],
-            state,
-            content["passes"],
-            content["history"],
-            content["best"],
-            np.array(arrays["best"]),
-            content["ratio"],
-            content["next"],
-        )
+        try:
+            return _kept(header, arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(self.path, None, "this checkpoint lacks what a run needs to go on: remove it.") from error
+
+    def _check_place(self) -> None:
+        """Refuses at once what would be found out only when there is much to lose."""
+        target = os.path.realpath(self.path)
+        folder = os.path.dirname(target)
+        if not os.path.isdir(folder):
+            raise DataError(self.path, None, "cannot be written: its directory does not exist.")
+        if not os.access(folder, os.W_OK | os.X_OK) or (os.path.exists(target) and not os.access(target, os.W_OK)):
+            raise DataError(self.path, None, "cannot be written: permission denied.")
 
 
 def as_checkpoint(checkpoint: "str | PathLike[str] | Checkpoint | None") -> Checkpoint | None:
@@ -112,27 +125,71 @@ def as_checkpoint(checkpoint: "str | PathLike[str] | Checkpoint | None") -> Chec
     return Checkpoint(checkpoint)
 
 
-_LOOKED_AT = 200  # examples whose features tell one data set from another
+_HASHED = ("data", "cost", "sample_weight", "start")
 
 
-def _fingerprint(task: "Task", learner: dict[str, Any]) -> dict[str, Any]:
-    """What must be the same for a run to go on."""
-    problem = task.problem
-    data = 0
-    w = np.random.default_rng(0).normal(size=problem.dim)
-    for i in range(0, problem.size, max(1, problem.size // _LOOKED_AT)):
-        gold = np.asarray(problem.gold(i))
-        data = zlib.crc32(gold.tobytes(), data)
-        data = zlib.crc32(np.round(np.asarray(problem.score(i, w))[gold], 6).tobytes(), data)
-    weight = 0 if task.sample_weight is None else zlib.crc32(task.sample_weight.tobytes())
+def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[str, str]:
+    """What must be the same for a run to go on; as much work as scoring every example once."""
+    problem, loss = task.problem, task.loss
+    # The raw bits of a generator stay the same from release to release of numpy; its distributions need not.
+    w = np.random.PCG64(0).random_raw(problem.dim) / 2.0**64 - 0.5
+    data = cost = 0
+    for i in range(problem.size):
+        data = _hash(problem.gold(i), data)
+        data = _hash(np.asarray(problem.score(i, w), dtype=np.float32), data)  # other processors round the last bits
+        if loss.gamma > 0 and not loss.zero_one:
+            delta, constant = problem.cost(i)
+            cost = _hash(delta, _hash(constant, cost))
     return {
-        "learner": learner["name"],
-        "settings": {k: list(v) if isinstance(v, tuple) else v for k, v in learner["settings"].items()},
-        "loss": [None if task.loss.beta == inf else task.loss.beta, task.loss.gamma, task.loss.zero_one],
-        "C": task.C,
-        "seed": task.seed,
-        "examples": problem.size,
-        "weights": problem.dim,
-        "data": data,
-        "sample_weight": weight,
+        "learner": f"'{learner}'",
+        **{f"setting '{name}'": _description(value) for name, value in settings.items()},
+        "loss": f"L(beta={loss.beta!r}, gamma={loss.gamma!r}{', zero-one cost' if loss.zero_one else ''})",
+        "C": repr(task.C),
+        "seed": repr(task.seed),
+        "examples": repr(problem.size),
+        "weights": repr(problem.dim),
+        "data": f"{data:08x}",
+        "cost": f"{cost:08x}",
+        "sample_weight": "none" if task.sample_weight is None else f"{_hash(task.sample_weight):08x}",
+        "start": "none" if task.start is None else f"{_hash(task.start):08x}",
     }
+
+
+def _hash(values: Any, so_far: int = 0) -> int:
+    return zlib.crc32(np.ascontiguousarray(values).tobytes(), so_far)
+
+
+def _description(setting: Any) -> str:
+    value = list(setting) if isinstance(setting, tuple) else setting
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))  # where a function lies in memory is no setting
+
+
+def _is_json(value: Any) -> bool:
+    """Whether JSON gives back what it is given; it turns tuples into lists, and keys into texts."""
+    try:
+        return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _as_json(record: list[Any]) -> list[float | str | None]:
+    """JSON has no infinite numbers."""
+    return [None if x is None else float(x) if isfinite(x) else repr(float(x)) for x in record]
+
+
+def _from_json(record: list[Any]) -> list[float | None]:
+    return [None if x is None else float(x) for x in record]
+
+
+def _kept(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Kept:
+    return Kept(
+        header["state"],
+        {name.removeprefix("state."): array for name, array in arrays.items() if name != "best"},
+        header["passes"],
+        [_from_json(record) for record in header["history"]],
+        None if header["best"] is None else _from_json(header["best"]),
+        np.array(arrays["best"]),
+        header["ratio"],
+        header["next"],
+        None if header["done"] is None else (header["done"][0], header["done"][1]),
+    )

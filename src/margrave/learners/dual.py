@@ -47,9 +47,9 @@ class DualState(State):
             chosen = chosen[seen[chosen] >= _SKIPPED * seen.mean()]
         return chosen
 
-    def count(self, visits: int) -> None:
-        """Counts visits as a share of a pass."""
-        self.task.passes += visits / self.task.problem.size
+    def count(self, inferences: int) -> None:
+        """Counts inferences as a share of a pass."""
+        self.task.passes += inferences / self.task.problem.size
 
     def value(self) -> float:
         """sum_i C_i (gamma c_i + H_i / beta)."""

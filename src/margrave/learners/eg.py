@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, real, whole
+from margrave.errors import MargraveError
 from margrave.learners.base import Learner, Step, Task
 from margrave.learners.dual import DualState, blank_blocks, certified, check_order, dual_value, unseen
 
 _GROWTH = 1.3  # the most that a rate grows from one visit to the next
 _CAP = 20.0  # the most that a natural parameter changes in one step
+_CAP_AT_INFINITY = 2.0  # where beta is infinite: outputs that fall deep are long in coming back
 
 
 @dataclass
@@ -23,8 +25,8 @@ class OnlineEG(Learner):
     `rate` is the first rho of every example (000's eta where beta is infinite), adapted from visit to visit: shrunk
     until D does not fall, grown after a gain; with `adaptive=False` it stays, and D may fall. The distributions begin
     concentrated on the gold outputs, with the natural parameter `start` on their parts, or at `Task.start`. `skip`
-    leaves examples with small gaps alone in two passes of three, at finite beta. `single` keeps the distributions in half the memory;
-    certificates are computed in double precision all the same.
+    leaves examples with small gaps alone in two passes of three, at finite beta. `single` keeps the distributions in
+    half the memory, at finite beta; certificates are computed in double precision all the same.
 
     >>> OnlineEG(rate=0.5, order="cyclic").name
     'eg'
@@ -61,6 +63,11 @@ class OnlineEG(Learner):
 
     def begin(self, task: Task) -> "GibbsState":
         """The weights that the first distributions imply; one pass, or two from given weights."""
+        if self.single and not task.loss.smooth:
+            raise MargraveError(
+                f"single precision needs a finite beta, and {task.loss.name} has none: there natural parameters grow "
+                "without bound; leave single=False."
+            )
         state = self.blank(task)
         if task.start is not None:
             state.t[:] = _natural(state, task)
@@ -68,8 +75,16 @@ class OnlineEG(Learner):
         return state
 
     def carry(self, state: "GibbsState", task: Task) -> "GibbsState":
-        """The same alpha at another C."""
+        """The same alpha at another C.
+
+        Where beta is infinite natural parameters grow without bound, and outputs without mass would be long in coming
+        back: there they are scaled down first.
+        """
         state.rescale(task)
+        largest = float(np.abs(state.t).max(initial=0.0))
+        if not task.loss.smooth and largest > _CAP:
+            state.t *= _CAP / largest
+            state.expect()
         return state
 
     def one_pass(self, state: "GibbsState") -> Step:
@@ -116,9 +131,8 @@ class Hybrid(OnlineEG):
             return super().one_pass(state)
         order = state.visits(self.order, False)
         mu = state.mu.astype(np.float64)
-        _core.smo_pass(*state.task.ascent(state.w, order), mu, state.cost, state.gap)
+        state.count(_core.smo_pass(*state.task.ascent(state.w, order), mu, state.cost, state.gap))
         state.mu[:] = mu
-        state.count(len(order))
         if state.turn == self.smo_passes:
             self._switch(state, mu)
         return state.step()
@@ -169,9 +183,11 @@ class GibbsState(DualState):
     def visit(self, order: NDArray[np.int64], growth: float) -> None:
         """One pass of EG over these examples."""
         blocks = (self.t, self.mu, self.rate, self.entropy, self.cost, self.gap)
-        self.trials += _core.eg_pass(*self.task.ascent(self.w, order), *blocks, growth, _CAP)
+        cap = _CAP if self.task.loss.smooth else _CAP_AT_INFINITY
+        trials = _core.eg_pass(*self.task.ascent(self.w, order), *blocks, growth, cap)
+        self.trials += trials
         self.visited += len(order)
-        self.count(len(order))
+        self.count(trials)
 
 
 def _natural(state: GibbsState, task: Task) -> NDArray[np.float64]:

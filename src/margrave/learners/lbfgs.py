@@ -5,7 +5,7 @@ state must be resumable.
 """
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any, ClassVar
 
@@ -49,7 +49,8 @@ class LBFGS(Learner):
 
     def carry(self, state: "_State", task: Task) -> "_State":
         """From the same weights, at another C."""
-        return self.begin(replace(task, start=state.w))
+        task.start = state.w
+        return self.begin(task)
 
     def begin(self, task: Task) -> "_State":
         """The gradient where to start."""

@@ -103,12 +103,12 @@ class _State(State):
     steps: int = 0
     turn: int = 0
 
-    def finish(self, after: tuple[int, float], average: bool) -> Step:
+    def finish(self, after: tuple[int, float, int], average: bool) -> Step:
         """P at the result so far; in the first pass D and the gap too."""
         task = self.task
-        self.steps, value = after
+        self.steps, value, inferences = after
         self.turn += 1
-        task.passes += 1
+        task.passes += inferences / task.problem.size
         w = self.w - self.sum / max(self.steps, 1) if average else self.w.copy()
         primal = task.primal(w)
         if self.turn > 1:

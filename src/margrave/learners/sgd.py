@@ -32,8 +32,8 @@ class SGD(Learner):
     def __post_init__(self) -> None:
         if not isinstance(self.rates, tuple | list) or not self.rates:
             raise MargraveError(f"the rates of sgd must be a list of numbers, and they are {self.rates!r}.")
-        for rate in (*self.rates, *([] if self.rate is None else [self.rate])):
-            real("the rate of sgd", rate, "be positive and finite", lambda rate: 0 < rate < inf)
+        self.rates = tuple(_positive(rate) for rate in self.rates)
+        self.rate = None if self.rate is None else _positive(self.rate)
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
@@ -53,6 +53,10 @@ class SGD(Learner):
             state.visit_all()
         primal, dual, gap = state.task.certify(state.w)
         return Step(state.w.copy(), primal, dual, gap)
+
+
+def _positive(rate: float) -> float:
+    return real("the rate of sgd", rate, "be positive and finite", lambda rate: 0 < rate < inf)
 
 
 def _new_state(task: Task, rate: float) -> "_State":

@@ -42,8 +42,7 @@ class SMO(Learner):
     def one_pass(self, state: "_State") -> Step:
         """One step for every example."""
         order = state.visits(self.order, False)
-        _core.smo_pass(*state.task.ascent(state.w, order), state.mu, state.cost, state.gap)
-        state.count(len(order))
+        state.count(_core.smo_pass(*state.task.ascent(state.w, order), state.mu, state.cost, state.gap))
         return state.step()
 
     def certify(self, state: "_State") -> Step:
