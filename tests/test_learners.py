@@ -747,7 +747,7 @@ def test_lbfgs_refuses_a_loss_without_a_gradient(loss: LossFamily) -> None:
     message = str(error.value)
     assert "'lbfgs'" in message
     assert loss.name in message
-    assert "use learner='sgd'" in message
+    assert "use learner='bcfw'" in message
     assert "loss='softmax-margin'" in message
     assert problem.calls == 0
 

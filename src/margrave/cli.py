@@ -92,8 +92,8 @@ def train(
         str,
         typer.Option(
             metavar="NAME",
-            help="auto (chooses by loss and size), lbfgs, cg, sgd, perceptron, eg, eg-batch, smo, smo-eg, mira, "
-            "kbest-mira, bcfw or cccp.",
+            help="auto, lbfgs, cg, sgd, perceptron, eg, eg-batch, smo, smo-eg, mira, kbest-mira, bcfw or cccp; auto "
+            "chooses by the loss and the size of the data.",
         ),
     ] = "auto",
     features: Annotated[

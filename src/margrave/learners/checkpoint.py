@@ -131,6 +131,7 @@ _HASHED = ("data", "cost", "sample_weight", "start")
 def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[str, str]:
     """What must be the same for a run to go on; as much work as scoring every example once."""
     problem, loss = task.problem, task.loss
+    kind = "L" if loss.convex else "dL"
     # The raw bits of a generator stay the same from release to release of numpy; its distributions need not.
     w = np.random.PCG64(0).random_raw(problem.dim) / 2.0**64 - 0.5
     data = cost = 0
@@ -143,7 +144,7 @@ def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[st
     return {
         "learner": f"'{learner}'",
         **{f"setting '{name}'": _description(value) for name, value in settings.items()},
-        "loss": f"L(beta={loss.beta!r}, gamma={loss.gamma!r}{', zero-one cost' if loss.zero_one else ''})",
+        "loss": f"{kind}(beta={loss.beta!r}, gamma={loss.gamma!r}{', zero-one cost' if loss.zero_one else ''})",
         "C": repr(task.C),
         "seed": repr(task.seed),
         "examples": repr(problem.size),
