@@ -493,6 +493,7 @@ def eg_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
+    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -514,6 +515,7 @@ def eg_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
+    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
     mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
     rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -597,6 +599,11 @@ def eg_primal_form(
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
     """The weights of Gibbs distributions with t = A z + s delta."""
 
+def common_weights(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """
+    The weights that many examples touch, which several threads must exchange often.
+    """
+
 def weights_of(
     problem: Problem,
     C: float,
@@ -618,6 +625,7 @@ def mixing_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
+    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -637,6 +645,7 @@ def smo_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
+    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -688,6 +697,7 @@ def pairwise_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
+    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     blocks: Blocks,
     gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cached_steps: int,
@@ -707,6 +717,7 @@ def mira_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
+    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: int,
     exact: bool,
@@ -727,6 +738,7 @@ def kbest_mira_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
+    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: int,
     k: int,

@@ -87,7 +87,9 @@ def train(
     C: Annotated[
         float, typer.Option("-C", min=0.0, metavar="NUMBER", help="What the losses weigh against |w|^2 / 2.")
     ] = 1.0,
-    loss: Annotated[str, typer.Option(metavar="NAME", help="log, hinge, softmax-margin, perceptron, ramp or expected-cost.")] = "log",
+    loss: Annotated[
+        str, typer.Option(metavar="NAME", help="log, hinge, softmax-margin, perceptron, ramp or expected-cost.")
+    ] = "log",
     learner: Annotated[
         str,
         typer.Option(

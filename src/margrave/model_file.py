@@ -49,8 +49,14 @@ _DTYPES = {
 _DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-def write(path: str | PathLike[str], header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a model file; after any failure the file that was there before is untouched."""
+def write(
+    path: str | PathLike[str], header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]], *, alone: bool = False
+) -> None:
+    """Write a model file; after any failure the file that was there before is untouched.
+
+    `alone`: no other process writes it. Its temporary name is then always the same, so that a process that is killed
+    again and again leaves no more than one temporary file.
+    """
     tensors = {name: _portable(path, name, array) for name, array in arrays.items()}
     order = sorted(tensors, key=lambda name: -tensors[name].itemsize)
     contents = [tensors[name].reshape(-1).view(np.uint8).data for name in order]
@@ -69,7 +75,7 @@ def write(path: str | PathLike[str], header: Mapping[str, object], arrays: Mappi
 
     head = len(text).to_bytes(8, "little") + text
     checksum = _checksum(head, *contents)
-    _replace(path, [head.replace(_NO_CHECKSUM.encode(), checksum.encode(), 1), *contents])
+    _replace(path, [head.replace(_NO_CHECKSUM.encode(), checksum.encode(), 1), *contents], alone)
 
 
 def read(path: str | PathLike[str]) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
@@ -137,7 +143,7 @@ def _checksum(head: bytes, *contents: memoryview) -> str:
     return digest.hexdigest()
 
 
-def _replace(path: str | PathLike[str], chunks: Iterable[bytes | memoryview]) -> None:
+def _replace(path: str | PathLike[str], chunks: Iterable[bytes | memoryview], alone: bool) -> None:
     """Write the chunks under a temporary name, and give them the name only when they are safely on the disk."""
     target = Path(os.path.realpath(path))  # a symbolic link stays one
     if os.path.isdir(target):
@@ -146,8 +152,11 @@ def _replace(path: str | PathLike[str], chunks: Iterable[bytes | memoryview]) ->
         raise DataError(path, None, "cannot be written: its directory does not exist.")
     if os.path.exists(target) and not os.access(target, os.W_OK):  # os.replace would not ask
         raise DataError(path, None, "cannot be written: the file is read-only.")
-    temporary = target.with_name(f".margrave-{secrets.token_hex(8)}.tmp")
+    mark = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16] if alone else secrets.token_hex(8)
+    temporary = target.with_name(f".margrave-{mark}.tmp")
     try:
+        if alone:
+            temporary.unlink(missing_ok=True)
         try:
             with open(temporary, "xb") as file:
                 for chunk in chunks:

@@ -8,37 +8,15 @@
 // where C_i = C * sample_weight_i. A step changes one block, and w by C_i A_i'(mu_i - mu_i').
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "batch.h"
 
 namespace margrave {
-
-inline constexpr int64_t kChunk = 16;  // visits that a thread takes at a time
-
-// Serialises the steps of several threads. Scores are read without it: they may be a step of another thread old, but
-// every change of w, and the gain of D that decides whether it stays, is exact.
-class StepLock {
- public:
-  explicit StepLock(bool shared) : shared_(shared) {}
-
-  void lock() {
-    if (!shared_) return;
-    for (int spins = 0; taken_.test_and_set(std::memory_order_acquire); ++spins)
-      if (spins > 200) std::this_thread::yield();
-  }
-  void unlock() {
-    if (shared_) taken_.clear(std::memory_order_release);
-  }
-
- private:
-  bool shared_;
-  std::atomic_flag taken_{};
-};
 
 // The dual ascent that a pass works on.
 struct Ascent {
@@ -47,34 +25,129 @@ struct Ascent {
   double C;
   const double* sample_weight;  // or null
   double* w;
-  StepLock& lock;
+  double* sum = nullptr;                         // of weighted updates, for learners that average
+  const std::vector<int64_t>* common = nullptr;  // for several threads: see common_weights
 
   double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
 };
 
-// Calls visit(i, worker) for the examples of `order`, one after another, or by several threads at once. Examples
-// without weight are left alone.
-template <typename Visit>
-void for_visits(const Problem& problem, const double* sample_weight, const std::vector<int64_t>& order, int threads,
-                const Poll& poll, const Visit& visit) {
-  for (const int64_t i : order) problem.check_example(i);
-  std::vector<Worker> workers(static_cast<size_t>(threads));
-  // An order may name an example twice: while one thread is at it, others pass it by.
-  std::vector<std::atomic<bool>> busy(threads > 1 ? static_cast<size_t>(problem.size()) : 0);
-  const auto visits = static_cast<int64_t>(order.size());
-  const auto work = [&](int64_t chunk, int thread) {
-    Worker& worker = workers[static_cast<size_t>(thread)];
-    for (int64_t k = chunk * kChunk; k < std::min(visits, (chunk + 1) * kChunk); ++k) {
-      const int64_t i = order[static_cast<size_t>(k)];
-      if (sample_weight && sample_weight[i] == 0) continue;
-      if (!busy.empty() && busy[static_cast<size_t>(i)].exchange(true)) continue;
-      worker.make_room(problem.parts(i));
-      visit(i, worker);
-      if (!busy.empty()) busy[static_cast<size_t>(i)] = false;
+// Where the parts of each example lie when those of all examples are stored one after another.
+inline std::vector<int64_t> part_offsets(const Problem& problem) {
+  std::vector<int64_t> begin{0};
+  for (int64_t i = 0; i < problem.size(); ++i) begin.push_back(begin.back() + problem.parts(i));
+  return begin;
+}
+
+// The weights that many examples have in common: those that at least a few of a sample of the examples touch.
+inline std::vector<int64_t> common_weights(const Problem& problem) {
+  constexpr int64_t kSample = 128;
+  constexpr int kFew = 10;
+  std::vector<int> touched(static_cast<size_t>(problem.dim()), 0);
+  Row row;
+  const int64_t every = std::max<int64_t>(1, problem.size() / kSample);
+  for (int64_t i = 0; i < problem.size(); i += every) {
+    problem.row(i, std::vector<double>(static_cast<size_t>(problem.parts(i)), 1.0).data(), row);
+    for (const int64_t k : row.index) ++touched[static_cast<size_t>(k)];
+  }
+  std::vector<int64_t> common;
+  for (int64_t k = 0; k < problem.dim(); ++k)
+    if (touched[static_cast<size_t>(k)] >= std::min<int64_t>(kFew, problem.size())) common.push_back(k);
+  return common;
+}
+
+// Weights that several threads change, each in a copy of its own: a shared copy would travel between the processors'
+// caches at every step. Now and then a thread adds its changes to the weights of all and takes over those of others:
+// of the common weights often, since a step that does not know of other steps on them goes too far; of the rest a slice
+// at a time. When all have ended, w is w(alpha) again.
+class Exchange {
+ public:
+  static constexpr int64_t kVisits = 16;  // of a thread between two exchanges
+  static constexpr int64_t kSlices = 32;
+
+  Exchange(double* w, int64_t dim, const std::vector<int64_t>& common) : w_(w), dim_(dim), common_(common) {}
+
+  class Copy {
+   public:
+    explicit Copy(Exchange& exchange)
+        : exchange_(exchange), own_(exchange.w_, exchange.w_ + exchange.dim_), known_(own_) {}
+
+    double* w() { return own_.data(); }
+    void exchange() {
+      const std::lock_guard guard(exchange_.mutex_);
+      for (const int64_t k : exchange_.common_) settle(static_cast<size_t>(k));
+      const int64_t dim = exchange_.dim_;
+      for (int64_t k = dim * slice_ / kSlices; k < dim * (slice_ + 1) / kSlices; ++k) settle(static_cast<size_t>(k));
+      slice_ = (slice_ + 1) % kSlices;
     }
-    if (thread == 0 && chunk % (kPollEvery / kChunk) == 0) poll();
+    void finish() {
+      const std::lock_guard guard(exchange_.mutex_);
+      for (size_t k = 0; k < own_.size(); ++k) settle(k);
+    }
+
+   private:
+    void settle(size_t k) {
+      double& all = exchange_.w_[k];
+      all += own_[k] - known_[k];
+      own_[k] = known_[k] = all;
+    }
+
+    Exchange& exchange_;
+    std::vector<double> own_;
+    std::vector<double> known_;  // the weights of all when this thread last looked
+    int64_t slice_ = 0;
   };
-  for_blocks((visits + kChunk - 1) / kChunk, threads, work, [] {});
+
+ private:
+  double* w_;
+  int64_t dim_;
+  const std::vector<int64_t>& common_;
+  std::mutex mutex_;
+};
+
+// Calls visit(ascent, i, k, worker) for example i = order[k], for k = 0, 1 and so on. Of several threads each has its
+// own examples and its own copy of the weights. Examples without weight are left alone.
+template <typename Visit>
+void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int threads, const Poll& poll,
+                const Visit& visit) {
+  for (const int64_t i : order) ascent.problem.check_example(i);
+  const auto visits = static_cast<int64_t>(order.size());
+  const auto visit_one = [&](const Ascent& own, int64_t k, Worker& worker) {
+    const int64_t i = order[static_cast<size_t>(k)];
+    if (own.weight(i) == 0) return;
+    worker.make_room(own.problem.parts(i));
+    visit(own, i, k, worker);
+  };
+  if (threads == 1) {
+    Worker worker;
+    for (int64_t k = 0; k < visits; ++k) {
+      visit_one(ascent, k, worker);
+      if ((k + 1) % kPollEvery == 0) poll();
+    }
+    return;
+  }
+
+  const auto dim = static_cast<size_t>(ascent.problem.dim());
+  std::vector<std::vector<double>> sums(ascent.sum ? static_cast<size_t>(threads) : 0, std::vector<double>(dim));
+  Exchange exchange(ascent.w, ascent.problem.dim(), *ascent.common);
+  std::atomic<bool> stopped{false};
+  const auto work = [&](int64_t share, int thread) {
+    Worker worker;
+    Exchange::Copy copy(exchange);
+    Ascent own = ascent;
+    own.w = copy.w();
+    if (own.sum) own.sum = sums[static_cast<size_t>(share)].data();
+    int64_t done = 0;
+    for (int64_t k = 0; k < visits && !stopped; ++k) {
+      if (order[static_cast<size_t>(k)] % threads != share) continue;
+      visit_one(own, k, worker);
+      if (++done % Exchange::kVisits == 0) copy.exchange();
+      if (thread == 0 && done % kPollEvery == 0) poll();
+    }
+    copy.finish();
+  };
+  for_blocks(threads, threads, work, [&] { stopped = true; });
+  for (const std::vector<double>& sum : sums)
+    for (size_t k = 0; k < dim; ++k) ascent.sum[k] += sum[k];
 }
 
 // v = theta + gamma delta, and c0. `delta` is filled only where gamma > 0; EG and SMO need costs that are sums over
@@ -87,13 +160,6 @@ inline double augment(const Problem& problem, int64_t i, const LossFamily& famil
   const double c0 = family.cost(problem, i, delta);
   kernels().add_scaled(delta, family.gamma, v, n);
   return c0;
-}
-
-// Where the parts of each example lie when those of all examples are stored one after another.
-inline std::vector<int64_t> part_offsets(const Problem& problem) {
-  std::vector<int64_t> begin{0};
-  for (int64_t i = 0; i < problem.size(); ++i) begin.push_back(begin.back() + problem.parts(i));
-  return begin;
 }
 
 // One step along a line: w += C_i s A_i'd raises D by s * slope - s^2 * bend / 2, with bend = C_i^2 |A_i'd|^2. A trial
@@ -144,14 +210,6 @@ class LineStep {
   double bend_;
   double at_ = 1;
 };
-
-// The best step along d up to `most`, taken by one thread at a time.
-template <typename Gain>
-double ascend(const Ascent& ascent, int64_t i, const double* d, double theta_d, double slope, double most,
-              const Gain& gain) {
-  const std::lock_guard guard(ascent.lock);
-  return LineStep(ascent, i, d, theta_d).ascend(slope, most, gain);
-}
 
 // w(alpha) = sum_i C_i A_i'(y_i - mu_i): what an interrupted step, or rounding, may have left behind.
 inline void weights_of(const Problem& problem, const double* mu, double C, const double* sample_weight, int threads,

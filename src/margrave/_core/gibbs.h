@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -59,8 +60,9 @@ struct GibbsState {
 };
 
 struct GibbsSettings {
-  double growth;  // the most that a rate grows from one visit to the next; 1: rates are fixed
-  double cap;     // the most that a natural parameter changes in one step
+  double growth;          // the most that a rate grows from one visit to the next; 1: rates are fixed
+  double cap;             // the most that a natural parameter changes in one step
+  double relaxation = 1;  // beyond the best rate of a block
 };
 
 namespace gibbs {
@@ -100,12 +102,19 @@ struct Trial {
   }
 };
 
-// Beyond the best rate of a block: over-relaxation, which takes off a tenth of the passes (CoNLL-2000).
+// Over-relaxation takes off a tenth of the passes (CoNLL-2000); of several threads' steps it would make too much.
 inline constexpr double kRelaxation = 1.2;
 inline constexpr int kTrials = 10;
 inline constexpr double kTooSmall = 1e-12;  // a relative gain from which nothing is learned about rates
-template <typename Real>
-inline constexpr double kRounding = 4 * static_cast<double>(std::numeric_limits<Real>::epsilon());
+inline constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
+
+// What storing marginals in single precision makes of <v, mu>: as many small errors, which partly cancel.
+inline double blur(const double*, const double*, int64_t) { return 0; }
+inline double blur(const float* mu, const double* v, int64_t n) {
+  double squares = 0;
+  for (int64_t k = 0; k < n; ++k) squares += v[k] * v[k] * static_cast<double>(mu[k]) * static_cast<double>(mu[k]);
+  return std::numeric_limits<float>::epsilon() * std::sqrt(squares);
+}
 
 }  // namespace gibbs
 
@@ -147,18 +156,12 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     // A gain cannot be told from what rounding makes of the numbers whose difference it is; a step that neither gains
     // nor loses is taken all the same, for at beta = inf an output without mass comes back by such steps alone.
     const double sizes = smooth ? std::fabs(log_z) + std::fabs(sums.t_mu) : sum_of_v;
-    const double noise = gibbs::kRounding<Real> * C * (sizes + 1);
+    const double noise = C * (gibbs::kRounding * (sizes + 1) + gibbs::blur(block.mu, v, n));
 
     const double value_change = C * (family.gamma * cost_change + smooth_change);
-    const auto step = [&](double& gain) {
-      const std::lock_guard guard(ascent.lock);
-      gain = value_change - problem.move(i, d, C, ascent.w);
-      const bool stay = gain >= -noise || !adaptive;
-      if (!stay) problem.move(i, d, -C, ascent.w);
-      return stay;
-    };
-    double gain = 0;
-    const bool keep = step(gain);
+    const double gain = value_change - problem.move(i, d, C, ascent.w);
+    const bool keep = gain >= -noise || !adaptive;
+    if (!keep) problem.move(i, d, -C, ascent.w);
 
     const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
@@ -169,7 +172,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       block.cost += cost_change;
       block.gap = std::max(0.0, seen.gap() / C);
       if (adaptive && !lost) {
-        const double best = std::clamp(gibbs::kRelaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
+        const double best = std::clamp(settings.relaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
         block.rate = smooth ? std::min(best, 1.0) : best;
       } else if (adaptive && !smooth) {
         block.rate = settings.growth * rate;
@@ -186,13 +189,14 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
 
 // One pass of online EG over `order`; returns the number of trials.
 template <typename Real>
-int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, const GibbsSettings& settings,
+int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, GibbsSettings settings,
                 const std::vector<int64_t>& order, int threads, const Poll& poll) {
   check_cost_of_parts(ascent.problem, ascent.family);
+  settings.relaxation = threads == 1 ? gibbs::kRelaxation : 1.0;
   const std::vector<int64_t> begin = part_offsets(ascent.problem);
   std::atomic<int64_t> trials{0};
-  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
-    trials += eg_visit(ascent, state.block(i, begin[static_cast<size_t>(i)]), settings, i, worker);
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+    trials += eg_visit(own, state.block(i, begin[static_cast<size_t>(i)]), settings, i, worker);
   });
   return trials;
 }

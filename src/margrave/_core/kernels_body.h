@@ -191,12 +191,15 @@ void keep(const double* from, int64_t n, Real* to) {
 
 // ---- packed rows: an attribute has weights for some labels only ----
 
-constexpr int64_t kAhead = 16;  // attributes ahead whose rows are prefetched
+// Attributes ahead whose rows are prefetched; to write, if they will be: another thread's copy is then dropped early.
+// Always inlined: as functions without effect, GCC would drop the calls.
+constexpr int64_t kAhead = 16;
 
 inline int64_t weights_at(uint64_t span) { return static_cast<int64_t>(span >> kSpanBits); }
 
-inline void prefetch_packed(const TokenRows& x, int64_t k, int64_t end, const double* w) {
-  if (k + kAhead < end) __builtin_prefetch(w + weights_at(x.span[k + kAhead]));
+template <bool ToWrite = false>
+[[gnu::always_inline]] inline void prefetch_packed(const TokenRows& x, int64_t k, int64_t end, const double* w) {
+  if (k + kAhead < end) __builtin_prefetch(w + weights_at(x.span[k + kAhead]), ToWrite);
 }
 
 // Scatters return the change of 1/2 |g|^2 if it is to be measured: the sum of change * (before + after) / 2, entry by
@@ -244,7 +247,7 @@ double scatter_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first
     __m512d from[N];
     for (int64_t v = 0; v < N; ++v) from[v] = static_cast<__m512d>(c * load_row(mu, v, rows.labels, 0.0));
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_packed(x, k, end, g);
+      prefetch_packed<true>(x, k, end, g);
       // all loads come before the stores: a load from where a masked store has just been must wait for it
       double* row = g + weights_at(x.span[k]);
       auto bits = static_cast<uint32_t>(x.span[k]);
@@ -315,7 +318,7 @@ double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, i
   double sum = 0;
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_packed(x, k, end, g);
+      prefetch_packed<true>(x, k, end, g);
       double* row = g + weights_at(x.span[k]);
       const double value = Valued ? c * x.value[k] : c;
       for (auto bits = static_cast<uint32_t>(x.span[k]); bits; bits &= bits - 1)
@@ -350,7 +353,7 @@ double scatter_columns(const TokenRows& x, const WeightRows& rows, int64_t first
   double sum = 0;
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_packed(x, k, end, g);
+      prefetch_packed<true>(x, k, end, g);
       const double value = x.value ? c * x.value[k] : c;
       const int64_t from = weights_at(x.span[k]);
       const int64_t to = from + static_cast<int64_t>(x.span[k] & kSpanMask);
@@ -364,10 +367,12 @@ double scatter_columns(const TokenRows& x, const WeightRows& rows, int64_t first
 
 constexpr int64_t kCacheDoubles = 64 * 1024;  // a table that the second-level cache holds needs no prefetch
 
-inline void prefetch_full(const TokenRows& x, int64_t labels, int64_t k, int64_t end, const double* w) {
+template <bool ToWrite = false>
+[[gnu::always_inline]] inline void prefetch_full(const TokenRows& x, int64_t labels, int64_t k, int64_t end,
+                                                 const double* w) {
   if (k + kAhead >= end) return;
   const double* row = w + x.index[k + kAhead] * labels;
-  for (int64_t at = 0; at < labels; at += 8) __builtin_prefetch(row + at);
+  for (int64_t at = 0; at < labels; at += 8) __builtin_prefetch(row + at, ToWrite);
 }
 
 // Rows begin anywhere, so that longer vectors would straddle cache lines: four doubles, then two, then one.
@@ -426,7 +431,7 @@ double scatter_full(const TokenRows& x, const WeightRows& rows, int64_t first, i
     const V2 last_pair = pair >= 0 ? two(mu + pair) : V2{};
     const double last_single = single >= 0 ? mu[single] : 0.0;
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_full(x, labels, k, end, g);
+      prefetch_full<true>(x, labels, k, end, g);
       const double value = x.value ? c * x.value[k] : c;
       double* row = g + x.index[k] * labels;
       for (int64_t v = 0; v < fours; ++v) {

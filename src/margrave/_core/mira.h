@@ -1,7 +1,7 @@
 // Dual coordinate ascent as an online learner (001, Alg. 1 and 2): at (inf, 1) this is 1-best MIRA.
 //
 // Every visit adds a new dual variable and leaves those of earlier visits alone, so that this ascends the dual of the
-// problem only in its first pass; `dual` is what that pass has gathered of sum_i C (gamma c_i + H_i / beta).
+// problem only in its first pass.
 #pragma once
 
 #include <algorithm>
@@ -19,24 +19,39 @@ enum class MiraUpdate {
   kPrediction,  // footnote 11: against the prediction under the current model, at beta = inf
 };
 
-// Averages the models before each of the steps 1 .. T: w - sum / T with sum = sum_t t u_t over the updates u_t.
-struct MiraState {
-  double* sum;
-  std::atomic<int64_t> step;  // steps so far
-  double dual;
+// One pass. The average of the models before each of the steps 1 .. T is w - sum / T, with sum = sum_t t u_t over the
+// updates u_t: Ascent::sum.
+struct MiraPass {
+  int64_t before;            // steps of earlier passes
+  std::vector<double> dual;  // what each visit has gathered of sum_i C (gamma c_i + H_i / beta)
   std::atomic<int64_t> inferences{0};
+
+  int64_t step(int64_t k) const { return before + k + 1; }
 };
 
 namespace mira {
 
-inline constexpr int kRounds = 10'000;     // of the exact update
-inline constexpr double kExactly = 1e-11;  // relative gap at which it ends
-inline constexpr int kPatience = 50;       // rounds that do not halve the gap: what is left is rounding
+inline constexpr double kExactly = 1e-11;  // relative gap at which the exact update ends
+
+// Ends it also where the gap has not halved for many rounds: what is left is rounding.
+class Patience {
+ public:
+  bool with(double gap) {
+    since_ = gap < 0.5 * lowest_ ? 0 : since_ + 1;
+    lowest_ = std::min(lowest_, gap);
+    return since_ <= kRounds;
+  }
+
+ private:
+  static constexpr int kRounds = 50;
+  double lowest_ = kInfinity;
+  int since_ = 0;
+};
 
 // w += c A_i' d, counted in the average at step t.
-inline void update(const Ascent& ascent, MiraState& state, int64_t i, const double* d, double c, int64_t t) {
-  ascent.problem.move(i, d, c, ascent.w);
-  ascent.problem.scatter(i, d, c * static_cast<double>(t), state.sum);
+inline void update(const Ascent& ascent, int64_t i, const double* d, double c, int64_t t) {
+  ascent.problem.scatter(i, d, c, ascent.w);
+  ascent.problem.scatter(i, d, c * static_cast<double>(t), ascent.sum);
 }
 
 // The output that the current model predicts, as mu - y_gold, with its cost and <theta, y - y_gold> + gamma cost.
@@ -60,36 +75,35 @@ inline LossValue prediction(const Problem& problem, int64_t i, const LossFamily&
 }  // namespace mira
 
 // Alg. 2.
-inline void mira_visit(const Ascent& ascent, MiraState& state, MiraUpdate kind, int64_t i, Worker& worker) {
+inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, int64_t i, int64_t k, Worker& worker) {
   const Problem& problem = ascent.problem;
   const LossFamily& family = ascent.family;
   const int64_t n = problem.parts(i);
   const double C = ascent.weight(i);
-  const int64_t t = ++state.step;
-  ++state.inferences;
+  const int64_t t = pass.step(k);
+  ++pass.inferences;
   double* theta = worker.theta.data();
   double* direction = worker.direction.data();
   problem.score(i, ascent.w, theta);
   const LossValue own = kind == MiraUpdate::kPrediction ? mira::prediction(problem, i, family, theta, direction, worker)
                                                         : evaluate(problem, i, family, theta, direction, worker, true);
   const double slope = dot_finite(theta, direction, n);
-  const std::lock_guard guard(ascent.lock);
   // |grad L|^2 from a trial step of length C
   const double change = problem.move(i, direction, -C, ascent.w);
   const double square = std::max(0.0, 2 * (change + C * slope) / (C * C));
   const double eta = own.loss <= 0 ? 0.0 : own.loss < C * square ? own.loss / square : C;
   if (eta != C) problem.move(i, direction, C - eta, ascent.w);
-  if (eta > 0) problem.scatter(i, direction, -eta * static_cast<double>(t), state.sum);
+  if (eta > 0) problem.scatter(i, direction, -eta * static_cast<double>(t), ascent.sum);
   const double smooth = family.beta < kInfinity ? own.entropy / family.beta : 0.0;
-  state.dual += eta * (family.gamma * own.cost + smooth);
+  pass.dual[static_cast<size_t>(k)] = eta * (family.gamma * own.cost + smooth);
 }
 
 // Eq. 11: ascends a block of its own, which begins on the gold output, to its optimum.
-inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, Worker& worker) {
+inline void mira_visit_exact(const Ascent& ascent, MiraPass& pass, int64_t i, int64_t k, Worker& worker) {
   const Problem& problem = ascent.problem;
   const LossFamily& family = ascent.family;
   const auto n = static_cast<size_t>(problem.parts(i));
-  const int64_t t = ++state.step;
+  const int64_t t = pass.step(k);
   Output gold;
   problem.gold(i, 0, gold);
   std::sort(gold.begin(), gold.end());
@@ -98,7 +112,7 @@ inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, 
   const std::vector<double> y = mu;
   double cost = 0;
   double entropy = 0;
-  double gap = 0;
+  double gap = kInfinity;
   if (family.beta < kInfinity) {
     std::vector<double> natural(n, 0.0);
     problem.score(i, ascent.w, worker.theta.data());
@@ -108,57 +122,55 @@ inline void mira_visit_exact(const Ascent& ascent, MiraState& state, int64_t i, 
     // the block begins as a Gibbs distribution, the loss's own: from the gold output itself EG would have no way out
     std::vector<double> own(n);
     entropy = problem.logsum(i, natural.data(), own.data(), worker.scratch);
-    ++state.inferences;
+    ++pass.inferences;
     entropy -= kernels().dot(natural.data(), own.data(), static_cast<int64_t>(n));
     if (family.gamma > 0)
-      for (size_t k = 0; k < n; ++k) cost += delta[k] * (own[k] - mu[k]);
-    for (size_t k = 0; k < n; ++k) worker.direction[k] = mu[k] - own[k];
+      for (size_t p = 0; p < n; ++p) cost += delta[p] * (own[p] - mu[p]);
+    for (size_t p = 0; p < n; ++p) worker.direction[p] = mu[p] - own[p];
     {
-      const std::lock_guard guard(ascent.lock);
       problem.move(i, worker.direction.data(), ascent.weight(i), ascent.w);
     }
     mu = own;
     double rate = 0.5;
     const GibbsBlock<double> block{natural.data(), mu.data(), rate, entropy, cost, gap};
-    for (int round = 0; round < mira::kRounds; ++round) {
-      state.inferences += eg_visit(ascent, block, {2.0, kInfinity}, i, worker);
+    mira::Patience patience;
+    while (patience.with(gap)) {
+      pass.inferences += eg_visit(ascent, block, {2.0, kInfinity}, i, worker);
       if (gap <= mira::kExactly * (std::fabs(entropy) + 1e-3)) break;
     }
   } else {
     Block block;
     pairwise::add(problem, i, {gold, 0.0, 1.0, 0.0}, block, worker);
-    double lowest = kInfinity;
-    for (int round = 0, since = 0; round < mira::kRounds && since < mira::kPatience; ++round) {
-      ++state.inferences;
+    mira::Patience patience;
+    while (patience.with(gap)) {
+      ++pass.inferences;
       pairwise_visit(ascent, block, {100, 20, 1e-3}, i, &gap, worker);
-      if (gap <= mira::kExactly * (block.cost() + 1e-3)) break;
-      since = gap < 0.5 * lowest ? 0 : since + 1;
-      lowest = std::min(lowest, gap);
+      if (gap <= mira::kExactly * (std::fabs(block.cost()) + 1e-3)) break;
     }
     std::fill(mu.begin(), mu.end(), 0.0);
     for (const Atom& atom : block.atoms)
       for (const int32_t part : atom.y) mu[static_cast<size_t>(part)] += atom.alpha;
     cost = block.cost();
   }
-  for (size_t k = 0; k < n; ++k) mu[k] = y[k] - mu[k];
+  for (size_t p = 0; p < n; ++p) mu[p] = y[p] - mu[p];
   const double C = ascent.weight(i);
-  const std::lock_guard guard(ascent.lock);
-  problem.scatter(i, mu.data(), C * static_cast<double>(t), state.sum);
+  problem.scatter(i, mu.data(), C * static_cast<double>(t), ascent.sum);
   const double smooth = family.beta < kInfinity ? entropy / family.beta : 0.0;
-  state.dual += C * (family.gamma * cost + smooth);
+  pass.dual[static_cast<size_t>(k)] = C * (family.gamma * cost + smooth);
 }
 
-inline void mira_pass(const Ascent& ascent, MiraState& state, MiraUpdate kind, const std::vector<int64_t>& order,
+inline void mira_pass(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, const std::vector<int64_t>& order,
                       int threads, const Poll& poll) {
   ascent.family.check(ascent.problem);
   if (kind == MiraUpdate::kExact && ascent.family.beta < kInfinity) check_cost_of_parts(ascent.problem, ascent.family);
   if (kind == MiraUpdate::kPrediction && ascent.family.beta < kInfinity)
     throw InputError("updates against the prediction need beta = inf.");
-  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
+  pass.dual.assign(order.size(), 0.0);
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t k, Worker& worker) {
     if (kind == MiraUpdate::kExact)
-      mira_visit_exact(ascent, state, i, worker);
+      mira_visit_exact(own, pass, i, k, worker);
     else
-      mira_visit(ascent, state, kind, i, worker);
+      mira_visit(own, pass, kind, i, k, worker);
   });
 }
 
@@ -220,11 +232,11 @@ inline void hildreth(const std::vector<double>& gram, const std::vector<double>&
   }
 }
 
-inline void kbest_mira_visit(const Ascent& ascent, MiraState& state, int64_t k, int64_t i, Worker& worker) {
+inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most, int64_t i, int64_t k, Worker& worker) {
   const Problem& problem = ascent.problem;
   const int64_t n = problem.parts(i);
-  const int64_t t = ++state.step;
-  ++state.inferences;
+  const int64_t t = pass.step(k);
+  ++pass.inferences;
   Scratch::Frame frame(worker.scratch);
   double* delta = worker.scratch.take(n);
   double* v = worker.scratch.take(n);
@@ -232,7 +244,7 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraState& state, int64_t k, 
   problem.score(i, ascent.w, theta);
   const double c0 = augment(problem, i, ascent.family, theta, delta, v);
   std::vector<ScoredOutput> best;
-  problem.kbest(i, v, k, best, worker.scratch);
+  problem.kbest(i, v, most, best, worker.scratch);
   problem.gold(i, 0, worker.gold);
   double gold_score = 0;
   for (const int32_t part : worker.gold) gold_score += theta[part];
@@ -262,18 +274,19 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraState& state, int64_t k, 
       for (const int32_t part : best[j].y) cost += delta[part];
     dual += alpha[j] * ascent.family.gamma * cost;
   }
-  const std::lock_guard guard(ascent.lock);
-  mira::update(ascent, state, i, total, 1.0, t);
-  state.dual += dual;
+  mira::update(ascent, i, total, 1.0, t);
+  pass.dual[static_cast<size_t>(k)] = dual;
 }
 
-inline void kbest_mira_pass(const Ascent& ascent, MiraState& state, int64_t k, const std::vector<int64_t>& order,
+inline void kbest_mira_pass(const Ascent& ascent, MiraPass& pass, int64_t most, const std::vector<int64_t>& order,
                             int threads, const Poll& poll) {
   check_cost_of_parts(ascent.problem, ascent.family);
   if (ascent.family.beta < kInfinity) throw InputError("k-best MIRA needs beta = inf.");
-  if (k < 1) throw InputError("k must be at least 1.");
-  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll,
-             [&](int64_t i, Worker& worker) { kbest_mira_visit(ascent, state, k, i, worker); });
+  if (most < 1) throw InputError("k must be at least 1.");
+  pass.dual.assign(order.size(), 0.0);
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t k, Worker& worker) {
+    kbest_mira_visit(own, pass, most, i, k, worker);
+  });
 }
 
 }  // namespace margrave

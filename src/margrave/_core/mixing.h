@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <vector>
 
@@ -84,7 +85,6 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
   };
   const double theta_d = dot_finite(theta, d, n);
   const auto ascend = [&] {
-    const std::lock_guard guard(ascent.lock);
     LineStep step(ascent, i, d, theta_d);
     if (!exact_entropy) return step.ascend(C * gap, 1.0, gain);
     double best = golden_section([&](double x) { return gain(x) - C * x * theta_d - 0.5 * x * x * step.bend(); });
@@ -104,8 +104,8 @@ inline void mixing_pass(const Ascent& ascent, const MixingState& state, bool exa
                         const std::vector<int64_t>& order, int threads, const Poll& poll) {
   ascent.family.check(ascent.problem);
   const std::vector<int64_t> begin = part_offsets(ascent.problem);
-  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
-    mixing_visit(ascent, state, exact_entropy, i, state.mu + begin[static_cast<size_t>(i)], worker);
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+    mixing_visit(own, state, exact_entropy, i, state.mu + begin[static_cast<size_t>(i)], worker);
   });
 }
 
@@ -236,7 +236,8 @@ inline void go(const Ascent& ascent, int64_t i, Block& block, const std::vector<
     slope += C * more * atom.value;
     cost_change += C * ascent.family.gamma * more * atom.cost;
   }
-  const double s = ascend(ascent, i, d, dot_finite(theta, d, n), slope, 1.0, [&](double x) { return x * cost_change; });
+  LineStep line(ascent, i, d, dot_finite(theta, d, n));
+  const double s = line.ascend(slope, 1.0, [&](double x) { return x * cost_change; });
   for (size_t a = 0; a < alpha.size(); ++a) {
     Atom& atom = block.atoms[a];
     atom.alpha = s == 1 ? alpha[a] : atom.alpha + s * (alpha[a] - atom.alpha);
@@ -321,8 +322,9 @@ inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSe
   ascent.family.check(ascent.problem);
   if (ascent.family.beta < kInfinity) throw InputError("pairwise steps need beta = inf.");
   if (blocks.size() != ascent.problem.size()) throw InputError("there must be one block for every example.");
-  for_visits(ascent.problem, ascent.sample_weight, order, threads, poll,
-             [&](int64_t i, Worker& worker) { pairwise_visit(ascent, blocks[i], settings, i, gap + i, worker); });
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+    pairwise_visit(own, blocks[i], settings, i, gap + i, worker);
+  });
 }
 
 // ---- factored SMO ----
@@ -361,8 +363,9 @@ inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, 
   for (const int32_t part : worst)
     if (d[part] > 0) most = std::min(most, mu[part]);
   const double cost_change = -dot_finite(delta, d, n);
-  const double s = ascend(ascent, i, d, dot_finite(theta, d, n), C * (top + bottom), most,
-                          [&](double x) { return x * C * ascent.family.gamma * cost_change; });
+  LineStep line(ascent, i, d, dot_finite(theta, d, n));
+  const double s =
+      line.ascend(C * (top + bottom), most, [&](double x) { return x * C * ascent.family.gamma * cost_change; });
   state.cost[i] += s * cost_change;
   for (const int32_t part : worst)
     if (d[part] > 0) mu[part] = mu[part] - s > kNothing ? mu[part] - s : 0.0;
@@ -372,7 +375,7 @@ inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, 
 }
 
 inline int64_t smo_pass(const Ascent& ascent, const MixingState& state, const std::vector<int64_t>& order, int threads,
-                     const Poll& poll) {
+                        const Poll& poll) {
   ascent.family.check(ascent.problem);
   const Problem& problem = ascent.problem;
   if (ascent.family.beta < kInfinity || ascent.family.beyond_parts(problem))
@@ -380,8 +383,8 @@ inline int64_t smo_pass(const Ascent& ascent, const MixingState& state, const st
   if (!(problem.offers() & kUntied)) throw InputError("SMO needs untied parts.");
   const std::vector<int64_t> begin = part_offsets(problem);
   std::atomic<int64_t> inferences{0};
-  for_visits(problem, ascent.sample_weight, order, threads, poll, [&](int64_t i, Worker& worker) {
-    inferences += smo_visit(ascent, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+    inferences += smo_visit(own, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
   });
   return inferences;
 }

@@ -20,14 +20,18 @@ double* checked(InOut<double>& array, int64_t n, const char* what) {
 // Runs pass(ascent, threads, order) without Python's lock.
 template <typename Pass>
 auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, double C,
-              const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Pass& pass) {
+              const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+              const In<int64_t>& common, const Pass& pass, double* sum = nullptr) {
   expect_size(w, p.dim(), "w");
   expect_gold(p);
   if (!(C > 0) || C == kInfinity) throw InputError("C must be positive and finite.");
   const double* weight = weights_or_null(p, sample_weight);
   const std::vector<int64_t> visits = to_vector(order);
-  StepLock lock(checked_threads(threads) > 1);
-  const Ascent ascent{p, family, C, weight, w.data(), lock};
+  const std::vector<int64_t> shared = to_vector(common);
+  for (const int64_t k : shared)
+    if (k < 0 || k >= p.dim()) throw InputError("a common weight is out of range.");
+  checked_threads(threads);
+  const Ascent ascent{p, family, C, weight, w.data(), sum, &shared};
   const nb::gil_scoped_release release;
   return pass(ascent, visits);
 }
@@ -37,9 +41,9 @@ void bind_eg_pass(nb::module_& m) {
   m.def(
       "eg_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, InOut<Real>& t,
-         InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap,
-         double growth, double cap) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+         const In<int64_t>& common, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy,
+         InOut<double>& cost, InOut<double>& gap, double growth, double cap) {
         expect_size(t, all_parts(p), "t");
         expect_size(mu, all_parts(p), "mu");
         const int64_t n = p.size();
@@ -49,13 +53,13 @@ void bind_eg_pass(nb::module_& m) {
                                      checked(entropy, n, "entropy"),
                                      checked(cost, n, "cost"),
                                      checked(gap, n, "gap")};
-        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
                         [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                           return eg_pass(ascent, state, {growth, cap}, visits, threads, check_signals);
                         });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(),
+      "threads"_a, "common"_a, "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(),
       "cost"_a.noconvert(), "gap"_a.noconvert(), "growth"_a, "cap"_a,
       "One pass of online exponentiated gradient over `order`; the number of trials.");
 }
@@ -162,6 +166,9 @@ void bind_eg(nb::module_& m) {
 
 void bind_weights(nb::module_& m) {
   m.def(
+      "common_weights", [](const Problem& p) { return to_numpy(common_weights(p)); }, "problem"_a,
+      "The weights that many examples touch, which several threads must exchange often.");
+  m.def(
       "weights_of",
       [](const Problem& p, double C, const std::optional<In<double>>& sample_weight, int threads,
          const In<double>& mu) {
@@ -216,32 +223,33 @@ void bind_mixing(nb::module_& m) {
   m.def(
       "mixing_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, InOut<double>& mu,
-         InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, bool exact_entropy) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+         const In<int64_t>& common, InOut<double>& mu, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap,
+         bool exact_entropy) {
         const MixingState state{checked(mu, all_parts(p), "mu"), checked(entropy, p.size(), "entropy"),
                                 checked(cost, p.size(), "cost"), checked(gap, p.size(), "gap")};
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
                  [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                    mixing_pass(ascent, state, exact_entropy, visits, threads, check_signals);
                  });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
+      "threads"_a, "common"_a, "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
       "exact_entropy"_a, "One pass of BCFW (SDCA at finite beta) over `order`.");
   m.def(
       "smo_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, InOut<double>& mu,
-         InOut<double>& cost, InOut<double>& gap) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+         const In<int64_t>& common, InOut<double>& mu, InOut<double>& cost, InOut<double>& gap) {
         const MixingState state{checked(mu, all_parts(p), "mu"), nullptr, checked(cost, p.size(), "cost"),
                                 checked(gap, p.size(), "gap")};
-        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
                         [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                           return smo_pass(ascent, state, visits, threads, check_signals);
                         });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
+      "threads"_a, "common"_a, "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
       "One pass of factored SMO over `order`; the number of inferences.");
   nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one an example; at first on the gold output.")
       .def(nb::new_([](const Problem& p) {
@@ -301,54 +309,66 @@ void bind_mixing(nb::module_& m) {
   m.def(
       "pairwise_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, Blocks& blocks,
-         InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+         const In<int64_t>& common, Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory,
+         double enough) {
         double* gaps = checked(gap, p.size(), "gap");
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
                  [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                    pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);
                  });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a,
+      "threads"_a, "common"_a, "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a,
       "One pass of pairwise BCFW over `order`.");
 }
 
 void bind_mira(nb::module_& m) {
-  const auto finish = [](MiraState& state) { return std::make_tuple(state.step.load(), state.dual, state.inferences.load()); };
+  const auto finish = [](const MiraPass& pass) {
+    double dual = 0;
+    for (const double value : pass.dual) dual += value;
+    return std::make_tuple(pass.step(static_cast<int64_t>(pass.dual.size()) - 1), dual, pass.inferences.load());
+  };
   m.def(
       "mira_pass",
       [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
                const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-               InOut<double>& sum, int64_t step, bool exact, bool prediction) {
-        MiraState state{checked(sum, p.dim(), "sum"), step, 0.0, 0};
+               const In<int64_t>& common, InOut<double>& sum, int64_t step, bool exact, bool prediction) {
+        double* sums = checked(sum, p.dim(), "sum");
+        MiraPass pass{step, {}, 0};
         const MiraUpdate kind = exact        ? MiraUpdate::kExact
                                 : prediction ? MiraUpdate::kPrediction
                                              : MiraUpdate::kClosedForm;
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
-                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                   mira_pass(ascent, state, kind, visits, threads, check_signals);
-                 });
-        return finish(state);
+        run_pass(
+            p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
+            [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+              mira_pass(ascent, pass, kind, visits, threads, check_signals);
+            },
+            sums);
+        return finish(pass);
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "sum"_a.noconvert(), "step"_a, "exact"_a, "prediction"_a,
+      "threads"_a, "common"_a, "sum"_a.noconvert(), "step"_a, "exact"_a, "prediction"_a,
       "One pass of dual coordinate ascent over `order`; steps so far, and what the pass adds to the dual beside "
       "|w|^2.");
   m.def(
       "kbest_mira_pass",
       [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
                const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-               InOut<double>& sum, int64_t step, int64_t k) {
-        MiraState state{checked(sum, p.dim(), "sum"), step, 0.0, 0};
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads,
-                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                   kbest_mira_pass(ascent, state, k, visits, threads, check_signals);
-                 });
-        return finish(state);
+               const In<int64_t>& common, InOut<double>& sum, int64_t step, int64_t k) {
+        double* sums = checked(sum, p.dim(), "sum");
+        MiraPass pass{step, {}, 0};
+        run_pass(
+            p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
+            [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+              kbest_mira_pass(ascent, pass, k, visits, threads, check_signals);
+            },
+            sums);
+        return finish(pass);
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "sum"_a.noconvert(), "step"_a, "k"_a, "One pass of k-best MIRA over `order`; as mira_pass.");
+      "threads"_a, "common"_a, "sum"_a.noconvert(), "step"_a, "k"_a,
+      "One pass of k-best MIRA over `order`; as mira_pass.");
 }
 
 }  // namespace

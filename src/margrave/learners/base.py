@@ -70,6 +70,7 @@ class Task:
     start: Weights | None = None  # where to begin, for learners that can
     checkpoint: Checkpoint | None = None
     passes: float = field(default=0.0, init=False)
+    _common: NDArray[np.int64] | None = field(default=None, init=False, repr=False)  # weights to exchange often
 
     def __post_init__(self) -> None:
         self.C, self.tol, self.max_iter, self.n_threads, self.seed = check_settings(
@@ -110,10 +111,16 @@ class Task:
 
     def ascent(
         self, w: Weights, order: NDArray[np.int64]
-    ) -> tuple[_core.Problem, Weights, float, float, bool, float, Weights | None, NDArray[np.int64], int]:
+    ) -> tuple[
+        _core.Problem, Weights, float, float, bool, float, Weights | None, NDArray[np.int64], int, NDArray[np.int64]
+    ]:
         """The same for sequential passes; several threads step at once only if asked for, since that moves bits."""
+        threads = self.n_threads or 1
+        if threads > 1 and self._common is None:
+            self._common = _core.common_weights(self.problem)
         problem, *family = self.family()
-        return problem, w, *family, order, self.n_threads or 1  # type: ignore[return-value]
+        common = np.zeros(0, dtype=np.int64) if self._common is None else self._common
+        return problem, w, *family, order, threads, common  # type: ignore[return-value]
 
     def losses(self, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
         """C sum_i sample_weight_i L_i(w) and its gradient (empty unless asked for); one pass, two for a difference."""
@@ -299,39 +306,32 @@ class Learner:
         """
         check(self, task.loss, task.problem)
         run = Run(task, self.name, self.settings())
-        reason, converged = "max_iter", False
+        otherwise = "max_iter"
         with progress(task.verbose, self.name) as show:
             try:
                 state = run.resume(self, state)
                 most = self.most_iterations(task)
-                converged = (
-                    bool(run.history) and run.history[-1].relative_gap <= task.tol
-                )  # a checkpoint of a run that is over
-                while len(run.history) < most and not converged:
+                while not run.ended() and len(run.history) < most:
                     step = self.one_pass(state)
                     if step.primal is None and (step.done or run.pays(step)):
                         step = run.calibrate(step, self.certify(state))
-                    record = run.note(step, self.keeps_last)
-                    show(record)
-                    converged = record.relative_gap <= task.tol
-                    if step.done and not converged:
-                        reason, converged = step.done, not step.stuck
-                        break
+                    show(run.note(step, self.keeps_last))
+                    if step.done == "interrupted":  # a learner within this one was: this is no whole pass
+                        raise KeyboardInterrupt
                     run.keep(state)
-                run.keep(state, last=True)
+                run.keep(state, last=True)  # before the certificate that a run with more passes would not compute
+                run.complete(self, state)
             except KeyboardInterrupt:  # a checkpoint holds whole passes only
                 if not run.history:
                     raise  # there is no model yet
-                reason = "interrupted"
-            if run.history[-1].primal is None:  # the last passes have no certificate yet
-                run.complete(self.certify(state), self.keeps_last)
+                otherwise = "interrupted"
+                run.complete(self, state)
         assert run.best is not None  # max_iter is at least 1
-        if run.history[-1].relative_gap <= task.tol:
-            reason, converged = f"relative gap {run.history[-1].relative_gap:.2g} <= tol {task.tol:g}", True
+        reason, converged = run.ended() or (otherwise, False)
         return Solution(run.best[1].copy(), run.best[0], run.history, converged, reason, state)
 
 
-_FIRST_LOOK = 20  # passes, where passes see the gap going by
+_FIRST_LOOK = 50  # passes, where passes see the gap going by
 
 
 class Run:
@@ -344,6 +344,7 @@ class Run:
         self.best: tuple[Record, Weights] | None = None
         self._started = time.perf_counter()
         self._fingerprint: dict[str, str] = {}
+        self._done: tuple[str, bool] | None = None  # the learner's own reason to stop, and whether it is the optimum
         self._ratio = 0.7  # of the gap to what passes saw of it going by; of EG, until they are compared
         self._next = 1  # certify after this pass, if nothing says so before
 
@@ -371,13 +372,22 @@ class Run:
             best = None if self.best is None else self.best[0].primal
             if best is None or keeps_last or record.primal <= best or record.relative_gap <= self.task.tol:
                 self.best = record, step.w
+        if step.done:
+            self._done = step.done, not step.stuck
         self.history.append(record)
         return record
 
-    def complete(self, step: Step, keeps_last: bool) -> None:
-        """Gives the last record the P that it lacked."""
-        self.history.pop()
-        self.note(step, keeps_last)
+    def complete(self, learner: Learner, state: Any) -> None:
+        """Gives the last record the P that it lacks, if it does."""
+        if self.history[-1].primal is None:
+            step = learner.certify(state)
+            self.history.pop()
+            self.note(step, learner.keeps_last)
+
+    def ended(self) -> tuple[str, bool] | None:
+        """Why the run is over, and whether at the optimum; None while it is not."""
+        gap, tol = self.history[-1].relative_gap if self.history else inf, self.task.tol
+        return (f"relative gap {gap:.2g} <= tol {tol:g}", True) if gap <= tol else self._done
 
     def resume(self, learner: Learner, state: Any) -> Any:
         """The state to begin with: the checkpoint's, if there is one."""
@@ -400,7 +410,7 @@ class Run:
         self.task.passes = kept.passes
         self.history = [Record(*values) for values in kept.history]
         self.best = None if kept.best is None else (Record(*kept.best), kept.w)
-        self._ratio, self._next = kept.ratio, kept.next
+        self._ratio, self._next, self._done = kept.ratio, kept.next, kept.done
         self._started -= self.history[-1].seconds
         return state
 
@@ -424,6 +434,7 @@ class Run:
                 np.zeros(0) if self.best is None else self.best[1],
                 self._ratio,
                 self._next,
+                self._done,
             ),
         )
 

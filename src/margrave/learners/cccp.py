@@ -9,7 +9,7 @@ which is the problem that all learners solve, with weights measured from r. It l
 at w_k, so that lowering it lowers the objective.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
@@ -77,7 +77,8 @@ class CCCP(Learner):
 
     def carry(self, state: "_State", task: Task) -> "_State":
         """From the same weights, at another C."""
-        return self.begin(replace(task, start=state.w))
+        task.start = state.w
+        return self.begin(task)
 
     def one_pass(self, state: "_State") -> Step:
         """One convex problem, and the objective at its solution; the weights stay if that is no lower."""

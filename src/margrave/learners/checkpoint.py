@@ -43,6 +43,7 @@ class Checkpoint:
 
     With one thread, and for batch learners with any number, a run that goes on from it ends with the same bits as one
     that was never interrupted. The file belongs to one task: another problem, loss, C, seed or learner is refused.
+    Ctrl-C leaves it as it was last written.
 
     >>> Checkpoint("run.checkpoint", every=60.0).path.name
     'run.checkpoint'
@@ -81,7 +82,8 @@ class Checkpoint:
             "next": kept.next,
             "done": kept.done,
         }
-        model_file.write(self.path, header, {"best": kept.w} | {f"state.{k}": v for k, v in kept.arrays.items()})
+        arrays = {"best": kept.w} | {f"state.{name}": array for name, array in kept.arrays.items()}
+        model_file.write(self.path, header, arrays, alone=True)
         self._written = time.monotonic()
 
     def read(self, run: dict[str, str]) -> Kept | None:

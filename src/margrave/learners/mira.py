@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, whole
@@ -56,7 +57,7 @@ class MIRA(Learner):
 
     def one_pass(self, state: "_State") -> Step:
         """One update for every example, in shuffled order."""
-        order = state.random.permutation(state.task.problem.size)
+        order = state.order()
         ascent = state.task.ascent(state.w, order)
         return state.finish(_core.mira_pass(*ascent, state.sum, state.steps, self.exact, self.prediction), self.average)
 
@@ -90,7 +91,7 @@ class KBestMIRA(Learner):
 
     def one_pass(self, state: "_State") -> Step:
         """One update for every example, in shuffled order."""
-        order = state.random.permutation(state.task.problem.size)
+        order = state.order()
         ascent = state.task.ascent(state.w, order)
         return state.finish(_core.kbest_mira_pass(*ascent, state.sum, state.steps, self.k), self.average)
 
@@ -102,6 +103,11 @@ class _State(State):
     random: np.random.Generator
     steps: int = 0
     turn: int = 0
+
+    def order(self) -> NDArray[np.int64]:
+        """The examples that have weight, shuffled."""
+        order = self.random.permutation(self.task.problem.size)
+        return order[self.task.weights()[order] > 0]
 
     def finish(self, after: tuple[int, float, int], average: bool) -> Step:
         """P at the result so far; in the first pass D and the gap too."""
