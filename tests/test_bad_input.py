@@ -392,7 +392,8 @@ PARAMETERS: list[tuple[str, Any, str]] = [
     (
         "loss",
         "hing",
-        r"^unknown loss 'hing'; did you mean 'hinge'\? \(valid: log, hinge, softmax-margin, perceptron, ramp, expected-cost\)$",
+        r"^unknown loss 'hing'; did you mean 'hinge'\? \(valid: log, hinge, softmax-margin, perceptron, ramp, "
+        r"expected-cost\)$",
     ),
     ("loss", "softmax margin", r"^unknown loss 'softmax margin'; did you mean 'softmax-margin'\?"),
     *(("loss", value, r"^unknown loss ") for value in ("", None, 3, [], Hinge)),

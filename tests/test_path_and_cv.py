@@ -354,7 +354,8 @@ def test_parameters_are_got_set_cloned_and_shown() -> None:
         ({"tol": -1}, "tol must be a number that is not negative, and it is -1."),
         (
             {"loss": "hing"},
-            "unknown loss 'hing'; did you mean 'hinge'? (valid: log, hinge, softmax-margin, perceptron, ramp, expected-cost)",
+            "unknown loss 'hing'; did you mean 'hinge'? (valid: log, hinge, softmax-margin, perceptron, ramp, "
+            "expected-cost)",
         ),
     ],
 )
