@@ -34,7 +34,7 @@ test-asan: $(VENV)/installed
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libubsan.so)" \
 	  PYTHONPATH=build/asan-site $(BIN)/python -m pytest -p no:cacheprovider \
 	  tests/test_structures.py tests/test_features.py tests/test_losses.py tests/test_hypergraph.py tests/test_kernels.py \
-	  tests/test_learners.py tests/test_bad_input.py
+	  tests/test_learners.py tests/test_bad_input.py tests/test_dual_learners.py tests/test_cccp.py
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks

@@ -335,7 +335,7 @@ def test_no_dual_value_exceeds_what_its_weights_allow(case: Case) -> None:
 def test_the_dual_of_batch_eg_under_the_log_loss_follows_from_its_weights(kind: str, form: str) -> None:
     """From a uniform start t = A z, so that alpha has the most entropy among all with its w(alpha)."""
     problem, _ = problem_of(kind, 1.0, 0.0)
-    solution = solve(made("eg-batch", form=form, rate=0.02), problem, Log(), tol=0.0, max_iter=4)
+    solution = solve(made("eg-batch", form=form, rate=0.02, start=0.0), problem, Log(), tol=0.0, max_iter=4)
     most = most_of_any_dual(solution.w, listed_of(kind, 1.0, 0.0), Log(), 1.0)
     assert solution.kept.dual == pytest.approx(most, rel=1e-7)
 
@@ -391,7 +391,7 @@ def test_batch_eg_over_parts_is_batch_eg_over_outputs(kind: str, beta: float, ga
     loss, C = LossFamily(beta, gamma), 0.5
     problem, examples = problem_of(kind, beta, gamma)
     for step in (safe_rate(problem, loss, C), 5 * safe_rate(problem, loss, C)):
-        duals = duals_of(made("eg-batch", rate=rate_of(step, loss, C)), problem, loss, C, 15)
+        duals = duals_of(made("eg-batch", rate=rate_of(step, loss, C), start=0.0), problem, loss, C, 15)
         assert_same_path(duals, eg_path(examples, loss, C, step, 16), examples, loss, C)
 
 
@@ -403,7 +403,7 @@ def test_safe_rates_keep_the_promises_of_their_theorems(kind: str, beta: float, 
     problem, examples = problem_of(kind, beta, gamma)
     optimum = optimum_of(kind, beta, gamma)
     step = safe_rate(problem, loss, C)
-    duals = duals_of(made("eg-batch", rate="safe"), problem, loss, C, T)
+    duals = duals_of(made("eg-batch", rate="safe", start=0.0), problem, loss, C, T)
     path = eg_path(examples, loss, C, step, T + 1)
     met = assert_same_path(duals, path, examples, loss, C)
     slack = 1e-9 * optimum.primal
@@ -423,7 +423,7 @@ def test_the_rate_of_bartletts_theorem_keeps_its_promise(kind: str) -> None:
     optimum = optimum_of(kind, *HINGE)
     B_and_lambda = bartlett_rate(examples, loss, C)
     eta = 0.4 / B_and_lambda
-    duals = duals_of(made("eg-batch", rate=eta), problem, loss, C, T)
+    duals = duals_of(made("eg-batch", rate=eta, start=0.0), problem, loss, C, T)
     path = eg_path(examples, loss, C, eta * C, T + 1)
     met = assert_same_path(duals, path, examples, loss, C)
     start, end = dual_of(path[0], examples, loss, C)[0], duals[-1]
@@ -441,7 +441,7 @@ def test_weights_and_parts_are_two_forms_of_one_algorithm(case: Case, rate: Any)
     """000, section 3: the primal form keeps z and s instead of t."""
     problem, _ = problem_of(case.kind, case.beta, case.gamma)
     parts, weights = (
-        solve(made("eg-batch", rate=rate, form=form), problem, case.loss, C=0.7, tol=0.0, max_iter=12)
+        solve(made("eg-batch", rate=rate, form=form, start=0.0), problem, case.loss, C=0.7, tol=0.0, max_iter=12)
         for form in ("parts", "weights")
     )
     ours, theirs = ([one.dual for one in form.history if one.dual is not None] for form in (weights, parts))

@@ -76,12 +76,12 @@ class Exchange {
       const std::lock_guard guard(exchange_.mutex_);
       for (const int64_t k : exchange_.common_) settle(static_cast<size_t>(k));
       const int64_t dim = exchange_.dim_;
-      for (int64_t k = dim * slice_ / kSlices; k < dim * (slice_ + 1) / kSlices; ++k) settle(static_cast<size_t>(k));
+      settle(dim * slice_ / kSlices, dim * (slice_ + 1) / kSlices);
       slice_ = (slice_ + 1) % kSlices;
     }
     void finish() {
       const std::lock_guard guard(exchange_.mutex_);
-      for (size_t k = 0; k < own_.size(); ++k) settle(k);
+      settle(0, exchange_.dim_);
     }
 
    private:
@@ -89,6 +89,15 @@ class Exchange {
       double& all = exchange_.w_[k];
       all += own_[k] - known_[k];
       own_[k] = known_[k] = all;
+    }
+    void settle(int64_t begin, int64_t end) {
+      double* __restrict all = exchange_.w_;
+      double* __restrict own = own_.data();
+      double* __restrict known = known_.data();
+      for (int64_t k = begin; k < end; ++k) {
+        all[k] += own[k] - known[k];
+        own[k] = known[k] = all[k];
+      }
     }
 
     Exchange& exchange_;

@@ -13,6 +13,7 @@ from margrave.learners.base import Learner, State, Step, Task, Weights
 from margrave.learners.dual import dual_value
 
 _GROWTH = 1.5  # of the rate after a gain
+_CONCENTRATED = 8.0  # a start near the gold outputs, so that w starts near 0
 _SMALLEST = 1e-300  # a rate at which nothing moves any more
 
 
@@ -22,7 +23,8 @@ class BatchEG(Learner):
 
     `rate`: "adaptive" (halved until D does not fall, grown after a gain), "safe" (002, Lemma 2 and section 4.5), or a
     number: rho, or 000's eta where beta is infinite. `form`: "parts" keeps natural parameters, which begin with `start`
-    on the gold parts; "weights" is the primal form of 000, section 3, which keeps z and s alone and begins at zero.
+    on the gold parts (None: 8; 0 is uniform); "weights" is the primal form of 000, section 3, which keeps z and s alone
+    and begins at zero.
 
     >>> BatchEG(rate="safe", form="weights").name
     'eg-batch'
@@ -35,7 +37,7 @@ class BatchEG(Learner):
 
     rate: str | float = "adaptive"
     form: str = "parts"
-    start: float = 0.0
+    start: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.rate, str):
@@ -45,7 +47,8 @@ class BatchEG(Learner):
             self.rate = real("the rate of eg-batch", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
         if self.form not in ("parts", "weights"):
             raise unknown("form of eg-batch", self.form, ("parts", "weights"))
-        self.start = real("the start", self.start, "be finite and not negative", lambda start: 0 <= start < inf)
+        if self.start is not None:
+            self.start = real("the start", self.start, "be finite and not negative", lambda start: 0 <= start < inf)
         if self.form == "weights" and self.start:
             raise MargraveError("the primal form of eg-batch starts only where t = A z: leave start at 0.")
 
@@ -59,7 +62,8 @@ class BatchEG(Learner):
             rate = 0.5 if smooth else 1.0
         elif not smooth:
             rate = float(rate) * task.C
-        t = np.zeros(0) if self.form == "weights" else np.where(_core.gold_counts(task.problem)[1] > 0, self.start, 0.0)
+        start = _CONCENTRATED if self.start is None else self.start
+        t = np.zeros(0) if self.form == "weights" else np.where(_core.gold_counts(task.problem)[1] > 0, start, 0.0)
         return _State(task, np.zeros(task.problem.dim), np.zeros(n), np.zeros(n), float(rate), t)
 
     def begin(self, task: Task) -> "_State":
