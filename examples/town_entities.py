@@ -23,7 +23,8 @@ def main() -> None:
 
     X, y = examples("train")
     X_test, y_test = examples("test")
-    tagger = SequenceTagger(loss="log", C=1.0, tol=1e-6, verbose=True).fit(X, y)
+    # L-BFGS computes P at every iteration, which makes a picture; eg would look at it only when it is there.
+    tagger = SequenceTagger(loss="log", C=1.0, learner="lbfgs", tol=1e-6, verbose=True).fit(X, y)
     scores = span_scores(y_test, tagger.predict(X_test))
     last = tagger.history_[-1]
     assert last.dual is not None and last.gap is not None
