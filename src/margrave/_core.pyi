@@ -724,7 +724,7 @@ def mira_pass(
     prediction: bool,
 ) -> tuple[int, float, int]:
     """
-    One pass of dual coordinate ascent over `order`; steps so far, and what the pass adds to the dual beside |w|^2.
+    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, and inferences.
     """
 
 def kbest_mira_pass(

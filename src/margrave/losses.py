@@ -22,6 +22,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError, unknown
 
@@ -68,6 +69,10 @@ class LossFamily:
     def zero_one(self) -> bool:
         """Whether the cost is one for every output but the gold one."""
         return isinstance(self.cost, str) and self.cost == "zero-one"
+
+    def beyond_parts(self, problem: _core.Problem) -> bool:
+        """Whether its cost is no sum over the parts of this problem's outputs, and counts."""
+        return self.zero_one and self.gamma > 0 and not problem.zero_one_is_of_parts
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -14,6 +14,13 @@ using Poll = std::function<void()>;  // called now and then on the calling threa
 
 inline constexpr int64_t kPollEvery = 512;  // examples between two looks at Ctrl-C
 
+// Where the parts of each example lie when those of all examples are stored one after another.
+inline std::vector<int64_t> part_offsets(const Problem& problem) {
+  std::vector<int64_t> begin{0};
+  for (int64_t i = 0; i < problem.size(); ++i) begin.push_back(begin.back() + problem.parts(i));
+  return begin;
+}
+
 // Bounds of the blocks: a function of the problem alone, so that the sums do not depend on the threads. More blocks
 // balance better, but each costs one addition of a whole gradient.
 inline std::vector<int64_t> partition(const Problem& problem) {

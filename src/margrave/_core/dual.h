@@ -31,13 +31,6 @@ struct Ascent {
   double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
 };
 
-// Where the parts of each example lie when those of all examples are stored one after another.
-inline std::vector<int64_t> part_offsets(const Problem& problem) {
-  std::vector<int64_t> begin{0};
-  for (int64_t i = 0; i < problem.size(); ++i) begin.push_back(begin.back() + problem.parts(i));
-  return begin;
-}
-
 // The weights that many examples have in common: those that at least a few of a sample of the examples touch.
 inline std::vector<int64_t> common_weights(const Problem& problem) {
   constexpr int64_t kSample = 128;
@@ -194,8 +187,8 @@ class LineStep {
     at_ = s;
   }
 
-  // Goes to the best s up to `most`; gain(s) is what D gains beside the change of 1/2 |w|^2. Where D would fall
-  // (another thread has moved w since theta was scored, or the gain drowns in rounding) the step is taken back: 0.
+  // Goes to the best s up to `most`; gain(s) is what D gains beside the change of 1/2 |w|^2. Where D would fall,
+  // because the gain drowns in rounding, the step is taken back: 0.
   template <typename Gain>
   double ascend(double slope, double most, const Gain& gain) {
     double s = slope > 0 ? best(slope, most) : 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <vector>
 
@@ -47,12 +48,6 @@ class Patience {
   double lowest_ = kInfinity;
   int since_ = 0;
 };
-
-// w += c A_i' d, counted in the average at step t.
-inline void update(const Ascent& ascent, int64_t i, const double* d, double c, int64_t t) {
-  ascent.problem.scatter(i, d, c, ascent.w);
-  ascent.problem.scatter(i, d, c * static_cast<double>(t), ascent.sum);
-}
 
 // The output that the current model predicts, as mu - y_gold, with its cost and <theta, y - y_gold> + gamma cost.
 inline LossValue prediction(const Problem& problem, int64_t i, const LossFamily& family, const double* theta,
@@ -274,7 +269,8 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most,
       for (const int32_t part : best[j].y) cost += delta[part];
     dual += alpha[j] * ascent.family.gamma * cost;
   }
-  mira::update(ascent, i, total, 1.0, t);
+  problem.scatter(i, total, 1.0, ascent.w);
+  problem.scatter(i, total, static_cast<double>(t), ascent.sum);
   pass.dual[static_cast<size_t>(k)] = dual;
 }
 

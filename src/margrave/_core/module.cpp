@@ -737,8 +737,7 @@ void bind_passes(nb::module_& m) {
       [](const Problem& p, const In<double>& w, double beta, int threads) {
         expect_size(w, p.dim(), "w");
         if (!(beta > 0 && beta < kInfinity)) throw InputError("marginals need a beta that is positive and finite.");
-        std::vector<int64_t> begin{0};
-        for (int64_t i = 0; i < p.size(); ++i) begin.push_back(begin.back() + p.parts(i));
+        std::vector<int64_t> begin = part_offsets(p);
         std::vector<double> log_z(static_cast<size_t>(p.size()));
         std::vector<double> mu(static_cast<size_t>(begin.back()));
         {

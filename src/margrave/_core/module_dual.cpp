@@ -6,11 +6,7 @@
 namespace margrave {
 namespace {
 
-int64_t all_parts(const Problem& p) {
-  int64_t total = 0;
-  for (int64_t i = 0; i < p.size(); ++i) total += p.parts(i);
-  return total;
-}
+int64_t all_parts(const Problem& p) { return part_offsets(p).back(); }
 
 double* checked(InOut<double>& array, int64_t n, const char* what) {
   expect_size(array, n, what);
@@ -323,48 +319,49 @@ void bind_mixing(nb::module_& m) {
       "One pass of pairwise BCFW over `order`.");
 }
 
+// Runs pass(ascent, state, visits); steps so far, what the pass adds to the dual beside |w|^2, and inferences.
+template <typename Pass>
+std::tuple<int64_t, double, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family, double C,
+                                              const std::optional<In<double>>& sample_weight, const In<int64_t>& order,
+                                              int threads, const In<int64_t>& common, InOut<double>& sum, int64_t step,
+                                              const Pass& pass) {
+  double* sums = checked(sum, p.dim(), "sum");
+  MiraPass state{step, {}, 0};
+  run_pass(
+      p, w, family, C, sample_weight, order, threads, common,
+      [&](const Ascent& ascent, const std::vector<int64_t>& visits) { pass(ascent, state, visits); }, sums);
+  double dual = 0;
+  for (const double value : state.dual) dual += value;
+  return {state.step(static_cast<int64_t>(state.dual.size()) - 1), dual, state.inferences.load()};
+}
+
 void bind_mira(nb::module_& m) {
-  const auto finish = [](const MiraPass& pass) {
-    double dual = 0;
-    for (const double value : pass.dual) dual += value;
-    return std::make_tuple(pass.step(static_cast<int64_t>(pass.dual.size()) - 1), dual, pass.inferences.load());
-  };
   m.def(
       "mira_pass",
-      [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-               const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-               const In<int64_t>& common, InOut<double>& sum, int64_t step, bool exact, bool prediction) {
-        double* sums = checked(sum, p.dim(), "sum");
-        MiraPass pass{step, {}, 0};
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+         const In<int64_t>& common, InOut<double>& sum, int64_t step, bool exact, bool prediction) {
         const MiraUpdate kind = exact        ? MiraUpdate::kExact
                                 : prediction ? MiraUpdate::kPrediction
                                              : MiraUpdate::kClosedForm;
-        run_pass(
-            p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
-            [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-              mira_pass(ascent, pass, kind, visits, threads, check_signals);
-            },
-            sums);
-        return finish(pass);
+        return run_mira(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common, sum, step,
+                        [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
+                          mira_pass(ascent, state, kind, visits, threads, check_signals);
+                        });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
       "threads"_a, "common"_a, "sum"_a.noconvert(), "step"_a, "exact"_a, "prediction"_a,
-      "One pass of dual coordinate ascent over `order`; steps so far, and what the pass adds to the dual beside "
-      "|w|^2.");
+      "One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, and "
+      "inferences.");
   m.def(
       "kbest_mira_pass",
-      [finish](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-               const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-               const In<int64_t>& common, InOut<double>& sum, int64_t step, int64_t k) {
-        double* sums = checked(sum, p.dim(), "sum");
-        MiraPass pass{step, {}, 0};
-        run_pass(
-            p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
-            [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-              kbest_mira_pass(ascent, pass, k, visits, threads, check_signals);
-            },
-            sums);
-        return finish(pass);
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+         const In<int64_t>& common, InOut<double>& sum, int64_t step, int64_t k) {
+        return run_mira(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common, sum, step,
+                        [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
+                          kbest_mira_pass(ascent, state, k, visits, threads, check_signals);
+                        });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
       "threads"_a, "common"_a, "sum"_a.noconvert(), "step"_a, "k"_a,

@@ -36,9 +36,8 @@ class Auto(Learner):
             return CCCP()
         if not loss.smooth:
             return BCFW() if loss.gamma > 0 else AveragedPerceptron()
-        beyond_parts = loss.zero_one and loss.gamma > 0 and not problem.zero_one_is_of_parts
         parts = sum(problem.parts(i) for i in range(problem.size))
-        return LBFGS() if beyond_parts or not _FEWEST_PARTS < parts < _MOST_PARTS else OnlineEG()
+        return LBFGS() if loss.beyond_parts(problem) or not _FEWEST_PARTS < parts < _MOST_PARTS else OnlineEG()
 
     def solve(self, task: Task, state: Any = None) -> Solution:
         """What the chosen learner finds."""

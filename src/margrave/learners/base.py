@@ -478,7 +478,7 @@ def check_loss(learner: Learner, loss: LossFamily) -> None:
 def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
     """Refuses a combination that cannot work, in one sentence that says what would."""
     check_loss(learner, loss)
-    if learner.cost_of_parts and loss.zero_one and loss.gamma > 0 and not problem.zero_one_is_of_parts:
+    if learner.cost_of_parts and loss.beyond_parts(problem):
         other = "learner='bcfw', or " if loss.convex else ""
         raise MargraveError(
             f"learner '{learner.name}' needs a cost that is a sum over parts, and the zero-one cost of a structured "

@@ -41,8 +41,7 @@ class MIRA(Learner):
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
-        dim = task.problem.dim
-        return _State(task, np.zeros(dim), np.zeros(dim), np.random.default_rng(task.seed))
+        return _at_zero(task)
 
     def begin(self, task: Task) -> "_State":
         """The same, if the loss allows the update."""
@@ -51,7 +50,7 @@ class MIRA(Learner):
             raise MargraveError(
                 f"updates against the prediction need a loss with beta = inf, and {loss.name} has none."
             )
-        if self.exact and loss.smooth and loss.zero_one and loss.gamma > 0 and not task.problem.zero_one_is_of_parts:
+        if self.exact and loss.smooth and loss.beyond_parts(task.problem):
             raise MargraveError("exact updates at a finite beta need a cost that is a sum over parts: use 'hamming'.")
         return self.blank(task)
 
@@ -86,14 +85,18 @@ class KBestMIRA(Learner):
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
-        dim = task.problem.dim
-        return _State(task, np.zeros(dim), np.zeros(dim), np.random.default_rng(task.seed))
+        return _at_zero(task)
 
     def one_pass(self, state: "_State") -> Step:
         """One update for every example, in shuffled order."""
         order = state.order()
         ascent = state.task.ascent(state.w, order)
         return state.finish(_core.kbest_mira_pass(*ascent, state.sum, state.steps, self.k), self.average)
+
+
+def _at_zero(task: Task) -> "_State":
+    dim = task.problem.dim
+    return _State(task, np.zeros(dim), np.zeros(dim), np.random.default_rng(task.seed))
 
 
 @dataclass
