@@ -472,13 +472,27 @@ def perceptron_pass(
 ) -> int:
     """One pass of the perceptron over `order`; the number of mistakes."""
 
-def gold_counts(
+@overload
+def gold_parameters(
     problem: Problem,
-) -> tuple[
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
-]:
+    threads: int,
+    start: float,
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+@overload
+def gold_parameters(
+    problem: Problem,
+    threads: int,
+    start: float,
+    t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+) -> None:
+    """Sets t to `start` on the gold parts and to 0 on others."""
+
+def gold_parts(
+    problem: Problem,
+) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
     """
-    Where the parts of each example begin, and how often the gold outputs have each.
+    Where the parts of each example begin, and those of the gold outputs, of all examples one after another.
     """
 
 @overload
@@ -493,7 +507,7 @@ def eg_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
-    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sharing: Sharing | None,
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -515,7 +529,7 @@ def eg_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
-    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sharing: Sharing | None,
     t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
     mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
     rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -599,10 +613,10 @@ def eg_primal_form(
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
     """The weights of Gibbs distributions with t = A z + s delta."""
 
-def common_weights(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-    """
-    The weights that many examples touch, which several threads must exchange often.
-    """
+class Sharing:
+    """How often several threads exchange which weights."""
+
+    def __init__(self, problem: Problem, threads: int) -> None: ...
 
 def weights_of(
     problem: Problem,
@@ -625,7 +639,7 @@ def mixing_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
-    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sharing: Sharing | None,
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -645,7 +659,7 @@ def smo_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
-    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sharing: Sharing | None,
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -697,7 +711,7 @@ def pairwise_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
-    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sharing: Sharing | None,
     blocks: Blocks,
     gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cached_steps: int,
@@ -717,7 +731,7 @@ def mira_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
-    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sharing: Sharing | None,
     sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: int,
     exact: bool,
@@ -738,7 +752,7 @@ def kbest_mira_pass(
     | None,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
-    common: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sharing: Sharing | None,
     sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: int,
     k: int,

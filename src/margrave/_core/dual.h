@@ -18,6 +18,70 @@
 
 namespace margrave {
 
+// How often threads that work on copies of the weights tell each other of changes (see Exchange): of a weight that a
+// share f of the examples touches every 2^tier exchanges, so that few steps on it go by in the meantime.
+class Sharing {
+ public:
+  struct Run {  // of neighbouring weights
+    int64_t begin;
+    int64_t end;
+  };
+
+  Sharing(const Problem& problem, int threads) : dim_(problem.dim()), tiers_(kTiers) {
+    const int64_t every = std::max<int64_t>(1, problem.size() / kSample);
+    const int64_t samples = (problem.size() + every - 1) / every;
+    std::vector<int> touched(static_cast<size_t>(problem.dim()), 0);
+    std::mutex mutex;
+    const auto sample = [&](int64_t s, int) {
+      Row row;
+      const std::vector<double> ones(static_cast<size_t>(problem.parts(s * every)), 1.0);
+      problem.row(s * every, ones.data(), row);
+      const std::lock_guard guard(mutex);
+      for (const int64_t k : row.index) ++touched[static_cast<size_t>(k)];
+    };
+    for_blocks(samples, threads, sample, [] {});
+    for (int64_t k = 0; k < dim_; ++k) {
+      std::vector<Run>& runs =
+          tiers_[static_cast<size_t>(tier(touched[static_cast<size_t>(k)] / static_cast<double>(samples)))];
+      if (!runs.empty() && runs.back().end == k && runs.back().end - runs.back().begin < kLongest)
+        ++runs.back().end;
+      else
+        runs.push_back({k, k + 1});
+    }
+  }
+
+  int64_t dim() const { return dim_; }
+
+  // Calls settle(run) for the weights that the exchange of this number is about, and expect(run) a little before.
+  template <typename Expect, typename Settle>
+  void for_runs(int64_t exchange, const Expect& expect, const Settle& settle) const {
+    for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+      const std::vector<Run>& runs = tiers_[tier];
+      const size_t period = size_t{1} << tier, slice = static_cast<size_t>(exchange) % period;
+      const size_t begin = runs.size() * slice / period, end = runs.size() * (slice + 1) / period;
+      for (size_t r = begin; r < end + kAhead; ++r) {
+        if (r < end) expect(runs[r]);
+        if (r >= begin + kAhead) settle(runs[r - kAhead]);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kSample = 256;
+  static constexpr int kTiers = 11;
+  static constexpr double kOften = 0.3;  // the share of the examples that puts a weight into the first tier
+  static constexpr int64_t kLongest = 64;
+  static constexpr size_t kAhead = 12;
+
+  static int tier(double share) {
+    const double above = kOften / std::max(share, 1e-9);
+    return std::clamp(static_cast<int>(std::ceil(std::log2(above))), 0, kTiers - 1);
+  }
+
+  int64_t dim_;
+  std::vector<std::vector<Run>> tiers_;
+};
+
 // The dual ascent that a pass works on.
 struct Ascent {
   const Problem& problem;
@@ -25,86 +89,89 @@ struct Ascent {
   double C;
   const double* sample_weight;  // or null
   double* w;
-  double* sum = nullptr;                         // of weighted updates, for learners that average
-  const std::vector<int64_t>* common = nullptr;  // for several threads: see common_weights
+  double* sum = nullptr;             // of weighted updates, for learners that average
+  const Sharing* sharing = nullptr;  // for several threads
 
   double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
 };
 
-// The weights that many examples have in common: those that at least a few of a sample of the examples touch.
-inline std::vector<int64_t> common_weights(const Problem& problem) {
-  constexpr int64_t kSample = 128;
-  constexpr int kFew = 10;
-  std::vector<int> touched(static_cast<size_t>(problem.dim()), 0);
-  Row row;
-  const int64_t every = std::max<int64_t>(1, problem.size() / kSample);
-  for (int64_t i = 0; i < problem.size(); i += every) {
-    problem.row(i, std::vector<double>(static_cast<size_t>(problem.parts(i)), 1.0).data(), row);
-    for (const int64_t k : row.index) ++touched[static_cast<size_t>(k)];
-  }
-  std::vector<int64_t> common;
-  for (int64_t k = 0; k < problem.dim(); ++k)
-    if (touched[static_cast<size_t>(k)] >= std::min<int64_t>(kFew, problem.size())) common.push_back(k);
-  return common;
-}
-
 // Weights that several threads change, each in a copy of its own: a shared copy would travel between the processors'
-// caches at every step. Now and then a thread adds its changes to the weights of all and takes over those of others:
-// of the common weights often, since a step that does not know of other steps on them goes too far; of the rest a slice
-// at a time. When all have ended, w is w(alpha) again.
+// caches at every step. Now and then a thread adds its changes to the weights of all and takes over those of others,
+// often of those that many examples touch, since a step that does not know of other steps on them goes too far.
 class Exchange {
  public:
-  static constexpr int64_t kVisits = 16;  // of a thread between two exchanges
-  static constexpr int64_t kSlices = 32;
+  static constexpr int64_t kVisits = 8;  // of a thread between two exchanges
 
-  Exchange(double* w, int64_t dim, const std::vector<int64_t>& common) : w_(w), dim_(dim), common_(common) {}
+  Exchange(double* w, const Sharing& sharing, int threads)
+      : w_(w), sharing_(sharing), copies_(static_cast<size_t>(threads)) {}
 
   class Copy {
    public:
-    explicit Copy(Exchange& exchange)
-        : exchange_(exchange), own_(exchange.w_, exchange.w_ + exchange.dim_), known_(own_) {}
-
-    double* w() { return own_.data(); }
-    void exchange() {
-      const std::lock_guard guard(exchange_.mutex_);
-      for (const int64_t k : exchange_.common_) settle(static_cast<size_t>(k));
-      const int64_t dim = exchange_.dim_;
-      settle(dim * slice_ / kSlices, dim * (slice_ + 1) / kSlices);
-      slice_ = (slice_ + 1) % kSlices;
+    void begin(Exchange& exchange) {
+      exchange_ = &exchange;
+      own_.assign(exchange.w_, exchange.w_ + exchange.sharing_.dim());
+      known_ = own_;
     }
-    void finish() {
-      const std::lock_guard guard(exchange_.mutex_);
-      settle(0, exchange_.dim_);
+    double* w() { return own_.data(); }
+
+    // Called after every visit; where another thread is exchanging just now, the next visit will do.
+    void visited() {
+      if (++visits_ < kVisits) return;
+      const std::unique_lock lock(exchange_->mutex_, std::try_to_lock);
+      if (!lock) return;
+      visits_ = 0;
+      exchange_->sharing_.for_runs(
+          exchanges_++, [&](const Sharing::Run& run) { exchange_->prefetch(run); },
+          [&](const Sharing::Run& run) { settle(run); });
     }
 
    private:
-    void settle(size_t k) {
-      double& all = exchange_.w_[k];
-      all += own_[k] - known_[k];
-      own_[k] = known_[k] = all;
+    friend Exchange;
+
+    void settle(const Sharing::Run& run) {
+      kernels().settle(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin,
+                       run.end - run.begin);
     }
-    void settle(int64_t begin, int64_t end) {
-      double* __restrict all = exchange_.w_;
-      double* __restrict own = own_.data();
-      double* __restrict known = known_.data();
-      for (int64_t k = begin; k < end; ++k) {
-        all[k] += own[k] - known[k];
-        own[k] = known[k] = all[k];
-      }
+    void add_changes(int64_t begin, int64_t end, double* w) const {
+      for (int64_t k = begin; k < end; ++k) w[k] += own_[static_cast<size_t>(k)] - known_[static_cast<size_t>(k)];
     }
 
-    Exchange& exchange_;
+    Exchange* exchange_ = nullptr;
     std::vector<double> own_;
     std::vector<double> known_;  // the weights of all when this thread last looked
-    int64_t slice_ = 0;
+    int64_t visits_ = 0;
+    int64_t exchanges_ = 0;
   };
 
+  Copy& copy(int64_t thread) { return copies_[static_cast<size_t>(thread)]; }
+
+  // When all threads have ended: w is w(alpha) again.
+  void finish() {
+    const auto threads = static_cast<int>(copies_.size());
+    const int64_t dim = sharing_.dim();
+    const auto add = [&](int64_t block, int) {
+      for (const Copy& copy : copies_)
+        if (copy.exchange_) copy.add_changes(dim * block / threads, dim * (block + 1) / threads, w_);
+    };
+    for_blocks(threads, threads, add, [] {});
+  }
+
  private:
+  static constexpr int64_t kLine = 8;  // numbers in a cache line
+
+  // The other thread has written there.
+  void prefetch(const Sharing::Run& run) const {
+    for (int64_t k = run.begin; k < run.end; k += kLine) __builtin_prefetch(w_ + k, 1);
+    __builtin_prefetch(w_ + run.end - 1, 1);
+  }
+
   double* w_;
-  int64_t dim_;
-  const std::vector<int64_t>& common_;
+  const Sharing& sharing_;
+  std::vector<Copy> copies_;
   std::mutex mutex_;
 };
+
+inline constexpr int64_t kNeighbours = 64;  // examples whose numbers lie side by side belong to the same thread
 
 // Calls visit(ascent, i, k, worker) for example i = order[k], for k = 0, 1 and so on. Of several threads each has its
 // own examples and its own copy of the weights. Examples without weight are left alone.
@@ -130,26 +197,35 @@ void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int thr
 
   const auto dim = static_cast<size_t>(ascent.problem.dim());
   std::vector<std::vector<double>> sums(ascent.sum ? static_cast<size_t>(threads) : 0, std::vector<double>(dim));
-  Exchange exchange(ascent.w, ascent.problem.dim(), *ascent.common);
+  Exchange exchange(ascent.w, *ascent.sharing, threads);
   std::atomic<bool> stopped{false};
   const auto work = [&](int64_t share, int thread) {
     Worker worker;
-    Exchange::Copy copy(exchange);
+    Exchange::Copy& copy = exchange.copy(share);
+    copy.begin(exchange);
     Ascent own = ascent;
     own.w = copy.w();
     if (own.sum) own.sum = sums[static_cast<size_t>(share)].data();
     int64_t done = 0;
     for (int64_t k = 0; k < visits && !stopped; ++k) {
-      if (order[static_cast<size_t>(k)] % threads != share) continue;
+      if (order[static_cast<size_t>(k)] / kNeighbours % threads != share) continue;
       visit_one(own, k, worker);
-      if (++done % Exchange::kVisits == 0) copy.exchange();
-      if (thread == 0 && done % kPollEvery == 0) poll();
+      copy.visited();
+      if (thread == 0 && ++done % kPollEvery == 0) poll();
     }
-    copy.finish();
   };
-  for_blocks(threads, threads, work, [&] { stopped = true; });
-  for (const std::vector<double>& sum : sums)
-    for (size_t k = 0; k < dim; ++k) ascent.sum[k] += sum[k];
+  const auto together = [&] {
+    exchange.finish();
+    for (const std::vector<double>& sum : sums)
+      for (size_t k = 0; k < dim; ++k) ascent.sum[k] += sum[k];
+  };
+  try {
+    for_blocks(threads, threads, work, [&] { stopped = true; });
+  } catch (...) {
+    together();
+    throw;
+  }
+  together();
 }
 
 // v = theta + gamma delta, and c0. `delta` is filled only where gamma > 0; EG and SMO need costs that are sums over

@@ -102,8 +102,9 @@ struct Trial {
   }
 };
 
-// Over-relaxation takes off a tenth of the passes (CoNLL-2000); of several threads' steps it would make too much.
+// Over-relaxation takes off a tenth of the passes (CoNLL-2000); of several threads' steps so much is too much.
 inline constexpr double kRelaxation = 1.2;
+inline constexpr double kRelaxationOfMany = 1.1;
 inline constexpr int kTrials = 10;
 inline constexpr double kTooSmall = 1e-12;  // a relative gain from which nothing is learned about rates
 inline constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
@@ -192,7 +193,7 @@ template <typename Real>
 int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, GibbsSettings settings,
                 const std::vector<int64_t>& order, int threads, const Poll& poll) {
   check_cost_of_parts(ascent.problem, ascent.family);
-  settings.relaxation = threads == 1 ? gibbs::kRelaxation : 1.0;
+  settings.relaxation = threads == 1 ? gibbs::kRelaxation : gibbs::kRelaxationOfMany;
   const std::vector<int64_t> begin = part_offsets(ascent.problem);
   std::atomic<int64_t> trials{0};
   for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {

@@ -130,6 +130,15 @@ void add_scaled(const double* u, double c, double* v, int64_t n) {
   for (; k < n; ++k) v[k] += c * u[k];
 }
 
+void settle(double* all, double* own, double* known, int64_t n) {
+  for (int64_t k = 0; kLanes * k < n; ++k) {
+    const V sum = load_row(all, k, n, 0.0) + (load_row(own, k, n, 0.0) - load_row(known, k, n, 0.0));
+    store_row(all, k, n, sum);
+    store_row(own, k, n, sum);
+    store_row(known, k, n, sum);
+  }
+}
+
 // ---- Gibbs distributions: natural parameters and marginals of one example, stored in double or single precision ----
 
 typedef float F __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
@@ -812,10 +821,26 @@ double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, co
 }
 
 constexpr Kernels kernels_named(const char* name) {
-  return {name,         score_rows,      scatter_rows,    move_rows,        dot,
-          add_scaled,   propose<double>, propose<float>,  compare<double>,  compare<float>,
-          keep<double>, keep<float>,     softmax,         any_chain_table,  any_chain_logsum,
-          exp_range,    tuples_forward,  tuples_backward, any_chain_viterbi};
+  return {name,
+          score_rows,
+          scatter_rows,
+          move_rows,
+          dot,
+          add_scaled,
+          settle,
+          propose<double>,
+          propose<float>,
+          compare<double>,
+          compare<float>,
+          keep<double>,
+          keep<float>,
+          softmax,
+          any_chain_table,
+          any_chain_logsum,
+          exp_range,
+          tuples_forward,
+          tuples_backward,
+          any_chain_viterbi};
 }
 
 }  // namespace

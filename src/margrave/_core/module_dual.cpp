@@ -17,17 +17,15 @@ double* checked(InOut<double>& array, int64_t n, const char* what) {
 template <typename Pass>
 auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, double C,
               const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-              const In<int64_t>& common, const Pass& pass, double* sum = nullptr) {
+              const Sharing* sharing, const Pass& pass, double* sum = nullptr) {
   expect_size(w, p.dim(), "w");
   expect_gold(p);
   if (!(C > 0) || C == kInfinity) throw InputError("C must be positive and finite.");
   const double* weight = weights_or_null(p, sample_weight);
   const std::vector<int64_t> visits = to_vector(order);
-  const std::vector<int64_t> shared = to_vector(common);
-  for (const int64_t k : shared)
-    if (k < 0 || k >= p.dim()) throw InputError("a common weight is out of range.");
-  checked_threads(threads);
-  const Ascent ascent{p, family, C, weight, w.data(), sum, &shared};
+  if (checked_threads(threads) > 1 && !(sharing && sharing->dim() == p.dim()))
+    throw InputError("several threads need the Sharing of their problem.");
+  const Ascent ascent{p, family, C, weight, w.data(), sum, sharing};
   const nb::gil_scoped_release release;
   return pass(ascent, visits);
 }
@@ -37,9 +35,9 @@ void bind_eg_pass(nb::module_& m) {
   m.def(
       "eg_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-         const In<int64_t>& common, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy,
-         InOut<double>& cost, InOut<double>& gap, double growth, double cap) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy, InOut<double>& cost,
+         InOut<double>& gap, double growth, double cap) {
         expect_size(t, all_parts(p), "t");
         expect_size(mu, all_parts(p), "mu");
         const int64_t n = p.size();
@@ -49,14 +47,14 @@ void bind_eg_pass(nb::module_& m) {
                                      checked(entropy, n, "entropy"),
                                      checked(cost, n, "cost"),
                                      checked(gap, n, "gap")};
-        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
+        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
                         [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                           return eg_pass(ascent, state, {growth, cap}, visits, threads, check_signals);
                         });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "common"_a, "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(),
-      "cost"_a.noconvert(), "gap"_a.noconvert(), "growth"_a, "cap"_a,
+      "threads"_a, "sharing"_a.none(), "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(),
+      "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(), "growth"_a, "cap"_a,
       "One pass of online exponentiated gradient over `order`; the number of trials.");
 }
 
@@ -88,21 +86,46 @@ void bind_expectations(nb::module_& m) {
       "w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.");
 }
 
-void bind_eg(nb::module_& m) {
+template <typename Real>
+void bind_gold_parameters(nb::module_& m) {
   m.def(
-      "gold_counts",
+      "gold_parameters",
+      [](const Problem& p, int threads, double start, InOut<Real>& t) {
+        expect_gold(p);
+        expect_size(t, all_parts(p), "t");
+        checked_threads(threads);
+        const nb::gil_scoped_release release;
+        const std::vector<int64_t> begin = part_offsets(p);
+        const auto visit = [&](int64_t i, int, Worker& worker) {
+          Real* own = t.data() + begin[static_cast<size_t>(i)];
+          std::fill(own, own + p.parts(i), Real{0});
+          p.gold(i, 0, worker.gold);
+          for (const int32_t part : worker.gold) own[part] = static_cast<Real>(start);
+        };
+        for_examples(p, threads, check_signals, visit, [](int64_t, int) {}, [] {});
+      },
+      "problem"_a, "threads"_a, "start"_a, "t"_a.noconvert(),
+      "Sets t to `start` on the gold parts and to 0 on others.");
+}
+
+void bind_eg(nb::module_& m) {
+  bind_gold_parameters<double>(m);
+  bind_gold_parameters<float>(m);
+  m.def(
+      "gold_parts",
       [](const Problem& p) {
         expect_gold(p);
         std::vector<int64_t> begin = part_offsets(p);
-        std::vector<double> counts(static_cast<size_t>(begin.back()));
+        std::vector<int64_t> parts;
         Output gold;
         for (int64_t i = 0; i < p.size(); ++i) {
           p.gold(i, 0, gold);
-          for (const int32_t part : gold) counts[static_cast<size_t>(begin[static_cast<size_t>(i)] + part)] += 1;
+          for (const int32_t part : gold) parts.push_back(begin[static_cast<size_t>(i)] + part);
         }
-        return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(counts)));
+        return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(parts)));
       },
-      "problem"_a, "Where the parts of each example begin, and how often the gold outputs have each.");
+      "problem"_a,
+      "Where the parts of each example begin, and those of the gold outputs, of all examples one after another.");
   bind_eg_pass<double>(m);
   bind_eg_pass<float>(m);
   bind_expectations<double>(m);
@@ -161,9 +184,15 @@ void bind_eg(nb::module_& m) {
 }
 
 void bind_weights(nb::module_& m) {
-  m.def(
-      "common_weights", [](const Problem& p) { return to_numpy(common_weights(p)); }, "problem"_a,
-      "The weights that many examples touch, which several threads must exchange often.");
+  nb::class_<Sharing>(m, "Sharing", "How often several threads exchange which weights.")
+      .def(
+          "__init__",
+          [](Sharing* self, const Problem& problem, int threads) {
+            checked_threads(threads);
+            const nb::gil_scoped_release release;
+            new (self) Sharing(problem, threads);
+          },
+          "problem"_a, "threads"_a);
   m.def(
       "weights_of",
       [](const Problem& p, double C, const std::optional<In<double>>& sample_weight, int threads,
@@ -219,33 +248,32 @@ void bind_mixing(nb::module_& m) {
   m.def(
       "mixing_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-         const In<int64_t>& common, InOut<double>& mu, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap,
-         bool exact_entropy) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         InOut<double>& mu, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, bool exact_entropy) {
         const MixingState state{checked(mu, all_parts(p), "mu"), checked(entropy, p.size(), "entropy"),
                                 checked(cost, p.size(), "cost"), checked(gap, p.size(), "gap")};
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
                  [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                    mixing_pass(ascent, state, exact_entropy, visits, threads, check_signals);
                  });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "common"_a, "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
-      "exact_entropy"_a, "One pass of BCFW (SDCA at finite beta) over `order`.");
+      "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "gap"_a.noconvert(), "exact_entropy"_a, "One pass of BCFW (SDCA at finite beta) over `order`.");
   m.def(
       "smo_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-         const In<int64_t>& common, InOut<double>& mu, InOut<double>& cost, InOut<double>& gap) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         InOut<double>& mu, InOut<double>& cost, InOut<double>& gap) {
         const MixingState state{checked(mu, all_parts(p), "mu"), nullptr, checked(cost, p.size(), "cost"),
                                 checked(gap, p.size(), "gap")};
-        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
+        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
                         [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                           return smo_pass(ascent, state, visits, threads, check_signals);
                         });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "common"_a, "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
+      "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
       "One pass of factored SMO over `order`; the number of inferences.");
   nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one an example; at first on the gold output.")
       .def(nb::new_([](const Problem& p) {
@@ -305,17 +333,16 @@ void bind_mixing(nb::module_& m) {
   m.def(
       "pairwise_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-         const In<int64_t>& common, Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory,
-         double enough) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough) {
         double* gaps = checked(gap, p.size(), "gap");
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common,
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
                  [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                    pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);
                  });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "common"_a, "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a,
+      "threads"_a, "sharing"_a.none(), "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a,
       "One pass of pairwise BCFW over `order`.");
 }
 
@@ -323,12 +350,12 @@ void bind_mixing(nb::module_& m) {
 template <typename Pass>
 std::tuple<int64_t, double, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family, double C,
                                               const std::optional<In<double>>& sample_weight, const In<int64_t>& order,
-                                              int threads, const In<int64_t>& common, InOut<double>& sum, int64_t step,
+                                              int threads, const Sharing* sharing, InOut<double>& sum, int64_t step,
                                               const Pass& pass) {
   double* sums = checked(sum, p.dim(), "sum");
   MiraPass state{step, {}, 0};
   run_pass(
-      p, w, family, C, sample_weight, order, threads, common,
+      p, w, family, C, sample_weight, order, threads, sharing,
       [&](const Ascent& ascent, const std::vector<int64_t>& visits) { pass(ascent, state, visits); }, sums);
   double dual = 0;
   for (const double value : state.dual) dual += value;
@@ -339,32 +366,32 @@ void bind_mira(nb::module_& m) {
   m.def(
       "mira_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-         const In<int64_t>& common, InOut<double>& sum, int64_t step, bool exact, bool prediction) {
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         InOut<double>& sum, int64_t step, bool exact, bool prediction) {
         const MiraUpdate kind = exact        ? MiraUpdate::kExact
                                 : prediction ? MiraUpdate::kPrediction
                                              : MiraUpdate::kClosedForm;
-        return run_mira(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common, sum, step,
+        return run_mira(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing, sum, step,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           mira_pass(ascent, state, kind, visits, threads, check_signals);
                         });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "common"_a, "sum"_a.noconvert(), "step"_a, "exact"_a, "prediction"_a,
+      "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(), "step"_a, "exact"_a, "prediction"_a,
       "One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, and "
       "inferences.");
   m.def(
       "kbest_mira_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
-         const In<int64_t>& common, InOut<double>& sum, int64_t step, int64_t k) {
-        return run_mira(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, common, sum, step,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         InOut<double>& sum, int64_t step, int64_t k) {
+        return run_mira(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing, sum, step,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           kbest_mira_pass(ascent, state, k, visits, threads, check_signals);
                         });
       },
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "common"_a, "sum"_a.noconvert(), "step"_a, "k"_a,
+      "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(), "step"_a, "k"_a,
       "One pass of k-best MIRA over `order`; as mira_pass.");
 }
 

@@ -70,7 +70,7 @@ class Task:
     start: Weights | None = None  # where to begin, for learners that can
     checkpoint: Checkpoint | None = None
     passes: float = field(default=0.0, init=False)
-    _common: NDArray[np.int64] | None = field(default=None, init=False, repr=False)  # weights to exchange often
+    _sharing: _core.Sharing | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.C, self.tol, self.max_iter, self.n_threads, self.seed = check_settings(
@@ -112,15 +112,14 @@ class Task:
     def ascent(
         self, w: Weights, order: NDArray[np.int64]
     ) -> tuple[
-        _core.Problem, Weights, float, float, bool, float, Weights | None, NDArray[np.int64], int, NDArray[np.int64]
+        _core.Problem, Weights, float, float, bool, float, Weights | None, NDArray[np.int64], int, _core.Sharing | None
     ]:
         """The same for sequential passes; several threads step at once only if asked for, since that moves bits."""
         threads = self.n_threads or 1
-        if threads > 1 and self._common is None:
-            self._common = _core.common_weights(self.problem)
+        if threads > 1 and self._sharing is None:
+            self._sharing = _core.Sharing(self.problem, threads)
         problem, *family = self.family()
-        common = np.zeros(0, dtype=np.int64) if self._common is None else self._common
-        return problem, w, *family, order, threads, common  # type: ignore[return-value]
+        return problem, w, *family, order, threads, self._sharing  # type: ignore[return-value]
 
     def losses(self, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
         """C sum_i sample_weight_i L_i(w) and its gradient (empty unless asked for); one pass, two for a difference."""

@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, Step, Task, Weights
-from margrave.learners.dual import DualState, blank_blocks, certified, check_order
+from margrave.learners.dual import DualState, blank_blocks, certified, check_order, gold_counts
 from margrave.losses import LossFamily
 
 _MEMORY = 10  # outputs without mass that a block remembers
@@ -52,7 +52,7 @@ class BCFW(Learner):
         """All mass on the gold outputs, so that w = 0."""
         if self._pairwise(task.loss):
             return _State(**blank_blocks(task), blocks=_core.Blocks(task.problem))
-        return _State(**blank_blocks(task), mu=_core.gold_counts(task.problem)[1])
+        return _State(**blank_blocks(task), mu=gold_counts(task))
 
     def begin(self, task: Task) -> "_State":
         """The same, if the loss and the structure allow what is asked for."""

@@ -110,3 +110,18 @@ def blank_blocks(task: Task) -> dict[str, Any]:
         "gap": unseen(task),
         "random": np.random.default_rng(task.seed),
     }
+
+
+def gold_counts(task: Task) -> Weights:
+    """How often the gold outputs have each part, of all examples one after another."""
+    begin, parts = _core.gold_parts(task.problem)
+    counts = np.zeros(begin[-1])
+    np.add.at(counts, parts, 1.0)
+    return counts
+
+
+def gold_parameters(task: Task, start: float, precision: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
+    """Natural parameters `start` on the gold parts and 0 on others, of all examples one after another."""
+    t = np.empty(_core.gold_parts(task.problem)[0][-1], precision)
+    _core.gold_parameters(task.problem, task.threads, start, t)
+    return t

@@ -11,7 +11,16 @@ from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, Step, Task
-from margrave.learners.dual import DualState, blank_blocks, certified, check_order, dual_value, unseen
+from margrave.learners.dual import (
+    DualState,
+    blank_blocks,
+    certified,
+    check_order,
+    dual_value,
+    gold_counts,
+    gold_parameters,
+    unseen,
+)
 
 _GROWTH = 1.3  # the most that a rate grows from one visit to the next
 _CAP = 20.0  # the most that a natural parameter changes in one step
@@ -55,11 +64,9 @@ class OnlineEG(Learner):
 
     def blank(self, task: Task) -> "GibbsState":
         """Natural parameters on the gold parts; expectations are yet to be computed."""
-        precision = np.float32 if self.single else np.float64
-        mu = _core.gold_counts(task.problem)[1]
+        t = gold_parameters(task, self.start, np.float32 if self.single else np.float64)
         rate = np.full(task.problem.size, min(self.rate, 1.0) if task.loss.smooth else self.rate * task.C)
-        t = np.where(mu > 0, self.start, 0.0)
-        return GibbsState(**blank_blocks(task), t=t.astype(precision), mu=mu.astype(precision), rate=rate)
+        return GibbsState(**blank_blocks(task), t=t, mu=np.zeros_like(t), rate=rate)
 
     def begin(self, task: Task) -> "GibbsState":
         """The weights that the first distributions imply; one pass, or two from given weights."""
@@ -123,7 +130,9 @@ class Hybrid(OnlineEG):
 
     def begin(self, task: Task) -> "GibbsState":
         """All mass on the gold outputs."""
-        return self.blank(task)
+        state = self.blank(task)
+        state.mu[:] = gold_counts(task)
+        return state
 
     def one_pass(self, state: "GibbsState") -> Step:
         """A pass of SMO, or of EG; the change from one to the other comes at the end of the last one of SMO."""
@@ -142,7 +151,7 @@ class Hybrid(OnlineEG):
         state.expect()  # state.mu is uniform now
         blend = (1 - self.mixed) * mu + self.mixed * state.mu
         problem = state.task.problem
-        begin = _core.gold_counts(problem)[0]
+        begin = _core.gold_parts(problem)[0]
         for i in range(problem.size):
             t = np.asarray(problem.entropy(i, blend[begin[i] : begin[i + 1]])[1])
             state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # forbidden parts have no parameter

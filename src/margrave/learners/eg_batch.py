@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, State, Step, Task, Weights
-from margrave.learners.dual import dual_value
+from margrave.learners.dual import dual_value, gold_parameters
 
 _GROWTH = 1.5  # of the rate after a gain
 _CONCENTRATED = 8.0  # a start near the gold outputs, so that w starts near 0
@@ -63,7 +63,7 @@ class BatchEG(Learner):
         elif not smooth:
             rate = float(rate) * task.C
         start = _CONCENTRATED if self.start is None else self.start
-        t = np.zeros(0) if self.form == "weights" else np.where(_core.gold_counts(task.problem)[1] > 0, start, 0.0)
+        t = np.zeros(0) if self.form == "weights" else gold_parameters(task, start)
         return _State(task, np.zeros(task.problem.dim), np.zeros(n), np.zeros(n), float(rate), t)
 
     def begin(self, task: Task) -> "_State":

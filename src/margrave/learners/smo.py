@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from margrave import _core
 from margrave.learners.base import Learner, Step, Task, Weights
-from margrave.learners.dual import DualState, blank_blocks, check_order
+from margrave.learners.dual import DualState, blank_blocks, check_order, gold_counts
 
 
 @dataclass
@@ -32,7 +32,7 @@ class SMO(Learner):
 
     def blank(self, task: Task) -> "_State":
         """All mass on the gold outputs."""
-        return _State(**blank_blocks(task), mu=_core.gold_counts(task.problem)[1])
+        return _State(**blank_blocks(task), mu=gold_counts(task))
 
     def carry(self, state: "_State", task: Task) -> "_State":
         """The same marginals at another C."""
