@@ -758,3 +758,157 @@ def kbest_mira_pass(
     k: int,
 ) -> tuple[int, float, int]:
     """One pass of k-best MIRA over `order`; as mira_pass."""
+
+def most_violated(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    i: int,
+    rescale: str,
+    slack: int,
+    cost: str,
+) -> tuple[float, float, Annotated[NDArray[numpy.int32], dict(shape=(None,))], bool, float]:
+    """
+    The output that violates its constraint most: H, cost, parts, whether no other violates it more, and what none exceeds.
+    """
+
+def svm_slacks(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    rescale: str,
+    slack: int,
+    cost: str,
+    threads: int,
+) -> tuple[
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
+]:
+    """
+    The slack of every example at w, and what it cannot exceed where inference is not exact.
+    """
+
+def block_qp(
+    h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    q: float,
+    cap: float,
+    alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tol: float,
+) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], float]:
+    """
+    Maximises h'a - 1/2 a'Ga - q/2 (sum a)^2 over a >= 0, sum a <= cap, from alpha: a, and what its slopes leave to gain per unit of mass.
+    """
+
+class Cuts:
+    """The constraints of the n-slack cutting plane with their multipliers."""
+
+    def __init__(self, problem: Problem) -> None: ...
+    @staticmethod
+    def from_arrays(
+        problem: Problem,
+        cut_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        multiplier: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        idle: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Cuts: ...
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """
+        Where the constraints of each example and the parts of each begin, the parts, and by constraint cost, linear part, factor, multiplier, rounds without mass; Gram matrices.
+        """
+
+    def __len__(self) -> int: ...
+    def one_pass(
+        self,
+        problem: Problem,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        rescale: str,
+        slack: int,
+        cost: str,
+        C: float,
+        sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None,
+        order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        epsilon: float,
+        rounds: int,
+        variant_a: bool,
+        goal: float,
+    ) -> tuple[int, float, float, bool, int, float, list[tuple[int, float, float]]]:
+        """
+        One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, whether it is exact, the worst example, its violation, and for variant (a) examples, gains of D and violations.
+        """
+
+    def optimise(
+        self,
+        problem: Problem,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        rescale: str,
+        slack: int,
+        cost: str,
+        C: float,
+        sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None,
+        goal: float,
+        rounds: int,
+    ) -> float:
+        """
+        Optimises over all constraints without inference until their gap is below `goal`; the gap.
+        """
+
+    def dual(
+        self,
+        problem: Problem,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        rescale: str,
+        slack: int,
+        cost: str,
+        C: float,
+        sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None,
+    ) -> float:
+        """D at these multipliers, whose weights are w."""
+
+    def weights(self, problem: Problem) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """w(alpha), made anew."""
+
+class OutputCache:
+    """The outputs that were found last, for each example."""
+
+    def __init__(self, problem: Problem, most: int) -> None: ...
+
+def one_cut(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    rescale: str,
+    cost: str,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    cache: OutputCache,
+    cached: bool,
+    threads: int,
+) -> tuple[
+    float,
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    float,
+]:
+    """
+    The most violated joint constraint at w: linear part, direction, violations of all examples, where the parts of their outputs begin, the parts, their factors, and what inexact inference may have missed.
+    """

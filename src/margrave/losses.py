@@ -10,6 +10,8 @@
 | `Hinge` (structural SVM, margin re-scaling) | inf | 1 |
 | `Perceptron` | inf | 0 |
 
+The hinge loss also comes with slack re-scaling and with quadratic slack or none (003, section 2.2): see `Hinge`.
+
 Differences `L(beta, gamma) - L(beta, 0)` (001, footnote 1) are not convex, and bounded: at beta = inf the structured
 `Ramp` loss, at beta = 1 `ExpectedCostBound`.
 """
@@ -23,14 +25,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _core
-from margrave.checks import real
+from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 
 # "hamming": one for every wrong label (or wrong head); "zero-one": one for every wrong output; a number for every label
-# (what it costs to miss it), as a mapping or in the order of the classes; or a matrix from gold to predicted labels.
+# (what it costs to miss it), as a mapping or in the order of the classes; or a matrix from gold to predicted labels;
+# "f1": one minus the F1 score of the output's parts, for cutting planes.
 Cost: TypeAlias = str | Mapping[Any, float] | ArrayLike
 
-_COSTS = ("hamming", "zero-one")
+_COSTS = ("hamming", "zero-one", "f1")
+RESCALINGS = ("margin", "slack")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,8 @@ class LossFamily:
     beta: float = 1.0
     gamma: float = 0.0
     cost: Cost = "hamming"
+    rescale: str = "margin"
+    slack: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "beta", real("beta", self.beta, "be positive (or infinite)", lambda beta: beta > 0))
@@ -53,12 +59,41 @@ class LossFamily:
         object.__setattr__(self, "gamma", real("gamma", self.gamma, rule, lambda gamma: 0 <= gamma < inf))
         if isinstance(self.cost, str) and self.cost not in _COSTS:
             raise unknown("cost", self.cost, _COSTS)
+        if self.rescale not in RESCALINGS:
+            raise unknown("re-scaling", self.rescale, RESCALINGS)
+        object.__setattr__(self, "slack", whole("slack", self.slack, 0, 2))
+        if (self.rescale, self.slack) != ("margin", 1) and (self.smooth or self.gamma != 1):
+            raise MargraveError(
+                "slack re-scaling and quadratic or no slack are for the hinge loss: beta = inf, gamma = 1."
+            )
+
+    @property
+    def of_family(self) -> bool:
+        """Whether it is a member of L(beta, gamma) with a cost that the core knows, as all learners take."""
+        return self.rescale == "margin" and self.slack == 1 and not self._f1
+
+    @property
+    def _f1(self) -> bool:
+        return isinstance(self.cost, str) and self.cost == "f1"
+
+    @property
+    def rescaling(self) -> tuple[str, int, str]:
+        """How the core calls this hinge loss: re-scaling, slack and kind of cost."""
+        return self.rescale, self.slack, "zero-one" if self.zero_one else "f1" if self._f1 else "parts"
 
     @property
     def name(self) -> str:
         """The field's name of this member, or its coordinates."""
+        if not self.of_family:
+            return self._hinge_name()
         names = {(1.0, 0.0): "log", (1.0, 1.0): "softmax-margin", (inf, 1.0): "hinge", (inf, 0.0): "perceptron"}
         return names.get((self.beta, self.gamma), f"L(beta={self.beta:g}, gamma={self.gamma:g})")
+
+    def _hinge_name(self) -> str:
+        """What 003 calls SVM0, SVM1 and SVM2, with its re-scaling."""
+        slack = ("hard margin", "linear slack", "quadratic slack")[self.slack]
+        what = "" if self.slack == 0 else f"{self.rescale} re-scaling, "
+        return f"hinge ({what}{slack}{', F1 cost' if self._f1 else ''})"
 
     @property
     def smooth(self) -> bool:
@@ -79,7 +114,9 @@ class LossFamily:
         """What the loss asks of a structure."""
         if self.smooth:
             return ("logsum",)
-        return ("argmax", "kbest") if self.zero_one and self.gamma > 0 else ("argmax",)
+        if self._f1:
+            return ("argmax_by_cost",)
+        return ("argmax", "kbest") if (self.zero_one or self.slack == 0) and self.gamma > 0 else ("argmax",)
 
     def cost_matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
         """The cost of predicting one label where another is right: (gold, predicted).
@@ -126,10 +163,19 @@ class Log(LossFamily):
 
 
 class Hinge(LossFamily):
-    """The structured hinge loss with margin re-scaling: structural SVMs, max-margin Markov networks."""
+    """The structured hinge loss: structural SVMs, max-margin Markov networks.
 
-    def __init__(self, cost: Cost = "hamming") -> None:
-        super().__init__(beta=inf, gamma=1.0, cost=cost)
+    xi_i = max(0, max_y H(y)) with m(y) = <theta, y_gold - y> and H(y) = cost(y) - m(y) (`rescale="margin"`) or
+    cost(y) (1 - m(y)) (`rescale="slack"`); L_i = xi_i with linear slack, L_i = 1/2 xi_i^2 with `slack=2`, where the
+    square root of the cost takes its place (003, section 2.2; its C is n times ours). `slack=0` is a hard margin, SVM0:
+    1/2 |w|^2 alone, every other output at least 1 below the gold one; C and the cost play no part.
+
+    >>> Hinge(rescale="slack", slack=2).name
+    'hinge (slack re-scaling, quadratic slack)'
+    """
+
+    def __init__(self, cost: Cost = "hamming", rescale: str = "margin", slack: int = 1) -> None:
+        super().__init__(beta=inf, gamma=1.0, cost=cost, rescale=rescale, slack=slack)
 
 
 class SoftmaxMargin(LossFamily):

@@ -84,6 +84,7 @@ inline int checked_threads(int threads) {
   return threads;
 }
 
-void bind_dual(nb::module_& m);  // the passes of the dual learners
+void bind_dual(nb::module_& m);     // the passes of the dual learners
+void bind_cutting(nb::module_& m);  // the structural SVM
 
 }  // namespace margrave

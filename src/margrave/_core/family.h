@@ -73,11 +73,22 @@ inline double dot_finite(const double* v, const double* mu, int64_t n) {
   return sum;
 }
 
-inline bool same_parts(Output& a, Output& b) {
+// Whether two outputs are the same bag, in whatever order their parts come.
+inline bool same_parts(const Output& a, const Output& b) {
   if (a == b) return true;
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  return a == b;
+  const auto sum = [](const Output& y) {  // of hashes: the order does not matter, and bags that differ rarely agree
+    uint64_t total = 0;
+    for (const int32_t part : y) {
+      const uint64_t mixed = (static_cast<uint64_t>(part) + 1) * 0x9E3779B97F4A7C15u;
+      total += mixed ^ (mixed >> 29);
+    }
+    return total;
+  };
+  if (a.size() != b.size() || sum(a) != sum(b)) return false;
+  Output first = a, second = b;
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  return first == second;
 }
 
 namespace family {
@@ -92,9 +103,8 @@ inline double max_zero_one(const Problem& problem, int64_t i, const double* thet
                            double* mu, LossValue& value, Worker& worker) {
   const int64_t n = problem.parts(i);
   problem.kbest(i, theta, 2, worker.two_best, worker.scratch);
-  for (ScoredOutput& other : worker.two_best) {
-    Output gold = worker.gold;
-    if (same_parts(other.y, gold)) continue;
+  for (const ScoredOutput& other : worker.two_best) {
+    if (same_parts(other.y, worker.gold)) continue;
     if (other.value + gamma <= gold_score) break;
     count_parts(other.y, n, mu);
     value.cost = 1;
@@ -121,10 +131,7 @@ inline double logsum_zero_one(double log_z, double beta, double gamma, double go
 inline double cost_without_margin(const Problem& problem, int64_t i, const LossFamily& family, const double* mu,
                                   double log_share, Worker& worker) {
   if (family.zero_one && family.beta < kInfinity) return -std::expm1(log_share);
-  if (family.zero_one) {
-    Output gold = worker.gold;
-    return same_parts(worker.y, gold) ? 0 : 1;
-  }
+  if (family.zero_one) return same_parts(worker.y, worker.gold) ? 0 : 1;
   const int64_t n = problem.parts(i);
   double* delta = worker.scratch.take(n);
   const double c0 = problem.cost(i, delta);

@@ -801,4 +801,5 @@ NB_MODULE(_core, m) {
   bind_features(m);
   bind_passes(m);
   bind_dual(m);
+  bind_cutting(m);
 }

@@ -7,11 +7,13 @@ from margrave.learners.bcfw import BCFW
 from margrave.learners.cccp import CCCP
 from margrave.learners.cg import CG
 from margrave.learners.checkpoint import Checkpoint
+from margrave.learners.cutting_plane import CuttingPlane
 from margrave.learners.eg import Hybrid, OnlineEG
 from margrave.learners.eg_batch import BatchEG
 from margrave.learners.eg_qp import QPSolution, eg_qp
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.mira import MIRA, KBestMIRA
+from margrave.learners.one_slack import OneSlack
 from margrave.learners.perceptron import AveragedPerceptron
 from margrave.learners.sgd import SGD
 from margrave.learners.smo import SMO
@@ -29,9 +31,11 @@ __all__ = [
     "AveragedPerceptron",
     "BatchEG",
     "Checkpoint",
+    "CuttingPlane",
     "Hybrid",
     "KBestMIRA",
     "Learner",
+    "OneSlack",
     "OnlineEG",
     "QPSolution",
     "Record",
@@ -43,7 +47,10 @@ __all__ = [
 
 LEARNERS: dict[str, type[Learner]] = {
     kind.name: kind
-    for kind in (Auto, LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW, CCCP)
+    for kind in (
+        *(Auto, LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW, CCCP),
+        *(CuttingPlane, OneSlack),
+    )
 }
 
 

@@ -7,6 +7,7 @@ from margrave import _core
 from margrave.learners.base import Learner, Solution, Task
 from margrave.learners.bcfw import BCFW
 from margrave.learners.cccp import CCCP
+from margrave.learners.cutting_plane import CuttingPlane
 from margrave.learners.eg import OnlineEG
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.perceptron import AveragedPerceptron
@@ -20,7 +21,8 @@ _MOST_PARTS = 250_000_000  # natural parameters and marginals of so many take 4 
 class Auto(Learner):
     """Online EG where beta is finite (L-BFGS on small problems, and where the distributions would not fit), else BCFW.
 
-    The perceptron loss gets the perceptron, a difference of losses the convex-concave procedure.
+    The perceptron loss gets the perceptron, a difference of losses the convex-concave procedure, and slack re-scaling
+    and quadratic or no slack get cutting planes.
 
     >>> Auto().name
     'auto'
@@ -29,11 +31,14 @@ class Auto(Learner):
     name: ClassVar[str] = "auto"
     regularised: ClassVar[bool] = False
     differences: ClassVar[bool] = True
+    cutting_planes: ClassVar[bool] = True
 
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> Learner:
         """The learner for this loss on this problem."""
         if not loss.convex:
             return CCCP()
+        if not loss.of_family:
+            return CuttingPlane()
         if not loss.smooth:
             return BCFW() if loss.gamma > 0 else AveragedPerceptron()
         parts = sum(problem.parts(i) for i in range(problem.size))

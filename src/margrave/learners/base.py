@@ -55,7 +55,10 @@ class Solution:
 
 @dataclass
 class Task:
-    """One optimisation problem: minimise P(w) = 1/2 |w|^2 + C sum_i sample_weight_i L_i(w)."""
+    """One optimisation problem: minimise P(w) = 1/2 |w|^2 + C sum_i sample_weight_i L_i(w).
+
+    With a hard margin P is 1/2 |w|^2, subject to constraints, and C plays no part.
+    """
 
     problem: _core.Problem
     loss: LossFamily
@@ -146,9 +149,21 @@ class Task:
         total = losses.sum() if self.sample_weight is None else (losses * self.sample_weight).sum()
         return self.C * float(total), slope
 
+    def slacks(self, w: Weights) -> Weights:
+        """xi_i of a hinge loss with any re-scaling; one pass."""
+        self.passes += 1
+        return _core.svm_slacks(self.problem, w, *self.loss.rescaling, self.threads)[0]
+
     def primal(self, w: Weights) -> float:
-        """P(w); one pass."""
-        return 0.5 * self.problem.dot(w, w) + self.losses(w)[0]
+        """P(w); one pass. With a hard margin that of w stretched until it keeps the margin; infinite if it cannot."""
+        norm = 0.5 * self.problem.dot(w, w)
+        if self.loss.of_family:
+            return norm + self.losses(w)[0]
+        xi = self.slacks(w)
+        if self.loss.slack == 0:
+            margin = 1.0 - float(xi[self.weights() > 0].max())
+            return norm / margin**2 if margin > 0 else inf
+        return norm + float(self.weights() @ (xi if self.loss.slack == 1 else 0.5 * xi**2))
 
     def objective(self, w: Weights) -> tuple[float, Weights]:
         """P(w) and its gradient; one pass."""
@@ -248,6 +263,7 @@ class Learner:
     infinite_beta_only: ClassVar[bool] = False  # works on outputs, not on distributions
     cost_of_parts: ClassVar[bool] = False  # cannot do with a cost that is no sum over parts
     smooth_only: ClassVar[bool] = False  # needs a gradient everywhere: finite beta
+    cutting_planes: ClassVar[bool] = False  # works constraint by constraint: any re-scaling, slack and cost
     regularised: ClassVar[bool] = True  # minimises P; at (inf, 0) that would be w = 0
     convex_losses: ClassVar[bool] = True  # learns under the losses of the family
     differences: ClassVar[bool] = False  # learns under differences of them
@@ -325,7 +341,11 @@ class Learner:
                     raise  # there is no model yet
                 otherwise = "interrupted"
                 run.complete(self, state)
-        assert run.best is not None  # max_iter is at least 1
+        if run.best is None:
+            raise MargraveError(
+                f"after {len(run.history)} iterations of learner '{self.name}' no weights keep the hard margin yet: "
+                "raise max_iter, or use slack=1."
+            )
         reason, converged = run.ended() or (otherwise, False)
         return Solution(run.best[1].copy(), run.best[0], run.history, converged, reason, state)
 
@@ -456,6 +476,11 @@ def check_loss(learner: Learner, loss: LossFamily) -> None:
         raise MargraveError(
             f"learner '{learner.name}' is for differences of losses, and {loss.name} is convex: use "
             f"learner='{better}', or loss='ramp'."
+        )
+    if not loss.of_family and not learner.cutting_planes:
+        raise MargraveError(
+            f"learner '{learner.name}' knows the hinge loss with margin re-scaling and linear slack only, and this is "
+            f"{loss.name}: use learner='cutting-plane'."
         )
     if learner.smooth_only and not loss.smooth:
         raise MargraveError(

@@ -1,0 +1,212 @@
+"""The n-slack cutting plane of the structural SVM (003, Algorithm 1)."""
+
+from dataclasses import dataclass, field
+from math import inf, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import real, whole
+from margrave.errors import MargraveError, unknown
+from margrave.learners.base import Learner, State, Step, Task, Weights
+
+_ROUNDING = 1e-12  # a violation below it is none
+_OVER_S = 0.1  # of the gap that a pass saw, the constraints that are known are optimised to before the next
+_ROUNDS_OVER_S = 10  # at most, over the constraints that are known, between two passes
+_ROUNDS_OF_HARD = 100  # the same with a hard margin
+_HEAVIEST = 500  # constraints, among which those that exclude each other are sought,
+_NUMBERS = 30_000_000  # or as many as so many numbers can hold
+_ALL_ROUNDS = 100_000  # where nothing else is left to do
+
+
+@dataclass
+class CuttingPlane(Learner):
+    """Finds the most violated constraint of one example at a time, and optimises the dual over those found so far.
+
+    Variant "a" optimises over all of them after each, "b" over those of the same example (step 10 of Algorithm 1); as
+    printed "b" stops short of the optimum, so that full optimisations follow until the gap is below tol. A constraint
+    enters if it is violated by more than `epsilon` beyond its example's slack, and with a given `epsilon` learning ends
+    when none is; it leaves after `rounds` visits without mass. Any re-scaling, slack and cost of `Hinge`.
+
+    >>> CuttingPlane(variant="a", epsilon=0.01).name
+    'cutting-plane'
+    """
+
+    name: ClassVar[str] = "cutting-plane"
+    infinite_beta_only: ClassVar[bool] = True
+    cutting_planes: ClassVar[bool] = True
+    reaches_tol: ClassVar[bool] = True
+    default_max_iter: ClassVar[int] = 1000
+
+    variant: str = "b"
+    epsilon: float | None = None
+    rounds: int = 50
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("a", "b"):
+            raise unknown("variant of cutting-plane", self.variant, ("a", "b"))
+        if self.epsilon is not None:
+            self.epsilon = real("epsilon", self.epsilon, "be positive and finite", lambda epsilon: 0 < epsilon < inf)
+        self.rounds = whole("rounds", self.rounds, 1, 10**9)
+
+    def blank(self, task: Task) -> "CutState":
+        """No constraints: w = 0."""
+        return CutState(
+            task, np.zeros(task.problem.dim), np.random.default_rng(task.seed), cuts=_core.Cuts(task.problem)
+        )
+
+    def one_pass(self, state: "CutState") -> Step:
+        """Visits every example once."""
+        task = state.task
+        epsilon = _ROUNDING if self.epsilon is None else self.epsilon
+        goal = self._over_s(state)
+        added = state.visit(epsilon, self.rounds, self.variant == "a", goal)
+        done = ""
+        if added == 0 and self.epsilon is not None and state.settled:
+            done = f"no constraint is violated by more than epsilon {self.epsilon:g}"
+        if added == 0:  # S has all that it needs: what is left to gain is in it
+            state.optimise(goal, _ALL_ROUNDS)
+        elif self.variant == "b":
+            state.optimise(_OVER_S * state.gap, _ROUNDS_OVER_S if task.loss.slack else _ROUNDS_OF_HARD)
+        state.settled = added == 0
+        step = state.step(done)
+        if task.loss.slack == 0:
+            state.check_separable()
+        return step
+
+    def certify(self, state: "CutState") -> Step:
+        """P, D and the gap at w(alpha), made anew; one pass. With a hard margin, of w stretched to keep it."""
+        task = state.task
+        state.w = state.cuts.weights(task.problem)
+        dual, primal = state.dual(), task.primal(state.w)
+        if primal == inf:  # a hard margin that is not kept yet
+            return Step(state.w.copy(), None, dual)
+        norm = 0.5 * task.problem.dot(state.w, state.w)
+        stretch = sqrt(primal / norm) if task.loss.slack == 0 and norm > 0 else 1.0
+        return Step(stretch * state.w, primal, dual, primal - dual)
+
+    def _over_s(self, state: "CutState") -> float:
+        """The gap among known constraints at which they count as optimised."""
+        task = state.task
+        if task.loss.slack == 0:
+            return max(0.1 * task.tol, _ROUNDING)
+        if self.epsilon is not None:
+            return 0.01 * self.epsilon * float(task.weights().max())
+        size = state.value if state.value > 0 else float(task.weights().sum())
+        return max(0.1 * task.tol, _ROUNDING) * size
+
+
+@dataclass
+class CutState(State):
+    """The constraints found, their multipliers, and the weights that they imply."""
+
+    w: Weights
+    random: np.random.Generator
+    value: float = 0.0  # D
+    gap: float = inf  # as the last pass saw it; with a hard margin the largest violation
+    missed: float = 0.0  # what inexact inference may have left out of it
+    exact: bool = True  # whether inference found the most violated constraints
+    worst: int = -1  # the example with the largest violation
+    violation: float = inf  # that violation
+    settled: bool = False  # the last pass added no constraint
+    turn: int = 0  # passes with a hard margin
+    gains: list[Any] = field(default_factory=list)  # of variant (a): example, gain of D, violation beyond the slack
+    cuts: Any = None
+
+    @property
+    def n_constraints(self) -> int:
+        """How many constraints there are."""
+        return len(self.cuts)
+
+    def support(self) -> list[tuple[int, NDArray[np.int32], float]]:
+        """The outputs with mass: example, parts, and 003's alpha."""
+        begin, part_begin, parts, _, _, factor, multiplier, _, _ = self.cuts.arrays()
+        examples = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
+        return [
+            (int(examples[k]), parts[part_begin[k] : part_begin[k + 1]], float(factor[k] * multiplier[k]))
+            for k in np.flatnonzero(multiplier > 0)
+        ]
+
+    def visit(self, epsilon: float, rounds: int, variant_a: bool, goal: float) -> int:
+        """One pass with inference; the number of constraints added."""
+        order = self.random.permutation(self.task.problem.size)
+        added, self.gap, self.missed, exact, self.worst, self.violation, gains = self.cuts.one_pass(
+            *self._core(), order, epsilon, rounds, variant_a, goal
+        )
+        self.exact = self.exact and exact
+        self.gains += [list(gain) for gain in gains]
+        self.task.passes += 1
+        return int(added)
+
+    def optimise(self, goal: float, rounds: int) -> None:
+        """Improves the multipliers without inference."""
+        self.cuts.optimise(*self._core(), goal, rounds)
+
+    def dual(self) -> float:
+        """D at the multipliers."""
+        self.value = float(self.cuts.dual(*self._core()))
+        return self.value
+
+    def step(self, done: str) -> Step:
+        """Where a pass has led; with a hard margin there is no estimate of the gap."""
+        estimate = self.gap if self.task.loss.slack else None
+        return Step(self.w.copy(), dual=self.dual(), estimate=estimate, done=done)
+
+    def check_separable(self) -> None:
+        """Refuses to go on where no weights can keep a margin.
+
+        Weights u of norm 1 have some margin m(y) <= sum alpha m(y) / sum alpha = <u, w> / sum alpha <= |w| / sum alpha.
+        """
+        norm = self.task.problem.dot(self.w, self.w)
+        mass = self.value + 0.5 * norm
+        most = sqrt(norm) / mass if mass > 0 else inf
+        self.turn += 1
+        if self.violation >= 1 and self.turn.bit_count() == 1:  # it does not separate yet: now and then, look closer
+            most = min(most, self.margin())
+        if most < self.task.tol:
+            raise MargraveError(
+                f"the examples are not separable: no weights of norm 1 separate them by more than {most:.1g}, which is "
+                f"below tol; the most violated one is example {self.worst}; use slack=1 or slack=2."
+            )
+
+    def margin(self) -> float:
+        """The best margin of weights of norm 1 over the heaviest constraints: the least |w(alpha)| where sum alpha = 1."""
+        problem = self.task.problem
+        begin, part_begin, parts, *_, multiplier, _, _ = self.cuts.arrays()
+        examples = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
+        heaviest = np.argsort(-multiplier, kind="stable")[: min(_HEAVIEST, max(_NUMBERS // problem.dim, 2))]
+        rows = []
+        for k in heaviest:
+            i = int(examples[k])
+            counts = np.zeros(problem.parts(i))
+            np.add.at(counts, problem.gold(i), 1.0)
+            np.add.at(counts, parts[part_begin[k] : part_begin[k + 1]], -1.0)
+            row = np.zeros(problem.dim)
+            problem.scatter(i, counts, 1.0, row)
+            rows.append(row)
+        gram = np.zeros((len(rows), len(rows)))
+        for a, row in enumerate(rows):
+            gram[a, : a + 1] = gram[: a + 1, a] = [problem.dot(row, other) for other in rows[: a + 1]]
+        large = np.full(len(rows), 1.0 + 2 * np.abs(gram).max(initial=0.0))  # so that all mass is used
+        alpha, _ = _core.block_qp(large, gram.ravel(), 0.0, 1.0, np.full(len(rows), 1.0 / len(rows)), 0.0)
+        return sqrt(max(float(alpha @ gram @ alpha), 0.0))
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The constraints as arrays."""
+        plain, arrays = super().pack()
+        del plain["cuts"]
+        return plain, arrays | dict(zip(_CUTS, self.cuts.arrays(), strict=True))
+
+    def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """The constraints from arrays."""
+        kept = [np.ascontiguousarray(arrays[name]) for name in _CUTS]
+        super().unpack(plain | {"cuts": _core.Cuts.from_arrays(self.task.problem, *kept)}, arrays)
+
+    def _core(self) -> tuple[_core.Problem, Weights, str, int, str, float, Weights | None]:
+        task = self.task
+        return task.problem, self.w, *task.loss.rescaling, task.C, task.sample_weight
+
+
+_CUTS = ("cut_begin", "part_begin", "parts", "cost", "linear", "factor", "multiplier", "idle", "gram")
