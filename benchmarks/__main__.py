@@ -105,6 +105,13 @@ def _dual(experiment: str, seconds: int = 60) -> Callable[[], Result]:
     return partial(run, "benchmarks.dual", experiment, "--seconds", str(seconds))
 
 
+def _svm(experiment: str) -> Callable[[], Result]:
+    return partial(run, "benchmarks.structural_svm", experiment)
+
+
+IMAGES_AND_NEWS = ("taxonomy-imclef07a", "taxonomy-imclef07d", "20newsgroups")
+MAILS_AND_BLURBS = ("taxonomy-enron-corr", "taxonomy-blurbs-de")
+
 BENCHMARKS = {
     "tagging": Benchmark(tagging, ("conll2000",), "conll2000", tables.tagging, plots.tagging),
     "multiclass": Benchmark(multiclass, ("mnist",), "mnist", tables.multiclass, None),
@@ -121,6 +128,11 @@ BENCHMARKS = {
         plots.relative_gaps,
     ),
     "threads": Benchmark(_dual("threads"), ("conll2000", "ocr-letters"), "threads", tables.threads, None),
+    "taxonomy": Benchmark(_svm("taxonomy"), IMAGES_AND_NEWS, "taxonomy", tables.taxonomy, plots.taxonomy),
+    "multilabel": Benchmark(_svm("multilabel"), MAILS_AND_BLURBS, "multilabel", tables.multilabel, None),
+    "ner_es": Benchmark(_svm("ner_es"), ("conll2002-es",), "ner_es", tables.ner_es, None),
+    "svm_ocr": Benchmark(_svm("svm_ocr"), ("ocr-letters",), "svm_ocr", tables.svm_ocr, None),
+    "svm_linear": Benchmark(_svm("svm_linear"), ("ocr-letters",), "svm_linear", tables.svm_linear, plots.svm_linear),
 }
 
 

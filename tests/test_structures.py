@@ -364,7 +364,7 @@ def test_costs_that_cannot_be_counted_are_refused() -> None:
         case = kind(1)
         if "argmax_by_cost" not in case.problem.offers or "Python" in kind.name:
             continue
-        for bad in (0.5, -1.0, np.nan, inf):
+        for bad in (0.5, 2e6, -2e6, np.nan, inf):
             delta = np.zeros(case.outputs[1].n)
             delta[-1] = bad
             with pytest.raises(MargraveError, match="whole numbers"):

@@ -7,10 +7,15 @@ __version__ = "0.1.0"
 
 # Where each public name lives. They are imported on first use: `import margrave` alone must cost next to nothing.
 _HOMES = {
+    "HMMTagger": "margrave.estimators",
     "SequenceTagger": "margrave.estimators",
     "SequenceTaggerCV": "margrave.estimators",
     "StructuredClassifier": "margrave.estimators",
+    "TaxonomyClassifier": "margrave.estimators",
+    "HierarchicalMultiLabelClassifier": "margrave.estimators",
+    "Taxonomy": "margrave.structures",
     "Problem": "margrave._core",
+    "CustomProblem": "margrave.custom",
     "LossFamily": "margrave.losses",
     "Log": "margrave.losses",
     "Hinge": "margrave.losses",
@@ -24,8 +29,11 @@ _HOMES = {
 }
 
 __all__ = [
+    "CustomProblem",
     "DifferenceOfLosses",
     "ExpectedCostBound",
+    "HMMTagger",
+    "HierarchicalMultiLabelClassifier",
     "Hinge",
     "Log",
     "LossFamily",
@@ -37,13 +45,24 @@ __all__ = [
     "SequenceTaggerCV",
     "SoftmaxMargin",
     "StructuredClassifier",
+    "Taxonomy",
+    "TaxonomyClassifier",
     "load",
 ]
 
 if TYPE_CHECKING:
     from margrave._core import Problem
+    from margrave.custom import CustomProblem
     from margrave.errors import MargraveError
-    from margrave.estimators import SequenceTagger, SequenceTaggerCV, StructuredClassifier, load
+    from margrave.estimators import (
+        HierarchicalMultiLabelClassifier,
+        HMMTagger,
+        SequenceTagger,
+        SequenceTaggerCV,
+        StructuredClassifier,
+        TaxonomyClassifier,
+        load,
+    )
     from margrave.losses import (
         DifferenceOfLosses,
         ExpectedCostBound,
@@ -54,6 +73,7 @@ if TYPE_CHECKING:
         Ramp,
         SoftmaxMargin,
     )
+    from margrave.structures import Taxonomy
 
 
 def __getattr__(name: str) -> Any:

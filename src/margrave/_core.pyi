@@ -48,6 +48,17 @@ class Problem:
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """Part scores theta = A_i w."""
 
+    def visit(
+        self,
+        i: int,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        gamma: float,
+        k: int,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        The same, where the k best outputs, or the log partition function (k = 0), are asked for next, with gamma times the cost.
+        """
+
     def scatter(
         self,
         i: int,
@@ -912,3 +923,30 @@ def one_cut(
     """
     The most violated joint constraint at w: linear part, direction, violations of all examples, where the parts of their outputs begin, the parts, their factors, and what inexact inference may have missed.
     """
+
+class OutputFeatures(Features):
+    pass
+
+class NodeSetStructure(Structure):
+    pass
+
+def output_features(
+    features: Features,
+    width: int,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    column: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    spread: float = 0.0,
+) -> OutputFeatures:
+    """
+    Features of classes from features of what describes them: theta = M theta', M a sparse matrix by rows.
+    """
+
+def node_sets(
+    parents: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    size: int,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    counted: bool,
+) -> NodeSetStructure:
+    """Sets of nodes of a forest that hold, with a node, its parent."""

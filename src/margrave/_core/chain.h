@@ -469,6 +469,70 @@ class ChainStructure final : public Structure {
     to_parts(labels.data(), T, y);
   }
 
+  // The same for first-order chains whose transitions cost nothing, in flat tables: the label says what a position
+  // costs, so that every cost of a prefix comes from one of the prefix before. False where it does not apply.
+  bool by_cost_of_positions(int64_t T, const double* theta, const std::vector<int64_t>& costs,
+                            std::vector<CostedOutput>& ys) const {
+    constexpr int64_t kMostCells = 20'000'000;
+    const int64_t L = data_.labels();
+    if (grams_.order() != 1 || grams_.parts() != L * L) return false;
+    if (std::any_of(costs.begin(), costs.begin() + T * L, [](int64_t c) { return c < 0; })) return false;
+    if (std::any_of(costs.begin() + T * L, costs.end(), [](int64_t c) { return c != 0; })) return false;
+    int64_t most = 0;
+    for (int64_t t = 0; t < T; ++t) most += *std::max_element(&costs[at(t * L)], &costs[at(t * L)] + L);
+    const int64_t width = (most + 1) * L;
+    if (width > kMostCells / T) return false;
+    std::vector<double> value(at(T * width), -kInfinity);  // (position, cost of the prefix, last label)
+    std::vector<int32_t> from(at(T * width), -1);
+    std::vector<double> best(at(L));
+    std::vector<int32_t> label(at(L));
+    for (int64_t l = 0; l < L; ++l) value[at(costs[at(l)] * L + l)] = theta[l];
+    int64_t reached = *std::max_element(&costs[0], &costs[0] + L);
+    for (int64_t t = 1; t < T; ++t) {
+      const double* table = theta + T * L + (tied_ ? 0 : (t - 1) * L * L);
+      for (int64_t c = 0; c <= reached; ++c) {
+        const double* before = &value[at((t - 1) * width + c * L)];
+        std::fill(best.begin(), best.end(), -kInfinity);
+        for (int64_t k = 0; k < L; ++k) {
+          if (before[k] == -kInfinity) continue;
+          for (int64_t l = 0; l < L; ++l) {
+            const double here = before[k] + table[k * L + l];
+            if (here > best[at(l)]) {
+              best[at(l)] = here;
+              label[at(l)] = static_cast<int32_t>(k);
+            }
+          }
+        }
+        for (int64_t l = 0; l < L; ++l) {
+          if (best[at(l)] == -kInfinity) continue;
+          const int64_t cell = t * width + (c + costs[at(t * L + l)]) * L + l;
+          value[at(cell)] = best[at(l)] + theta[t * L + l];
+          from[at(cell)] = label[at(l)];
+        }
+      }
+      reached += *std::max_element(&costs[at(t * L)], &costs[at(t * L)] + L);
+    }
+    ys.clear();
+    std::vector<int32_t> labels(at(T));
+    for (int64_t c = 0; c <= most; ++c) {
+      const double* ends = &value[at((T - 1) * width + c * L)];
+      const int64_t last = std::max_element(ends, ends + L) - ends;
+      if (ends[last] == -kInfinity) continue;
+      CostedOutput found{c, ends[last], {}};
+      int64_t left = c;
+      int32_t now = static_cast<int32_t>(last);
+      for (int64_t t = T - 1; t >= 0; --t) {
+        labels[at(t)] = now;
+        const int32_t previous = from[at(t * width + left * L + now)];
+        left -= costs[at(t * L + now)];
+        now = previous;
+      }
+      to_parts(labels.data(), T, found.y);
+      ys.push_back(std::move(found));
+    }
+    return true;
+  }
+
   // Viterbi with a counter: for every state the best prefix at each cost that a prefix can have.
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                       Scratch&) const override {
@@ -478,7 +542,8 @@ class ChainStructure final : public Structure {
       int32_t edge;
     };
     const int64_t T = data_.length(i);
-    whole_costs(delta, parts(i));
+    const std::vector<int64_t> costs = whole_costs(delta, parts(i));
+    if (by_cost_of_positions(T, theta, costs, ys)) return;
     const Trellis trellis(grams_, T, tied_, theta);
     const Trellis counter(grams_, T, tied_, delta);
     const auto best_by_cost = [](std::vector<Counted>& all) {

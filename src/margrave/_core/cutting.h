@@ -261,7 +261,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
     CutBlock& block = task.block(i);
     worker.make_room(task.problem.parts(i));
     double* theta = worker.theta.data();
-    task.problem.score(i, task.w, theta);
+    task.problem.visit(i, task.w, task.rule.question(), theta);
     const Violation found = most_violated(task.problem, i, task.rule, theta, worker);
     cutting::look(task, i, theta, block, worker);
     const double xi = block.slack();
@@ -379,7 +379,10 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
     const double weight = sample_weight ? sample_weight[i] : 1.0;
     const int64_t parts = problem.parts(i);
     double* theta = worker.theta.data();
-    problem.score(i, w, theta);
+    if (cached)
+      problem.score(i, w, theta);
+    else
+      problem.visit(i, w, rule.question(), theta);
     Violation found;
     if (cached) {
       problem.gold(i, 0, worker.gold);

@@ -32,6 +32,12 @@ struct LossFamily {
     return 0;
   }
 
+  // What `evaluate` asks.
+  Question question(const Problem& problem) const {
+    if (beyond_parts(problem)) return {0.0, beta < kInfinity ? 0 : 2};
+    return {gamma, beta < kInfinity ? 0 : 1};
+  }
+
   void check(const Problem& problem) const {
     if (!(beta > 0)) throw InputError("beta must be positive, or infinite.");
     if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");

@@ -26,12 +26,12 @@ inline double log_add(double a, double b) {
   return a + std::log1p(std::exp(b - a));
 }
 
-// Costs that count: Viterbi by cost needs non-negative whole numbers.
+// Costs that count: Viterbi by cost needs whole numbers.
 inline std::vector<int64_t> whole_costs(const double* delta, int64_t n) {
   std::vector<int64_t> costs(static_cast<size_t>(n));
   for (int64_t k = 0; k < n; ++k) {
-    if (!(delta[k] >= 0) || delta[k] != std::floor(delta[k]) || delta[k] > 1e6)
-      throw InputError("argmax_by_cost needs costs that are whole numbers from 0 to 1000000, and part " +
+    if (!(std::fabs(delta[k]) <= 1e6) || delta[k] != std::floor(delta[k]))
+      throw InputError("argmax_by_cost needs costs that are whole numbers up to 1000000, and part " +
                        std::to_string(k) + " costs " + std::to_string(delta[k]) + ".");
     costs[static_cast<size_t>(k)] = static_cast<int64_t>(delta[k]);
   }

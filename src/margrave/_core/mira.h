@@ -79,7 +79,7 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
   ++pass.inferences;
   double* theta = worker.theta.data();
   double* direction = worker.direction.data();
-  problem.score(i, ascent.w, theta);
+  problem.visit(i, ascent.w, kind == MiraUpdate::kPrediction ? Question{0.0, 1} : family.question(problem), theta);
   const LossValue own = kind == MiraUpdate::kPrediction ? mira::prediction(problem, i, family, theta, direction, worker)
                                                         : evaluate(problem, i, family, theta, direction, worker, true);
   const double slope = dot_finite(theta, direction, n);
@@ -236,7 +236,7 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most,
   double* delta = worker.scratch.take(n);
   double* v = worker.scratch.take(n);
   double* theta = worker.theta.data();
-  problem.score(i, ascent.w, theta);
+  problem.visit(i, ascent.w, {ascent.family.gamma, most}, theta);
   const double c0 = augment(problem, i, ascent.family, theta, delta, v);
   std::vector<ScoredOutput> best;
   problem.kbest(i, v, most, best, worker.scratch);

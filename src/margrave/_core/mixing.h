@@ -61,7 +61,7 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
   double* theta = worker.theta.data();
   double* target = worker.direction.data();
 
-  problem.score(i, ascent.w, theta);
+  problem.visit(i, ascent.w, family.question(problem), theta);
   const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
   for (const int32_t part : worker.gold) target[part] += 1;
   double gold_score = 0;
@@ -293,7 +293,7 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   double* theta = worker.theta.data();
   double* target = worker.direction.data();
 
-  problem.score(i, ascent.w, theta);
+  problem.visit(i, ascent.w, family.question(problem), theta);
   pairwise::look(block, family.gamma, theta);
   const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
   double gold_score = 0;

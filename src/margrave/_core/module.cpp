@@ -61,6 +61,13 @@ struct PythonProblem final : Problem {
     const nb::gil_scoped_acquire gil;
     copy_result(call("score", i, copy_array(w, dim())), parts(i), "the result of score(i, w)", theta);
   }
+  void visit(int64_t i, const double* w, Question question, double* theta) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "visit", nb::detail::str_hash("visit"), false);
+    if (!ticket.key.is_valid()) return score(i, w, theta);
+    copy_result(nb_trampoline.base().attr("visit")(i, copy_array(w, dim()), question.gamma, question.k), parts(i),
+                "the result of visit(i, w, gamma, k)", theta);
+  }
   void row(int64_t i, const double* v, Row& row) const override {
     const nb::gil_scoped_acquire gil;
     const auto [index, value] = result<std::pair<nb::object, nb::object>>(call("row", i, copy_array(v, parts(i))),
@@ -259,6 +266,18 @@ void bind_problem(nb::module_& m) {
           },
           "i"_a, "w"_a, "Part scores theta = A_i w.")
       .def(
+          "visit",
+          [](const Problem& p, int64_t i, const In<double>& w, double gamma, int64_t k) {
+            p.check_example(i);
+            expect_size(w, p.dim(), "w");
+            std::vector<double> theta(static_cast<size_t>(p.parts(i)));
+            p.visit(i, w.data(), {gamma, k}, theta.data());
+            return to_numpy(std::move(theta));
+          },
+          "i"_a, "w"_a, "gamma"_a, "k"_a,
+          "The same, where the k best outputs, or the log partition function (k = 0), are asked for next, with gamma "
+          "times the cost.")
+      .def(
           "scatter",
           [](const Problem& p, int64_t i, const In<double>& mu, double c, InOut<double>& g) {
             p.check_example(i);
@@ -401,7 +420,7 @@ void bind_problem(nb::module_& m) {
             Worker worker;
             std::vector<double> theta(static_cast<size_t>(p.parts(i)));
             std::vector<double> direction(theta.size());
-            p.score(i, w.data(), theta.data());
+            p.visit(i, w.data(), family.question(p), theta.data());
             const LossValue value = evaluate(p, i, family, theta.data(), direction.data(), worker, true);
             Row row;
             p.row(i, direction.data(), row);
@@ -802,4 +821,5 @@ NB_MODULE(_core, m) {
   bind_passes(m);
   bind_dual(m);
   bind_cutting(m);
+  bind_output(m);
 }

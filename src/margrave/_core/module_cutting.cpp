@@ -183,7 +183,7 @@ void bind_cutting(nb::module_& m) {
         const Rescaling rule = rescaling_named(rescale, slack, cost);
         Worker worker;
         worker.make_room(p.parts(i));
-        p.score(i, w.data(), worker.theta.data());
+        p.visit(i, w.data(), rule.question(), worker.theta.data());
         Violation found = most_violated(p, i, rule, worker.theta.data(), worker);
         return std::make_tuple(found.value, found.cost, to_numpy(std::move(found.y)), found.exact, found.bound);
       },

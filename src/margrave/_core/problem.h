@@ -52,6 +52,13 @@ enum Offer : unsigned {
   kUntied = 64,  // every part occurs at one place, so that marginals of neighbouring parts determine a distribution
 };
 
+// What inference will be asked at a theta: the k best outputs, or the log partition function (k = 0), with gamma times
+// the cost in their scores.
+struct Question {
+  double gamma;
+  int64_t k;
+};
+
 // A mistake in what was passed in; the message is one sentence for the user.
 struct InputError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
@@ -120,6 +127,9 @@ class Problem {
   virtual bool has_gold() const = 0;
   virtual int64_t parts(int64_t i) const = 0;
   virtual void score(int64_t i, const double* w, double* theta) const = 0;
+  // The same where a learner goes on to step along the scores of what it asks for. A problem that knows its outputs by
+  // inference alone then makes it now, so that theta and the costs have the answer.
+  virtual void visit(int64_t i, const double* w, Question, double* theta) const { score(i, w, theta); }
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
   // The k-th good output of example i; returns how many there are.
@@ -260,6 +270,9 @@ class SliceProblem : public Problem {
   bool has_gold() const override { return whole_->has_gold(); }
   int64_t parts(int64_t i) const override { return whole_->parts(begin_ + i); }
   void score(int64_t i, const double* w, double* theta) const override { whole_->score(begin_ + i, w, theta); }
+  void visit(int64_t i, const double* w, Question question, double* theta) const override {
+    whole_->visit(begin_ + i, w, question, theta);
+  }
   void scatter(int64_t i, const double* mu, double c, double* g) const override {
     whole_->scatter(begin_ + i, mu, c, g);
   }

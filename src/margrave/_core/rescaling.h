@@ -24,6 +24,7 @@ struct Rescaling {
   CostKind cost;
 
   bool zero_one() const { return slack == 0 || cost == CostKind::kZeroOne; }
+  Question question() const { return zero_one() ? Question{0.0, 2} : Question{1.0, 1}; }
   double root(double cost_of_y) const { return slack == 2 ? std::sqrt(cost_of_y) : cost_of_y; }
   double factor(double cost_of_y) const { return of_slack ? root(cost_of_y) : 1.0; }
   double violation(double cost_of_y, double m) const { return root(cost_of_y) - factor(cost_of_y) * m; }
@@ -156,7 +157,7 @@ inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& ru
 
 inline bool whole(const double* delta, int64_t n, double c0) {
   for (int64_t k = 0; k < n; ++k)
-    if (!(delta[k] >= 0) || delta[k] != std::floor(delta[k]) || delta[k] > 1e6) return false;
+    if (!(std::fabs(delta[k]) <= 1e6) || delta[k] != std::floor(delta[k])) return false;
   return c0 == std::floor(c0);
 }
 

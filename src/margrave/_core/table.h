@@ -81,7 +81,11 @@ class Pairs {
   bool packed() const { return packed_; }
   const std::vector<int64_t>& begin() const { return begin_; }
   const std::vector<uint16_t>& column() const { return column_; }
-  WeightRows rows() const { return {attributes_, labels_, packed_ ? column_.data() : nullptr}; }
+  // A packed table without any pair still needs a column that is not null, for null means a full one.
+  WeightRows rows() const {
+    static constexpr uint16_t none = 0;
+    return {attributes_, labels_, !packed_ ? nullptr : column_.empty() ? &none : column_.data()};
+  }
 
   // Where the weights of each attribute begin, and which they are (TokenRows::span); empty unless packed.
   std::vector<uint64_t> spans(const std::vector<int32_t>& attributes) const {

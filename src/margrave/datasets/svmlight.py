@@ -2,6 +2,8 @@
 
 import re
 from array import array
+from collections.abc import Callable
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -26,7 +28,19 @@ def read_svmlight(
     """The examples as rows of a matrix, their labels, and their query ids if the file has them.
 
     Labels are numbers if all of them are, else strings; with `multilabel` each is a tuple, written with commas between.
+    Labels that are paths in a taxonomy are read by `read_svmlight_paths`.
     """
+    matrix, labels, queries = read_rows(path, n_features, zero_based, partial(_take_label, multilabel=multilabel))
+    return matrix, _labels(labels, multilabel), queries
+
+
+def read_rows(
+    path: TextSource,
+    n_features: int | None,
+    zero_based: bool,
+    take_label: Callable[[str, int, list[str]], tuple[str, ...]],
+) -> "tuple[csr_array, list[tuple[str, ...]], NDArray[np.int64] | None]":
+    """Examples, labels and query ids; `take_label(name, line, fields)` takes the label off the fields of a line."""
     from scipy.sparse import csr_array
 
     name, base = source_name(path), 0 if zero_based else 1
@@ -36,7 +50,7 @@ def read_svmlight(
         fields = line.partition("#")[0].split()
         if not fields:
             continue
-        labels.append(_take_label(name, number, fields, multilabel))
+        labels.append(take_label(name, number, fields))
         if fields and fields[0].startswith("qid:"):
             queries.append(_integer(name, number, "query id", fields.pop(0)[4:]))
         if queries and len(queries) != len(labels):
@@ -63,7 +77,7 @@ def read_svmlight(
     integer = np.int32 if narrow else np.int64  # half the memory, and all that some users of sparse matrices accept
     cells = np.array(values), np.array(columns, integer), np.array(starts, integer)
     matrix = csr_array(cells, shape=(len(labels), width))
-    return matrix, _labels(labels, multilabel), np.array(queries) if queries else None
+    return matrix, labels, np.array(queries) if queries else None
 
 
 def _take_label(name: str, number: int, fields: list[str], multilabel: bool) -> tuple[str, ...]:

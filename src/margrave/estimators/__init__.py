@@ -5,18 +5,33 @@ from os import PathLike
 from margrave import model_file
 from margrave.errors import DataError
 from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
+from margrave.estimators.hmm_tagger import HMMTagger
 from margrave.estimators.sequence_tagger import SequenceTagger
 from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
 from margrave.estimators.structured_classifier import StructuredClassifier
+from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
 
-__all__ = ["SequenceTagger", "SequenceTaggerCV", "StructuredClassifier", "load"]
+__all__ = [
+    "HMMTagger",
+    "HierarchicalMultiLabelClassifier",
+    "SequenceTagger",
+    "SequenceTaggerCV",
+    "StructuredClassifier",
+    "TaxonomyClassifier",
+    "load",
+]
 
-_ESTIMATORS: dict[str, type[StructuredEstimator]] = {
-    kind.__name__: kind for kind in (SequenceTagger, StructuredClassifier)
+_ESTIMATORS: dict[str, type[StructuredEstimator] | type[HMMTagger]] = {
+    "HMMTagger": HMMTagger,
+    "HierarchicalMultiLabelClassifier": HierarchicalMultiLabelClassifier,
+    "SequenceTagger": SequenceTagger,
+    "StructuredClassifier": StructuredClassifier,
+    "TaxonomyClassifier": TaxonomyClassifier,
 }
 
 
-def load(path: str | PathLike[str]) -> StructuredEstimator:
+def load(path: str | PathLike[str]) -> StructuredEstimator | HMMTagger:
     """The model that `save` wrote; a damaged, foreign or newer file is refused in one sentence."""
     header, arrays = model_file.read(path)
     name = str(header.get("estimator"))

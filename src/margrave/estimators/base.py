@@ -121,6 +121,13 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         """The parameters of the structure, for the model file."""
         return {}
 
+    def _structure_arrays(self) -> dict[str, NDArray[Any]]:
+        """What else the structure has to say, for the model file."""
+        return {}
+
+    def _set_structure(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Takes from a file what `fit` learned of the structure."""
+
     def _empty_problem(self) -> _core.Problem:
         """A problem without examples, which tells how many weights there must be."""
         raise MargraveError(f"a {type(self).__name__} cannot be kept in a file.")
@@ -148,6 +155,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             "metadata": dict(metadata),
         }
         arrays: dict[str, NDArray[Any]] = {"weights": self._weights(), "gram_weight": self.features_.gram_weight}
+        arrays |= self._structure_arrays()
         header["encoders"] = {
             name: _encoder_to_file(getattr(self.features_, name), name, arrays) for name in ("tokens", "edges")
         }
@@ -199,6 +207,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         model.converged_ = bool(header["converged"])
         model.stop_reason_ = str(header["stop_reason"])
         model.metadata_ = dict(header["metadata"])
+        model._set_structure(header, arrays)
         weights = _vector(arrays["weights"], np.float64)
         if not np.isfinite(weights).all():
             raise MargraveError("its weights must be finite.")
@@ -295,13 +304,23 @@ def _named_features(table: AttributeTable) -> str | AttributeTable:
 def _loss_to_file(loss: LossFamily, classes: list[Any]) -> dict[str, Any]:
     cost = loss.cost if isinstance(loss.cost, str) else loss.cost_matrix(classes).tolist()
     beta = None if loss.beta == inf else loss.beta
-    return {"beta": beta, "gamma": loss.gamma, "cost": cost, "difference": not loss.convex}
+    return {
+        "beta": beta,
+        "gamma": loss.gamma,
+        "cost": cost,
+        "rescale": loss.rescale,
+        "slack": loss.slack,
+        "difference": not loss.convex,
+    }
 
 
 def _loss_from_file(stored: dict[str, Any]) -> str | LossFamily:
     beta = inf if stored["beta"] is None else stored["beta"]
-    kind = DifferenceOfLosses if stored.get("difference", False) else LossFamily
-    loss = kind(beta=beta, gamma=stored["gamma"], cost=stored["cost"])
+    if stored.get("difference", False):
+        loss: LossFamily = DifferenceOfLosses(beta, stored["gamma"], stored["cost"])
+    else:  # files of before there was re-scaling do not speak of it
+        rescale, slack = stored.get("rescale", "margin"), stored.get("slack", 1)
+        loss = LossFamily(beta, stored["gamma"], stored["cost"], rescale, slack)
     return loss.name if loss.name in LOSSES and stored["cost"] == "hamming" else loss
 
 

@@ -93,7 +93,13 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         self, X: Any, y: Any, loss: LossFamily, features: AttributeTable
     ) -> tuple[_core.Problem, NDArray[Any]]:
         """The problem that examples with classes make, and the classes."""
-        named = _named(X)
+        X, labels, classes = self._labelled(X, y)
+        gold = label_numbers(labels, classes)
+        return Multiclass().bind(X, gold, features=features, classes=classes.tolist(), loss=loss), classes
+
+    def _labelled(self, X: Any, y: Any) -> tuple[Any, list[Any], NDArray[Any]]:
+        """Examples, their classes and the sorted distinct ones, checked."""
+        named = has_names(X)
         if named:
             if not hasattr(y, "__len__") or isinstance(y, str | bytes):
                 raise MargraveError(f"y must be a list of classes, not {type(y).__name__}.")
@@ -106,8 +112,7 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         classes = check_classes(labels)
         if not named:
             check_classification_targets(y)
-        gold = label_numbers(labels, classes)
-        return Multiclass().bind(X, gold, features=features, classes=classes.tolist(), loss=loss), classes
+        return X, labels, classes
 
     def _set_fitted(self, X: Any, classes: NDArray[Any], features: AttributeTable, w: NDArray[np.float64]) -> None:
         if features.tokens.kind == "columns":
@@ -144,12 +149,15 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
 
     def _bind(self, X: Any) -> _core.Problem:
         self._check_fitted()
-        if not _named(X):
+        if not has_names(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return Multiclass().bind(X, features=self.features_, classes=self.classes_.tolist())
+        return self._unlabelled(X)
 
     def _empty_problem(self) -> _core.Problem:
-        return Multiclass().bind([], features=self.features_, classes=self.classes_.tolist())
+        return self._unlabelled([])
+
+    def _unlabelled(self, X: Any) -> _core.Problem:
+        return Multiclass().bind(X, features=self.features_, classes=self.classes_.tolist())
 
     def _weights(self) -> NDArray[np.float64]:
         return self._flat
@@ -157,8 +165,8 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         """`coef_` is (classes, attributes) where every pair has a weight, else one number a pair."""
         self._flat = w
-        full = self.features_.token_pairs is not None and not self.features_.token_pairs.packed
-        self.coef_ = w.reshape(-1, len(self.classes_)).T if full else w
+        pairs = self.features_.token_pairs
+        self.coef_ = w.reshape(-1, pairs.labels).T if pairs is not None and not pairs.packed else w
         if self.features_.tokens.kind == "columns":
             self.n_features_in_ = self.features_.tokens.columns
 
@@ -173,7 +181,7 @@ def _one_each(sample_weight: Any, problem: _core.Problem) -> Any:
     return np.full(problem.size, sample_weight) if isinstance(sample_weight, Real) else sample_weight
 
 
-def _named(X: Any) -> bool:
+def has_names(X: Any) -> bool:
     """Whether examples are attribute lists or dictionaries rather than rows of numbers."""
     if hasattr(X, "shape") or hasattr(X, "__array__"):
         return False

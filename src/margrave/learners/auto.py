@@ -41,6 +41,8 @@ class Auto(Learner):
             return CuttingPlane()
         if not loss.smooth:
             return BCFW() if loss.gamma > 0 else AveragedPerceptron()
+        if not getattr(problem, "any_scores", True):
+            return LBFGS()
         parts = sum(problem.parts(i) for i in range(problem.size))
         return LBFGS() if loss.beyond_parts(problem) or not _FEWEST_PARTS < parts < _MOST_PARTS else OnlineEG()
 

@@ -263,6 +263,7 @@ class Learner:
     infinite_beta_only: ClassVar[bool] = False  # works on outputs, not on distributions
     cost_of_parts: ClassVar[bool] = False  # cannot do with a cost that is no sum over parts
     smooth_only: ClassVar[bool] = False  # needs a gradient everywhere: finite beta
+    own_scores: ClassVar[bool] = False  # asks for inference under scores of its own, not under weights
     cutting_planes: ClassVar[bool] = False  # works constraint by constraint: any re-scaling, slack and cost
     regularised: ClassVar[bool] = True  # minimises P; at (inf, 0) that would be w = 0
     convex_losses: ClassVar[bool] = True  # learns under the losses of the family
@@ -507,6 +508,11 @@ def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
         raise MargraveError(
             f"learner '{learner.name}' needs a cost that is a sum over parts, and the zero-one cost of a structured "
             f"output is none: use {other}cost='hamming'."
+        )
+    if learner.own_scores and not getattr(problem, "any_scores", True):
+        raise MargraveError(
+            f"learner '{learner.name}' needs inference under any scores, and this problem has it under weights only: "
+            "use learner='bcfw' with loss='hinge', or learner='lbfgs'."
         )
     offers = problem.offers
     for need in (*loss.needs, *learner.needs):

@@ -56,6 +56,11 @@ class BCFW(Learner):
 
     def begin(self, task: Task) -> "_State":
         """The same, if the loss and the structure allow what is asked for."""
+        if task.loss.smooth and not getattr(task.problem, "any_scores", True):
+            raise MargraveError(
+                f"learner 'bcfw' keeps distributions over parts under {task.loss.name}, and this problem has none: use "
+                "learner='lbfgs', or loss='hinge'."
+            )
         if self.exact_entropy and not (task.loss.smooth and {"entropy", "untied"} <= set(task.problem.offers)):
             raise MargraveError(
                 "exact_entropy needs a finite beta and a structure with entropies of untied parts: leave it out."

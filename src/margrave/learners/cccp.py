@@ -36,6 +36,7 @@ class CCCP(Learner):
     """
 
     name: ClassVar[str] = "cccp"
+    own_scores: ClassVar[bool] = True
     cost_of_parts: ClassVar[bool] = True
     convex_losses: ClassVar[bool] = False
     differences: ClassVar[bool] = True

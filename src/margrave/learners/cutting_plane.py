@@ -172,7 +172,7 @@ class CutState(State):
             )
 
     def margin(self) -> float:
-        """The best margin of weights of norm 1 over the heaviest constraints: the least |w(alpha)| where sum alpha = 1."""
+        """The best margin of weights of norm 1 over the heaviest constraints: the least |w(alpha)| at sum alpha = 1."""
         problem = self.task.problem
         begin, part_begin, parts, *_, multiplier, _, _ = self.cuts.arrays()
         examples = np.repeat(np.arange(len(begin) - 1), np.diff(begin))

@@ -42,6 +42,7 @@ class OnlineEG(Learner):
     """
 
     name: ClassVar[str] = "eg"
+    own_scores: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("logsum",)
     cost_of_parts: ClassVar[bool] = True
     reaches_tol: ClassVar[bool] = True
@@ -117,6 +118,7 @@ class Hybrid(OnlineEG):
     """
 
     name: ClassVar[str] = "smo-eg"
+    own_scores: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("logsum", "untied", "entropy")
     infinite_beta_only: ClassVar[bool] = True
 

@@ -31,6 +31,7 @@ class BatchEG(Learner):
     """
 
     name: ClassVar[str] = "eg-batch"
+    own_scores: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("logsum",)
     cost_of_parts: ClassVar[bool] = True
     default_max_iter: ClassVar[int] = 1000

@@ -19,6 +19,7 @@ class SMO(Learner):
     """
 
     name: ClassVar[str] = "smo"
+    own_scores: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("argmax", "untied")
     infinite_beta_only: ClassVar[bool] = True
     cost_of_parts: ClassVar[bool] = True

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
+from margrave.features.output import with_output
 from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass
@@ -25,10 +29,12 @@ class Multiclass:
         features: AttributeTable,
         classes: Sequence[Any],
         loss: LossFamily | None = None,
+        output: "csr_array | None" = None,
     ) -> _core.Problem:
         """The problem of these examples; labels are numbers of classes.
 
-        The first bind with labels learns the features.
+        The first bind with labels learns the features. With `output`, a matrix of classes by output features, the table
+        has a column for each of those instead of one for each class.
         """
         learn = not features.learned
         if learn and labels is None:
@@ -38,12 +44,17 @@ class Multiclass:
         if labels is not None and len(labels) != n:
             raise MargraveError(f"there are {n} examples and {len(labels)} labels.")
         begin = np.arange(n + 1, dtype=np.int64)
+        columns = width if output is None else output.shape[1]
         if learn:
             assert labels is not None
-            features.token_pairs = features.learn_pairs(rows, features.tokens, width, begin, labels)
+            seen_begin, seen = begin, labels
+            if output is not None:
+                of_labels = output[labels]
+                seen_begin, seen = of_labels.indptr.astype(np.int64), of_labels.indices.astype(np.int32)
+            features.token_pairs = features.learn_pairs(rows, features.tokens, columns, seen_begin, seen)
         cost = None if loss is None else loss.cost_matrix(classes).ravel()
         structure = _core.multiclass(width, begin, labels, cost, None)
-        features.check_fit(width, 0)
+        features.check_fit(columns, 0)
         assert features.token_pairs is not None
         table = _core.table(rows, features.token_pairs, features.gram_weight, 0, 0, True, 1.0, False, False, None, None)
-        return _core.join(structure, table)
+        return _core.join(structure, table if output is None else with_output(table, output))

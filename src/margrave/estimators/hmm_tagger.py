@@ -1,0 +1,311 @@
+"""A supervised hidden Markov model, the generative baseline of 003, section 5.2.
+
+It decodes as a conditional random field does: a chain whose weights are log probabilities.
+
+One formula smooths every probability, an estimate from few counts pulled to the next more general one, as if that had
+been seen `smoothing` times more (a Dirichlet prior; MacKay and Peto, 1995):
+
+    p(tag | h) = (n(h, tag) + smoothing p(tag | h')) / (n(h) + smoothing)
+
+* Transitions: h are the last `order` tags, h' is h without its oldest; with no tag left, p is uniform.
+* Emissions: h is a word, then ever shorter suffixes with the word's shape, the shape alone, and any word at all, as in
+  TnT (Brants, 2000). Bayes turns p(tag | h) n(h) into p(h | tag). A word that training did not have is emitted as the
+  longest of its suffixes that a rare word had there. The probability that a tag emits such a word is the share of its
+  tokens whose word occurs once (Good and Turing), smoothed likewise.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import chain as flatten
+from itertools import pairwise
+from math import inf
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from margrave import model_file
+from margrave.checks import real, whole
+from margrave.errors import MargraveError
+from margrave.estimators.base import check_classes, label_numbers
+from margrave.estimators.sequence_tagger import SequenceTagger, check_labels
+from margrave.features.table import AttributeTable
+from margrave.structures import Chain
+
+Floats = NDArray[np.float64]
+
+ANY_WORD = "any word"  # the most general class of words
+
+
+class HMMTagger(BaseEstimator):  # type: ignore[misc]
+    """Predicts a tag for every word of a sentence; estimated by counting, so there is nothing to optimise.
+
+    A sentence is a list of strings. Parameters: `order` (1, 2 or 3: how many tags the next one depends on),
+    `smoothing` (how many counts the more general estimate is worth), `suffix_length` (of unknown words, at most; 0:
+    shapes alone), `rare` (words that occur at most so often teach what suffixes say; if there are none, all do).
+
+    After `fit`: `classes_`; `symbols_`, words and suffixes; `emissions_` (symbols, classes), whose columns sum to one;
+    `transitions_` (classes + 1, ..., classes), order + 1 axes, the oldest tag first, whose last axis sums to one and
+    where the last number of the others means that the sentence had not begun.
+
+    >>> X = [["the", "dog", "barks"], ["the", "cat", "sleeps"]]
+    >>> tagger = HMMTagger().fit(X, [["D", "N", "V"], ["D", "N", "V"]])
+    >>> tagger.predict([["the", "bird", "sleeps"]])
+    [['D', 'N', 'V']]
+    """
+
+    classes_: NDArray[Any]
+    symbols_: list[str]
+    emissions_: Floats
+    transitions_: Floats
+    metadata_: dict[str, Any]
+
+    def __init__(self, order: int = 1, *, smoothing: float = 0.3, suffix_length: int = 3, rare: int = 10) -> None:
+        self.order = order
+        self.smoothing = smoothing
+        self.suffix_length = suffix_length
+        self.rare = rare
+
+    def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[Any]]) -> Self:
+        """Counts in sentences and their tags."""
+        order, smoothing, suffix_length, rare = self._settings()
+        lengths = check_labels(y)
+        _check_sentences(X)
+        if len(X) != len(y):
+            raise MargraveError(f"there are {len(X)} sequences in X and {len(y)} in y.")
+        for i, (words, n) in enumerate(zip(X, lengths, strict=True)):
+            if len(words) != n:
+                raise MargraveError(f"example {i} has {len(words)} tokens and {n} labels.")
+        labels = list(flatten.from_iterable(y))
+        classes = check_classes(labels)
+        tags = label_numbers(labels, classes)
+        words = list(flatten.from_iterable(X))
+        symbols, emissions = _emissions(words, tags, len(classes), smoothing, suffix_length, rare)
+        sentences = np.split(tags, np.cumsum(lengths)[:-1])
+        transitions = _transitions(sentences, len(classes), order, smoothing)
+        self._set(classes, symbols, emissions, transitions)
+        self.metadata_ = {}
+        return self
+
+    def predict(self, X: Sequence[Sequence[str]]) -> list[list[Any]]:
+        """The most probable tags of every sentence."""
+        return self._fitted().predict(self._symbols_of(X))
+
+    def predict_marginals(self, X: Sequence[Sequence[str]]) -> list[Floats]:
+        """The probability of every tag at every position, given the words: one (words, classes) array a sentence."""
+        return self._fitted().predict_marginals(self._symbols_of(X))
+
+    def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[Any]]) -> float:
+        """The share of words whose tag is right."""
+        return self._fitted().score(self._symbols_of(X), y)
+
+    def _settings(self) -> tuple[int, float, int, int]:
+        """The parameters, checked."""
+        return (
+            whole("the order of a hidden Markov model", self.order, 1, 3),
+            real("smoothing", self.smoothing, "be positive and finite", lambda smoothing: 0 < smoothing < inf),
+            whole("suffix_length", self.suffix_length, 0, 100),
+            whole("rare", self.rare, 1, 2**31),
+        )
+
+    def _fitted(self) -> SequenceTagger:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "classes_")
+        return self._tagger
+
+    def _symbols_of(self, X: Sequence[Sequence[str]]) -> list[list[list[str]]]:
+        """Every word as its only attribute: its own symbol if it is known, or that of its longest known suffix."""
+        vocabulary = self._fitted().features_.tokens.vocabulary
+        assert vocabulary is not None
+        _check_sentences(X)
+        symbol_of = {
+            word: next(symbol for symbol in _symbols(word, self.suffix_length) if vocabulary.find(symbol) >= 0)
+            for word in set(flatten.from_iterable(X))
+        }
+        return [[[symbol_of[word]] for word in words] for words in X]
+
+    def _set(self, classes: NDArray[Any], symbols: list[str], emissions: Floats, transitions: Floats) -> None:
+        """The fitted attributes, and a conditional random field with the log probabilities as weights."""
+        self.classes_, self.symbols_, self.emissions_, self.transitions_ = classes, symbols, emissions, transitions
+        features = AttributeTable("all")
+        # one sentence of all symbols, whatever their labels, settles which weights there are
+        problem = Chain(self.order, start=True).bind(
+            [[[symbol] for symbol in symbols]],
+            np.zeros(len(symbols), dtype=np.int32),
+            features=features,
+            classes=classes.tolist(),
+        )
+        tagger = SequenceTagger(order=self.order, start=True, features="all")
+        tagger.classes_, tagger.features_ = classes, features
+        tagger.coef_ = np.concatenate([np.log(emissions).ravel(), *_transition_weights(np.log(transitions))])
+        assert len(tagger.coef_) == problem.dim
+        self._tagger = tagger
+
+    # ---- model files -------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
+        """Writes the model as one file, whole or not at all; `metadata` is anything JSON can hold, by name."""
+        self._fitted()
+        if metadata is None:
+            metadata = self.metadata_
+        elif not isinstance(metadata, Mapping):
+            raise MargraveError(f"metadata must be a dictionary, not {type(metadata).__name__}.")
+        order, smoothing, suffix_length, rare = self._settings()
+        settings = {"order": order, "smoothing": smoothing, "suffix_length": suffix_length, "rare": rare}
+        header: dict[str, object] = {
+            "estimator": type(self).__name__,
+            "settings": settings,
+            "labels": self.classes_.tolist(),
+            "metadata": dict(metadata),
+        }
+        blob, offsets = model_file.encode_strings(self.symbols_)
+        arrays = {"emissions": self.emissions_, "transitions": self.transitions_}
+        model_file.write(path, header, arrays | {"symbols.bytes": blob, "symbols.offsets": offsets})
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """The model of a file. A file may say anything: what does not fit together raises some error."""
+        model = cls(**header["settings"])
+        order = model._settings()[0]
+        classes = check_classes(header["labels"])
+        if classes.tolist() != header["labels"]:
+            raise MargraveError("its labels are not in order.")
+        symbols = model_file.decode_strings(arrays["symbols.bytes"], arrays["symbols.offsets"])
+        if len(set(symbols)) != len(symbols) or ANY_WORD not in symbols:
+            raise MargraveError("its symbols must be distinct, and one must stand for any word.")
+        width = len(classes)
+        shapes = {"emissions": (len(symbols), width), "transitions": (*order * [width + 1], width)}
+        for name, shape in shapes.items():
+            array = arrays[name]
+            if array.shape != shape or array.dtype != np.float64:
+                raise MargraveError(f"its {name} must be real numbers of shape {shape}, not {array.shape}.")
+            if not ((array > 0) & (array <= 1)).all():
+                raise MargraveError(f"its {name} must be probabilities.")
+        model._set(classes, symbols, arrays["emissions"], arrays["transitions"])
+        model.metadata_ = dict(header["metadata"])
+        return model
+
+
+def _smoothed(counts: Floats, general: Floats | float, smoothing: float) -> Floats:
+    """Distributions over the last axis, from counts and the distribution that few counts are pulled to."""
+    smoothed: Floats = (counts + smoothing * general) / (counts.sum(axis=-1, keepdims=True) + smoothing)
+    return smoothed
+
+
+def _transitions(sentences: Sequence[NDArray[np.int32]], width: int, order: int, smoothing: float) -> Floats:
+    """p(tag | the tags before it): (width + 1, ..., width), where tag number `width` stands before every sentence."""
+    counts = np.zeros((*order * [width + 1], width))
+    for tags in sentences:
+        padded = np.concatenate([np.full(order, width, dtype=np.int32), tags])
+        np.add.at(counts, tuple(padded[k : k + len(tags)] for k in range(order + 1)), 1.0)
+    general: Floats | float = 1.0 / width
+    for known in range(order + 1):  # how many of the tags before it are known
+        general = _smoothed(counts.sum(axis=tuple(range(order - known))), general, smoothing)
+    assert isinstance(general, np.ndarray)
+    return general
+
+
+def _transition_weights(transitions: Floats) -> list[Floats]:
+    """Scores of label pairs, triples, ... up to the order of the chain, and of the first label.
+
+    A chain of order m scores the label at position t by all tuples of 2 to min(t, m) + 1 labels that end there. So the
+    score of a tuple is the log probability of its last label when the sentence begins with the tuple (or, with m + 1
+    labels, goes on with it), less the scores of the shorter tuples that it ends with.
+    """
+    order, width = transitions.ndim - 1, transitions.shape[-1]
+    start = transitions[(width,) * order]
+    weights: list[Floats] = []
+    shorter = np.zeros((width, width))
+    for m in range(1, order + 1):  # tags that are known
+        context = (width,) * (order - m) + (slice(width),) * m
+        weights.append((transitions[context] - shorter).ravel())
+        shorter = np.broadcast_to(transitions[context], (width, *transitions[context].shape))
+    return [*weights, start]
+
+
+def _emissions(
+    words: Sequence[str], tags: NDArray[np.int32], width: int, smoothing: float, suffix_length: int, rare: int
+) -> tuple[list[str], Floats]:
+    """Known words and the classes of unknown ones, and p(symbol | tag): (symbols, width)."""
+    number = {word: k for k, word in enumerate(dict.fromkeys(words))}
+    by_word = np.zeros((len(number), width))  # how often each word has each tag
+    np.add.at(by_word, (np.fromiter((number[word] for word in words), np.int64, len(words)), tags), 1.0)
+    occurrences = by_word.sum(axis=1)
+    share = _smoothed(by_word.sum(axis=0), 1.0 / width, smoothing)
+
+    teachers = [word for word, n in zip(number, occurrences, strict=True) if n <= rare] or list(number)
+    by_class: dict[str, Floats] = defaultdict(lambda: np.zeros(width))
+    for word in teachers:
+        for symbol in _classes(word, suffix_length):
+            by_class[symbol] += by_word[number[word]]
+    given = {ANY_WORD: _smoothed(by_class[ANY_WORD], share, smoothing)}  # p(tag | class), the most general first
+    for word in teachers:
+        for general, symbol in pairwise(reversed(_classes(word, suffix_length))):
+            if symbol not in given:
+                given[symbol] = _smoothed(by_class[symbol], given[general], smoothing)
+
+    nearest = [next(s for s in _classes(word, suffix_length) if s in given) for word in number]
+    given_word = _smoothed(by_word, np.array([given[symbol] for symbol in nearest]), smoothing)
+    class_occurrences = np.array([by_class[symbol].sum() for symbol in given])
+    unknown = _unknown_share(by_word, smoothing)
+    known_words = (1 - unknown) * _columns_to_one(given_word * occurrences[:, None])
+    classes = unknown * _columns_to_one(np.array(list(given.values())) * class_occurrences[:, None])
+    return [*(_known(word) for word in number), *given], np.concatenate([known_words, classes])
+
+
+def _unknown_share(by_word: Floats, smoothing: float) -> Floats:
+    """p(a word that training did not have | tag): the share of the tag's tokens whose word occurs once."""
+    counts = by_word.sum(axis=0)
+    once = by_word[by_word.sum(axis=1) == 1].sum(axis=0)
+    overall = (once.sum() + smoothing / 2) / (counts.sum() + smoothing)
+    share: Floats = (once + smoothing * overall) / (counts + smoothing)
+    return share
+
+
+def _columns_to_one(table: Floats) -> Floats:
+    scaled: Floats = table / table.sum(axis=0)
+    return scaled
+
+
+def _known(word: str) -> str:
+    """The symbol of a word; those of classes begin differently."""
+    return f"word {word}"
+
+
+def _classes(word: str, suffix_length: int) -> list[str]:
+    """The classes of an unknown word, the most special first: its suffixes with its shape, its shape, any word."""
+    shape, end = _shape(word), word.lower()
+    longest = min(suffix_length, len(end))
+    return [*(f"{shape} {end[len(end) - k :]}" for k in range(longest, -1, -1)), ANY_WORD]
+
+
+def _symbols(word: str, suffix_length: int) -> list[str]:
+    """All symbols that may stand for a word, the most special first."""
+    return [_known(word), *_classes(word, suffix_length)]
+
+
+def _shape(word: str) -> str:
+    if not any(c.isalnum() for c in word):
+        return "punctuation"
+    if any(c.isdigit() for c in word):
+        return "digits"
+    if word.isupper() and len(word) > 1:
+        return "capitals"
+    return "capitalised" if word[0].isupper() else "lower"
+
+
+def _check_sentences(X: Any) -> None:
+    """Refuses what is no list of sentences, each a list of at least one word."""
+    if not hasattr(X, "__len__") or isinstance(X, str | bytes):
+        raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
+    for i, words in enumerate(X):
+        if not isinstance(words, list | tuple | np.ndarray):
+            raise MargraveError(f"example {i}: a sentence must be a list of words, not {type(words).__name__}.")
+        if len(words) == 0:
+            raise MargraveError(f"example {i} is an empty sequence; every sequence needs a token.")
+        for t, word in enumerate(words):
+            if not isinstance(word, str):
+                raise MargraveError(f"example {i}, position {t}: a word must be a string, not {type(word).__name__}.")

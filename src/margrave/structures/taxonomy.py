@@ -1,0 +1,224 @@
+"""Classes in a tree or a directed acyclic graph (003, section 4.2), and the tree loss between them (section 5.1)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain
+from math import isnan
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.datasets.opening import TextSource
+from margrave.errors import MargraveError
+
+Node = Any  # a string or a number
+
+
+class Taxonomy:
+    """Nodes and what each lies below; nodes without parents hang under one root that has no name.
+
+    `parents` maps every node to its parent, to a list of its parents, or to None; a node that is only somebody's parent
+    has none itself. A list says the same of the nodes 0, 1, ..., with -1 for no parent. No parents at all make a flat
+    taxonomy.
+
+    >>> animals = Taxonomy({"cat": "mammal", "dog": "mammal", "carp": "fish"})
+    >>> animals.ancestors("cat")
+    ('cat', 'mammal')
+    >>> animals.tree_loss("cat", "dog"), animals.tree_loss("cat", "carp")
+    (1, 2)
+    """
+
+    def __init__(self, parents: Mapping[Node, Any] | Sequence[Any]) -> None:
+        if isinstance(parents, Mapping):
+            items: Iterable[tuple[Node, Any]] = parents.items()
+        elif isinstance(parents, Sequence | np.ndarray) and not isinstance(parents, str | bytes):
+            items = ((k, None if isinstance(p, Real) and p == -1 else p) for k, p in enumerate(parents))
+        else:
+            raise MargraveError(f"a taxonomy is made of a mapping from nodes to parents, not {type(parents).__name__}.")
+        given = {_checked(node): tuple(dict.fromkeys(map(_checked, _as_parents(of)))) for node, of in items}
+        if not given:
+            raise MargraveError("a taxonomy needs at least one node.")
+        for parent in chain.from_iterable(list(given.values())):
+            given.setdefault(parent, ())
+        try:
+            order = list(TopologicalSorter(given).static_order())
+        except CycleError as error:
+            way = " below ".join(repr(node) for node in reversed(error.args[1]))
+            raise MargraveError(f"a taxonomy has no cycles, and here is {way}.") from None
+        self._parents: dict[Node, tuple[Node, ...]] = {node: given[node] for node in order}
+        self._children: dict[Node, list[Node]] = {node: [] for node in order}
+        for node, above in self._parents.items():
+            for parent in above:
+                self._children[parent].append(node)
+        self._heights: dict[Node, int] = {}
+        for node in reversed(order):
+            self._heights[node] = max((1 + self._heights[child] for child in self._children[node]), default=0)
+
+    @classmethod
+    def from_pairs(cls, pairs: Iterable[tuple[Node, Node | None]]) -> Self:
+        """From pairs (child, parent), where None as the parent only names a node; several parents are several pairs."""
+        parents: dict[Node, list[Node]] = {}
+        for pair in pairs:
+            if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+                raise MargraveError(f"a taxonomy is made of pairs (child, parent), and one is {pair!r}.")
+            child, parent = pair
+            above = parents.setdefault(_checked(child), [])
+            if parent is not None:
+                above.append(parent)
+        return cls(parents)
+
+    @classmethod
+    def from_names(cls, names: Iterable[str], separator: str = ".") -> Self:
+        """From names that are ways down, such as comp.sys.mac or 4/6/2: the parent is what stands before the last part.
+
+        >>> Taxonomy.from_names(["comp.sys.mac", "comp.graphics"]).ancestors("comp.sys.mac")
+        ('comp.sys.mac', 'comp.sys', 'comp')
+        """
+        if not isinstance(separator, str) or not separator:
+            raise MargraveError(f"the separator of names must be a string such as '.' or '/', and it is {separator!r}.")
+        parents: dict[str, str | None] = {}
+        for name in names:
+            if not isinstance(name, str):
+                raise MargraveError(
+                    f"only strings have parts before and after a {separator!r}, and a name is {name!r}."
+                )
+            steps = name.split(separator)
+            if "" in steps:
+                raise MargraveError(
+                    f"the name {name!r} has an empty part: something is missing beside a {separator!r}."
+                )
+            for depth in range(1, len(steps) + 1):
+                parent = separator.join(steps[: depth - 1]) if depth > 1 else None
+                parents[separator.join(steps[:depth])] = parent
+        return cls(parents)
+
+    @classmethod
+    def from_file(cls, path: TextSource, *, child_first: bool = False) -> Self:
+        """From a file of lines parent TAB child (or child TAB parent), or of one path such as 4/6/2 a line."""
+        from margrave.datasets.taxonomy import read_hierarchy
+
+        pairs = read_hierarchy(path)
+        if child_first:
+            return cls.from_pairs((parent, child) for child, parent in pairs if parent is not None)
+        return cls.from_pairs(pairs)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, parents before children."""
+        return tuple(self._parents)
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        """The nodes that nothing lies below."""
+        return tuple(node for node, below in self._children.items() if not below)
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether no node has two parents."""
+        return all(len(above) < 2 for above in self._parents.values())
+
+    def parents(self, node: Node) -> tuple[Node, ...]:
+        """What the node lies directly below."""
+        return self._parents[self._known(node)]
+
+    def children(self, node: Node) -> tuple[Node, ...]:
+        """What lies directly below the node."""
+        return tuple(self._children[self._known(node)])
+
+    def ancestors(self, node: Node) -> tuple[Node, ...]:
+        """The node itself and everything above it, the nearest first."""
+        found = {self._known(node): None}
+        queue = [node]
+        for below in queue:  # it grows as we go
+            for parent in self._parents[below]:
+                if parent not in found:
+                    found[parent] = None
+                    queue.append(parent)
+        return tuple(found)
+
+    def height(self, node: Node) -> int:
+        """The length of the longest way down from the node to a leaf."""
+        return self._heights[self._known(node)]
+
+    def tree_loss(self, a: Node, b: Node) -> int:
+        """The height of the first common ancestor, which is the lowest one; 0 for a node and itself.
+
+        The root without a name is above everything, and one higher than the highest node. Where ways down differ in
+        length, height is that of the longest one (`height`), even if neither a nor b lies at its end.
+        """
+        if self._known(a) == self._known(b):
+            return 0
+        above = set(self.ancestors(a))
+        root = 1 + max(self._heights.values())
+        return min((self._heights[node] for node in self.ancestors(b) if node in above), default=root)
+
+    def tree_losses(self, classes: Sequence[Node]) -> NDArray[np.float64]:
+        """The tree loss between any two of these nodes: (classes, classes)."""
+        below: dict[Node, list[int]] = {}
+        for k, name in enumerate(classes):
+            for node in self.ancestors(name):
+                below.setdefault(node, []).append(k)
+        losses = np.full((len(classes), len(classes)), 1.0 + max(self._heights.values()))
+        for node in sorted(below, key=self._heights.__getitem__, reverse=True):  # the lowest has the last word
+            losses[np.ix_(below[node], below[node])] = self._heights[node]
+        np.fill_diagonal(losses, 0.0)
+        return losses
+
+    def _known(self, node: Node) -> Node:
+        try:
+            if node in self._parents:
+                return node
+        except TypeError:
+            pass
+        raise MargraveError(f"the taxonomy has no node {node!r}.")
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._parents
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._parents)
+
+    def __len__(self) -> int:
+        return len(self._parents)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Taxonomy):
+            return NotImplemented
+        return {n: set(p) for n, p in self._parents.items()} == {n: set(p) for n, p in other._parents.items()}
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Taxonomy of {len(self)} nodes, {len(self.leaves)} of them leaves>"
+
+
+def as_taxonomy(taxonomy: Any, classes: Sequence[Node]) -> Taxonomy:
+    """A taxonomy that has these classes: itself, made of parents, of their names if it is a separator, or flat."""
+    if taxonomy is None:
+        return Taxonomy(dict.fromkeys(classes))
+    if isinstance(taxonomy, str):
+        return Taxonomy.from_names(classes, taxonomy)
+    known = taxonomy if isinstance(taxonomy, Taxonomy) else Taxonomy(taxonomy)
+    for name in classes:
+        known._known(name)
+    return known
+
+
+def _checked(node: Any) -> Node:
+    if isinstance(node, str):
+        if not node.strip():
+            raise MargraveError("a node of a taxonomy must not have an empty name.")
+        return str(node)
+    if not isinstance(node, Real) or isnan(node):
+        raise MargraveError(f"a node of a taxonomy must be a string or a number, and one is {node!r}.")
+    return node.item() if isinstance(node, np.generic) else node
+
+
+def _as_parents(parents: Any) -> Iterable[Any]:
+    if parents is None:
+        return ()
+    if isinstance(parents, list | tuple | set | frozenset):
+        return sorted(parents, key=repr) if isinstance(parents, set | frozenset) else parents
+    return (parents,)
