@@ -1,7 +1,7 @@
 """What structural SVMs are compared with: every constraint of 003 written out, and the quadratic programs solved whole.
 
-An example is its other outputs, each with dPsi(y) = Psi(gold) - Psi(y) and a cost. With r = 1 (SVM0), the cost (SVM1) or
-its square root (SVM2), all programs of the paper are one:
+An example is its other outputs, each with dPsi(y) = Psi(gold) - Psi(y) and a cost. With r = 1 (SVM0), the cost (SVM1)
+or its square root (SVM2), all programs of the paper are one:
 
     minimise 1/2 |w|^2 + sum_i C_i L_i   subject to   <w, g(y)> >= h(y) - xi_i,  xi_i >= 0
 
@@ -129,7 +129,7 @@ class Optimum:
     dual: float
 
 
-class NotSeparable(Exception):
+class NotSeparableError(Exception):
     """SVM0 has no solution."""
 
 
@@ -216,7 +216,7 @@ class Program:
             settings,
         ).solve()
         if "Infeasible" in str(found.status):
-            raise NotSeparable
+            raise NotSeparableError
         return np.array(found.x)[:d], np.array(found.z)[:m]
 
 
@@ -235,7 +235,7 @@ def optimum(form: Form, examples: Sequence[Example], C: Array | float = 1.0) -> 
 def by_least_squares(program: Program) -> float:
     """P* of SVM0 and SVM2 as a problem of least distance (Lawson and Hanson 1974, chapter 23): active sets, no steps.
 
-    The nearest point x to 0 with <rows, x> >= h is -r / r_last, where r is the residual of [rows' h']' u = (0, 1), u >= 0.
+    The point x nearest to 0 with rows x >= h is -r / r_last, where r is what (rows, h)' u, u >= 0, lacks of (0, 1).
     """
     rows = program.g
     if program.slack == 2:

@@ -21,7 +21,7 @@ from svm_reference import (
     Array,
     Example,
     Form,
-    NotSeparable,
+    NotSeparableError,
     Optimum,
     Program,
     as_losses,
@@ -584,7 +584,7 @@ def test_a_hard_margin_is_that_of_an_independent_solver_or_refused(name: str) ->
             continue
         try:
             there = optimum(HARD, examples)
-        except NotSeparable:
+        except NotSeparableError:
             together += 1
             with pytest.raises(MargraveError, match="not separable") as error:
                 LEARNED[name].solve(Task(case.problem, Hinge(slack=0)))
@@ -612,7 +612,7 @@ def test_the_example_that_cannot_be_separated_is_named(name: str) -> None:
     X[6] = X[3]  # with another label
     labels = np.array([0, 1, 2, 0, 1, 2, 1, 0], dtype=np.int32)
     problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
-    with pytest.raises(MargraveError, match="not separable.*example [36]\\b"):
+    with pytest.raises(MargraveError, match=r"not separable.*example [36]\b"):
         LEARNED[name].solve(Task(problem, Hinge(slack=0)))
 
 
@@ -797,7 +797,7 @@ def test_ctrl_c_returns_a_solution_and_leaves_the_last_whole_pass(name: str, tmp
 
 @pytest.mark.parametrize("slack", [0, 2])
 def test_one_slack_is_for_linear_slack(slack: int) -> None:
-    with pytest.raises(MargraveError, match="one-slack.*linear slack.*cutting-plane"):
+    with pytest.raises(MargraveError, match=r"one-slack.*linear slack.*cutting-plane"):
         OneSlack().solve(Task(CLASSIFIED.case.problem, Hinge(slack=slack)))
 
 

@@ -16,6 +16,7 @@ _HOMES = {
     "Taxonomy": "margrave.structures",
     "Problem": "margrave._core",
     "CustomProblem": "margrave.custom",
+    "Kernel": "margrave.features.kernels",
     "LossFamily": "margrave.losses",
     "Log": "margrave.losses",
     "Hinge": "margrave.losses",
@@ -35,6 +36,7 @@ __all__ = [
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
     "Hinge",
+    "Kernel",
     "Log",
     "LossFamily",
     "MargraveError",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
         TaxonomyClassifier,
         load,
     )
+    from margrave.features.kernels import Kernel
     from margrave.losses import (
         DifferenceOfLosses,
         ExpectedCostBound,

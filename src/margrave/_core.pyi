@@ -40,6 +40,10 @@ class Problem:
     def has_gold(self) -> bool:
         """Whether gold outputs are known."""
 
+    @property
+    def euclidean(self) -> bool:
+        """Whether the inner product of weights is the Euclidean one."""
+
     def parts(self, i: int) -> int:
         """The number of parts of example i."""
 
@@ -769,6 +773,90 @@ def kbest_mira_pass(
     k: int,
 ) -> tuple[int, float, int]:
     """One pass of k-best MIRA over `order`; as mira_pass."""
+
+class KernelFeatures(Features):
+    pass
+
+class Inputs:
+    """The distinct rows of tokens, in the order in which they first occur."""
+
+    def __init__(self, tokens: Tokens) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def origin(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The first token with each row."""
+
+    @property
+    def squares(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The squared length of each row."""
+
+    def numbers(self, tokens: Tokens) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of each token's row; -1 where it is not among these."""
+
+    def subset(
+        self, kept: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Inputs:
+        """Some of these, given by number."""
+
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """Row bounds, indices and values."""
+
+    def __getstate__(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]: ...
+    def __setstate__(
+        self,
+        arg: tuple[
+            Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        ],
+        /,
+    ) -> None: ...
+
+def kernel_features(
+    name: str,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    support: Inputs,
+    tokens: Tokens,
+    single: bool,
+    bytes: int,
+    labels: int,
+    rest: Features,
+) -> KernelFeatures:
+    """
+    Scores from a kernel with support inputs, beside those of other features.
+    """
+
+def given_kernel_features(
+    support: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tokens: Tokens,
+    own: bool,
+    single: bool,
+    bytes: int,
+    labels: int,
+    rest: Features,
+) -> KernelFeatures:
+    """
+    The same where the rows of tokens hold their kernel with all training inputs.
+    """
+
+def kernel_matrix(
+    name: str, gamma: float, coef0: float, degree: int, inputs: Inputs, support: Inputs, threads: int
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """The kernel of all inputs with all support inputs, row by row."""
 
 def most_violated(
     problem: Problem,

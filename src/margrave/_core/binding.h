@@ -85,6 +85,7 @@ inline int checked_threads(int threads) {
 }
 
 void bind_dual(nb::module_& m);     // the passes of the dual learners
+void bind_kernels(nb::module_& m);  // kernels between inputs
 void bind_cutting(nb::module_& m);  // the structural SVM
 void bind_output(nb::module_& m);   // output features, sets of nodes
 

@@ -39,7 +39,10 @@ class Sharing {
       const std::lock_guard guard(mutex);
       for (const int64_t k : row.index) ++touched[static_cast<size_t>(k)];
     };
-    for_blocks(samples, threads, sample, [] {});
+    if (problem.euclidean())
+      for_blocks(samples, threads, sample, [] {});
+    else  // every coefficient of a kernel has a part in every example's scores
+      std::fill(touched.begin(), touched.end(), static_cast<int>(samples));
     for (int64_t k = 0; k < dim_; ++k) {
       std::vector<Run>& runs =
           tiers_[static_cast<size_t>(tier(touched[static_cast<size_t>(k)] / static_cast<double>(samples)))];

@@ -252,6 +252,7 @@ void bind_problem(nb::module_& m) {
           "offers", [](const Problem& p) { return offered(p.offers()); }, "What it can do beyond scoring.")
       .def_prop_ro("zero_one_is_of_parts", &Problem::zero_one_is_of_parts, "Whether every output is a single part.")
       .def_prop_ro("has_gold", &Problem::has_gold, "Whether gold outputs are known.")
+      .def_prop_ro("euclidean", &Problem::euclidean, "Whether the inner product of weights is the Euclidean one.")
       .def(
           "parts", [](const Problem& p, int64_t i) { return p.check_example(i), p.parts(i); }, "i"_a,
           "The number of parts of example i.")
@@ -820,6 +821,7 @@ NB_MODULE(_core, m) {
   bind_features(m);
   bind_passes(m);
   bind_dual(m);
+  bind_kernels(m);
   bind_cutting(m);
   bind_output(m);
 }

@@ -65,6 +65,8 @@ class OutputFeatures final : public Features {
     return inner_->move(i, of_features(v).data(), c, w);
   }
   void row(int64_t i, const double* v, Row& row) const override { inner_->row(i, of_features(v).data(), row); }
+  double dot(const double* u, const double* v) const override { return inner_->dot(u, v); }
+  bool euclidean() const override { return inner_->euclidean(); }
 
   // |A_i' M' (y - y')| = |Phi(x_i)| |M' (y - y')| (003, Propositions 21 and 24).
   double radius(int64_t i) const override {

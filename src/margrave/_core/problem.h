@@ -109,6 +109,10 @@ class Features {
   virtual double move(int64_t i, const double* v, double c, double* w) const = 0;
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
+
+  // The inner product of weights, and whether it is the Euclidean one.
+  virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim()); }
+  virtual bool euclidean() const { return true; }
 };
 
 class Problem {
@@ -170,6 +174,7 @@ class Problem {
 
   // The inner product of weights: Euclidean, unless a kernel says otherwise.
   virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim_); }
+  virtual bool euclidean() const { return true; }
 
   void check_example(int64_t i) const {
     if (i < 0 || i >= size_)
@@ -205,6 +210,8 @@ class BoundProblem final : public Problem {
   void scatter(int64_t i, const double* mu, double c, double* g) const override { features_->scatter(i, mu, c, g); }
   double move(int64_t i, const double* v, double c, double* w) const override { return features_->move(i, v, c, w); }
   void row(int64_t i, const double* v, Row& row) const override { features_->row(i, v, row); }
+  double dot(const double* u, const double* v) const override { return features_->dot(u, v); }
+  bool euclidean() const override { return features_->euclidean(); }
   double radius(int64_t i) const override { return features_->radius(i); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
     if (k == 0) structure_->gold(i, y);
@@ -281,6 +288,7 @@ class SliceProblem : public Problem {
   }
   void row(int64_t i, const double* v, Row& row) const override { whole_->row(begin_ + i, v, row); }
   double dot(const double* u, const double* v) const override { return whole_->dot(u, v); }
+  bool euclidean() const override { return whole_->euclidean(); }
   double radius(int64_t i) const override { return whole_->radius(begin_ + i); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(begin_ + i, k, y); }
   double cost(int64_t i, double* delta) const override { return whole_->cost(begin_ + i, delta); }

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from margrave import _core, model_file
 from margrave.checks import real
 from margrave.errors import MargraveError
+from margrave.features.kernels import Kernel
 from margrave.features.table import AttributeTable, RowEncoder, features_named
 from margrave.learners import LEARNERS, Checkpoint, Learner, Record, Solution, Task, learner_named
 from margrave.learners.base import available_threads, check_loss, check_settings
@@ -42,6 +43,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     converged_: bool
     stop_reason_: str
     features_: AttributeTable
+    n_support_: int  # of a kernel: how many kernels the prediction of one input takes
     metadata_: dict[str, Any]
 
     def _settings(self) -> tuple[LossFamily, AttributeTable]:
@@ -141,6 +143,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         elif not isinstance(metadata, Mapping):
             raise MargraveError(f"metadata must be a dictionary, not {type(metadata).__name__}.")
         C, tol, max_iter, _, seed = check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
+        arrays: dict[str, NDArray[Any]] = {"weights": self._weights(), "gram_weight": self.features_.gram_weight}
         header: dict[str, object] = {
             "estimator": self._kind_in_files(),
             "structure": self._structure_settings(),
@@ -148,13 +151,12 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             "learner": _learner_to_file(self.learner),
             "settings": {"C": C, "tol": tol, "max_iter": max_iter, "seed": seed},
             "labels": self.classes_.tolist(),
-            "features": {"pairs": self.features_.pairs, "hash_bits": self.features_.hash_bits},
+            "features": self.features_.to_file(arrays),
             "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": kept.dual, "gap": kept.gap},
             "converged": self.converged_,
             "stop_reason": self.stop_reason_,
             "metadata": dict(metadata),
         }
-        arrays: dict[str, NDArray[Any]] = {"weights": self._weights(), "gram_weight": self.features_.gram_weight}
         arrays |= self._structure_arrays()
         header["encoders"] = {
             name: _encoder_to_file(getattr(self.features_, name), name, arrays) for name in ("tokens", "edges")
@@ -163,6 +165,11 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             name: _pairs_to_file(getattr(self.features_, name), name, arrays) for name in ("token_pairs", "edge_pairs")
         }
         model_file.write(path, header, arrays)
+
+    def _set_features(self, features: AttributeTable) -> None:
+        self.features_ = features
+        if isinstance(features, Kernel):
+            self.n_support_ = features.n_support
 
     def _weights(self) -> NDArray[np.float64]:
         return self.coef_
@@ -174,7 +181,8 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """The model of a file. A file may say anything: what does not fit together raises some error."""
         settings = header["settings"]
-        table = AttributeTable(header["features"]["pairs"], header["features"]["hash_bits"])
+        kind = Kernel if "kernel" in header["features"] else AttributeTable
+        table = kind.from_file(header["features"], arrays)
         table.gram_weight = np.array(_vector(arrays["gram_weight"], np.int64))
         for name in ("tokens", "edges"):
             setattr(table, name, _encoder_from_file(header["encoders"][name], name, arrays, table.hash_bits))
@@ -193,7 +201,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             **header["structure"],
         )
         check_settings(model.C, model.tol, model.max_iter, model.n_threads, model.seed)
-        model.features_ = table
+        model._set_features(table)
         model.classes_ = check_classes(header["labels"])
         if model.classes_.tolist() != header["labels"]:
             raise MargraveError("its labels are not in order.")
@@ -296,6 +304,8 @@ def _setting_from_file(value: Any) -> Any:
 
 
 def _named_features(table: AttributeTable) -> str | AttributeTable:
+    if isinstance(table, Kernel):
+        return table.fresh()
     if table.hash_bits == 0:
         return table.pairs
     return f"hash:{table.hash_bits}" if table.pairs == "all" else AttributeTable(table.pairs, table.hash_bits)

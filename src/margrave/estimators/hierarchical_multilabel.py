@@ -78,7 +78,9 @@ class HierarchicalMultiLabelClassifier(StructuredEstimator):
         _check_length(X, sets)
         problem = structure.bind(X, gold, features=features, classes=classes.tolist(), loss=loss)
         w = self._solve(problem, loss, sample_weight)
-        self.taxonomy_, self.classes_, self.features_ = taxonomy, classes, features
+        self.taxonomy_, self.classes_ = taxonomy, classes
+        kept, w = features.compact(w)
+        self._set_features(kept)
         self._set_weights(w)
         return self
 
@@ -134,8 +136,9 @@ class HierarchicalMultiLabelClassifier(StructuredEstimator):
         self._flat = w
         pairs = self.features_.token_pairs
         assert pairs is not None
-        self.coef_ = w[: pairs.size] if pairs.packed else w[: pairs.size].reshape(-1, pairs.labels).T
-        self.intercept_ = w[pairs.size :] if self.intercept else np.zeros(pairs.labels)
+        size = self.features_.token_weights
+        self.coef_ = w[:size] if pairs.packed else w[:size].reshape(-1, pairs.labels).T
+        self.intercept_ = w[size:] if self.intercept else np.zeros(pairs.labels)
         if self.features_.tokens.kind == "columns":
             self.n_features_in_ = self.features_.tokens.columns
 

@@ -27,9 +27,9 @@ class SequenceTagger(StructuredEstimator):
 
     Parameters: `loss` ("log", "hinge", "softmax-margin", "perceptron" or an object of `margrave.losses`), `C`,
     `learner` ("auto", "lbfgs", "cg", "sgd", "perceptron", "eg", "eg-batch", "smo", "smo-eg", "mira", "kbest-mira",
-    "bcfw" or an object of `margrave.learners`), `features` ("observed", "all" or "hash:BITS"), `order` of the chain
-    (1, 2 or 3), `forbidden` pairs of neighbouring labels, `start` and `stop` scores, `transition_scale`, `tied`
-    transition parts, `max_iter` (None: the learner's own), `tol` on the relative gap, `n_threads` (None: all
+    "bcfw" or an object of `margrave.learners`), `features` ("observed", "all", "hash:BITS", or a `Kernel`), `order` of
+    the chain (1, 2 or 3), `forbidden` pairs of neighbouring labels, `start` and `stop` scores, `transition_scale`,
+    `tied` transition parts, `max_iter` (None: the learner's own), `tol` on the relative gap, `n_threads` (None: all
     processors), `seed` and `verbose`.
 
     >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
@@ -99,7 +99,7 @@ class SequenceTagger(StructuredEstimator):
             raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
         dev_score = None if dev is None else self._dev_score(features, classes, *dev)
         w = self._solve(problem, loss, sample_weight, dev_score, kept)
-        self.coef_, self.classes_, self.features_ = w, classes, features
+        self._set_fitted(classes, features, w)
         return self
 
     def fit_path(
@@ -120,9 +120,14 @@ class SequenceTagger(StructuredEstimator):
         problem, classes = self._learning_problem(X, y, edges, loss, features)
         path = []
         for tagger, w in solve_path(taggers, problem, loss, sample_weight):
-            tagger.coef_, tagger.classes_, tagger.features_ = w, classes, features
+            tagger._set_fitted(classes, features, w)
             path.append(tagger)
         return path
+
+    def _set_fitted(self, classes: NDArray[Any], features: AttributeTable, w: NDArray[np.float64]) -> None:
+        self.classes_ = classes
+        kept, self.coef_ = features.compact(w)
+        self._set_features(kept)
 
     def _at(self, C: float) -> "SequenceTagger":
         """An unfitted tagger with this C."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_X_y, validate_data
 from margrave import _core
 from margrave.errors import MargraveError
 from margrave.estimators.base import StructuredEstimator, check_classes, check_path, label_numbers, solve_path
+from margrave.features.kernels import Kernel
 from margrave.features.table import AttributeTable
 from margrave.learners import Checkpoint, Learner
 from margrave.learners.checkpoint import as_checkpoint
@@ -117,7 +118,9 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
     def _set_fitted(self, X: Any, classes: NDArray[Any], features: AttributeTable, w: NDArray[np.float64]) -> None:
         if features.tokens.kind == "columns":
             validate_data(self, X, skip_check_array=True)  # the names and the number of its columns
-        self.classes_, self.features_ = classes, features
+        self.classes_ = classes
+        kept, w = features.compact(w)
+        self._set_features(kept)
         self._set_weights(w)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -163,7 +166,10 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         return self._flat
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
-        """`coef_` is (classes, attributes) where every pair has a weight, else one number a pair."""
+        """`coef_` is (classes, attributes) where every pair has a weight, else one number a pair.
+
+        Of a kernel it is (classes, support inputs).
+        """
         self._flat = w
         pairs = self.features_.token_pairs
         self.coef_ = w.reshape(-1, pairs.labels).T if pairs is not None and not pairs.packed else w
@@ -173,6 +179,7 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.features, Kernel) and self.features.name == "precomputed"
         return tags
 
 

@@ -6,7 +6,7 @@ names to a fixed number of rows without keeping them.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,16 +131,30 @@ class AttributeTable:
         """How many label tuples have a weight."""
         return int(self.gram_weight.max(initial=-1)) + 1
 
+    @property
+    def token_rows(self) -> int:
+        """The number of rows that the table of tokens needs."""
+        return self.tokens.attributes
+
+    @property
+    def token_weights(self) -> int:
+        """How many weights tokens have: the first of all."""
+        return 0 if self.token_pairs is None else self.token_pairs.size
+
+    def fresh(self) -> "AttributeTable":
+        """The same settings, nothing learned."""
+        return AttributeTable(self.pairs, self.hash_bits)
+
     def check_fit(self, labels: int, grams: int) -> None:
         """Refuses features that were learned for other labels or tuples, or whose parts do not belong together."""
-        for pairs, encoder, width in (
-            (self.token_pairs, self.tokens, labels),
-            (self.edge_pairs, self.edges, grams),
+        for pairs, attributes, width in (
+            (self.token_pairs, self.token_rows, labels),
+            (self.edge_pairs, self.edges.attributes, grams),
         ):
-            if pairs is not None and (pairs.labels != width or pairs.attributes != encoder.attributes):
+            if pairs is not None and (pairs.labels != width or pairs.attributes != attributes):
                 raise MargraveError(
                     f"the features were learned for {pairs.attributes} attributes and {pairs.labels} columns, and "
-                    f"there are {encoder.attributes} and {width}."
+                    f"there are {attributes} and {width}."
                 )
         if len(self.gram_weight) != grams:
             raise MargraveError(f"the features were learned for {len(self.gram_weight)} label tuples, not {grams}.")
@@ -158,21 +172,57 @@ class AttributeTable:
             return _core.Pairs(encoder.attributes, width)
         return _core.observed_pairs(rows, encoder.attributes, width, seen_begin, seen)
 
+    def learn_tokens(
+        self, rows: _core.Tokens, width: int, seen_begin: NDArray[np.int64], seen: NDArray[np.int32]
+    ) -> None:
+        """The pairs of tokens' attributes and labels to keep."""
+        self.token_pairs = self.learn_pairs(rows, self.tokens, width, seen_begin, seen)
+
     def learn_grams(self, grams: int, seen: NDArray[np.int32]) -> None:
         """Which label tuples get a weight: those seen, or all."""
         self.gram_weight = np.full(grams, -1, dtype=np.int64)
         kept = np.arange(grams) if self.pairs == "all" else np.unique(seen)
         self.gram_weight[kept] = np.arange(len(kept))
 
+    def map(
+        self,
+        rows: _core.Tokens,
+        *,
+        training: bool,
+        order: int = 0,
+        tied: bool = True,
+        scale: float = 1.0,
+        start: bool = False,
+        stop: bool = False,
+        edges: _core.Tokens | None = None,
+    ) -> _core.Features:
+        """The feature map of these rows (`training`: those it was learned from); the rest is as in `Chain`."""
+        assert self.token_pairs is not None
+        grams = self.gram_weight, self.gram_weights, order, tied, scale
+        return _core.table(rows, self.token_pairs, *grams, start, stop, edges, self.edge_pairs)
+
+    def compact(self, w: NDArray[np.float64]) -> tuple["AttributeTable", NDArray[np.float64]]:
+        """The features and weights without what prediction has no use for."""
+        return self, w
+
+    def to_file(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """What a model file keeps of it, beside encoders and pairs: settings by name, and arrays."""
+        return {"pairs": self.pairs, "hash_bits": self.hash_bits}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """What `to_file` kept."""
+        return cls(header["pairs"], header["hash_bits"])
+
 
 def features_named(features: str | AttributeTable) -> AttributeTable:
-    """A fresh table from `"observed"`, `"all"`, `"hash:BITS"`, or another table's settings.
+    """Fresh features from `"observed"`, `"all"`, `"hash:BITS"`, or the settings of a table or a kernel.
 
     >>> features_named("hash:18").hash_bits
     18
     """
     if isinstance(features, AttributeTable):
-        return AttributeTable(features.pairs, features.hash_bits)
+        return features.fresh()
     name, _, bits = str(features).partition(":")
     if name == "hash" and bits.isdecimal() and 1 <= int(bits) <= 30:
         return AttributeTable("all", int(bits))

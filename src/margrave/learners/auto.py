@@ -41,6 +41,8 @@ class Auto(Learner):
             return CuttingPlane()
         if not loss.smooth:
             return BCFW() if loss.gamma > 0 else AveragedPerceptron()
+        if not problem.euclidean:  # of a kernel
+            return BCFW() if loss.beyond_parts(problem) else OnlineEG()
         if not getattr(problem, "any_scores", True):
             return LBFGS()
         parts = sum(problem.parts(i) for i in range(problem.size))

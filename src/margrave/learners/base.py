@@ -268,6 +268,7 @@ class Learner:
     regularised: ClassVar[bool] = True  # minimises P; at (inf, 0) that would be w = 0
     convex_losses: ClassVar[bool] = True  # learns under the losses of the family
     differences: ClassVar[bool] = False  # learns under differences of them
+    euclidean_only: ClassVar[bool] = False  # computes with weights as if their inner product were the Euclidean one
     keeps_last: ClassVar[bool] = False  # the result is the last iterate, not the one with the lowest P
     reaches_tol: ClassVar[bool] = False  # its gap falls below tol in time, so that ending earlier is a warning
     default_max_iter: ClassVar[int] = 100
@@ -503,6 +504,12 @@ def check_loss(learner: Learner, loss: LossFamily) -> None:
 def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
     """Refuses a combination that cannot work, in one sentence that says what would."""
     check_loss(learner, loss)
+    if learner.euclidean_only and not problem.euclidean:
+        raise MargraveError(
+            f"learner '{learner.name}' needs weights with the Euclidean inner product, and those of a kernel have "
+            "another: use learner='bcfw', 'eg', 'smo', 'mira', 'cutting-plane', 'one-slack' or 'perceptron', or a "
+            "kernel with nystroem=."
+        )
     if learner.cost_of_parts and loss.beyond_parts(problem):
         other = "learner='bcfw', or " if loss.convex else ""
         raise MargraveError(

@@ -20,6 +20,7 @@ class CG(Learner):
 
     name: ClassVar[str] = "cg"
     smooth_only: ClassVar[bool] = True
+    euclidean_only: ClassVar[bool] = True
     reaches_tol: ClassVar[bool] = True
     default_max_iter: ClassVar[int] = 1000
 

@@ -31,6 +31,7 @@ class LBFGS(Learner):
 
     name: ClassVar[str] = "lbfgs"
     smooth_only: ClassVar[bool] = True
+    euclidean_only: ClassVar[bool] = True
     reaches_tol: ClassVar[bool] = True
     default_max_iter: ClassVar[int] = 1000
 

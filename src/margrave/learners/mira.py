@@ -73,6 +73,7 @@ class KBestMIRA(Learner):
     needs: ClassVar[tuple[str, ...]] = ("kbest",)
     infinite_beta_only: ClassVar[bool] = True
     cost_of_parts: ClassVar[bool] = True
+    euclidean_only: ClassVar[bool] = True
     keeps_last: ClassVar[bool] = True
     default_max_iter: ClassVar[int] = 20
 

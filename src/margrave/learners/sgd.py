@@ -24,6 +24,7 @@ class SGD(Learner):
     """
 
     name: ClassVar[str] = "sgd"
+    euclidean_only: ClassVar[bool] = True
     default_max_iter: ClassVar[int] = 30
 
     rate: float | None = None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real
 from margrave.errors import MargraveError, unknown
+from margrave.features.kernels import Kernel
 from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily
 
@@ -61,6 +62,8 @@ class Chain:
         learn = not features.learned
         if learn and labels is None:
             raise MargraveError("features are learned from labelled sequences, and there are no labels.")
+        if isinstance(features, Kernel) and features.name == "precomputed":
+            raise MargraveError("a precomputed kernel is for classes, and these are sequences: name another kernel.")
         tied = self.tied and edges is None
         width = len(classes)
         rows = features.tokens.encode(X, single=False, learn=learn)
@@ -92,21 +95,17 @@ class Chain:
             assert labels is not None
             self._learn(features, structure, rows, edge_rows, begin, labels, width)
         features.check_fit(width, structure.gram_parts)
-        assert features.token_pairs is not None
-        table = _core.table(
+        bound = features.map(
             rows,
-            features.token_pairs,
-            features.gram_weight,
-            features.gram_weights,
-            self.order,
-            tied,
-            float(self.scale),
-            self.start,
-            self.stop,
-            edge_rows,
-            features.edge_pairs,
+            training=learn,
+            order=self.order,
+            tied=tied,
+            scale=float(self.scale),
+            start=self.start,
+            stop=self.stop,
+            edges=edge_rows,
         )
-        return _core.join(structure, table)
+        return _core.join(structure, bound)
 
     def decode(self, begin: NDArray[np.int64], parts: NDArray[np.int32], lengths: NDArray[np.int64], width: int) -> Any:
         """Label numbers of all tokens, from the outputs' parts: the position parts come first, in order."""
@@ -137,9 +136,7 @@ class Chain:
     ) -> None:
         """Which pairs and tuples get weights. Gold parts are asked of the structure, which alone can number tuples."""
         tokens = int(begin[-1])
-        features.token_pairs = features.learn_pairs(
-            rows, features.tokens, width, np.arange(tokens + 1, dtype=np.int64), labels
-        )
+        features.learn_tokens(rows, width, np.arange(tokens + 1, dtype=np.int64), labels)
         grams = structure.gram_parts
         if self.order == 1:  # the tuple of labels a and b is number a * width + b
             inside = np.ones(tokens, dtype=bool)

@@ -51,10 +51,9 @@ class Multiclass:
             if output is not None:
                 of_labels = output[labels]
                 seen_begin, seen = of_labels.indptr.astype(np.int64), of_labels.indices.astype(np.int32)
-            features.token_pairs = features.learn_pairs(rows, features.tokens, columns, seen_begin, seen)
+            features.learn_tokens(rows, columns, seen_begin, seen)
         cost = None if loss is None else loss.cost_matrix(classes).ravel()
         structure = _core.multiclass(width, begin, labels, cost, None)
         features.check_fit(columns, 0)
-        assert features.token_pairs is not None
-        table = _core.table(rows, features.token_pairs, features.gram_weight, 0, 0, True, 1.0, False, False, None, None)
-        return _core.join(structure, table if output is None else with_output(table, output))
+        bound = features.map(rows, training=learn)
+        return _core.join(structure, bound if output is None else with_output(bound, output))

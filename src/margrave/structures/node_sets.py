@@ -64,13 +64,10 @@ class NodeSets:
             begin = np.concatenate([[0], np.cumsum([len(nodes) for nodes in sets])]).astype(np.int64)
             gold = np.array([node for nodes in sets for node in sorted(nodes)], dtype=np.int32)
             if learn:
-                features.token_pairs = features.learn_pairs(rows, features.tokens, width, begin, gold)
+                features.learn_tokens(rows, width, begin, gold)
         features.check_fit(width, 0)
-        assert features.token_pairs is not None
         structure = _core.node_sets(self._parents(classes), n, begin, gold, loss is not None)
-        table = _core.table(
-            rows, features.token_pairs, features.gram_weight, 0, 0, True, 1.0, self.intercept, False, None, None
-        )
+        table = features.map(rows, training=learn, start=self.intercept)
         # two sets differ in all nodes at most: in a table of one label an example that is more than any radius
         nodes = with_output(table, csr_array(eye_array(width)), spread=sqrt(width))
         return _core.join(structure, nodes)
