@@ -607,7 +607,7 @@ def test_costs_that_no_labels_have(cost: Any, message: str) -> None:
         (lambda: LossFamily(1, "1"), r"^gamma must be "),  # type: ignore[arg-type]
         (
             lambda: Hinge(cost="haming"),
-            r"^unknown cost 'haming'; did you mean 'hamming'\? \(valid: hamming, zero-one\)$",
+            r"^unknown cost 'haming'; did you mean 'hamming'\? \(valid: hamming, zero-one, f1\)$",
         ),
         (lambda: SGD(rate=0), r"^the rate of sgd must be positive and finite, and it is 0\.$"),
         (lambda: SGD(rate=nan), r"^the rate of sgd must be positive and finite"),

@@ -83,9 +83,10 @@ def assert_best(qp: BlockQP, a: Array, low: float, high: float) -> None:
     assert np.isfinite(a).all()
     assert a.min(initial=0.0) >= 0.0
     assert a.sum() <= qp.cap * (1 + 1e-12)
-    size = max(abs(low), abs(high))
-    assert qp.value(a) <= high + 1e-8 * size
-    assert qp.value(a) >= low - 1e-8 * size
+    terms = np.abs(qp.h) @ a + a @ np.abs(qp.gram) @ a  # of which the value is what rounding leaves of a difference
+    small = 1e-8 * max(abs(low), abs(high)) + 1e-15 * terms
+    assert qp.value(a) <= high + small
+    assert qp.value(a) >= low - small
 
 
 LIMITS = ("cap", "bend", "both", "neither")

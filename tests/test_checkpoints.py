@@ -117,6 +117,10 @@ CASES = [
     case("bcfw", order="gap"),
     case("bcfw", order="cyclic", cached_steps=0),
     case("bcfw", (SMOOTH,), exact_entropy=True),
+    case("cutting-plane", (HINGE,)),
+    case("cutting-plane", (HINGE,), variant="a", epsilon=0.01),
+    case("one-slack", (HINGE,)),
+    case("one-slack", (HINGE,), cached=3),
     case("cccp"),
     case("cccp", inner="lbfgs", losses=(SMOOTH,)),
 ]

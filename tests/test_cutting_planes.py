@@ -134,7 +134,7 @@ EXACT = [
     *(Setup("written in Python", form, "zero-one", seed=5) for form in FORMS),
     Setup("tree, vectors", MARGIN, seed=1),
     Setup("tree, several roots", MARGIN, seed=2, C=0.2),
-    Setup("hypergraph", MARGIN, seed=3),
+    *(Setup("hypergraph", form, seed=3) for form in FORMS),
     Setup("hypergraph", MARGIN, seed=9, C=5.0),
     Setup("written in Python", MARGIN, seed=2),
     Setup("slice of a chain", SLACK, seed=2),
@@ -144,7 +144,6 @@ TAGGED = Setup("chain", SLACK, seed=1, C=0.3)
 INEXACT = [
     *(Setup("chain", form, prices="weights", seed=2, exact=False) for form in FORMS[1:]),
     *(Setup("tree, vectors", form, seed=2, exact=False) for form in FORMS[1:]),
-    *(Setup("hypergraph", form, seed=3, exact=False) for form in FORMS[1:]),
 ]
 SOLVED = [(name, setup) for setup in EXACT for name in learners_for(setup.form)]
 PLENTY = 3_000

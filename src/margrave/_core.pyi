@@ -864,7 +864,7 @@ def most_violated(
     i: int,
     rescale: str,
     slack: int,
-    cost: str,
+    cost: object,
 ) -> tuple[float, float, Annotated[NDArray[numpy.int32], dict(shape=(None,))], bool, float]:
     """
     The output that violates its constraint most: H, cost, parts, whether no other violates it more, and what none exceeds.
@@ -875,7 +875,7 @@ def svm_slacks(
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     rescale: str,
     slack: int,
-    cost: str,
+    cost: object,
     threads: int,
 ) -> tuple[
     Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
@@ -937,7 +937,7 @@ class Cuts:
         w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
         rescale: str,
         slack: int,
-        cost: str,
+        cost: object,
         C: float,
         sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
         | None,
@@ -957,7 +957,7 @@ class Cuts:
         w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
         rescale: str,
         slack: int,
-        cost: str,
+        cost: object,
         C: float,
         sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
         | None,
@@ -974,7 +974,7 @@ class Cuts:
         w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
         rescale: str,
         slack: int,
-        cost: str,
+        cost: object,
         C: float,
         sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
         | None,
@@ -988,12 +988,33 @@ class OutputCache:
     """The outputs that were found last, for each example."""
 
     def __init__(self, problem: Problem, most: int) -> None: ...
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """
+        Where the outputs of each example and the parts of each begin, the parts, and the costs; the last first.
+        """
+
+    def fill(
+        self,
+        problem: Problem,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None:
+        """Takes over what `arrays` gave."""
 
 def one_cut(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     rescale: str,
-    cost: str,
+    cost: object,
     sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
     | None,
     cache: OutputCache,

@@ -47,6 +47,11 @@ class CustomProblem(_core.Problem):
     learner 'lbfgs', 'cg', 'sgd' or 'mira'). `dim` is the number of weights, which only dictionaries leave open. Outputs
     must be hashable, or arrays. There is room for `outputs` different ones of an example.
 
+    In place of joint_feature, which is None then, `joint_kernel(x, y, x', y')` may give the inner products of features
+    (003, section 2). Weights are then coefficients, one for every output of every example that there is room for, and
+    functions get a function in place of w: with joint_kernel, `argmax(x, score, y=None)` and `kbest(x, score, k,
+    y=None)`, where `score(y)` is the score of output y.
+
     Functions are called one at a time, from any thread. A certificate is as good as the argmax: one that misses the
     best output makes P too low; it is found out when an output seen before scores higher.
 
@@ -61,14 +66,20 @@ class CustomProblem(_core.Problem):
 
     any_scores = False  # inference knows scores under weights, and no others
 
+    def __new__(cls, *args: Any, **settings: Any) -> "CustomProblem":
+        """Of a kernel, if there is one: only then are steps to be measured by an inner product of its own."""
+        of_kernel = cls is CustomProblem and settings.get("joint_kernel") is not None
+        return super().__new__(_KernelProblem if of_kernel else cls)
+
     def __init__(
         self,
         X: Sequence[Any],
         Y: Sequence[Any],
-        joint_feature: Callable[[Any, Any], Any],
+        joint_feature: Callable[[Any, Any], Any] | None,
         cost: Callable[[Any, Any], float],
         argmax: Callable[..., Any],
         *,
+        joint_kernel: Callable[[Any, Any, Any, Any], float] | None = None,
         kbest: Callable[..., Iterable[Any]] | None = None,
         logsum: Callable[[Any, Any], tuple[float, Any]] | None = None,
         dim: int | None = None,
@@ -78,15 +89,25 @@ class CustomProblem(_core.Problem):
             raise MargraveError(f"there are {len(X)} inputs and {len(Y)} outputs.")
         if not len(X):
             raise MargraveError("there are no examples.")
+        if (joint_feature is None) == (joint_kernel is None):
+            number = "neither" if joint_kernel is None else "both"
+            raise MargraveError(f"either joint_feature or joint_kernel must be given, and {number} of them is.")
+        if joint_kernel is not None:
+            if not isinstance(self, _KernelProblem):
+                raise MargraveError(f"joint_kernel is for CustomProblem itself, and {type(self).__name__} is another.")
+            if logsum is not None or dim is not None:
+                raise MargraveError(f"{'dim' if logsum is None else 'logsum'} cannot be given with joint_kernel.")
         self._X, self._Y = X, Y
-        self._joint_feature, self._cost = joint_feature, cost
+        self._joint_feature, self._joint_kernel, self._cost = joint_feature, joint_kernel, cost
         self._argmax, self._kbest, self._logsum = argmax, kbest, logsum
         self._outputs = whole("the number of outputs", outputs, _FEWEST, 10**6)
         self._room = _RESERVED - 1 + self._outputs
         self._dim = None if dim is None else whole("dim", dim, 1, 2**31)
+        if joint_kernel is not None:
+            self._dim = len(X) * self._room
         self._lock = RLock()
         self._visits: dict[int, _Visit] = {}  # what each thread scored last
-        first = self._feature(0, Y[0])
+        first = self._feature(0, Y[0], _GOLD)
         assert self._dim is not None
         super().__init__(len(X), self._dim)
         self._seen = [_Seen(self._room) for _ in range(len(X))]
@@ -97,7 +118,7 @@ class CustomProblem(_core.Problem):
                 raise MargraveError(
                     f"the cost of the right output of example {i} must be 0, and it is {cost_of_gold:g}."
                 )
-            seen.add(_GOLD, _key(i, y), y, self._feature(i, y) if i else first, 0.0)
+            seen.add(_GOLD, _key(i, y), y, self._feature(i, y, _GOLD) if i else first, 0.0)
 
     # ---- what users ask
 
@@ -107,7 +128,7 @@ class CustomProblem(_core.Problem):
         if w.shape != (self.dim,):
             raise MargraveError(f"w must have {self.dim} weights, and its shape is {w.shape}.")
         w = _read_only(w)
-        return [_call("argmax", f"input {i}", self._argmax, x, w) for i, x in enumerate(X)]
+        return [_call("argmax", f"input {i}", self._argmax, x, self._scorer(i, x, w)) for i, x in enumerate(X)]
 
     def output(self, i: int, part: int) -> Any:
         """The output that is this part of example i."""
@@ -206,13 +227,13 @@ class CustomProblem(_core.Problem):
     def _begin(self, i: int, w: Weights) -> "_Visit":
         if not np.isfinite(w).all():
             raise MargraveError("the weights have grown beyond all numbers: scale the features, or lower C.")
-        self._seen[i].forget()
+        self._forget(i)
         visit = self._visits[get_ident()] = _Visit(i, _read_only(w))
         return visit
 
     def _scored(self, visit: "_Visit") -> Weights:
         index, value = visit.mean
-        scores = self._seen[visit.i].scores(visit.w)
+        scores = self._scores(visit)
         scores[[_GAMMA, _SCALE, _MEAN]] = 0.0, 1.0, visit.w[index] @ value
         visit.scores = scores
         return scores.copy()
@@ -244,12 +265,24 @@ class CustomProblem(_core.Problem):
             return [(float(values[slot]), _part(slot)) for slot in visit.found[gamma, scale, k]]
 
     def _values(self, visit: "_Visit", gamma: float, scale: float) -> Weights:
-        seen = self._seen[visit.i]
-        return scale * seen.scores(visit.w) + gamma * seen.cost
+        return scale * self._scores(visit) + gamma * self._seen[visit.i].cost
+
+    def _scores(self, visit: "_Visit") -> Weights:
+        return self._seen[visit.i].scores(visit.w)
+
+    def _forget(self, i: int) -> list[int]:
+        return self._seen[i].forget()
+
+    def _scorer(self, i: int, x: Any, w: Weights) -> Any:
+        """What an argmax knows scores by: weights, where there are features."""
+        return w
+
+    def _scorer_of(self, visit: "_Visit", scale: float) -> Any:
+        return _read_only(scale * visit.w)
 
     def _search(self, visit: "_Visit", gamma: float, scale: float, k: int) -> None:
         """Asks for the k best outputs, and takes those that are new into the list."""
-        i, where, w = visit.i, f"example {visit.i}", _read_only(scale * visit.w)
+        i, where, w = visit.i, f"example {visit.i}", self._scorer_of(visit, scale)
         gold = (self._Y[i],) if gamma else ()
         name = "argmax" if k == 1 else "kbest"
         if k == 1:
@@ -313,10 +346,11 @@ class CustomProblem(_core.Problem):
                 f"outputs={10 * self._outputs}."
             )
         slot = int(free[0])
-        seen.add(slot, key, y, self._feature(i, y), self._checked_cost(i, y))
+        seen.add(slot, key, y, self._feature(i, y, slot), self._checked_cost(i, y))
         return slot
 
-    def _feature(self, i: int, y: Any) -> _Row:
+    def _feature(self, i: int, y: Any, slot: int) -> _Row:
+        assert self._joint_feature is not None
         vector = _call("joint_feature", f"example {i}", self._joint_feature, self._X[i], y)
         return self._checked_row("joint_feature", i, vector)
 
@@ -350,6 +384,136 @@ class CustomProblem(_core.Problem):
         return number
 
 
+class _KernelProblem(CustomProblem):
+    """One with a kernel: the weight of a part is its coefficient, and the feature of a part is its place in them."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        self._places: dict[int, int] = {}  # of coefficients that were not 0 once: their number
+        self._support: list[tuple[int, int]] = []  # their examples and parts, by number
+        self._lines: dict[int, Weights] = {}  # by part: the kernel with every one of them, NaN where nobody asked yet
+        super().__init__(*args, **settings)
+
+    @property
+    def euclidean(self) -> bool:
+        """Never: coefficients have the inner product of the kernel."""
+        return False
+
+    def radius(self, i: int) -> float:
+        """The largest distance of two outputs, over those seen so far: more may come."""
+        with self._lock:
+            ys = self._seen[i].ys.values()
+            gram = np.array([[self._kernel(f"example {i}", self._X[i], y, i, other) for other in ys] for y in ys])
+            squares = gram.diagonal()
+            return float(np.sqrt(max(0.0, (squares[:, None] + squares[None, :] - 2 * gram).max())))
+
+    def dot(self, u: Weights, v: Weights) -> float:
+        """u' K v over coefficients that are not 0."""
+        with self._lock:
+            (numbers, a), (others, b) = self._coefficients(u), self._coefficients(v)
+            return float(sum(c * (self._line(*self._support[n], others) @ b) for n, c in zip(numbers, a, strict=True)))
+
+    def _feature(self, i: int, y: Any, slot: int) -> _Row:
+        return np.array([i * self._room + slot], np.int64), np.ones(1)
+
+    def _forget(self, i: int) -> list[int]:
+        forgotten = super()._forget(i)
+        for slot in forgotten:
+            self._lines.pop(i * self._room + slot, None)
+        return forgotten
+
+    def _scores(self, visit: "_Visit") -> Weights:
+        numbers, values = self._held(visit)
+        scores = np.full(self._room, -inf)
+        for slot in self._seen[visit.i].ys:
+            scores[slot] = self._line(visit.i, slot, numbers) @ values
+        return scores
+
+    def _scorer(self, i: int, x: Any, w: Weights) -> Callable[[Any], float]:
+        with self._lock:
+            numbers, values = self._coefficients(w)
+        return lambda y: self._score_of(f"input {i}", x, y, numbers, values)
+
+    def _scorer_of(self, visit: "_Visit", scale: float) -> Callable[[Any], float]:
+        i, (numbers, values) = visit.i, self._held(visit)
+
+        def score(y: Any) -> float:
+            slot = self._seen[i].slots.get(_key(i, y))
+            if slot is None:
+                return scale * self._score_of(f"example {i}", self._X[i], y, numbers, values)
+            return scale * float(self._line(i, slot, numbers) @ values)
+
+        return score
+
+    def _held(self, visit: "_Visit") -> tuple[NDArray[np.int64], Weights]:
+        if visit.coefficients is None:
+            visit.coefficients = self._coefficients(visit.w)
+        return visit.coefficients
+
+    def _coefficients(self, w: Weights) -> tuple[NDArray[np.int64], Weights]:
+        """The numbers of the coefficients that are not 0, and their values; from now on nobody forgets their parts."""
+        index = np.flatnonzero(w)
+        for place in index.tolist():
+            if place not in self._places:
+                i, slot = divmod(place, self._room)
+                if not self._seen[i].used[slot]:
+                    raise MargraveError(
+                        f"part {slot} of example {i} has a coefficient and is no output that was seen: weights of a "
+                        "kernel are of use only to the CustomProblem that they were learned on."
+                    )
+                self._seen[i].held[slot] = True
+                self._places[place] = len(self._support)
+                self._support.append((i, slot))
+        return np.array([self._places[place] for place in index.tolist()], np.int64), np.asarray(w)[index]
+
+    def _line(self, i: int, slot: int, numbers: NDArray[np.int64]) -> Weights:
+        """The kernel of a part with those of these numbers."""
+        place = i * self._room + slot
+        line = self._lines.get(place)
+        if line is None or len(line) < len(self._support):
+            longer = np.full(2 * len(self._support), np.nan)
+            if line is not None:
+                longer[: len(line)] = line
+            line = self._lines[place] = longer
+        values: Weights = line[numbers]
+        unknown = np.isnan(values)
+        if unknown.any():
+            for number in numbers[unknown].tolist():
+                line[number] = self._mirrored(place, number)
+                if np.isnan(line[number]):
+                    j, other = self._support[number]
+                    line[number] = self._kernel(
+                        f"example {i}", self._X[i], self._seen[i].ys[slot], j, self._seen[j].ys[other]
+                    )
+            values = line[numbers]
+        return values
+
+    def _mirrored(self, place: int, number: int) -> float:
+        """The same with the two changed about, NaN if nobody asked yet."""
+        j, other = self._support[number]
+        line, own = self._lines.get(j * self._room + other), self._places.get(place)
+        return np.nan if line is None or own is None or own >= len(line) else float(line[own])
+
+    def _score_of(self, where: str, x: Any, y: Any, numbers: NDArray[np.int64], values: Weights) -> float:
+        score = 0.0
+        for number, value in zip(numbers.tolist(), values.tolist(), strict=True):
+            j, slot = self._support[number]
+            score += value * self._kernel(where, x, y, j, self._seen[j].ys[slot])
+        return score
+
+    def _kernel(self, where: str, x: Any, y: Any, j: int, other: Any) -> float:
+        assert self._joint_kernel is not None
+        value = _call("joint_kernel", where, self._joint_kernel, x, y, self._X[j], other)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise MargraveError(
+                f"joint_kernel of {where} with example {j} must be a number, and it is {value!r}."
+            ) from None
+        if not isfinite(number):
+            raise MargraveError(f"joint_kernel of {where} with example {j} must be finite, and it is {number:g}.")
+        return number
+
+
 _NOTHING: _Row = (np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -359,6 +523,7 @@ class _Visit:
 
     i: int
     w: Weights
+    coefficients: tuple[NDArray[np.int64], Weights] | None = None  # of a kernel: those in w that are not 0
     scores: Weights = field(default_factory=lambda: np.zeros(0))
     found: dict[tuple[float, float, int], list[int]] = field(default_factory=dict)  # best parts by gamma, scale, k
     logsum: dict[float, float] = field(default_factory=dict)  # by scale
@@ -386,12 +551,14 @@ class _Seen:
         self.used[slot] = True
         self._flat = None
 
-    def forget(self) -> None:
-        """Drops the oldest of the outputs that nobody can refer to, but for a few."""
+    def forget(self) -> list[int]:
+        """Drops the oldest of the outputs that nobody can refer to, but for a few; returns what parts they were."""
         spare = [slot for slot in self.ys if slot != _GOLD and not self.held[slot]]
-        for slot in spare[: max(0, len(spare) - _SPARE)]:
+        forgotten = spare[: max(0, len(spare) - _SPARE)]
+        for slot in forgotten:
             del self.slots[self.keys.pop(slot)], self.ys[slot], self.rows[slot]
             self.cost[slot], self.used[slot], self._flat = 0.0, False, None
+        return forgotten
 
     def scores(self, w: Weights) -> Weights:
         """<w, features> of each; -inf where there is none."""
@@ -411,6 +578,8 @@ class _Seen:
 def _call(name: str, where: str, function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
+    except MargraveError:  # of joint_kernel, which an argmax asked for a score
+        raise
     except Exception as error:
         raise MargraveError(f"{name} failed on {where}: {type(error).__name__}: {error}") from error
 

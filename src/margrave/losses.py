@@ -16,7 +16,7 @@ Differences `L(beta, gamma) - L(beta, 0)` (001, footnote 1) are not convex, and 
 `Ramp` loss, at beta = 1 `ExpectedCostBound`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, TypeAlias
@@ -30,8 +30,9 @@ from margrave.errors import MargraveError, unknown
 
 # "hamming": one for every wrong label (or wrong head); "zero-one": one for every wrong output; a number for every label
 # (what it costs to miss it), as a mapping or in the order of the classes; or a matrix from gold to predicted labels;
-# "f1": one minus the F1 score of the output's parts, for cutting planes.
-Cost: TypeAlias = str | Mapping[Any, float] | ArrayLike
+# "f1": one minus the F1 score of the output's parts, for cutting planes; or, for them too, any function of the gold and
+# another output, which is then sought among the 100 best.
+Cost: TypeAlias = str | Mapping[Any, float] | ArrayLike | Callable[[Any, Any], float]
 
 _COSTS = ("hamming", "zero-one", "f1")
 RESCALINGS = ("margin", "slack")
@@ -66,20 +67,22 @@ class LossFamily:
             raise MargraveError(
                 "slack re-scaling and quadratic or no slack are for the hinge loss: beta = inf, gamma = 1."
             )
+        if (self._f1 or callable(self.cost)) and (self.smooth or self.gamma != 1):
+            raise MargraveError("the F1 cost and cost functions are for the hinge loss: beta = inf, gamma = 1.")
 
     @property
     def of_family(self) -> bool:
         """Whether it is a member of L(beta, gamma) with a cost that the core knows, as all learners take."""
-        return self.rescale == "margin" and self.slack == 1 and not self._f1
+        return self.rescale == "margin" and self.slack == 1 and not self._f1 and not callable(self.cost)
 
     @property
     def _f1(self) -> bool:
         return isinstance(self.cost, str) and self.cost == "f1"
 
     @property
-    def rescaling(self) -> tuple[str, int, str]:
-        """How the core calls this hinge loss: re-scaling, slack and kind of cost."""
-        return self.rescale, self.slack, "zero-one" if self.zero_one else "f1" if self._f1 else "parts"
+    def cost_kind(self) -> str:
+        """What the core calls the cost, unless it is a function."""
+        return "zero-one" if self.zero_one else "f1" if self._f1 else "parts"
 
     @property
     def name(self) -> str:
@@ -93,7 +96,8 @@ class LossFamily:
         """What 003 calls SVM0, SVM1 and SVM2, with its re-scaling."""
         slack = ("hard margin", "linear slack", "quadratic slack")[self.slack]
         what = "" if self.slack == 0 else f"{self.rescale} re-scaling, "
-        return f"hinge ({what}{slack}{', F1 cost' if self._f1 else ''})"
+        cost = ", F1 cost" if self._f1 else ", a cost function" if callable(self.cost) else ""
+        return f"hinge ({what}{slack}{cost})"
 
     @property
     def smooth(self) -> bool:
@@ -116,7 +120,8 @@ class LossFamily:
             return ("logsum",)
         if self._f1:
             return ("argmax_by_cost",)
-        return ("argmax", "kbest") if (self.zero_one or self.slack == 0) and self.gamma > 0 else ("argmax",)
+        best = self.zero_one or self.slack == 0 or callable(self.cost)
+        return ("argmax", "kbest") if best and self.gamma > 0 else ("argmax",)
 
     def cost_matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
         """The cost of predicting one label where another is right: (gold, predicted).
@@ -126,7 +131,7 @@ class LossFamily:
                [1., 0.]])
         """
         n = len(classes)
-        if isinstance(self.cost, str):
+        if isinstance(self.cost, str) or callable(self.cost):
             return 1.0 - np.eye(n)
         if isinstance(self.cost, Mapping):
             for label in self.cost:

@@ -87,6 +87,11 @@ struct PythonProblem final : Problem {
     nb_trampoline.base().attr("scatter")(i, copy_array(mu, parts(i)), c, copy);
     copy_result(copy, dim(), "g", g);
   }
+  bool euclidean() const override {
+    const nb::gil_scoped_acquire gil;
+    return !overrides("euclidean") ||
+           result<bool>(nb_trampoline.base().attr("euclidean"), "euclidean must be True or False");
+  }
   // An inner product of its own is asked for what it makes of the step; the Euclidean one follows from the row.
   double move(int64_t i, const double* v, double c, double* w) const override {
     const nb::gil_scoped_acquire gil;

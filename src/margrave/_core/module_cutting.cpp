@@ -5,13 +5,27 @@
 namespace margrave {
 namespace {
 
-Rescaling rescaling_named(const std::string& rescale, int slack, const std::string& cost) {
+// `cost` is the name of a cost, or a function of an example's number and an output's parts.
+Rescaling rescaling_named(const std::string& rescale, int slack, const nb::object& cost) {
   if (rescale != "margin" && rescale != "slack") throw InputError("rescale must be 'margin' or 'slack'.");
   if (slack < 0 || slack > 2) throw InputError("slack must be 0, 1 or 2.");
-  if (cost != "parts" && cost != "zero-one" && cost != "f1")
-    throw InputError("the cost must be 'parts', 'zero-one' or 'f1'.");
-  const CostKind kind = cost == "f1" ? CostKind::kF1 : cost == "zero-one" ? CostKind::kZeroOne : CostKind::kParts;
-  return {rescale == "slack", slack, kind};
+  const bool of_slack = rescale == "slack";
+  if (PyCallable_Check(cost.ptr())) {
+    const nb::handle function = cost;  // which outlives the call
+    return {of_slack, slack, CostKind::kFunction, [function](int64_t i, const Output& y) {
+              const nb::gil_scoped_acquire gil;
+              const double value = nb::cast<double>(function(i, to_numpy(Output(y))));
+              if (!(value >= 0) || value == kInfinity)
+                throw InputError("example " + std::to_string(i) +
+                                 ": costs must be finite and not negative, and one is " + std::to_string(value) + ".");
+              return value;
+            }};
+  }
+  std::string name;
+  if (!nb::try_cast<std::string>(cost, name) || (name != "parts" && name != "zero-one" && name != "f1"))
+    throw InputError("the cost must be 'parts', 'zero-one', 'f1' or a function.");
+  const CostKind kind = name == "f1" ? CostKind::kF1 : name == "zero-one" ? CostKind::kZeroOne : CostKind::kParts;
+  return {of_slack, slack, kind};
 }
 
 void check_C(double C) {
@@ -120,8 +134,8 @@ void bind_cuts(nb::module_& m) {
       .def(
           "one_pass",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
-             const std::string& cost, double C, const std::optional<In<double>>& sample_weight,
-             const In<int64_t>& order, double epsilon, int64_t rounds, bool variant_a, double goal) {
+             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight, const In<int64_t>& order,
+             double epsilon, int64_t rounds, bool variant_a, double goal) {
             expect_size(w, p.dim(), "w");
             const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data());
             const std::vector<int64_t> visits = to_vector(order);
@@ -141,7 +155,7 @@ void bind_cuts(nb::module_& m) {
       .def(
           "optimise",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
-             const std::string& cost, double C, const std::optional<In<double>>& sample_weight, double goal,
+             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight, double goal,
              int64_t rounds) {
             expect_size(w, p.dim(), "w");
             const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data());
@@ -154,7 +168,7 @@ void bind_cuts(nb::module_& m) {
       .def(
           "dual",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
-             const std::string& cost, double C, const std::optional<In<double>>& sample_weight) {
+             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight) {
             expect_size(w, p.dim(), "w");
             return cutting_dual(cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data()));
           },
@@ -176,7 +190,7 @@ void bind_cutting(nb::module_& m) {
   m.def(
       "most_violated",
       [](const Problem& p, const In<double>& w, int64_t i, const std::string& rescale, int slack,
-         const std::string& cost) {
+         const nb::object& cost) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
         p.check_example(i);
@@ -192,7 +206,7 @@ void bind_cutting(nb::module_& m) {
       "exceeds.");
   m.def(
       "svm_slacks",
-      [](const Problem& p, const In<double>& w, const std::string& rescale, int slack, const std::string& cost,
+      [](const Problem& p, const In<double>& w, const std::string& rescale, int slack, const nb::object& cost,
          int threads) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
@@ -236,10 +250,52 @@ void bind_cutting(nb::module_& m) {
              if (most < 0) throw InputError("a cache keeps at least no output.");
              return new OutputCache(p.size(), most);
            }),
-           "problem"_a, "most"_a);
+           "problem"_a, "most"_a)
+      .def(
+          "arrays",
+          [](const OutputCache& cache) {
+            std::vector<int64_t> begin{0}, part_begin{0};
+            std::vector<int32_t> parts;
+            std::vector<double> cost;
+            for (int64_t i = 0; i < cache.size(); ++i) {
+              for (const OutputCache::Entry& entry : cache.of(i)) {
+                parts.insert(parts.end(), entry.y.begin(), entry.y.end());
+                part_begin.push_back(static_cast<int64_t>(parts.size()));
+                cost.push_back(entry.cost);
+              }
+              begin.push_back(static_cast<int64_t>(cost.size()));
+            }
+            return std::make_tuple(to_numpy(std::move(begin)), to_numpy(std::move(part_begin)),
+                                   to_numpy(std::move(parts)), to_numpy(std::move(cost)));
+          },
+          "Where the outputs of each example and the parts of each begin, the parts, and the costs; the last first.")
+      .def(
+          "fill",
+          [](OutputCache& cache, const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
+             const In<int32_t>& parts, const In<double>& cost) {
+            const auto broken = [] { return InputError("these arrays are no outputs of this problem."); };
+            const auto count = static_cast<int64_t>(cost.size());
+            if (cache.size() != p.size()) throw broken();
+            expect_size(begin, p.size() + 1, "begin");
+            expect_size(part_begin, count + 1, "part_begin");
+            for (int64_t i = 0; i < p.size(); ++i) {
+              const int64_t first = begin.data()[i], last = begin.data()[i + 1];
+              if (first < 0 || first > last || last > count) throw broken();
+              for (int64_t k = last - 1; k >= first; --k) {
+                const int64_t from = part_begin.data()[k], to = part_begin.data()[k + 1];
+                if (from < 0 || from > to || to > static_cast<int64_t>(parts.size())) throw broken();
+                Violation found;
+                found.y.assign(parts.data() + from, parts.data() + to);
+                found.cost = cost.data()[k];
+                check_parts(found.y, p.parts(i));
+                cache.keep(i, found);
+              }
+            }
+          },
+          "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a, "Takes over what `arrays` gave.");
   m.def(
       "one_cut",
-      [](const Problem& p, const In<double>& w, const std::string& rescale, const std::string& cost,
+      [](const Problem& p, const In<double>& w, const std::string& rescale, const nb::object& cost,
          const std::optional<In<double>>& sample_weight, OutputCache& cache, bool cached, int threads) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);

@@ -10,18 +10,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "family.h"
 
 namespace margrave {
 
-enum class CostKind { kParts, kZeroOne, kF1 };
+enum class CostKind { kParts, kZeroOne, kF1, kFunction };
+
+using CostFunction = std::function<double(int64_t i, const Output& y)>;
 
 struct Rescaling {
   bool of_slack;  // or of the margin
   int slack;      // 0: none, a hard margin; 1: linear; 2: quadratic
   CostKind cost;
+  CostFunction function = nullptr;  // of kFunction
 
   bool zero_one() const { return slack == 0 || cost == CostKind::kZeroOne; }
   Question question() const { return zero_one() ? Question{0.0, 2} : Question{1.0, 1}; }
@@ -99,9 +103,12 @@ inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, co
   }
   std::vector<CostedOutput> outputs;
   problem.argmax_by_cost(i, theta, code, outputs, worker.scratch);
-  for (const CostedOutput& found : outputs) {
+  for (CostedOutput& found : outputs) {
     double cost = c0 + static_cast<double>(found.cost);
     if (rule.cost == CostKind::kF1) {
+      std::sort(found.y.begin(), found.y.end());
+      if (std::adjacent_find(found.y.begin(), found.y.end()) != found.y.end())
+        throw InputError("the F1 cost counts parts that occur once in an output: use tied=False on a chain.");
       const int64_t right = found.cost % (parts_of_gold + 1);
       const int64_t wrong = found.cost / (parts_of_gold + 1);
       const int64_t both = parts_of_gold + right + wrong;
@@ -155,6 +162,21 @@ inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& ru
   best.bound = std::max(best.bound, best.value);
 }
 
+// Any function of an output: among the k best, which are all of them where there are no more.
+inline void among_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
+                       Worker& worker, Violation& best) {
+  constexpr int64_t kBest = 100;
+  std::vector<ScoredOutput> outputs;
+  problem.kbest(i, theta, kBest, outputs, worker.scratch);
+  for (ScoredOutput& output : outputs) {
+    std::sort(output.y.begin(), output.y.end());
+    if (!same_parts(output.y, worker.gold))
+      offer(rule, rule.function(i, output.y), gold_score - output.value, output.y, worker.gold, best);
+  }
+  best.exact = static_cast<int64_t>(outputs.size()) < kBest;
+  best.bound = best.exact ? best.value : kInfinity;
+}
+
 inline bool whole(const double* delta, int64_t n, double c0) {
   for (int64_t k = 0; k < n; ++k)
     if (!(std::fabs(delta[k]) <= 1e6) || delta[k] != std::floor(delta[k])) return false;
@@ -171,7 +193,9 @@ inline Violation most_violated(const Problem& problem, int64_t i, const Rescalin
   problem.gold(i, 0, worker.gold);
   const double gold_score = rescaling::score_of(theta, worker.gold);
   Violation best;
-  if (problem.zero_one_is_of_parts() && rule.cost != CostKind::kF1) {
+  if (rule.cost == CostKind::kFunction && rule.slack != 0) {
+    rescaling::among_best(problem, i, rule, theta, gold_score, worker, best);
+  } else if (problem.zero_one_is_of_parts() && rule.cost != CostKind::kF1) {
     rescaling::among_parts(problem, i, rule, theta, gold_score, worker, best);
   } else if (rule.zero_one()) {
     rescaling::second_best(problem, i, rule, theta, gold_score, worker, best);

@@ -68,10 +68,12 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any,
         dev_score: Callable[[NDArray[np.float64]], float] | None = None,
         checkpoint: Checkpoint | None = None,
+        show: Callable[[int, NDArray[np.int32]], Any] | None = None,
     ) -> NDArray[np.float64]:
-        """Runs the learner, sets what `fit` promises, and returns the weights."""
+        """Runs the learner, sets what `fit` promises, and returns the weights; `show` decodes for a cost function."""
         learner = learner_named(self.learner).resolve(loss, problem)
         task = self._task(problem, loss, sample_weight, dev_score, checkpoint)
+        task.show = show
         return self._set_solution(learner, learner.solve(task))
 
     def _task(
@@ -312,6 +314,10 @@ def _named_features(table: AttributeTable) -> str | AttributeTable:
 
 
 def _loss_to_file(loss: LossFamily, classes: list[Any]) -> dict[str, Any]:
+    if callable(loss.cost):
+        raise MargraveError(
+            "a cost function cannot be kept in a file: prediction does not need it, so set_params(loss='hinge') first."
+        )
     cost = loss.cost if isinstance(loss.cost, str) else loss.cost_matrix(classes).tolist()
     beta = None if loss.beta == inf else loss.beta
     return {

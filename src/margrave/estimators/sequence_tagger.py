@@ -98,7 +98,12 @@ class SequenceTagger(StructuredEstimator):
         if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in (2, 3)):
             raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
         dev_score = None if dev is None else self._dev_score(features, classes, *dev)
-        w = self._solve(problem, loss, sample_weight, dev_score, kept)
+        lengths = [len(labels) for labels in y]
+
+        def show(i: int, parts: NDArray[np.int32]) -> list[Any]:
+            return list(classes[parts[: lengths[i]] % len(classes)])  # the parts of positions come first
+
+        w = self._solve(problem, loss, sample_weight, dev_score, kept, show)
         self._set_fitted(classes, features, w)
         return self
 

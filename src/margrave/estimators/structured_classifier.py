@@ -72,7 +72,13 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         loss, features = self._settings()
         kept = as_checkpoint(checkpoint)
         problem, classes = self._learning_problem(X, y, loss, features)
-        w = self._solve(problem, loss, _one_each(sample_weight, problem), checkpoint=kept)
+        w = self._solve(
+            problem,
+            loss,
+            _one_each(sample_weight, problem),
+            checkpoint=kept,
+            show=lambda _, parts: classes[parts[0]],
+        )
         self._set_fitted(X, classes, features, w)
         return self
 

@@ -72,6 +72,7 @@ class Task:
     dev_score: Callable[[Weights], float] | None = None  # higher is better
     start: Weights | None = None  # where to begin, for learners that can
     checkpoint: Checkpoint | None = None
+    show: Callable[[int, NDArray[np.int32]], Any] | None = None  # an output to a cost function; None: its parts
     passes: float = field(default=0.0, init=False)
     _sharing: _core.Sharing | None = field(default=None, init=False, repr=False)
 
@@ -152,7 +153,34 @@ class Task:
     def slacks(self, w: Weights) -> Weights:
         """xi_i of a hinge loss with any re-scaling; one pass."""
         self.passes += 1
-        return _core.svm_slacks(self.problem, w, *self.loss.rescaling, self.threads)[0]
+        return _core.svm_slacks(self.problem, w, *self.rescaling(), self.threads)[0]
+
+    def rescaling(self) -> tuple[str, int, str | Callable[[int, NDArray[np.int32]], float]]:
+        """How the core calls the hinge loss: re-scaling, slack, and the cost or its function of an example's parts."""
+        loss, problem, show = self.loss, self.problem, self.show
+        if not callable(loss.cost):
+            return loss.rescale, loss.slack, loss.cost_kind
+        cost = loss.cost
+
+        def cost_of(i: int, parts: NDArray[np.int32]) -> float:
+            gold = np.sort(problem.gold(i))
+            return float(
+                cost(tuple(gold.tolist()), tuple(parts.tolist()))
+                if show is None
+                else cost(show(i, gold), show(i, parts))
+            )
+
+        return loss.rescale, loss.slack, cost_of
+
+    def check_costs(self) -> None:
+        """Refuses a cost function that is not zero on the right outputs."""
+        cost = self.rescaling()[2]
+        if isinstance(cost, str):
+            return
+        for i in range(self.problem.size):
+            paid = cost(i, np.sort(self.problem.gold(i)))
+            if paid != 0:
+                raise MargraveError(f"example {i}: the right output must cost 0, and it costs {paid:g}.")
 
     def primal(self, w: Weights) -> float:
         """P(w); one pass. With a hard margin that of w stretched until it keeps the margin; infinite if it cannot."""

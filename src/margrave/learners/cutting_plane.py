@@ -53,6 +53,7 @@ class CuttingPlane(Learner):
 
     def blank(self, task: Task) -> "CutState":
         """No constraints: w = 0."""
+        task.check_costs()
         return CutState(
             task, np.zeros(task.problem.dim), np.random.default_rng(task.seed), cuts=_core.Cuts(task.problem)
         )
@@ -204,9 +205,9 @@ class CutState(State):
         kept = [np.ascontiguousarray(arrays[name]) for name in _CUTS]
         super().unpack(plain | {"cuts": _core.Cuts.from_arrays(self.task.problem, *kept)}, arrays)
 
-    def _core(self) -> tuple[_core.Problem, Weights, str, int, str, float, Weights | None]:
+    def _core(self) -> tuple[_core.Problem, Weights, str, int, Any, float, Weights | None]:
         task = self.task
-        return task.problem, self.w, *task.loss.rescaling, task.C, task.sample_weight
+        return task.problem, self.w, *task.rescaling(), task.C, task.sample_weight
 
 
 _CUTS = ("cut_begin", "part_begin", "parts", "cost", "linear", "factor", "multiplier", "idle", "gram")

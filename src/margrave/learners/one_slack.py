@@ -54,6 +54,7 @@ class OneSlack(Learner):
             raise MargraveError(
                 f"learner 'one-slack' needs linear slack, and this is {task.loss.name}: use learner='cutting-plane'."
             )
+        task.check_costs()
         return OneSlackState(task, np.zeros(task.problem.dim), cache=_core.OutputCache(task.problem, self.cached))
 
     def one_pass(self, state: "OneSlackState") -> Step:
@@ -108,7 +109,7 @@ class OneSlackState(State):
     def cut(self, *, cached: bool) -> bool:
         """Adds the most violated constraint; False, and nothing, if one of cached outputs is not worth its place."""
         task = self.task
-        rescale, _, cost = task.loss.rescaling
+        rescale, _, cost = task.rescaling()
         at = self.w if self.best_primal == inf else self.best + _TOWARDS * (self.w - self.best)
         linear, direction, violation, begin, parts, factor, missed = _core.one_cut(
             task.problem, at, rescale, cost, task.sample_weight, self.cache, cached, task.threads
@@ -165,21 +166,23 @@ class OneSlackState(State):
         self.value = max(self.value, dual)  # the last digits may be rounding
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Directions and outputs as arrays; the cache is lost, which costs a few inferences."""
+        """Directions, outputs and cached ones as arrays."""
         plain, arrays = super().pack()
         for name in ("directions", "outputs", "cache"):
             del plain[name]
         arrays["directions"] = np.array(self.directions)
         for k, (begin, parts, factor) in enumerate(self.outputs):
             arrays |= {f"begin.{k}": begin, f"parts.{k}": parts, f"factor.{k}": factor}
+        arrays |= {f"cached.{k}": array for k, array in enumerate(self.cache.arrays())}
         return plain, arrays
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Directions and outputs from arrays."""
+        """The same from arrays."""
         directions = [np.array(direction) for direction in arrays["directions"]]
         outputs = [
             (np.array(arrays[f"begin.{k}"]), np.array(arrays[f"parts.{k}"]), np.array(arrays[f"factor.{k}"]))
             for k in range(len(directions))
         ]
+        self.cache.fill(self.task.problem, *(np.array(arrays[f"cached.{k}"]) for k in range(4)))
         rest = {name: array for name, array in arrays.items() if name != "directions" and "." not in name}
         super().unpack(plain | {"directions": directions, "outputs": outputs, "cache": self.cache}, rest)
