@@ -387,6 +387,174 @@ def test_the_radius_is_that_of_the_outputs_seen() -> None:
     assert problem.radius(0) == pytest.approx(np.sqrt(2) * np.linalg.norm(x))
 
 
+# ---- a kernel in place of features
+
+
+def inner_product(x: Weights, y: int, other_x: Weights, other_y: int) -> float:
+    return float(feature(x, y) @ feature(other_x, other_y))
+
+
+def best_scored(x: Weights, score: Callable[[int], float], y: int | None = None) -> int:
+    return int(np.argmax([score(k) + (0.0 if y is None else COST[y, k]) for k in range(LABELS)]))
+
+
+def of_kernel(**change: Any) -> CustomProblem:
+    return labels(**{"joint_feature": None, "joint_kernel": inner_product, "argmax": best_scored} | change)
+
+
+def explicit(problem: CustomProblem, a: Weights) -> Weights:
+    """The weights of features that coefficients stand for."""
+    X, room = data()[0], problem.parts(0)
+    return sum(
+        (a[k] * feature(X[k // room], problem.output(k // room, k % room)) for k in np.flatnonzero(a)), np.zeros(9)
+    )
+
+
+@pytest.mark.parametrize(
+    "learner", [MIRA(), MIRA(prediction=True), AveragedPerceptron(), BCFW(pairwise=False)], ids=repr
+)
+def test_a_kernel_takes_the_same_steps_as_its_features(learner: Learner) -> None:
+    problem = of_kernel()
+    expected, found = (learner.solve(Task(each, Hinge(), C=0.7, max_iter=6, tol=0)) for each in (labels(), problem))
+    assert_allclose(explicit(problem, found.w), expected.w, rtol=1e-7, atol=1e-8)
+    assert len(found.history) == len(expected.history)
+    for ours, theirs in zip(found.history, expected.history, strict=True):
+        for value in ("primal", "dual"):
+            found_value, expected_value = getattr(ours, value), getattr(theirs, value)
+            assert (found_value is None) == (expected_value is None)
+            assert found_value is None or found_value == pytest.approx(expected_value, rel=1e-8, abs=1e-8)
+    X = np.random.default_rng(7).normal(size=(20, 3))
+    assert problem.predict(X, found.w) == labels().predict(X, expected.w)
+
+
+@pytest.mark.parametrize("learner", ENDS, ids=repr)
+def test_a_kernel_ends_where_its_features_do(learner: Learner) -> None:
+    problem = of_kernel()
+    expected, found = (learner.solve(Task(each, Hinge(), C=0.7, tol=1e-8)) for each in (labels(), problem))
+    assert found.converged
+    assert found.kept.primal == pytest.approx(expected.kept.primal, rel=3e-8)
+    assert found.kept.dual == pytest.approx(expected.kept.dual, rel=3e-8)
+    assert_allclose(explicit(problem, found.w), expected.w, atol=1e-3)
+    X = np.random.default_rng(7).normal(size=(20, 3))
+    assert problem.predict(X, found.w) == labels().predict(X, expected.w)
+
+
+def test_a_kernel_has_the_inner_products_and_radii_of_its_features() -> None:
+    problem = of_kernel()
+    u, v = (MIRA().solve(Task(problem, Hinge(), C=C, max_iter=2)).w for C in (0.5, 3.0))
+    assert problem.dot(u, v) == pytest.approx(float(explicit(problem, u) @ explicit(problem, v)), rel=1e-12)
+    assert problem.dot(u, v) == pytest.approx(problem.dot(v, u), rel=1e-12)
+    assert problem.radius(0) == pytest.approx(np.sqrt(2) * np.linalg.norm(data()[0][0]))
+
+
+def test_a_kernel_of_degree_two_separates_what_no_line_does() -> None:
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    Y = [0, 0, 1, 1]
+
+    def learn(degree: int) -> list[Any]:
+        problem = CustomProblem(
+            X,
+            Y,
+            None,
+            lambda y, other: float(y != other),
+            lambda x, score, y=None: max(range(2), key=lambda k: score(k) + (y not in (None, k))),
+            joint_kernel=lambda x, y, x2, y2: (y == y2) * (1 + x @ x2) ** degree,
+        )
+        solution = BCFW().solve(Task(problem, Hinge(), C=100.0, tol=1e-3))
+        assert solution.converged
+        return problem.predict(X, solution.w)
+
+    assert learn(2) == Y
+    assert learn(1) != Y
+
+
+def test_outputs_with_a_coefficient_are_not_forgotten() -> None:
+    random = np.random.default_rng(4)
+    X = random.normal(size=(3, 5, 5, 4))
+    Y = [tuple(int(k) for k in random.permutation(5)) for _ in X]
+    directions = iter(random.normal(size=(10**4, 4)))
+    wander = False
+
+    def argmax(x: Weights, score: Callable[[Output], float], y: Output | None = None) -> Output:
+        if wander:  # at weights 0 every output is the best without costs
+            return best_matching(x, next(directions))
+        every = [*permutations(range(5))]
+        return max(every, key=lambda other: score(other) + (0.0 if y is None else wrong_pairs(y, other)))
+
+    problem = CustomProblem(
+        X,
+        Y,
+        None,
+        wrong_pairs,
+        argmax,
+        joint_kernel=lambda x, y, x2, y2: float(match_features(x, y) @ match_features(x2, y2)),
+        outputs=32,
+    )
+    w = MIRA().solve(Task(problem, Hinge(), max_iter=1)).w
+    support = [divmod(int(k), problem.parts(0)) for k in np.flatnonzero(w)]
+    before, norm = [problem.output(*each) for each in support], problem.dot(w, w)
+    scores = [problem.score(i, w)[0] for i in range(3)]
+    wander = True
+    for _ in range(60):
+        Task(problem, Perceptron()).primal(np.zeros(problem.dim))
+    assert [problem.output(*each) for each in support] == before
+    assert problem.dot(w, w) == pytest.approx(norm, rel=1e-12)
+    assert [problem.score(i, w)[0] for i in range(3)] == pytest.approx(scores, rel=1e-12)
+    for i in range(3):  # those that took the places of forgotten ones have scores of their own
+        theta = problem.score(i, w)
+        whole = sum(w[j * problem.parts(0) + k] * match_features(X[j], problem.output(j, k)) for j, k in support)
+        for part in [0, *range(4, problem.parts(i))]:
+            if theta[part] > -inf:
+                assert theta[part] == pytest.approx(float(whole @ match_features(X[i], problem.output(i, part))))
+
+
+def test_kernel_values_are_asked_for_once() -> None:
+    asked = Counter[tuple[bytes, int, bytes, int]]()
+
+    def counted(x: Weights, y: int, other_x: Weights, other_y: int) -> float:
+        asked[x.tobytes(), y, other_x.tobytes(), other_y] += 1
+        return inner_product(x, y, other_x, other_y)
+
+    problem = of_kernel(joint_kernel=counted)
+    BCFW().solve(Task(problem, Hinge(), tol=1e-4))
+    assert max(asked.values()) == 1
+
+
+@pytest.mark.parametrize("learner", [LBFGS(), CG(), SGD(), KBestMIRA()], ids=lambda learner: learner.name)
+def test_learners_that_need_the_euclidean_inner_product_refuse_a_kernel(learner: Learner) -> None:
+    problem = of_kernel()
+    assert labels().euclidean and not problem.euclidean
+    loss = Log() if learner.smooth_only else Hinge()
+    with pytest.raises(MargraveError, match="needs weights with the Euclidean inner product"):
+        learner.solve(Task(problem, loss))
+
+
+class Own(CustomProblem):
+    pass
+
+
+def test_what_a_kernel_cannot_do_is_refused() -> None:
+    for change, message in (
+        ({"joint_feature": feature}, "either joint_feature or joint_kernel must be given, and both"),
+        ({"joint_kernel": None}, "either joint_feature or joint_kernel must be given, and neither"),
+        ({"dim": 9}, "dim cannot be given with joint_kernel"),
+        ({"logsum": lambda x, w: (0.0, np.zeros(9))}, "logsum cannot be given with joint_kernel"),
+    ):
+        with pytest.raises(MargraveError, match=message):
+            of_kernel(**change)
+    with pytest.raises(MargraveError, match="joint_kernel is for CustomProblem itself, and Own is another"):
+        Own(*data(), None, label_cost, best_scored, joint_kernel=inner_product)
+    w = MIRA().solve(Task(of_kernel(), Hinge(), max_iter=1)).w
+    with pytest.raises(MargraveError, match=r"part \d+ of example \d+ has a coefficient and is no output"):
+        of_kernel().predict(data()[0], w)
+
+
+def test_a_kernel_with_threads_comes_to_the_same_end() -> None:
+    expected = BCFW().solve(Task(labels(), Hinge(), C=0.5, tol=1e-6))
+    found = BCFW().solve(Task(of_kernel(), Hinge(), C=0.5, tol=1e-6, max_iter=300, n_threads=3))
+    assert found.kept.primal == pytest.approx(expected.kept.primal, rel=1e-5)
+
+
 # ---- many outputs: a ranking, and a matching of boxes with items
 
 
@@ -702,3 +870,19 @@ def test_log_losses_and_other_temperatures_are_those_of_enumeration() -> None:
         expected = sum(logsumexp(beta * F @ w) / beta - F[y] @ w for F, y in zip(every, Y, strict=True))
         assert loss == pytest.approx(expected, rel=1e-12)
         assert_allclose(slope, sum(softmax(beta * F @ w) @ F - F[y] for F, y in zip(every, Y, strict=True)), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.nan, r"joint_kernel of example 3 with example \d+ must be finite, and it is nan"),
+        (inf, r"joint_kernel of example 3 with example \d+ must be finite, and it is inf"),
+        ("near", r"joint_kernel of example 3 with example \d+ must be a number, and it is 'near'"),
+        (fail, "joint_kernel failed on example 3: KeyError: 'lost'"),
+    ],
+    ids=str,
+)
+def test_a_mistake_of_a_kernel_is_told_with_its_example(bad: Any, message: str) -> None:
+    problem = of_kernel(joint_kernel=at(3, bad, inner_product))
+    with pytest.raises(MargraveError, match=message):
+        AveragedPerceptron().solve(Task(problem, Hinge(), n_threads=1))

@@ -250,7 +250,7 @@ def train(
         _refuse_options_of_others(task, tagging=of_sequences, taxonomy=of_classes)
         chosen = _loss_chosen(task, loss, cost, rescale, slack)
         features_named(features)
-        tied = "untied" not in learner_named(learner).needs
+        tied = "untied" not in learner_named(learner).needs and cost != "f1"  # F1 counts parts that occur once
         inputs = [data, dev, templates, taxonomy, descriptions]
         _check_output(output, inputs)
         if checkpoint is not None:

@@ -227,7 +227,7 @@ class CustomProblem(_core.Problem):
     def _begin(self, i: int, w: Weights) -> "_Visit":
         if not np.isfinite(w).all():
             raise MargraveError("the weights have grown beyond all numbers: scale the features, or lower C.")
-        self._forget(i)
+        self._seen[i].forget()
         visit = self._visits[get_ident()] = _Visit(i, _read_only(w))
         return visit
 
@@ -269,9 +269,6 @@ class CustomProblem(_core.Problem):
 
     def _scores(self, visit: "_Visit") -> Weights:
         return self._seen[visit.i].scores(visit.w)
-
-    def _forget(self, i: int) -> list[int]:
-        return self._seen[i].forget()
 
     def _scorer(self, i: int, x: Any, w: Weights) -> Any:
         """What an argmax knows scores by: weights, where there are features."""
@@ -390,8 +387,10 @@ class _KernelProblem(CustomProblem):
     def __init__(self, *args: Any, **settings: Any) -> None:
         self._places: dict[int, int] = {}  # of coefficients that were not 0 once: their number
         self._support: list[tuple[int, int]] = []  # their examples and parts, by number
-        self._lines: dict[int, Weights] = {}  # by part: the kernel with every one of them, NaN where nobody asked yet
+        self._gram = np.zeros((0, 0))  # the kernel of any two of them, NaN where nobody asked yet
         super().__init__(*args, **settings)
+        # of each example, by output: the kernel with every one of them, NaN where nobody asked yet
+        self._lines: list[dict[Any, Weights]] = [{} for _ in self._seen]
 
     @property
     def euclidean(self) -> bool:
@@ -410,39 +409,42 @@ class _KernelProblem(CustomProblem):
         """u' K v over coefficients that are not 0."""
         with self._lock:
             (numbers, a), (others, b) = self._coefficients(u), self._coefficients(v)
-            return float(sum(c * (self._line(*self._support[n], others) @ b) for n, c in zip(numbers, a, strict=True)))
+            if len(self._gram) < len(self._support):
+                known, size = len(self._gram), 2 * len(self._support)
+                self._gram = np.pad(self._gram, (0, size - known), constant_values=np.nan)
+            block = self._gram[np.ix_(numbers, others)]
+            unknown = np.flatnonzero(np.isnan(block).any(axis=1))
+            if len(unknown):
+                for k in unknown.tolist():
+                    i, slot = self._support[numbers[k]]
+                    block[k] = self._line(i, self._seen[i].ys[slot], others)
+                self._gram[np.ix_(numbers[unknown], others)] = block[unknown]
+            return float(a @ block @ b)
 
     def _feature(self, i: int, y: Any, slot: int) -> _Row:
         return np.array([i * self._room + slot], np.int64), np.ones(1)
 
-    def _forget(self, i: int) -> list[int]:
-        forgotten = super()._forget(i)
-        for slot in forgotten:
-            self._lines.pop(i * self._room + slot, None)
-        return forgotten
-
     def _scores(self, visit: "_Visit") -> Weights:
         numbers, values = self._held(visit)
         scores = np.full(self._room, -inf)
-        for slot in self._seen[visit.i].ys:
-            scores[slot] = self._line(visit.i, slot, numbers) @ values
+        for slot, y in self._seen[visit.i].ys.items():
+            scores[slot] = self._line(visit.i, y, numbers) @ values
         return scores
 
     def _scorer(self, i: int, x: Any, w: Weights) -> Callable[[Any], float]:
         with self._lock:
             numbers, values = self._coefficients(w)
-        return lambda y: self._score_of(f"input {i}", x, y, numbers, values)
-
-    def _scorer_of(self, visit: "_Visit", scale: float) -> Callable[[Any], float]:
-        i, (numbers, values) = visit.i, self._held(visit)
 
         def score(y: Any) -> float:
-            slot = self._seen[i].slots.get(_key(i, y))
-            if slot is None:
-                return scale * self._score_of(f"example {i}", self._X[i], y, numbers, values)
-            return scale * float(self._line(i, slot, numbers) @ values)
+            parts = [self._support[number] for number in numbers.tolist()]
+            line = [self._kernel(f"input {i}", x, y, j, self._seen[j].ys[slot]) for j, slot in parts]
+            return float(np.array(line, dtype=np.float64) @ values)
 
         return score
+
+    def _scorer_of(self, visit: "_Visit", scale: float) -> Callable[[Any], float]:
+        numbers, values = self._held(visit)
+        return lambda y: scale * float(self._line(visit.i, y, numbers) @ values)
 
     def _held(self, visit: "_Visit") -> tuple[NDArray[np.int64], Weights]:
         if visit.coefficients is None:
@@ -465,40 +467,36 @@ class _KernelProblem(CustomProblem):
                 self._support.append((i, slot))
         return np.array([self._places[place] for place in index.tolist()], np.int64), np.asarray(w)[index]
 
-    def _line(self, i: int, slot: int, numbers: NDArray[np.int64]) -> Weights:
-        """The kernel of a part with those of these numbers."""
-        place = i * self._room + slot
-        line = self._lines.get(place)
+    def _line(self, i: int, y: Any, numbers: NDArray[np.int64]) -> Weights:
+        """The kernel of an output, seen or not, with those of these numbers."""
+        lines, key = self._lines[i], _key(i, y)
+        line = lines.get(key)
         if line is None or len(line) < len(self._support):
             longer = np.full(2 * len(self._support), np.nan)
             if line is not None:
                 longer[: len(line)] = line
-            line = self._lines[place] = longer
+            elif len(lines) >= self._outputs:  # an argmax may go through more than can be remembered
+                del lines[next(iter(lines))]
+            line = lines[key] = longer
         values: Weights = line[numbers]
         unknown = np.isnan(values)
         if unknown.any():
             for number in numbers[unknown].tolist():
-                line[number] = self._mirrored(place, number)
-                if np.isnan(line[number]):
-                    j, other = self._support[number]
-                    line[number] = self._kernel(
-                        f"example {i}", self._X[i], self._seen[i].ys[slot], j, self._seen[j].ys[other]
-                    )
+                j, slot = self._support[number]
+                value = self._mirrored(i, key, j, slot)
+                if value is None:
+                    value = self._kernel(f"example {i}", self._X[i], y, j, self._seen[j].ys[slot])
+                line[number] = value
             values = line[numbers]
         return values
 
-    def _mirrored(self, place: int, number: int) -> float:
-        """The same with the two changed about, NaN if nobody asked yet."""
-        j, other = self._support[number]
-        line, own = self._lines.get(j * self._room + other), self._places.get(place)
-        return np.nan if line is None or own is None or own >= len(line) else float(line[own])
-
-    def _score_of(self, where: str, x: Any, y: Any, numbers: NDArray[np.int64], values: Weights) -> float:
-        score = 0.0
-        for number, value in zip(numbers.tolist(), values.tolist(), strict=True):
-            j, slot = self._support[number]
-            score += value * self._kernel(where, x, y, j, self._seen[j].ys[slot])
-        return score
+    def _mirrored(self, i: int, key: Any, j: int, slot: int) -> float | None:
+        """The same with the two changed about, if it is known."""
+        own = self._places.get(i * self._room + self._seen[i].slots.get(key, _GAMMA))  # which has no place
+        line = self._lines[j].get(self._seen[j].keys[slot])
+        if own is None or line is None or own >= len(line) or np.isnan(line[own]):
+            return None
+        return float(line[own])
 
     def _kernel(self, where: str, x: Any, y: Any, j: int, other: Any) -> float:
         assert self._joint_kernel is not None
@@ -551,14 +549,12 @@ class _Seen:
         self.used[slot] = True
         self._flat = None
 
-    def forget(self) -> list[int]:
-        """Drops the oldest of the outputs that nobody can refer to, but for a few; returns what parts they were."""
+    def forget(self) -> None:
+        """Drops the oldest of the outputs that nobody can refer to, but for a few."""
         spare = [slot for slot in self.ys if slot != _GOLD and not self.held[slot]]
-        forgotten = spare[: max(0, len(spare) - _SPARE)]
-        for slot in forgotten:
+        for slot in spare[: max(0, len(spare) - _SPARE)]:
             del self.slots[self.keys.pop(slot)], self.ys[slot], self.rows[slot]
             self.cost[slot], self.used[slot], self._flat = 0.0, False, None
-        return forgotten
 
     def scores(self, w: Weights) -> Weights:
         """<w, features> of each; -inf where there is none."""

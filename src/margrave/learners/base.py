@@ -377,6 +377,8 @@ class Learner:
                 "raise max_iter, or use slack=1."
             )
         reason, converged = run.ended() or (otherwise, False)
+        if not getattr(state, "exact", True):  # P is then that of the outputs found
+            reason += " (approximate: inference is not exact)"
         return Solution(run.best[1].copy(), run.best[0], run.history, converged, reason, state)
 
 
@@ -547,7 +549,7 @@ def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
     if learner.own_scores and not getattr(problem, "any_scores", True):
         raise MargraveError(
             f"learner '{learner.name}' needs inference under any scores, and this problem has it under weights only: "
-            "use learner='bcfw' with loss='hinge', or learner='lbfgs'."
+            f"use learner='bcfw' with loss='hinge'{', or learner=' + repr('lbfgs') if problem.euclidean else ''}."
         )
     offers = problem.offers
     for need in (*loss.needs, *learner.needs):

@@ -117,7 +117,7 @@ class OneSlackState(State):
         excess = linear - task.problem.dot(direction, self.w) - self.slack()
         if not cached:
             task.passes += 1
-            self.missed = max(self.missed, missed)
+            self.missed = max(self.missed, task.C * missed)
             primal = 0.5 * task.problem.dot(at, at) + float(task.weights() @ violation)
             if primal <= self.best_primal:
                 self.best, self.best_primal = at.copy(), primal
