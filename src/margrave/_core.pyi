@@ -503,12 +503,13 @@ def gold_parameters(
 ) -> None:
     """Sets t to `start` on the gold parts and to 0 on others."""
 
-def gold_parts(
-    problem: Problem,
-) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+def part_offsets(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """
-    Where the parts of each example begin, and those of the gold outputs, of all examples one after another.
+    Where the parts of each example begin, of all examples one after another.
     """
+
+def gold_parts(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """The parts of the gold outputs, counted over all examples."""
 
 @overload
 def eg_pass(

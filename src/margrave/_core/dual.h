@@ -70,7 +70,7 @@ class Sharing {
   }
 
  private:
-  static constexpr int64_t kSample = 256;
+  static constexpr int64_t kSample = 128;
   static constexpr int kTiers = 11;
   static constexpr double kOften = 0.3;  // the share of the examples that puts a weight into the first tier
   static constexpr int64_t kLongest = 64;

@@ -112,20 +112,22 @@ void bind_eg(nb::module_& m) {
   bind_gold_parameters<double>(m);
   bind_gold_parameters<float>(m);
   m.def(
+      "part_offsets", [](const Problem& p) { return to_numpy(part_offsets(p)); }, "problem"_a,
+      "Where the parts of each example begin, of all examples one after another.");
+  m.def(
       "gold_parts",
       [](const Problem& p) {
         expect_gold(p);
-        std::vector<int64_t> begin = part_offsets(p);
+        const std::vector<int64_t> begin = part_offsets(p);
         std::vector<int64_t> parts;
         Output gold;
         for (int64_t i = 0; i < p.size(); ++i) {
           p.gold(i, 0, gold);
           for (const int32_t part : gold) parts.push_back(begin[static_cast<size_t>(i)] + part);
         }
-        return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(parts)));
+        return to_numpy(std::move(parts));
       },
-      "problem"_a,
-      "Where the parts of each example begin, and those of the gold outputs, of all examples one after another.");
+      "problem"_a, "The parts of the gold outputs, counted over all examples.");
   bind_eg_pass<double>(m);
   bind_eg_pass<float>(m);
   bind_expectations<double>(m);

@@ -65,8 +65,8 @@ class DualState(State):
         return total if total < inf else None
 
     def step(self) -> Step:
-        """Where a pass has led."""
-        return Step(self.w.copy(), dual=self.dual(), estimate=self.estimate())
+        """Where a pass has led; weights without P are not kept, and need no copy."""
+        return Step(self.w, dual=self.dual(), estimate=self.estimate())
 
     def certify(self, mu: Weights) -> Step:
         """P, D and the gap at w(alpha), made anew from the marginals; one pass. The state stays as it is."""
@@ -114,14 +114,13 @@ def blank_blocks(task: Task) -> dict[str, Any]:
 
 def gold_counts(task: Task) -> Weights:
     """How often the gold outputs have each part, of all examples one after another."""
-    begin, parts = _core.gold_parts(task.problem)
-    counts = np.zeros(begin[-1])
-    np.add.at(counts, parts, 1.0)
+    counts = np.zeros(_core.part_offsets(task.problem)[-1])
+    np.add.at(counts, _core.gold_parts(task.problem), 1.0)
     return counts
 
 
 def gold_parameters(task: Task, start: float, precision: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
     """Natural parameters `start` on the gold parts and 0 on others, of all examples one after another."""
-    t = np.empty(_core.gold_parts(task.problem)[0][-1], precision)
+    t = np.empty(_core.part_offsets(task.problem)[-1], precision)
     _core.gold_parameters(task.problem, task.threads, start, t)
     return t

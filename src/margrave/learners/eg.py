@@ -153,7 +153,7 @@ class Hybrid(OnlineEG):
         state.expect()  # state.mu is uniform now
         blend = (1 - self.mixed) * mu + self.mixed * state.mu
         problem = state.task.problem
-        begin = _core.gold_parts(problem)[0]
+        begin = _core.part_offsets(problem)
         for i in range(problem.size):
             t = np.asarray(problem.entropy(i, blend[begin[i] : begin[i + 1]])[1])
             state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # forbidden parts have no parameter
