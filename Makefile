@@ -34,7 +34,9 @@ test-asan: $(VENV)/installed
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libubsan.so)" \
 	  PYTHONPATH=build/asan-site $(BIN)/python -m pytest -p no:cacheprovider \
 	  tests/test_structures.py tests/test_features.py tests/test_losses.py tests/test_hypergraph.py tests/test_kernels.py \
-	  tests/test_learners.py tests/test_bad_input.py tests/test_dual_learners.py tests/test_cccp.py
+	  tests/test_learners.py tests/test_bad_input.py tests/test_dual_learners.py tests/test_cccp.py \
+	  tests/test_cutting_planes.py tests/test_block_qp.py tests/test_cost_functions.py tests/test_joint_kernels.py \
+	  tests/test_node_sets.py tests/test_taxonomy.py tests/test_custom_problem.py
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
