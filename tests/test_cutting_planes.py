@@ -13,7 +13,7 @@ import pytest
 from dual_reference import best as best_of_family
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from registry import KINDS, Case
 from svm_reference import (
     FORMS,
@@ -870,3 +870,20 @@ def test_settings_are_checked() -> None:
             kind(rounds=0)
     with pytest.raises(MargraveError, match="cached"):
         OneSlack(cached=-1)
+
+
+def test_inner_products_that_do_not_fit_into_memory_are_computed_again() -> None:
+    rng = np.random.default_rng(3)
+    X, labels = rng.normal(size=(30, 5)), rng.integers(0, 4, 30).astype(np.int32)
+    problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2, 3])
+    for slack in (1, 2):
+        task = Task(problem, Hinge(slack=slack), C=0.3, tol=1e-6)
+        found = []
+        for memory in (0, 20, 10**6):
+            learner = CuttingPlane()
+            state = learner.begin(task)
+            state.cuts = _core.Cuts(problem, memory)
+            found.append(learner.solve(task, state))
+        for solution in found[1:]:
+            assert_array_equal(solution.w, found[0].w)
+            assert [record.dual for record in solution.history] == [record.dual for record in found[0].history]

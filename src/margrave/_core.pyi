@@ -900,7 +900,7 @@ def block_qp(
 class Cuts:
     """The constraints of the n-slack cutting plane with their multipliers."""
 
-    def __init__(self, problem: Problem) -> None: ...
+    def __init__(self, problem: Problem, memory: int = 125000000) -> None: ...
     @staticmethod
     def from_arrays(
         problem: Problem,
@@ -912,7 +912,6 @@ class Cuts:
         factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         multiplier: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         idle: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ) -> Cuts: ...
     def arrays(
         self,
@@ -925,10 +924,9 @@ class Cuts:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Where the constraints of each example and the parts of each begin, the parts, and by constraint cost, linear part, factor, multiplier, rounds without mass; Gram matrices.
+        Where the constraints of each example and the parts of each begin, the parts, and by constraint cost, linear part, factor, multiplier and rounds without mass.
         """
 
     def __len__(self) -> int: ...

@@ -30,7 +30,9 @@ struct Cut {
 
 struct CutBlock {
   std::vector<Cut> cuts;
-  std::vector<double> gram;  // factor_a factor_b <A_i'(y_gold - y_a), A_i'(y_gold - y_b)>, row by row
+  // factor_a factor_b <A_i'(y_gold - y_a), A_i'(y_gold - y_b)> of the first `rows` constraints, row by row
+  std::vector<double> gram;
+  size_t rows = 0;
 
   double mass() const {
     double sum = 0;
@@ -43,13 +45,43 @@ struct CutBlock {
     return xi;
   }
   void remove(size_t gone) {
-    const size_t n = cuts.size();
-    size_t to = 0;
-    for (size_t a = 0; a < n; ++a)
-      for (size_t b = 0; b < n; ++b)
-        if (a != gone && b != gone) gram[to++] = gram[a * n + b];
-    gram.resize(to);
     cuts.erase(cuts.begin() + static_cast<int64_t>(gone));
+    if (gone >= rows) return;
+    size_t to = 0;
+    for (size_t a = 0; a < rows; ++a)
+      for (size_t b = 0; b < rows; ++b)
+        if (a != gone && b != gone) gram[to++] = gram[a * rows + b];
+    gram.resize(to);
+    --rows;
+  }
+  void forget_gram() {
+    gram = {};
+    rows = 0;
+  }
+};
+
+// How many numbers the Gram matrices of all blocks may keep. A block's that does not fit goes after its visit, and its
+// rows are computed again at the next.
+struct GramMemory {
+  int64_t most;
+  int64_t used = 0;
+
+  // What `visit` does to the block's Gram matrix is accounted for.
+  template <typename Visit>
+  auto around(CutBlock& block, const Visit& visit) {
+    struct Settle {
+      GramMemory& memory;
+      CutBlock& block;
+      ~Settle() {
+        memory.used += static_cast<int64_t>(block.gram.size());
+        if (memory.used <= memory.most) return;
+        memory.used -= static_cast<int64_t>(block.gram.size());
+        block.forget_gram();
+      }
+    };
+    used -= static_cast<int64_t>(block.gram.size());
+    const Settle settle{*this, block};
+    return visit();
   }
 };
 
@@ -61,6 +93,7 @@ struct Cutting {
   const double* sample_weight;  // or null
   double* w;
   std::vector<CutBlock>& blocks;
+  GramMemory& memory;
 
   double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
   CutBlock& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
@@ -101,39 +134,43 @@ inline void look(const Cutting& task, int64_t i, const double* theta, CutBlock& 
   for (Cut& cut : block.cuts) cut.value = cut.linear - cut.factor * (gold_score - rescaling::score_of(theta, cut.y));
 }
 
-// Adds a constraint. Inner products are the scores of the others under its own features, A_i A_i'(y_gold - y).
-inline void add(const Cutting& task, int64_t i, const Violation& found, CutBlock& block, Worker& worker) {
+// The rows of the Gram matrix that are not known yet. Inner products of a constraint with those before it are their
+// scores under its own features, A_i A_i'(y_gold - y).
+inline void complete_gram(const Cutting& task, int64_t i, CutBlock& block, Worker& worker) {
+  const size_t known = block.rows, n = block.cuts.size();
+  if (known == n) return;
+  std::vector<double> wider(n * n);
+  for (size_t a = 0; a < known; ++a)
+    std::copy_n(block.gram.begin() + static_cast<int64_t>(a * known), known,
+                wider.begin() + static_cast<int64_t>(a * n));
   Scratch::Frame frame(worker.scratch);
   const Problem& problem = task.problem;
-  const int64_t n = problem.parts(i);
-  double* counts = worker.scratch.take(n);
-  double* scores = worker.scratch.take(n);
-  std::fill(counts, counts + n, 0.0);
-  for (const int32_t part : worker.gold) counts[part] += 1;
-  for (const int32_t part : found.y) counts[part] -= 1;
+  const int64_t parts = problem.parts(i);
+  double* counts = worker.scratch.take(parts);
+  double* scores = worker.scratch.take(parts);
   worker.zeros.resize(static_cast<size_t>(problem.dim()));
-  problem.scatter(i, counts, 1.0, worker.zeros.data());
-  problem.score(i, worker.zeros.data(), scores);
-  problem.scatter(i, counts, -1.0, worker.zeros.data());
-  const double of_gold = rescaling::score_of(scores, worker.gold);
-
-  const double cost = task.rule.slack == 0 ? 1.0 : found.cost;
-  block.cuts.push_back({found.y, cost, task.rule.root(cost), task.rule.factor(cost), 0.0, 0, found.value});
-  const size_t n_before = block.cuts.size() - 1, n_now = n_before + 1;
-  std::vector<double> wider(n_now * n_now);
-  for (size_t a = 0; a < n_before; ++a)
-    std::copy_n(block.gram.begin() + static_cast<int64_t>(a * n_before), n_before,
-                wider.begin() + static_cast<int64_t>(a * n_now));
-  for (size_t a = 0; a < n_now; ++a) {
-    const Cut& other = block.cuts[a];
-    const double inner = of_gold - rescaling::score_of(scores, other.y);
-    wider[a * n_now + n_before] = wider[n_before * n_now + a] = other.factor * block.cuts.back().factor * inner;
+  for (size_t b = known; b < n; ++b) {
+    const Cut& cut = block.cuts[b];
+    std::fill(counts, counts + parts, 0.0);
+    for (const int32_t part : worker.gold) counts[part] += 1;
+    for (const int32_t part : cut.y) counts[part] -= 1;
+    problem.scatter(i, counts, 1.0, worker.zeros.data());
+    problem.score(i, worker.zeros.data(), scores);
+    problem.scatter(i, counts, -1.0, worker.zeros.data());
+    const double of_gold = rescaling::score_of(scores, worker.gold);
+    for (size_t a = 0; a <= b; ++a) {
+      const Cut& other = block.cuts[a];
+      const double inner = of_gold - rescaling::score_of(scores, other.y);
+      wider[a * n + b] = wider[b * n + a] = other.factor * cut.factor * inner;
+    }
   }
   block.gram = std::move(wider);
+  block.rows = n;
 }
 
 // Optimises the multipliers of one block with the others fixed, and takes w along.
 inline void solve(const Cutting& task, int64_t i, CutBlock& block, double tol, Worker& worker) {
+  complete_gram(task, i, block, worker);
   const size_t n = block.cuts.size();
   std::vector<double> h(n), b(n);
   double size = 1e-300;
@@ -183,7 +220,9 @@ inline double refine(const Cutting& task, int64_t i, double small, Worker& worke
   cutting::look(task, i, theta, block, worker);
   const double xi = block.slack();
   const double gap = task.gap(i, block, xi);
-  if (gap > small) cutting::solve(task, i, block, cutting::kShare * task.slopes(i, block, gap), worker);
+  if (gap > small)
+    task.memory.around(block,
+                       [&] { cutting::solve(task, i, block, cutting::kShare * task.slopes(i, block, gap), worker); });
   return gap;
 }
 
@@ -282,7 +321,8 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
     const bool known = std::any_of(block.cuts.begin(), block.cuts.end(), same);
     const bool add = found.value > xi + settings.epsilon && !known;
     if (add) {
-      cutting::add(task, i, found, block, worker);
+      const double cost = task.rule.slack == 0 ? 1.0 : found.cost;
+      block.cuts.push_back({found.y, cost, task.rule.root(cost), task.rule.factor(cost), 0.0, 0, found.value});
       ++pass.added;
     }
     if (variant_a && add) {
@@ -290,9 +330,10 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
       optimise(task, goal, kRounds, poll, worker);
       pass.gains.push_back({i, cutting_dual(task) - before, found.value - xi});
     } else if (!variant_a && (add || task.gap(i, block, xi) > 0)) {
-      cutting::solve(task, i, block, cutting::kShare * task.slopes(i, block, gap), worker);
+      task.memory.around(block,
+                         [&] { cutting::solve(task, i, block, cutting::kShare * task.slopes(i, block, gap), worker); });
     }
-    cutting::forget(block, settings.rounds);
+    task.memory.around(block, [&] { cutting::forget(block, settings.rounds); });
     if (++visits % kPollEvery == 0) poll();
   }
   return pass;

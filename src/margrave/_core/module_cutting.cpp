@@ -35,6 +35,9 @@ void check_C(double C) {
 // The constraints of all examples.
 struct Cuts {
   std::vector<CutBlock> blocks;
+  GramMemory memory{kMemory};
+
+  static constexpr int64_t kMemory = 125'000'000;  // numbers: 1 GB
 
   int64_t size() const {
     int64_t n = 0;
@@ -47,16 +50,15 @@ struct Cuts {
       throw InputError("there must be one block of constraints for every example.");
     expect_gold(p);
     check_C(C);
-    return {p, rule, C, weights_or_null(p, sample_weight), w, blocks};
+    return {p, rule, C, weights_or_null(p, sample_weight), w, blocks, memory};
   }
 };
 
 auto arrays_of(const Cuts& cuts) {
   std::vector<int64_t> cut_begin{0}, part_begin{0}, idle;
   std::vector<int32_t> parts;
-  std::vector<double> cost, linear, factor, multiplier, gram;
+  std::vector<double> cost, linear, factor, multiplier;
   for (const CutBlock& block : cuts.blocks) {
-    gram.insert(gram.end(), block.gram.begin(), block.gram.end());
     for (const Cut& cut : block.cuts) {
       parts.insert(parts.end(), cut.y.begin(), cut.y.end());
       part_begin.push_back(static_cast<int64_t>(parts.size()));
@@ -70,14 +72,13 @@ auto arrays_of(const Cuts& cuts) {
   }
   return std::make_tuple(to_numpy(std::move(cut_begin)), to_numpy(std::move(part_begin)), to_numpy(std::move(parts)),
                          to_numpy(std::move(cost)), to_numpy(std::move(linear)), to_numpy(std::move(factor)),
-                         to_numpy(std::move(multiplier)), to_numpy(std::move(idle)), to_numpy(std::move(gram)));
+                         to_numpy(std::move(multiplier)), to_numpy(std::move(idle)));
 }
 
 // A checkpoint may say anything.
 Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& cut_begin, const In<int64_t>& part_begin,
                       const In<int32_t>& parts, const In<double>& cost, const In<double>& linear,
-                      const In<double>& factor, const In<double>& multiplier, const In<int64_t>& idle,
-                      const In<double>& gram) {
+                      const In<double>& factor, const In<double>& multiplier, const In<int64_t>& idle) {
   const auto broken = [] { return InputError("these arrays are no constraints of this problem."); };
   const auto count = static_cast<int64_t>(cost.size());
   expect_size(cut_begin, p.size() + 1, "cut_begin");
@@ -90,7 +91,6 @@ Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& cut_begin, const In<i
       part_begin.data()[count] != static_cast<int64_t>(parts.size()))
     throw broken();
   Cuts cuts{std::vector<CutBlock>(static_cast<size_t>(p.size()))};
-  size_t at = 0;
   for (int64_t i = 0; i < p.size(); ++i) {
     CutBlock& block = cuts.blocks[static_cast<size_t>(i)];
     const int64_t first = cut_begin.data()[i], last = cut_begin.data()[i + 1];
@@ -108,28 +108,24 @@ Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& cut_begin, const In<i
       if (!(cut.multiplier >= 0) || !std::isfinite(cut.linear) || !std::isfinite(cut.factor)) throw broken();
       block.cuts.push_back(std::move(cut));
     }
-    const size_t n = block.cuts.size();
-    if (at + n * n > gram.size()) throw broken();
-    block.gram.assign(gram.data() + at, gram.data() + at + n * n);
-    at += n * n;
   }
-  if (at != gram.size()) throw broken();
   return cuts;
 }
 
 void bind_cuts(nb::module_& m) {
   nb::class_<Cuts>(m, "Cuts", "The constraints of the n-slack cutting plane with their multipliers.")
-      .def(nb::new_([](const Problem& p) {
+      .def(nb::new_([](const Problem& p, int64_t memory) {
              expect_gold(p);
-             return new Cuts{std::vector<CutBlock>(static_cast<size_t>(p.size()))};
+             if (memory < 0) throw InputError("memory must not be negative.");
+             return new Cuts{std::vector<CutBlock>(static_cast<size_t>(p.size())), {memory}};
            }),
-           "problem"_a)
+           "problem"_a, "memory"_a = Cuts::kMemory)
       .def_static("from_arrays", &cuts_from_arrays, "problem"_a, "cut_begin"_a, "part_begin"_a, "parts"_a, "cost"_a,
-                  "linear"_a, "factor"_a, "multiplier"_a, "idle"_a, "gram"_a)
+                  "linear"_a, "factor"_a, "multiplier"_a, "idle"_a)
       .def("arrays", &arrays_of,
            "Where the constraints of each example and the parts of each begin, the parts, and by constraint cost, "
            "linear "
-           "part, factor, multiplier, rounds without mass; Gram matrices.")
+           "part, factor, multiplier and rounds without mass.")
       .def("__len__", &Cuts::size)
       .def(
           "one_pass",

@@ -123,7 +123,7 @@ class CutState(State):
 
     def support(self) -> list[tuple[int, NDArray[np.int32], float]]:
         """The outputs with mass: example, parts, and 003's alpha."""
-        begin, part_begin, parts, _, _, factor, multiplier, _, _ = self.cuts.arrays()
+        begin, part_begin, parts, _, _, factor, multiplier, _ = self.cuts.arrays()
         examples = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
         return [
             (int(examples[k]), parts[part_begin[k] : part_begin[k + 1]], float(factor[k] * multiplier[k]))
@@ -175,7 +175,7 @@ class CutState(State):
     def margin(self) -> float:
         """The best margin of weights of norm 1 over the heaviest constraints: the least |w(alpha)| at sum alpha = 1."""
         problem = self.task.problem
-        begin, part_begin, parts, *_, multiplier, _, _ = self.cuts.arrays()
+        begin, part_begin, parts, *_, multiplier, _ = self.cuts.arrays()
         examples = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
         heaviest = np.argsort(-multiplier, kind="stable")[: min(_HEAVIEST, max(_NUMBERS // problem.dim, 2))]
         rows = []
@@ -210,4 +210,4 @@ class CutState(State):
         return task.problem, self.w, *task.rescaling(), task.C, task.sample_weight
 
 
-_CUTS = ("cut_begin", "part_begin", "parts", "cost", "linear", "factor", "multiplier", "idle", "gram")
+_CUTS = ("cut_begin", "part_begin", "parts", "cost", "linear", "factor", "multiplier", "idle")
