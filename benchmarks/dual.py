@@ -5,10 +5,8 @@ the learner did not spend a pass on P (`certified` is false), P is looked up wit
 else that is asked about the weights on the way. Everything runs on one thread.
 """
 
-import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -27,7 +25,7 @@ from benchmarks.data import (
     mnist,
     treebank,
 )
-from benchmarks.machine import deliver, describe
+from benchmarks.machine import run_one_of
 from benchmarks.rivals.sklearn_logistic import blas_threads, curve, objective
 from margrave import _core
 from margrave.datasets import Sentence
@@ -486,16 +484,5 @@ EXPERIMENTS: dict[str, Callable[[float], dict[str, Any]]] = {
 }
 
 
-def main() -> None:
-    """Run one experiment, and write or print its figures."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.dual", description=__doc__)
-    parser.add_argument("experiment", choices=EXPERIMENTS)
-    parser.add_argument("--seconds", type=float, default=60.0, help="after which a learner makes no further pass")
-    parser.add_argument("--json", type=Path, help="where to write the figures (default: print them)")
-    args = parser.parse_args()
-    machine = {"machine": describe(), "instruction_set": _core.instruction_set(), "seconds": args.seconds}
-    deliver(machine | EXPERIMENTS[args.experiment](args.seconds), args.json)
-
-
 if __name__ == "__main__":
-    main()
+    run_one_of(EXPERIMENTS, "benchmarks.dual", __doc__, 60.0, "after which a learner makes no further pass")

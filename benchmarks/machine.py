@@ -1,8 +1,10 @@
 """What a benchmark ran on, and where its result is written."""
 
+import argparse
 import json
 import os
 import platform
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,6 +32,25 @@ def write_result(name: str, result: dict[str, Any]) -> Path:
     """Write results/NAME.json and return its path."""
     RESULTS.mkdir(exist_ok=True)
     return write_json(RESULTS / f"{name}.json", result)
+
+
+def run_one_of(
+    experiments: Mapping[str, Callable[[float], dict[str, Any]]],
+    prog: str,
+    about: str | None,
+    seconds: float,
+    limit: str,
+) -> None:
+    """A driver's command line: one experiment, whose figures are written or printed; `limit` says what seconds are."""
+    from margrave import _core
+
+    parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=about)
+    parser.add_argument("experiment", choices=experiments)
+    parser.add_argument("--seconds", type=float, default=seconds, help=limit)
+    parser.add_argument("--json", type=Path, help="where to write the figures (default: print them)")
+    args = parser.parse_args()
+    machine = {"machine": describe(), "instruction_set": _core.instruction_set(), "seconds": args.seconds}
+    deliver(machine | experiments[args.experiment](args.seconds), args.json)
 
 
 def deliver(result: dict[str, Any], path: Path | None) -> None:

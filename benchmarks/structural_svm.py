@@ -6,11 +6,9 @@ Everything runs on one thread. A mean comes with its values and half of its 95 %
 folds; folds share training examples, so that theirs are a little too narrow).
 """
 
-import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain as flatten
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.data import Rows, conll2002_es
 from benchmarks.dual import OCR_C, Tagging, last_column, ocr_words
-from benchmarks.machine import deliver, describe
+from benchmarks.machine import run_one_of
 from benchmarks.taxonomies import Corpus, blurbs, images, mails, newsgroups
 from margrave import _core
 from margrave.estimators import (
@@ -526,16 +524,5 @@ EXPERIMENTS: dict[str, Callable[[float], Result]] = {
 }
 
 
-def main() -> None:
-    """Run one experiment, and write or print its figures."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.structural_svm", description=__doc__)
-    parser.add_argument("experiment", choices=EXPERIMENTS)
-    parser.add_argument("--seconds", type=float, default=5.0, help="after which a timing is not repeated")
-    parser.add_argument("--json", type=Path, help="where to write the figures (default: print them)")
-    args = parser.parse_args()
-    machine = {"machine": describe(), "instruction_set": _core.instruction_set()}
-    deliver(machine | EXPERIMENTS[args.experiment](args.seconds), args.json)
-
-
 if __name__ == "__main__":
-    main()
+    run_one_of(EXPERIMENTS, "benchmarks.structural_svm", __doc__, 5.0, "after which a timing is not repeated")

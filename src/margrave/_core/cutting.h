@@ -14,6 +14,7 @@
 
 #include "batch.h"
 #include "block_qp.h"
+#include "gram.h"
 #include "rescaling.h"
 
 namespace margrave {
@@ -30,9 +31,7 @@ struct Cut {
 
 struct CutBlock {
   std::vector<Cut> cuts;
-  // factor_a factor_b <A_i'(y_gold - y_a), A_i'(y_gold - y_b)> of the first `rows` constraints, row by row
-  std::vector<double> gram;
-  size_t rows = 0;
+  GramMatrix gram;  // factor_a factor_b <A_i'(y_gold - y_a), A_i'(y_gold - y_b)>, of the first constraints
 
   double mass() const {
     double sum = 0;
@@ -46,17 +45,7 @@ struct CutBlock {
   }
   void remove(size_t gone) {
     cuts.erase(cuts.begin() + static_cast<int64_t>(gone));
-    if (gone >= rows) return;
-    size_t to = 0;
-    for (size_t a = 0; a < rows; ++a)
-      for (size_t b = 0; b < rows; ++b)
-        if (a != gone && b != gone) gram[to++] = gram[a * rows + b];
-    gram.resize(to);
-    --rows;
-  }
-  void forget_gram() {
-    gram = {};
-    rows = 0;
+    if (gone < gram.rows()) gram.remove(gone);
   }
 };
 
@@ -73,16 +62,19 @@ struct GramMemory {
       GramMemory& memory;
       CutBlock& block;
       ~Settle() {
-        memory.used += static_cast<int64_t>(block.gram.size());
+        memory.used += size(block);
         if (memory.used <= memory.most) return;
-        memory.used -= static_cast<int64_t>(block.gram.size());
-        block.forget_gram();
+        memory.used -= size(block);
+        block.gram = {};
       }
     };
-    used -= static_cast<int64_t>(block.gram.size());
+    used -= size(block);
     const Settle settle{*this, block};
     return visit();
   }
+
+ private:
+  static int64_t size(const CutBlock& block) { return static_cast<int64_t>(block.gram.values().size()); }
 };
 
 // What a pass works on.
@@ -130,46 +122,36 @@ inline constexpr double kRounding = 1e-13;  // of the sizes at hand
 
 inline void look(const Cutting& task, int64_t i, const double* theta, CutBlock& block, Worker& worker) {
   task.problem.gold(i, 0, worker.gold);
-  const double gold_score = rescaling::score_of(theta, worker.gold);
-  for (Cut& cut : block.cuts) cut.value = cut.linear - cut.factor * (gold_score - rescaling::score_of(theta, cut.y));
+  const double gold_score = score_of(theta, worker.gold);
+  for (Cut& cut : block.cuts) cut.value = cut.linear - cut.factor * (gold_score - score_of(theta, cut.y));
 }
 
 // The rows of the Gram matrix that are not known yet. Inner products of a constraint with those before it are their
 // scores under its own features, A_i A_i'(y_gold - y).
 inline void complete_gram(const Cutting& task, int64_t i, CutBlock& block, Worker& worker) {
-  const size_t known = block.rows, n = block.cuts.size();
+  const size_t known = block.gram.rows(), n = block.cuts.size();
   if (known == n) return;
-  std::vector<double> wider(n * n);
-  for (size_t a = 0; a < known; ++a)
-    std::copy_n(block.gram.begin() + static_cast<int64_t>(a * known), known,
-                wider.begin() + static_cast<int64_t>(a * n));
+  block.gram.grow(n);
   Scratch::Frame frame(worker.scratch);
-  const Problem& problem = task.problem;
-  const int64_t parts = problem.parts(i);
+  const int64_t parts = task.problem.parts(i);
   double* counts = worker.scratch.take(parts);
   double* scores = worker.scratch.take(parts);
-  worker.zeros.resize(static_cast<size_t>(problem.dim()));
   for (size_t b = known; b < n; ++b) {
     const Cut& cut = block.cuts[b];
     std::fill(counts, counts + parts, 0.0);
     for (const int32_t part : worker.gold) counts[part] += 1;
     for (const int32_t part : cut.y) counts[part] -= 1;
-    problem.scatter(i, counts, 1.0, worker.zeros.data());
-    problem.score(i, worker.zeros.data(), scores);
-    problem.scatter(i, counts, -1.0, worker.zeros.data());
-    const double of_gold = rescaling::score_of(scores, worker.gold);
+    score_under(task.problem, i, counts, scores, worker);
+    const double of_gold = score_of(scores, worker.gold);
     for (size_t a = 0; a <= b; ++a) {
       const Cut& other = block.cuts[a];
-      const double inner = of_gold - rescaling::score_of(scores, other.y);
-      wider[a * n + b] = wider[b * n + a] = other.factor * cut.factor * inner;
+      block.gram.set(a, b, other.factor * cut.factor * (of_gold - score_of(scores, other.y)));
     }
   }
-  block.gram = std::move(wider);
-  block.rows = n;
 }
 
 // Optimises the multipliers of one block with the others fixed, and takes w along.
-inline void solve(const Cutting& task, int64_t i, CutBlock& block, double tol, Worker& worker) {
+inline void solve_within(const Cutting& task, int64_t i, CutBlock& block, double tol, Worker& worker) {
   complete_gram(task, i, block, worker);
   const size_t n = block.cuts.size();
   std::vector<double> h(n), b(n);
@@ -177,10 +159,10 @@ inline void solve(const Cutting& task, int64_t i, CutBlock& block, double tol, W
   for (size_t a = 0; a < n; ++a) b[a] = block.cuts[a].multiplier;
   for (size_t a = 0; a < n; ++a) {
     h[a] = block.cuts[a].value;
-    for (size_t c = 0; c < n; ++c) h[a] += block.gram[a * n + c] * b[c];
+    for (size_t c = 0; c < n; ++c) h[a] += block.gram.at(a, c) * b[c];
     size = std::max(size, std::fabs(h[a]));
   }
-  BlockQP(h.data(), block.gram.data(), static_cast<int64_t>(n), task.q(i), task.cap(i))
+  BlockQP(h.data(), block.gram.values().data(), static_cast<int64_t>(n), task.q(i), task.cap(i))
       .solve(std::max(tol, kRounding * size), b);
   double* d = worker.direction.data();
   const int64_t parts = task.problem.parts(i);
@@ -201,6 +183,12 @@ inline void solve(const Cutting& task, int64_t i, CutBlock& block, double tol, W
   task.problem.scatter(i, d, 1.0, task.w);
 }
 
+// The same for a block with this gap, within the memory for Gram matrices.
+inline void solve(const Cutting& task, int64_t i, CutBlock& block, double gap, Worker& worker) {
+  const double tol = kShare * task.slopes(i, block, gap);
+  task.memory.around(block, [&] { solve_within(task, i, block, tol, worker); });
+}
+
 inline void forget(CutBlock& block, int64_t rounds) {
   for (size_t a = block.cuts.size(); a-- > 0;) {
     Cut& cut = block.cuts[a];
@@ -212,7 +200,7 @@ inline void forget(CutBlock& block, int64_t rounds) {
 }  // namespace cutting
 
 // A visit without inference; the gap among the constraints that are known.
-inline double refine(const Cutting& task, int64_t i, double small, Worker& worker) {
+inline double refine(const Cutting& task, int64_t i, Worker& worker) {
   CutBlock& block = task.block(i);
   worker.make_room(task.problem.parts(i));
   double* theta = worker.theta.data();
@@ -220,9 +208,7 @@ inline double refine(const Cutting& task, int64_t i, double small, Worker& worke
   cutting::look(task, i, theta, block, worker);
   const double xi = block.slack();
   const double gap = task.gap(i, block, xi);
-  if (gap > small)
-    task.memory.around(block,
-                       [&] { cutting::solve(task, i, block, cutting::kShare * task.slopes(i, block, gap), worker); });
+  if (gap > 0) cutting::solve(task, i, block, gap, worker);
   return gap;
 }
 
@@ -244,7 +230,7 @@ inline double optimise(const Cutting& task, double goal, int64_t most, const Pol
         gaps[k] = 0;
         continue;
       }
-      if (gaps[k] > share) gaps[k] = refine(task, static_cast<int64_t>(k), 0.0, worker);
+      if (gaps[k] > share) gaps[k] = refine(task, static_cast<int64_t>(k), worker);
       sum += gaps[k];
       largest = std::max(largest, gaps[k]);
       if (++visits % kPollEvery == 0) poll();
@@ -330,8 +316,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
       optimise(task, goal, kRounds, poll, worker);
       pass.gains.push_back({i, cutting_dual(task) - before, found.value - xi});
     } else if (!variant_a && (add || task.gap(i, block, xi) > 0)) {
-      task.memory.around(block,
-                         [&] { cutting::solve(task, i, block, cutting::kShare * task.slopes(i, block, gap), worker); });
+      cutting::solve(task, i, block, gap, worker);
     }
     task.memory.around(block, [&] { cutting::forget(block, settings.rounds); });
     if (++visits % kPollEvery == 0) poll();
@@ -369,7 +354,6 @@ struct OneCut {
   std::vector<int64_t> begin;     // where the parts of each output begin
   std::vector<int32_t> parts;
   std::vector<double> factor;  // of every example, with its sample weight
-  bool exact = true;
   double missed = 0;
 };
 
@@ -427,11 +411,10 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
     Violation found;
     if (cached) {
       problem.gold(i, 0, worker.gold);
-      const double gold_score = rescaling::score_of(theta, worker.gold);
+      const double gold_score = score_of(theta, worker.gold);
       found.y = worker.gold;
       for (const OutputCache::Entry& entry : cache.of(i))
-        rescaling::offer(rule, entry.cost, gold_score - rescaling::score_of(theta, entry.y), entry.y, worker.gold,
-                         found);
+        rescaling::offer(rule, entry.cost, gold_score - score_of(theta, entry.y), entry.y, worker.gold, found);
     } else {
       found = most_violated(problem, i, rule, theta, worker);
       if (found.value > 0) cache.keep(i, found);
@@ -457,7 +440,6 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
     cut.parts.insert(cut.parts.end(), outputs[k].begin(), outputs[k].end());
     cut.begin.push_back(static_cast<int64_t>(cut.parts.size()));
   }
-  cut.exact = cut.missed == 0;
   return cut;
 }
 

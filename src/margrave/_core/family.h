@@ -79,6 +79,13 @@ inline double dot_finite(const double* v, const double* mu, int64_t n) {
   return sum;
 }
 
+// <theta, y>
+inline double score_of(const double* theta, const Output& y) {
+  double sum = 0;
+  for (const int32_t part : y) sum += theta[part];
+  return sum;
+}
+
 // Whether two outputs are the same bag, in whatever order their parts come.
 inline bool same_parts(const Output& a, const Output& b) {
   if (a == b) return true;
@@ -153,8 +160,7 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
   Scratch::Frame frame(worker.scratch);
   const int64_t n = problem.parts(i);
   problem.gold(i, 0, worker.gold);
-  double gold_score = 0;
-  for (const int32_t part : worker.gold) gold_score += theta[part];
+  const double gold_score = score_of(theta, worker.gold);
 
   const bool beyond = family.beyond_parts(problem);
   const bool margin = family.gamma > 0 && !beyond;

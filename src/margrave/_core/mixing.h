@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dual.h"
+#include "gram.h"
 
 namespace margrave {
 
@@ -122,9 +123,9 @@ struct Atom {
 // <A_i'y, A_i'y'> for all pairs of them, row by row, so that steps among them need neither w nor inference.
 struct Block {
   std::vector<Atom> atoms;
-  std::vector<double> gram;
+  GramMatrix gram;
 
-  double inner(size_t a, size_t b) const { return gram[a * atoms.size() + b]; }
+  double inner(size_t a, size_t b) const { return gram.at(a, b); }
   double cost() const {
     double sum = 0;
     for (const Atom& atom : atoms) sum += atom.alpha * atom.cost;
@@ -134,22 +135,12 @@ struct Block {
   // Adds an output, given its inner products with all that are there and with itself.
   void add(Atom&& atom, const std::vector<double>& inner_products) {
     const size_t n = atoms.size();
-    std::vector<double> wider((n + 1) * (n + 1));
-    for (size_t a = 0; a < n; ++a) {
-      std::copy_n(gram.begin() + static_cast<int64_t>(a * n), n, wider.begin() + static_cast<int64_t>(a * (n + 1)));
-      wider[a * (n + 1) + n] = wider[n * (n + 1) + a] = inner_products[a];
-    }
-    wider.back() = inner_products[n];
-    gram = std::move(wider);
+    gram.grow(n + 1);
+    for (size_t a = 0; a <= n; ++a) gram.set(a, n, inner_products[a]);
     atoms.push_back(std::move(atom));
   }
   void remove(size_t gone) {
-    const size_t n = atoms.size();
-    size_t to = 0;
-    for (size_t a = 0; a < n; ++a)
-      for (size_t b = 0; b < n; ++b)
-        if (a != gone && b != gone) gram[to++] = gram[a * n + b];
-    gram.resize(to);
+    gram.remove(gone);
     atoms.erase(atoms.begin() + static_cast<int64_t>(gone));
   }
 };
@@ -177,18 +168,10 @@ inline void add(const Problem& problem, int64_t i, Atom&& atom, Block& block, Wo
   double* counts = worker.scratch.take(n);
   double* scores = worker.scratch.take(n);
   family::count_parts(atom.y, n, counts);
-  worker.zeros.resize(static_cast<size_t>(problem.dim()));
-  problem.scatter(i, counts, 1.0, worker.zeros.data());
-  problem.score(i, worker.zeros.data(), scores);
-  problem.scatter(i, counts, -1.0, worker.zeros.data());
+  score_under(problem, i, counts, scores, worker);
   std::vector<double> inner;
-  const auto score = [&](const Output& y) {
-    double sum = 0;
-    for (const int32_t part : y) sum += scores[part];
-    return sum;
-  };
-  for (const Atom& other : block.atoms) inner.push_back(score(other.y));
-  inner.push_back(score(atom.y));
+  for (const Atom& other : block.atoms) inner.push_back(score_of(scores, other.y));
+  inner.push_back(score_of(scores, atom.y));
   block.add(std::move(atom), inner);
 }
 

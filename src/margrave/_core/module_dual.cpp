@@ -240,7 +240,7 @@ Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& atom_begin, const
     if (block.atoms.empty()) throw InputError("every block needs an output.");
     const auto pairs = static_cast<int64_t>(block.atoms.size() * block.atoms.size());
     if (gram_at + pairs > static_cast<int64_t>(gram.size())) throw InputError("gram is too short.");
-    block.gram.assign(gram.data() + gram_at, gram.data() + gram_at + pairs);
+    block.gram = {std::vector<double>(gram.data() + gram_at, gram.data() + gram_at + pairs), block.atoms.size()};
     gram_at += pairs;
   }
   return Blocks(std::move(blocks));
@@ -318,7 +318,8 @@ void bind_mixing(nb::module_& m) {
             std::vector<double> cost;
             std::vector<double> gram;
             for (int64_t i = 0; i < blocks.size(); ++i) {
-              gram.insert(gram.end(), blocks[i].gram.begin(), blocks[i].gram.end());
+              const std::vector<double>& own = blocks[i].gram.values();
+              gram.insert(gram.end(), own.begin(), own.end());
               for (const Atom& atom : blocks[i].atoms) {
                 parts.insert(parts.end(), atom.y.begin(), atom.y.end());
                 part_begin.push_back(static_cast<int64_t>(parts.size()));

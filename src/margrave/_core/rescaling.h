@@ -46,12 +46,6 @@ struct Violation {
 
 namespace rescaling {
 
-inline double score_of(const double* theta, const Output& y) {
-  double sum = 0;
-  for (const int32_t part : y) sum += theta[part];
-  return sum;
-}
-
 // Takes the output if it violates more than the best so far; `gold` itself does not, whatever rounding makes of it.
 inline void offer(const Rescaling& rule, double cost, double m, const Output& y, const Output& gold, Violation& best) {
   const double value = rule.violation(cost, m);
@@ -191,7 +185,7 @@ inline Violation most_violated(const Problem& problem, int64_t i, const Rescalin
   Scratch::Frame frame(worker.scratch);
   const int64_t n = problem.parts(i);
   problem.gold(i, 0, worker.gold);
-  const double gold_score = rescaling::score_of(theta, worker.gold);
+  const double gold_score = score_of(theta, worker.gold);
   Violation best;
   if (rule.cost == CostKind::kFunction && rule.slack != 0) {
     rescaling::among_best(problem, i, rule, theta, gold_score, worker, best);
@@ -207,7 +201,7 @@ inline Violation most_violated(const Problem& problem, int64_t i, const Rescalin
     if (!rule.of_slack && rule.slack == 1) {
       kernels().add_scaled(theta, 1.0, delta, n);
       const double top = problem.argmax(i, delta, worker.y, worker.scratch) + c0;
-      const double of_y = rescaling::score_of(theta, worker.y);
+      const double of_y = score_of(theta, worker.y);
       rescaling::offer(rule, top - of_y, gold_score - of_y, worker.y, worker.gold, best);
     } else if ((problem.offers() & kArgmaxByCost) && rescaling::whole(delta, n, c0)) {
       rescaling::by_cost(problem, i, rule, theta, gold_score, worker, best);

@@ -157,18 +157,16 @@ class Task:
 
     def rescaling(self) -> tuple[str, int, str | Callable[[int, NDArray[np.int32]], float]]:
         """How the core calls the hinge loss: re-scaling, slack, and the cost or its function of an example's parts."""
-        loss, problem, show = self.loss, self.problem, self.show
+        loss, problem = self.loss, self.problem
         if not callable(loss.cost):
             return loss.rescale, loss.slack, loss.cost_kind
-        cost = loss.cost
+        cost, show = loss.cost, self.show or (lambda _, parts: tuple(parts.tolist()))
+        right: dict[int, Any] = {}  # the gold outputs as they are shown: one serves all that an example is asked for
 
         def cost_of(i: int, parts: NDArray[np.int32]) -> float:
-            gold = np.sort(problem.gold(i))
-            return float(
-                cost(tuple(gold.tolist()), tuple(parts.tolist()))
-                if show is None
-                else cost(show(i, gold), show(i, parts))
-            )
+            if i not in right:
+                right[i] = show(i, np.sort(problem.gold(i)))
+            return float(cost(right[i], show(i, parts)))
 
         return loss.rescale, loss.slack, cost_of
 
