@@ -1,0 +1,101 @@
+"""Sets of labels, flat or in a taxonomy."""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from margrave.errors import MargraveError
+from margrave.metrics.counting import Counts, listed
+
+if TYPE_CHECKING:
+    from margrave.structures.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class LabelScores(Counts):
+    """Counts and ratios over the labels of all examples (micro-averaged), and by label."""
+
+    by_label: Mapping[Any, Counts]
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean over labels of their F1."""
+        return sum(of.f1 for of in self.by_label.values()) / len(self.by_label)
+
+
+def label_scores(
+    gold: Sequence[Collection[Hashable]],
+    predicted: Sequence[Collection[Hashable]],
+    labels: Iterable[Hashable] | None = None,
+) -> LabelScores:
+    """Sets of labels, label by label; `labels`: those that count, all that occur if not given.
+
+    >>> scores = label_scores([{"a", "b"}, {"b"}], [{"a"}, {"b", "c"}])
+    >>> scores.f1, scores.macro_f1
+    (0.6666666666666666, 0.5555555555555555)
+    """
+    return _label_scores(_sets(gold, "gold"), _sets(predicted, "predicted"), labels)
+
+
+def hierarchical_scores(
+    gold: Sequence[Collection[Hashable]],
+    predicted: Sequence[Collection[Hashable]],
+    taxonomy: "Taxonomy",
+    labels: Iterable[Hashable] | None = None,
+) -> LabelScores:
+    """Sets of nodes, each completed by all nodes above them but the root (Kiritchenko, Matwin and Famili 2005).
+
+    A prediction near the truth then shares most of its nodes with it. For one class an example, pass sets of one.
+
+    >>> from margrave.structures.taxonomy import Taxonomy
+    >>> scores = hierarchical_scores([{"1/1"}], [{"1/2"}], Taxonomy.from_names(["1/1", "1/2", "2"], "/"))
+    >>> scores.precision, scores.recall
+    (0.5, 0.5)
+    """
+    tops = [node for node in taxonomy if not taxonomy.parents(node)]
+    root = set(tops) if len(tops) == 1 and taxonomy.children(tops[0]) else set()
+
+    def closed(sets: list[set[Hashable]], name: str) -> list[set[Hashable]]:
+        return [_closed(nodes, taxonomy, f"{name}[{i}]") - root for i, nodes in enumerate(sets)]
+
+    return _label_scores(
+        closed(_sets(gold, "gold"), "gold"), closed(_sets(predicted, "predicted"), "predicted"), labels
+    )
+
+
+def _label_scores(
+    gold: list[set[Hashable]], predicted: list[set[Hashable]], labels: Iterable[Hashable] | None
+) -> LabelScores:
+    if len(gold) != len(predicted):
+        raise MargraveError(f"gold has {len(gold)} examples, but predicted has {len(predicted)}.")
+    in_gold, in_predicted, in_both = Counter[Hashable](), Counter[Hashable](), Counter[Hashable]()
+    for true, guess in zip(gold, predicted, strict=True):
+        in_gold.update(true)
+        in_predicted.update(guess)
+        in_both.update(true & guess)
+    counted = list(dict.fromkeys(in_gold | in_predicted if labels is None else labels))
+    if not counted:
+        raise MargraveError("there are no labels to score.")
+    by_label = {label: Counts(in_gold[label], in_predicted[label], in_both[label]) for label in counted}
+    return LabelScores(
+        sum(of.gold for of in by_label.values()),
+        sum(of.predicted for of in by_label.values()),
+        sum(of.correct for of in by_label.values()),
+        by_label,
+    )
+
+
+def _sets(examples: Sequence[Collection[Hashable]], name: str) -> list[set[Hashable]]:
+    for i, labels in enumerate(examples):
+        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+            raise MargraveError(f"{name}[{i}] is {labels!r}, where a set of labels is expected.")
+    return [set(listed(labels)) for labels in examples]
+
+
+def _closed(nodes: set[Hashable], taxonomy: "Taxonomy", where: str) -> set[Hashable]:
+    """The nodes and everything above them."""
+    try:
+        return {above for node in nodes for above in taxonomy.ancestors(node)}
+    except MargraveError as error:
+        raise MargraveError(f"{where}: {error}") from error

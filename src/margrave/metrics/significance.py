@@ -1,0 +1,120 @@
+"""Whether the difference of two systems could be chance: approximate randomisation (Riezler and Maxwell 2005)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.checks import whole
+from margrave.errors import MargraveError
+
+# Swaps that give the same difference must not be told apart by the rounding of their sums.
+_ROUNDING = 1e-10
+# Swaps of this many segments are held at a time (8 bytes each).
+_AT_A_TIME = 4_000_000
+
+
+def approximate_randomisation(
+    first: NDArray[Any] | Sequence[Any],
+    second: NDArray[Any] | Sequence[Any],
+    score: Callable[[Any], Any],
+    *,
+    trials: int = 10_000,
+    seed: int = 0,
+) -> float:
+    """The two-sided p-value of the difference of two systems' scores on the same segments.
+
+    A trial swaps the outputs of both systems in segments chosen by coins; p is (1 + trials whose difference is at least
+    the true one) / (1 + trials). If there are no more than `trials` ways to swap, each is taken once, and p is exact.
+
+    Two arrays are statistics (segments, k), and `score` takes sums (..., k) to numbers (...), as `bleu_of_statistics`
+    does; anything else is a sequence of outputs, and `score` takes such a list to a number.
+
+    >>> wins, losses = np.ones((6, 1)), np.zeros((6, 1))
+    >>> approximate_randomisation(wins, losses, lambda sums: sums[..., 0]) == 2 / 2**6
+    True
+    """
+    trials = whole("trials", trials, 1, 10**12)
+    seed = whole("seed", seed, 0, 2**63 - 1)
+    if len(first) != len(second):
+        raise MargraveError(f"the first system has {len(first)} segments, but the second has {len(second)}.")
+    if len(first) == 0:
+        raise MargraveError("there are no segments to compare.")
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        scores = _of_statistics(first, second, score)
+    else:
+        scores = _of_outputs(list(first), list(second), score)
+    n = len(first)
+    one, other = scores(np.zeros((1, n)))
+    least = abs(one[0] - other[0]) - _ROUNDING * max(abs(one[0]), abs(other[0]))
+
+    def as_large(swaps: NDArray[np.float64]) -> int:
+        one, other = scores(swaps)
+        return int(np.count_nonzero(np.abs(one - other) >= least))
+
+    if 1 << n <= trials:
+        return sum(map(as_large, _all_swaps(n))) / (1 << n)
+    return (1 + sum(map(as_large, _random_swaps(n, trials, seed)))) / (1 + trials)
+
+
+# From swaps (trials, segments), 1 where a segment is swapped, to the scores of both systems in each trial.
+_Scores = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+
+def _of_statistics(first: NDArray[Any], second: NDArray[Any], score: Callable[[Any], Any]) -> _Scores:
+    if first.ndim != 2 or first.shape != second.shape:
+        raise MargraveError(
+            "the statistics of both systems must have one shape (segments, numbers), "
+            f"and these have {first.shape} and {second.shape}."
+        )
+    one, other = first.sum(axis=0, dtype=np.float64), second.sum(axis=0, dtype=np.float64)
+    change = second.astype(np.float64) - first
+
+    def scores(swaps: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        moved = swaps @ change
+        return scores_of_rows(score, one + moved), scores_of_rows(score, other - moved)
+
+    return scores
+
+
+def _of_outputs(first: list[Any], second: list[Any], score: Callable[[Any], Any]) -> _Scores:
+    def scored(choices: NDArray[np.bool_]) -> NDArray[np.float64]:
+        lists = ([y if swap else x for x, y, swap in zip(first, second, row, strict=True)] for row in choices.tolist())
+        return _finite(np.array([float(score(outputs)) for outputs in lists]))
+
+    def scores(swaps: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return scored(swaps == 1), scored(swaps == 0)
+
+    return scores
+
+
+def scores_of_rows(score: Callable[[Any], Any], sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The score of each row of sums, after a check that there is one number for each."""
+    scores = np.asarray(score(sums), np.float64)
+    if scores.shape != sums.shape[:-1]:
+        raise MargraveError(
+            f"score must take sums of shape (..., {sums.shape[-1]}) to numbers (...), "
+            f"and it gave shape {scores.shape} for {sums.shape}."
+        )
+    return _finite(scores)
+
+
+def _finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not np.isfinite(scores).all():
+        raise MargraveError(f"score must give finite numbers, and it gave {scores[~np.isfinite(scores)][0]}.")
+    return scores
+
+
+def _all_swaps(n: int) -> Iterator[NDArray[np.float64]]:
+    step = max(1, _AT_A_TIME // n)
+    for begin in range(0, 1 << n, step):
+        numbers = np.arange(begin, min(begin + step, 1 << n))
+        yield (numbers[:, None] >> np.arange(n) & 1).astype(np.float64)
+
+
+def _random_swaps(n: int, trials: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    generator = np.random.default_rng(seed)
+    step = max(1, _AT_A_TIME // n)
+    for begin in range(0, trials, step):
+        yield generator.integers(0, 2, (min(step, trials - begin), n)).astype(np.float64)
