@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.errors import DataError, MargraveError
+from margrave.output_file import check_output, not_written, reason
 
 FORMAT_VERSION = 1
 
@@ -145,13 +146,7 @@ def _checksum(head: bytes, *contents: memoryview) -> str:
 
 def _replace(path: str | PathLike[str], chunks: Iterable[bytes | memoryview], alone: bool) -> None:
     """Write the chunks under a temporary name, and give them the name only when they are safely on the disk."""
-    target = Path(os.path.realpath(path))  # a symbolic link stays one
-    if os.path.isdir(target):
-        raise DataError(path, None, "cannot be written: it is a directory.")
-    if not os.path.isdir(target.parent):
-        raise DataError(path, None, "cannot be written: its directory does not exist.")
-    if os.path.exists(target) and not os.access(target, os.W_OK):  # os.replace would not ask
-        raise DataError(path, None, "cannot be written: the file is read-only.")
+    target = Path(check_output(path))  # a symbolic link stays one
     mark = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16] if alone else secrets.token_hex(8)
     temporary = target.with_name(f".margrave-{mark}.tmp")
     try:
@@ -168,11 +163,7 @@ def _replace(path: str | PathLike[str], chunks: Iterable[bytes | memoryview], al
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise DataError(path, None, f"cannot be written: {_reason(error)}.") from error
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+        raise not_written(path, error) from error
 
 
 def _mapped(path: str | PathLike[str]) -> mmap.mmap:
@@ -187,7 +178,7 @@ def _mapped(path: str | PathLike[str]) -> mmap.mmap:
                 raise DataError(path, None, "an empty file, not a model.")
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise DataError(path, None, f"cannot be read: {_reason(error)}.") from error
+        raise DataError(path, None, f"cannot be read: {reason(error)}.") from error
 
 
 def _table(path: str | PathLike[str], content: mmap.mmap) -> tuple[int, dict[str, object]]:

@@ -3,11 +3,14 @@
 from margrave.datasets.builtin import load_digits, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, read_conllu, read_conllx, write_conllu
+from margrave.datasets.nbest import NBestList, read_nbest, read_references, write_nbest
+from margrave.datasets.ranking import read_ranking, relevance_targets
 from margrave.datasets.svmlight import read_svmlight
 from margrave.datasets.tags import Span, convert_tags, spans
 from margrave.datasets.taxonomy import read_descriptions, read_hierarchy, read_svmlight_paths, read_texts
 
 __all__ = [
+    "NBestList",
     "Sentence",
     "Span",
     "Word",
@@ -19,10 +22,15 @@ __all__ = [
     "read_conllx",
     "read_descriptions",
     "read_hierarchy",
+    "read_nbest",
+    "read_ranking",
+    "read_references",
     "read_svmlight",
     "read_svmlight_paths",
     "read_texts",
+    "relevance_targets",
     "spans",
     "write_columns",
     "write_conllu",
+    "write_nbest",
 ]

@@ -5,7 +5,6 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import zlib
 from codecs import lookup
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from os import PathLike
 from typing import IO
 
 from margrave.errors import DataError, MargraveError
+from margrave.output_file import check_output, not_written
 
 TextSource = str | PathLike[str] | IO[str]
 
@@ -51,8 +51,7 @@ def read_lines(source: TextSource, encoding: str = "utf-8") -> Iterator[tuple[in
 
 def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
     """Write lines as UTF-8 under a temporary name that becomes `path` once complete; gzip if the name ends in .gz."""
-    target = os.path.realpath(path)  # a link stays, and the file it points to is replaced
-    _check_target(path, target)
+    target = check_output(path)  # a link stays, and the file it points to is replaced
     packed = os.fspath(path).endswith(".gz")
     temporary = os.path.join(os.path.dirname(target), f".margrave-{secrets.token_hex(8)}.tmp")
     try:
@@ -70,7 +69,7 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
     except UnicodeEncodeError as error:
         raise DataError(path, None, f"a character cannot be written as UTF-8 ({error.reason}).") from error
     except OSError as error:
-        raise DataError(path, None, f"cannot be written: {error.strerror or error}.") from error
+        raise not_written(path, error) from error
     finally:
         with suppress(OSError):
             os.unlink(temporary)
@@ -103,18 +102,3 @@ def _opened(source: TextSource, encoding: str) -> Iterator[IO[str]]:
 
 def _undecodable(encoding: str, what: str) -> str:
     return f"not valid {encoding.upper()} text ({what}); convert it to UTF-8, or pass encoding= in Python."
-
-
-def _check_target(path: str | PathLike[str], target: str) -> None:
-    """Refuse what os.replace would overwrite without asking: it heeds the folder's permissions, not the file's."""
-    if not os.path.isdir(os.path.dirname(target)):
-        raise DataError(path, None, "cannot be written: its directory does not exist.")
-    if not os.path.exists(target):
-        return
-    mode = os.stat(target).st_mode
-    if stat.S_ISDIR(mode):
-        raise DataError(path, None, "cannot be written: it is a directory.")
-    if not stat.S_ISREG(mode):
-        raise DataError(path, None, "cannot be written: it is not an ordinary file.")
-    if not mode & 0o222 or not os.access(target, os.W_OK):  # the mode too: a superuser has access to everything
-        raise DataError(path, None, "cannot be written: the file is read-only.")

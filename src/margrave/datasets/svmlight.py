@@ -28,7 +28,7 @@ def read_svmlight(
     """The examples as rows of a matrix, their labels, and their query ids if the file has them.
 
     Labels are numbers if all of them are, else strings; with `multilabel` each is a tuple, written with commas between.
-    Labels that are paths in a taxonomy are read by `read_svmlight_paths`.
+    Labels that are paths in a taxonomy are read by `read_svmlight_paths`, lists of candidates by `read_ranking`.
     """
     matrix, labels, queries = read_rows(path, n_features, zero_based, partial(_take_label, multilabel=multilabel))
     return matrix, _labels(labels, multilabel), queries
@@ -65,10 +65,11 @@ def read_rows(
                 raise DataError(name, number, _misplaced(column + base, base, before + base))
             if n_features is not None and column >= n_features:
                 raise DataError(name, number, f"feature index {index} is too large for n_features={n_features}.")
-            if not _DECIMAL.fullmatch(value) or not isfinite(float(value)):
+            cell = finite_number(value)
+            if cell is None:
                 raise DataError(name, number, f"value {value!r} of feature {index} is not a finite number.")
             columns.append(column)
-            values.append(float(value))
+            values.append(cell)
             before = column
         starts.append(len(columns))
 
@@ -78,6 +79,14 @@ def read_rows(
     cells = np.array(values), np.array(columns, integer), np.array(starts, integer)
     matrix = csr_array(cells, shape=(len(labels), width))
     return matrix, labels, np.array(queries) if queries else None
+
+
+def finite_number(text: str) -> float | None:
+    """The number that a text writes in decimals; None if it writes none, or one that is too large for a float."""
+    if not _DECIMAL.fullmatch(text):  # float would take nan, 1_000 and digits of other scripts
+        return None
+    number = float(text)
+    return number if isfinite(number) else None
 
 
 def _take_label(name: str, number: int, fields: list[str], multilabel: bool) -> tuple[str, ...]:

@@ -1,0 +1,256 @@
+"""Candidate lists of translation systems: the n-best files of Moses, cdec and Joshua, and the references they go with.
+
+A line is a hypothesis, `id ||| words ||| features ||| score`, and the lines of one id are a list. The score may be
+missing, and what follows it (alignments) is read over. Features are written in one of three ways, the same in a file:
+
+    Moses, older   d: -1.5 0 lm: -20.1 w: -9
+    Moses, newer   Distortion0= -1.5 0 LM0= -20.1 WordPenalty0= -9
+    cdec, Joshua   Distortion=-1.5 LanguageModel=-20.1 WordPenalty=-9
+
+The values of a Moses group `d` are named d_0, d_1 and so on, as Moses' own tuning does, also if there is but one; all
+hypotheses of a list have the same groups. A sparse feature of Moses, a name with `_` and one value (`wt_a~b= 1`), keeps
+its name and may be missing, as may any feature of cdec and Joshua.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from math import isfinite
+from os import PathLike
+from sys import intern
+from typing import NamedTuple
+
+from margrave.checks import real, whole
+from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
+from margrave.datasets.svmlight import finite_number
+from margrave.errors import DataError, MargraveError
+
+_BAR = "|||"
+_BLANKS = " \t\r\f\v"
+_TOKEN = re.compile(f"[^{_BLANKS}]+")  # str.split would also split at no-break spaces, which words may hold
+_ID = re.compile("-?[0-9]{1,18}")
+_LARGEST_ID = 10**18 - 1
+_UNWRITABLE = re.compile(r"[\n\0]|\|\|\|")
+
+
+@dataclass(frozen=True, slots=True)
+class NBestList:
+    """The hypotheses of one input, in the order of their system, with their features and the scores it gave them.
+
+    The words of a hypothesis have one blank between; `scores` is None if the system wrote none.
+    """
+
+    id: int
+    hypotheses: list[str]
+    features: list[dict[str, float]]
+    scores: list[float] | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.hypotheses)
+        for what, values in (("features", self.features), ("scores", self.scores)):
+            if values is not None and len(values) != n:
+                raise MargraveError(f"list {self.id}: hypotheses and {what} differ in number, {n} and {len(values)}.")
+
+
+def read_nbest(path: TextSource, encoding: str = "utf-8") -> Iterator[NBestList]:
+    """The lists of an n-best file (plain or gzip) of Moses, cdec or Joshua, or of a text stream, one at a time."""
+    name = source_name(path)
+    begins: dict[int, int] = {}  # the line at which the list of each id begins
+    for id, group in groupby(_hypotheses(path, encoding), key=lambda hypothesis: hypothesis.id):
+        hypotheses = list(group)
+        first = hypotheses[0]
+        if id in begins:
+            message = f"list {id} comes back after list {next(reversed(begins))}; it began in line {begins[id]}."
+            raise DataError(name, first.line, message)
+        begins[id] = first.line
+        for hypothesis in hypotheses:
+            _check_same(name, hypothesis, first)
+        scores = [hypothesis.score for hypothesis in hypotheses if hypothesis.score is not None]
+        words = [hypothesis.words for hypothesis in hypotheses]
+        yield NBestList(id, words, [hypothesis.features for hypothesis in hypotheses], scores or None)
+    if not begins:
+        raise DataError(name, None, "it holds no hypotheses.")
+
+
+def write_nbest(path: str | PathLike[str], lists: Iterable[NBestList]) -> None:
+    """Write lists in the way of cdec and Joshua, so that `read_nbest` gives them back; gzip if named .gz."""
+    write_lines(path, _lines(lists))
+
+
+def read_references(*paths: TextSource, encoding: str = "utf-8") -> list[list[str]]:
+    """The references of every segment, from parallel files with a line for each; words have one blank between."""
+    if not paths:
+        raise MargraveError("there are no references: pass one file or more.")
+    files = [[_squeezed(line) for _, line in read_lines(path, encoding)] for path in paths]
+    for path, segments in zip(paths, files, strict=True):
+        if len(segments) != len(files[0]):
+            message = f"{_count(len(segments), 'line')}, but {source_name(paths[0])} has {len(files[0])}."
+            raise DataError(source_name(path), None, message)
+    if not files[0]:
+        raise DataError(source_name(paths[0]), None, "it holds no references.")
+    return [list(references) for references in zip(*files, strict=True)]
+
+
+class _Hypothesis(NamedTuple):
+    line: int
+    id: int
+    words: str
+    features: dict[str, float]
+    groups: dict[str, int]  # of Moses, that all hypotheses of a list have, and how many values each has
+    score: float | None
+
+
+_Features = tuple[dict[str, float], dict[str, int]]  # and the groups, as above
+
+
+def _hypotheses(path: TextSource, encoding: str) -> Iterator[_Hypothesis]:
+    name = source_name(path)
+    known = ""  # how the lines before write features
+    for number, line in read_lines(path, encoding):
+        if not line.strip(_BLANKS):
+            continue
+        fields = line.split(_BAR)
+        if len(fields) < 3:
+            message = f"{_count(len(fields), 'field')}, where id ||| words ||| features ||| score is expected."
+            raise DataError(name, number, message)
+        id = fields[0].strip(_BLANKS)
+        if not _ID.fullmatch(id):
+            raise DataError(name, number, f"id {id!r} is not a whole number.")
+        features: _Features = {}, {}
+        if tokens := _TOKEN.findall(fields[2]):
+            way = _way_of_writing(name, number, tokens[0])
+            known = known or way
+            if way != known:
+                raise DataError(name, number, f"features are written {way}, but {known} in the lines before.")
+            features = _READERS[way](name, number, tokens)
+        score = _score(name, number, fields[3]) if len(fields) > 3 else None
+        yield _Hypothesis(number, int(id), _squeezed(fields[1]), *features, score)
+
+
+def _way_of_writing(name: str, number: int, token: str) -> str:
+    """How features are written of which this is the first token: a key of the readers below."""
+    if token.endswith(":"):
+        return "name: value value"
+    if token.endswith("="):
+        return "name= value value"
+    if "=" in token:
+        return "name=value"
+    raise DataError(name, number, f"{token!r} is no feature: name: value, name= value or name=value is expected.")
+
+
+def _read_groups(name: str, number: int, tokens: list[str], mark: str) -> _Features:
+    written: dict[str, list[str]] = {}
+    values: list[str] = []
+    for token in tokens:
+        if token.endswith(mark):
+            group, values = token[:-1], []
+            if not group or group in written:
+                message = f"group {group!r} stands twice in this line." if group else f"no name stands before {mark!r}."
+                raise DataError(name, number, message)
+            written[group] = values
+        else:
+            values.append(token)
+    features: dict[str, float] = {}
+    groups: dict[str, int] = {}
+    for group, values in written.items():
+        if "_" in group and len(values) == 1:
+            _add(name, number, features, group, values[0])
+            continue
+        groups[group] = len(values)
+        for k, value in enumerate(values):
+            _add(name, number, features, f"{group}_{k}", value)
+    return features, groups
+
+
+def _read_pairs(name: str, number: int, tokens: list[str]) -> _Features:
+    features: dict[str, float] = {}
+    for token in tokens:
+        feature, _, value = token.rpartition("=")
+        if not feature:
+            raise DataError(name, number, f"{token!r} is not a pair name=value.")
+        _add(name, number, features, feature, value)
+    return features, {}
+
+
+_READERS: dict[str, Callable[[str, int, list[str]], _Features]] = {
+    "name: value value": partial(_read_groups, mark=":"),
+    "name= value value": partial(_read_groups, mark="="),
+    "name=value": _read_pairs,
+}
+
+
+def _add(name: str, number: int, features: dict[str, float], feature: str, text: str) -> None:
+    value = finite_number(text)
+    if value is None:
+        raise DataError(name, number, f"value {text!r} of feature {feature!r} is not a finite number.")
+    if feature in features:
+        raise DataError(name, number, f"feature {feature!r} stands twice in this line.")
+    features[intern(feature)] = value  # one string for the same name in all lines
+
+
+def _score(name: str, number: int, field: str) -> float | None:
+    text = field.strip(_BLANKS)
+    score = finite_number(text)
+    if text and score is None:
+        raise DataError(name, number, f"score {text!r} is not a finite number.")
+    return score
+
+
+def _check_same(name: str, one: _Hypothesis, first: _Hypothesis) -> None:
+    """A hypothesis has the groups of the first of its list, as many values in each, and a score if that has one."""
+    if one.groups == first.groups and (one.score is None) == (first.score is None):
+        return
+    where = f"the first hypothesis of list {first.id} (line {first.line})"
+    for group in first.groups | one.groups:
+        here, there = one.groups.get(group), first.groups.get(group)
+        if here is None:
+            raise DataError(name, one.line, f"group {group!r} is missing, which {where} has.")
+        if there is None:
+            raise DataError(name, one.line, f"group {group!r} is not one that {where} has.")
+        if here != there:
+            raise DataError(name, one.line, f"group {group!r} has {_count(here, 'value')}, but {there} in {where}.")
+    has, other = ("no score", "one") if one.score is None else ("a score", "none")
+    raise DataError(name, one.line, f"{has}, but {where} has {other}.")
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(_TOKEN.findall(text))
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _lines(lists: Iterable[NBestList]) -> Iterator[str]:
+    ids: set[int] = set()
+    for one in lists:
+        id = whole("the id of a list", one.id, -_LARGEST_ID, _LARGEST_ID)
+        if id in ids or not one.hypotheses:
+            raise MargraveError(f"list {id} stands twice." if id in ids else f"list {id} holds no hypotheses.")
+        ids.add(id)
+        scores = one.scores if one.scores is not None else [None] * len(one.hypotheses)
+        for k, (words, features, score) in enumerate(zip(one.hypotheses, one.features, scores, strict=True)):
+            where = f"hypothesis {k} of list {id}"
+            if _UNWRITABLE.search(words) or _squeezed(words) != words:
+                message = "is not words with one blank between, or holds |||, a line end or a NUL character."
+                raise MargraveError(f"{where}: {words!r} {message}")
+            pairs = " ".join([_pair(where, feature, value) for feature, value in features.items()])
+            fields = [str(id), words, pairs]
+            if score is not None:
+                fields.append(_written(f"the score of {where}", score))
+            yield f" {_BAR} ".join(fields)
+    if not ids:
+        raise MargraveError("there are no lists to write.")
+
+
+def _pair(where: str, feature: str, value: float) -> str:
+    if not _TOKEN.fullmatch(feature) or _UNWRITABLE.search(feature):
+        message = "cannot be written: it is empty or holds a blank, |||, a line end or a NUL character."
+        raise MargraveError(f"{where}: the feature name {feature!r} {message}")
+    return f"{feature}={_written(f'feature {feature!r} of {where}', value)}"
+
+
+def _written(what: str, value: float) -> str:
+    return repr(real(what, value, "be finite", isfinite))
