@@ -36,7 +36,7 @@ test-asan: $(VENV)/installed
 	  tests/test_structures.py tests/test_features.py tests/test_losses.py tests/test_hypergraph.py tests/test_kernels.py \
 	  tests/test_learners.py tests/test_bad_input.py tests/test_dual_learners.py tests/test_cccp.py \
 	  tests/test_cutting_planes.py tests/test_block_qp.py tests/test_cost_functions.py tests/test_joint_kernels.py \
-	  tests/test_node_sets.py tests/test_taxonomy.py tests/test_custom_problem.py
+	  tests/test_node_sets.py tests/test_taxonomy.py tests/test_custom_problem.py tests/test_candidates.py tests/test_lp.py
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks

@@ -30,7 +30,7 @@ from margrave import _core
 from margrave.features.arcs import ArcFeatures
 from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily
-from margrave.structures import Chain, Multiclass, NodeSets, NonProjectiveTree, Taxonomy
+from margrave.structures import CandidateLists, Chain, Multiclass, NodeSets, NonProjectiveTree, Taxonomy
 
 
 @dataclass
@@ -42,12 +42,21 @@ class Case:
     gold: list[Parts]
     costs: list[Array]  # of every output
     matrices: list[Array]  # A_i: (parts, weights)
+    others: list[list[Parts]] | None = None  # which are good as well, best first; None: no others
 
     def __len__(self) -> int:
         return len(self.outputs)
 
     def gold_index(self, i: int) -> int:
         return self.outputs[i].ys.index(self.gold[i])
+
+    def good(self, i: int) -> list[Parts]:
+        """All good outputs, best first."""
+        return [self.gold[i], *(self.others[i] if self.others else [])]
+
+    def wrong(self, i: int) -> Array:
+        """Whether an output is not good: the zero-one cost of every one."""
+        return np.array([y not in self.good(i) for y in self.outputs[i].ys], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -294,6 +303,41 @@ def output_features(
         [(int(k),) for k in gold],
         [price[k] for k in gold],
         matrices,
+    )
+
+
+@register("candidates", ("hamming", "costs"))
+@register("candidates, real values", ("hamming", "costs"), form="real")
+@register("candidates, vectors", form="vectors")
+@register("candidates, hashed", bits=3)
+def candidates(rng: np.random.Generator, cost: str, size: int, *, form: str = "names", bits: int = 0) -> Case:
+    counts = [1, 6, *(int(n) for n in rng.integers(1, 7, max(0, size - 2)))][:size]
+    good = [rng.permutation(n)[: rng.integers(1, n + 1)].tolist() for n in counts]
+    prices = [rng.integers(0 if cost == "costs" else 1, 8 if cost == "costs" else 2, n) / 1.0 for n in counts]
+    for price, numbers in zip(prices, good, strict=True):
+        price[numbers] = 0
+    rows = Rows(rng, counts, form, bits)
+    problem = CandidateLists().bind(
+        rows.given,
+        [numbers[0] if len(numbers) == 1 else numbers for numbers in good],
+        prices if cost == "costs" else None,
+        features=AttributeTable("all", bits),
+        loss=LossFamily(),
+    )
+    matrices = []
+    for candidates_of in rows.pairs:
+        a = np.zeros((len(candidates_of), rows.count))
+        for part, pairs in enumerate(candidates_of):
+            for k, value in pairs:
+                a[part, k] += value
+        matrices.append(a)
+    return Case(
+        problem,
+        [Outputs(n, multiclass_outputs(n)) for n in counts],
+        [(numbers[0],) for numbers in good],
+        prices,
+        matrices,
+        [[(k,) for k in numbers[1:]] for numbers in good],
     )
 
 
@@ -548,6 +592,7 @@ def gaps(rng: np.random.Generator, cost: str, size: int) -> Case:
 
 @register("slice of a chain", of="chain")
 @register("slice of a tree", of="tree, single root")
+@register("slice of candidates", of="candidates")
 @register("slice of one written in Python", of="written in Python")
 def sliced(rng: np.random.Generator, cost: str, size: int, *, of: str) -> Case:
     whole = next(kind for kind in KINDS if kind.name == of).make(rng, cost, size + 3)
@@ -558,4 +603,5 @@ def sliced(rng: np.random.Generator, cost: str, size: int, *, of: str) -> Case:
         whole.gold[begin:end],
         whole.costs[begin:end],
         whole.matrices[begin:end],
+        None if whole.others is None else whole.others[begin:end],
     )

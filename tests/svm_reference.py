@@ -67,7 +67,7 @@ def examples_of(case: Case, cost: str = "parts") -> list[Example]:
         if cost == "parts":
             costs = [own[y] for y in ys]
         else:
-            costs = [1.0 if cost == "zero-one" else f1_cost(gold, y) for y in ys]
+            costs = [float(y not in case.good(i)) if cost == "zero-one" else f1_cost(gold, y) for y in ys]
         psi = _differences(case.problem, i, AllOutputs(outputs.n, ys), gold)
         found.append(Example(ys, psi, np.array(costs, dtype=float), gold))
     return found

@@ -121,6 +121,7 @@ CASES = [
     case("cutting-plane", (HINGE,), variant="a", epsilon=0.01),
     case("one-slack", (HINGE,)),
     case("one-slack", (HINGE,), cached=3),
+    case("lp", (HINGE,)),
     case("cccp"),
     case("cccp", inner="lbfgs", losses=(SMOOTH,)),
 ]
@@ -440,7 +441,7 @@ NATIVE = (*UNTIED, "kbest-mira")  # which need more of a structure than one writ
 PYTHON = [
     one
     for one in CASES
-    if one.name not in (*NATIVE, "cccp") and not {"exact", "exact_entropy"} & dict(one.options).keys()
+    if one.name not in (*NATIVE, "cccp", "lp") and not {"exact", "exact_entropy"} & dict(one.options).keys()
 ]
 
 

@@ -24,7 +24,7 @@ from margrave import metrics
 from margrave.cli import app
 from margrave.datasets import convert_tags, load_town, read_columns, write_columns
 from margrave.features.templates import Templates, default_templates
-from margrave.learners import LEARNERS, Task
+from margrave.learners import LEARNERS, LP, Task
 from margrave.structures import Chain
 
 COMMAND = [sys.executable, "-m", "margrave"]
@@ -126,6 +126,7 @@ def test_the_report_of_a_training_is_that_of_its_model(town: Path) -> None:
     tagger: Any = margrave.load(town / "town.model")
     train = list(read_columns(town / "train.conll"))
     assert report["model"] == str(town / "town.model")
+    assert report["model_bytes"] == (town / "town.model").stat().st_size
     assert report["n_sequences"] == len(train)
     assert report["n_tokens"] == sum(map(len, train))
     assert report["n_labels"] == len(tagger.classes_)
@@ -299,6 +300,31 @@ def test_the_reported_objective_is_that_of_the_weights_kept(small: Path, tmp_pat
     problem = Chain().bind(X, y, features=tagger.features_, classes=classes, loss=margrave.Hinge())
     primal, _, _ = Task(problem, margrave.Hinge(), C=0.1).certify(tagger.coef_)
     assert report["primal"] == pytest.approx(primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", [None, "extragradient", "simplex", "pdlp"])
+def test_the_options_of_the_linear_program_are_those_of_its_learner(
+    small: Path, tmp_path: Path, solver: str | None
+) -> None:
+    if solver in ("simplex", "pdlp"):
+        pytest.importorskip("highspy")
+    train = ("train", small, "-o", tmp_path / "m", "--json", "--loss", "hinge", "--learner", "lp", "-C", "10")
+    options: list[str] = [] if solver is None else ["--solver", solver]
+    report = json.loads(run(*train, *options).stdout)
+    tagger: Any = margrave.load(tmp_path / "m")
+    assert (report["learner"], report["cost"], report["converged"]) == ("lp", "zero-one", True)
+    assert tagger.learner == (LP(solver=solver) if solver not in (None, "extragradient") else "lp")
+    assert (tagger.coef_ >= 0).all()
+    assert 1 > report["zero_weights"] == tagger.n_zero_weights_ / tagger.n_weights_ > 0.5
+    assert report["n_weights"] == tagger.n_weights_ > len(tagger.coef_)
+    weights = f"{report['n_weights']:,} ({100 * report['zero_weights']:.2f} % zero)"
+    assert f"{'weights':<12}{weights}" in run("inspect", tmp_path / "m").stdout.splitlines()
+
+    free = json.loads(run(*train, *options, "--free-sign", "--cost", "hamming").stdout)
+    assert margrave.load(tmp_path / "m").learner == LP(solver or "extragradient", free_sign=True, margin="cost")
+    assert free["cost"] == "hamming" and free["primal"] != pytest.approx(report["primal"], rel=0.01)
+    run(*train, *options, "--program", "closest")
+    assert margrave.load(tmp_path / "m").learner == LP(solver or "extragradient", good="closest")
 
 
 @pytest.mark.filterwarnings("default")
@@ -585,7 +611,15 @@ def test_a_model_of_another_kind_is_refused(small: Path, tmp_path: Path) -> None
     model = tmp_path / "classifier.model"
     margrave.StructuredClassifier().fit(np.eye(2), ["a", "b"]).save(model)
     refused = message(run("evaluate", model, small))
-    assert refused == f"{model}: it holds a StructuredClassifier, not a tagger of sequences."
+    assert refused == f"{model}: it holds a StructuredClassifier, not what 'margrave train' makes."
+
+
+def test_a_model_that_was_counted_has_no_training_to_show(tmp_path: Path) -> None:
+    model = tmp_path / "hmm.model"
+    margrave.HMMTagger().fit([["a", "b"]], [["A", "B"]]).save(model)
+    for command in (["predict", model, model], ["evaluate", model, model]):
+        assert message(run(*command)) == f"{model}: it holds a HMMTagger, not what 'margrave train' makes."
+    assert message(run("inspect", model)) == f"{model}: it holds a HMMTagger, which was counted and not optimised."
 
 
 def test_an_unknown_scheme_is_refused_before_the_model_is_read() -> None:

@@ -339,6 +339,26 @@ def test_every_constraint_gains_what_the_paper_says(setup: Setup) -> None:
     assert sum(gain for _, gain, _ in gains) == pytest.approx(size, rel=1e-6)
 
 
+@pytest.mark.parametrize("goal", [1e-2, 1e-5])
+@pytest.mark.parametrize("setup", [one for one in EXACT if one.seed in (1, 2)], ids=str)
+def test_variant_a_leaves_no_more_than_its_goal_to_gain_over_the_constraints_known(setup: Setup, goal: float) -> None:
+    """Which variant (b) does not promise."""
+    most: dict[bool, float] = {}
+    for variant_a in (True, False):
+        left = []
+        learner = CuttingPlane()
+        state = learner.begin(Task(setup.case.problem, setup.loss, C=setup.C))
+        for _ in range(3):
+            if not state.visit(1e-12, 50, variant_a, goal):
+                break
+            before = state.dual()
+            state.optimise(1e-10, 100_000)
+            left.append(state.dual() - before)
+        most[variant_a] = max(left)
+    assert most[True] <= goal
+    assert most[False] > 1e-5
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 0.05])
 @pytest.mark.parametrize("setup", [one for one in EXACT if one.seed in (1, 2, 3)], ids=str)
 def test_the_number_of_constraints_is_within_theorem_18(setup: Setup, epsilon: float) -> None:
@@ -374,6 +394,27 @@ def test_one_slack_ends_when_the_joint_constraint_is_violated_by_no_more_than_ep
         assert "epsilon 0.05" in solution.reason
         P, D = certificate(solution)
         assert 1.2 * 0.05 * setup.C * len(setup.examples) >= P - D
+
+
+@pytest.mark.parametrize("setup", [CLASSIFIED, TAGGED, Setup("hypergraph", MARGIN, seed=9, C=5.0)], ids=str)
+def test_one_slack_goes_further_before_the_turn_of_p_and_less_far_beyond_it(setup: Setup) -> None:
+    learner = OneSlack()
+    state = learner.begin(Task(setup.case.problem, setup.loss, C=setup.C))
+    learner.one_pass(state)
+    longer = shorter = 0
+    for _ in range(40):
+        towards, best, way = state.towards, state.best, state.w - state.best
+        bold = state.best_primal - state.value <= 0.02 * state.best_primal
+        learner.one_pass(state)
+        near, far = (setup.form.primal(setup.examples, best + t * towards * way, setup.C) for t in (1 - 1e-7, 1 + 1e-7))
+        if bold:
+            assert state.towards >= 0.2
+        elif abs(far - near) > 1e-11 * far:
+            longer += state.towards > towards
+            shorter += state.towards < towards
+            assert (state.towards > towards) == (far < near) or towards in (1e-3, 1.0)
+    assert longer > 0
+    assert shorter > 0
 
 
 def test_a_smaller_epsilon_takes_more_constraints_and_leaves_less() -> None:
@@ -505,6 +546,7 @@ class Search:
 ALL_FORMS = (*FORMS, HARD, Form("slack", 0))
 CLASSES = tuple(kind.name for kind in KINDS if kind.name.startswith("multiclass"))
 CHAINS = tuple(kind.name for kind in KINDS if kind.name.startswith("chain"))
+CANDIDATES = tuple(kind.name for kind in KINDS if "candidates" in kind.name)
 TREES = ("tree, single root", "tree, several roots")
 OTHERS = ("hypergraph", "written in Python", "slice of one written in Python", "slice of a tree", *TREES)
 COUNTED = ("hypergraph", "written in Python", "slice of one written in Python")
@@ -512,6 +554,8 @@ SEARCHES = [
     Search(CLASSES, "parts", ("hamming", "weights", "matrix"), ALL_FORMS, True),
     Search(CLASSES, "zero-one", ("hamming", "matrix"), ALL_FORMS, True),
     Search(CLASSES, "f1", ("hamming",), ALL_FORMS, True),
+    Search(CANDIDATES, "parts", ("hamming", "costs"), tuple(FORMS), True),
+    Search(CANDIDATES, "zero-one", ("hamming", "costs"), tuple(FORMS), True),
     Search(CHAINS, "parts", ("hamming",), ALL_FORMS, True),
     Search(CHAINS, "zero-one", ("hamming",), ALL_FORMS, True),
     Search(("chain", "chain, untied", "chain, order 2"), "parts", ("weights", "matrix"), (MARGIN, HARD), True),

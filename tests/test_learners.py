@@ -23,7 +23,7 @@ from margrave.features.arcs import ArcFeatures
 from margrave.features.table import AttributeTable
 from margrave.learners import LBFGS, LEARNERS, SGD, AveragedPerceptron, Learner, Solution, Task, learner_named
 from margrave.learners.base import Step
-from margrave.structures import Chain, Multiclass, NonProjectiveTree
+from margrave.structures import CandidateLists, Chain, Multiclass, NonProjectiveTree
 
 FAMILY = [(1.0, 0.0), (1.0, 1.0), (1.0, 3.0), (3.0, 1.0)]
 Weights = NDArray[np.float64]
@@ -209,8 +209,22 @@ def tree(seed: int = 0, loss: LossFamily | None = None, single_root: bool = True
     return NonProjectiveTree(single_root).bind(X, golds, features=ArcFeatures()), examples
 
 
+def candidates(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Outputs]]:
+    """Lists of several lengths, with several good candidates and costs of all kinds."""
+    random = np.random.default_rng(seed)
+    counts = [1, 6, *random.integers(2, 7, size=8)]
+    X = [random.normal(size=(n, 5)) for n in counts]
+    good = [[int(k) for k in random.permutation(n)[: random.integers(1, n // 2 + 2)]] for n in counts]
+    costs = [random.uniform(0.5, 3.0, size=n) for n in counts]
+    for cost, numbers in zip(costs, good, strict=True):
+        cost[numbers] = 0
+    problem = CandidateLists().bind(X, good, costs, features=AttributeTable("all"), loss=loss)
+    return problem, [Outputs(*each) for each in zip(X, costs, [numbers[0] for numbers in good], strict=True)]
+
+
 KINDS: dict[str, Callable[..., tuple[Problem, list[Outputs]]]] = {
     "multiclass": multiclass,
+    "candidates": candidates,
     "chain": chain,
     "tree": tree,
     "matching": matching,

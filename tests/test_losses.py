@@ -23,7 +23,10 @@ few = settings(max_examples=4, deadline=None)
 FAMILY = [(1.0, 0.0), (1.0, 1.0), (1.0, 3.0), (3.0, 1.0), (0.5, 2.0), (inf, 1.0), (inf, 0.0)]
 COSTS = [
     (cost, zero_one)
-    for cost, zero_one in (("hamming", False), ("hamming", True), ("weights", False), ("matrix", False))
+    for cost, zero_one in (
+        *(("hamming", False), ("hamming", True), ("weights", False), ("matrix", False)),
+        *(("costs", False), ("costs", True)),
+    )
 ]
 
 
@@ -32,9 +35,7 @@ def kind_named(name: str) -> Kind:
 
 
 def costs_of(case: Case, i: int, zero_one: bool) -> np.ndarray:
-    if not zero_one:
-        return case.costs[i]
-    return np.array([float(y != case.gold[i]) for y in case.outputs[i].ys])
+    return case.wrong(i) if zero_one else case.costs[i]
 
 
 def by_definition(case: Case, i: int, w: np.ndarray, beta: float, gamma: float, zero_one: bool) -> LossByDefinition:
@@ -102,7 +103,9 @@ def _nearly_best(case: Case, i: int, w: np.ndarray, gamma: float, zero_one: bool
     return values >= values.max() - 1e-9
 
 
-@pytest.mark.parametrize("name", ["multiclass", "chain", "tree, single root", "hypergraph", "written in Python"])
+@pytest.mark.parametrize(
+    "name", ["multiclass", "chain", "tree, single root", "hypergraph", "candidates", "written in Python"]
+)
 @pytest.mark.parametrize("zero_one", [False, True])
 def test_the_expected_cost_is_that_of_the_distribution_also_without_a_margin(name: str, zero_one: bool) -> None:
     case = kind_named(name)(1)

@@ -244,6 +244,9 @@ def test_gold_outputs_and_their_costs_are_the_users(kind: Kind, seed: int) -> No
         for i, outputs in enumerate(case.outputs):
             assert case.problem.parts(i) == outputs.n
             assert tuple(sorted(case.problem.gold(i).tolist())) == case.gold[i]
+            assert case.problem.golds(i) == len(case.good(i))
+            for k in range(1, case.problem.golds(i)):
+                assert tuple(sorted(case.problem.gold(i, k).tolist())) == case.good(i)[k]
             delta, c0 = case.problem.cost(i)
             assert_allclose(c0 + outputs.counts @ delta, case.costs[i], rtol=1e-12, atol=1e-12)
             assert case.costs[i][case.gold_index(i)] == 0

@@ -20,6 +20,7 @@ from margrave import metrics
 from margrave.cli import app
 from margrave.datasets import read_svmlight_paths, read_texts
 from margrave.estimators import TaxonomyClassifier
+from margrave.learners import LP
 from margrave.losses import Hinge
 from margrave.structures.taxonomy import Taxonomy
 
@@ -345,6 +346,16 @@ def test_a_training_goes_on_from_its_checkpoint(images: Path, tmp_path: Path) ->
     assert (then["primal"], then["dual"]) == (once["primal"], once["dual"])
 
 
+def test_a_linear_program_leaves_features_out(images: Path, tmp_path: Path) -> None:
+    train = ("train", "--task", "taxonomy", images / "train.svm", "-o", tmp_path / "m", "--json", "-C", "1")
+    report = json.loads(done(*train, "--learner", "lp", "--free-sign"))
+    classifier: Any = margrave.load(tmp_path / "m")
+    assert (report["loss"], report["cost"]) == ("hinge", "zero-one")
+    assert report["zero_weights"] == np.mean(classifier.coef_ == 0) > 0.1
+    assert json.loads(done(*train, "--learner", "lp", "--cost", "tree"))["cost"] == "tree"
+    assert margrave.load(tmp_path / "m").learner == LP(margin="cost")
+
+
 # ---- inspect ---------------------------------------------------------------------------------------------------------
 
 
@@ -391,7 +402,7 @@ def test_words_are_shown_of_texts_only(images: Path, tags: Path, tmp_path: Path)
     done("train", tags, "-o", tmp_path / "m", "-q")
     for model in (images / "m", tmp_path / "m"):
         refused = message(run("inspect", model, "--top", 3))
-        assert refused == f"{model}: --top is for taxonomies of texts, and this model is another."
+        assert refused == f"{model}: --top is for taxonomies of texts and for rerankers, and this model is another."
 
 
 # ---- mistakes --------------------------------------------------------------------------------------------------------
@@ -400,7 +411,7 @@ def test_words_are_shown_of_texts_only(images: Path, tags: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--task", "taxnomy"], "unknown task 'taxnomy'; did you mean 'taxonomy'? (valid: tagging, taxonomy)"),
+        (["--task", "taxnomy"], "unknown task 'taxnomy'; did you mean 'taxonomy'? (valid: tagging, taxonomy, rerank)"),
         (["--loss", "log", "--rescale", "slack"], "--rescale belongs to --loss hinge, and this is --loss log."),
         (["--loss", "ramp", "--slack", "2"], "--slack belongs to --loss hinge, and this is --loss ramp."),
         (["--slack", "2"], "--slack belongs to --loss hinge, and this is --loss log."),

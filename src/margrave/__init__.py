@@ -13,6 +13,7 @@ _HOMES = {
     "StructuredClassifier": "margrave.estimators",
     "TaxonomyClassifier": "margrave.estimators",
     "HierarchicalMultiLabelClassifier": "margrave.estimators",
+    "Reranker": "margrave.estimators",
     "Taxonomy": "margrave.structures",
     "Problem": "margrave._core",
     "CustomProblem": "margrave.custom",
@@ -43,6 +44,7 @@ __all__ = [
     "Perceptron",
     "Problem",
     "Ramp",
+    "Reranker",
     "SequenceTagger",
     "SequenceTaggerCV",
     "SoftmaxMargin",
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from margrave.estimators import (
         HierarchicalMultiLabelClassifier,
         HMMTagger,
+        Reranker,
         SequenceTagger,
         SequenceTaggerCV,
         StructuredClassifier,

@@ -98,8 +98,13 @@ class Problem:
     def radius(self, i: int) -> float:
         """A bound on |A_i' (y - y')| over the outputs of example i."""
 
-    def gold(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """The parts of the gold output."""
+    def gold(self, i: int, k: int = 0) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The parts of the gold output; of the k-th, best first, where several are good.
+        """
+
+    def golds(self, i: int) -> int:
+        """The number of good outputs of example i, nearly always 1."""
 
     def clamp(
         self,
@@ -333,10 +338,18 @@ def dense_rows(
     x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     single: bool,
+    unit: str = "token",
 ) -> Tokens:
     """Tokens from the rows of a dense matrix, without its zeros."""
 
-def encode(examples: object | None, vocabulary: Vocabulary | None, grow: bool, hash_bits: int, single: bool) -> Tokens:
+def encode(
+    examples: object | None,
+    vocabulary: Vocabulary | None,
+    grow: bool,
+    hash_bits: int,
+    single: bool,
+    unit: str = "token",
+) -> Tokens:
     """Tokens from lists of attribute strings or dictionaries."""
 
 class Pairs:
@@ -1058,3 +1071,65 @@ def node_sets(
     counted: bool,
 ) -> NodeSetStructure:
     """Sets of nodes of a forest that hold, with a node, its parent."""
+
+class CandidateStructure(Structure):
+    pass
+
+def candidates(
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    good_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    good: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> CandidateStructure:
+    """
+    A list of candidates for each example, of which several may be good, best first.
+    """
+
+class LPConstraints:
+    """The constraints of LP-Struct, one at a time (004, Algorithm 1)."""
+
+    def __init__(self, problem: Problem, by_cost: bool, closest: bool, metric: object | None) -> None: ...
+    @property
+    def exact(self) -> bool:
+        """Whether the most violated constraints are found."""
+
+    def round(
+        self,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        known: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        epsilon: float,
+        threads: int,
+    ) -> tuple[
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """
+        Slacks of all examples at w, and the most violated constraint of each that asks for more than `known`: examples, margins, and rows (begin, column, value).
+        """
+
+def extragradient(
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    column: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    owner: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    C: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    free_sign: bool,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    xi: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    lambda_: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    step: str,
+    goal: float,
+    change: float,
+    balance: float,
+    weight: float,
+    most: int,
+    threads: int,
+) -> tuple[int, float, float, bool, float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    """
+    Minimises |w|_1 + C'xi subject to H w + xi >= margin from (w, xi, lambda), which become the last iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual steps, and the w of the first.
+    """

@@ -148,8 +148,8 @@ class CustomProblem(_core.Problem):
         """The outputs that there is room for, seen or not."""
         return self._room
 
-    def gold(self, i: int) -> NDArray[np.int32]:
-        """The part that is the right output."""
+    def gold(self, i: int, k: int = 0) -> NDArray[np.int32]:
+        """The part that is the right output, of which there is one."""
         return _part(_GOLD)
 
     def cost(self, i: int) -> tuple[Weights, float]:

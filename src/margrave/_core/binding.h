@@ -84,9 +84,11 @@ inline int checked_threads(int threads) {
   return threads;
 }
 
-void bind_dual(nb::module_& m);     // the passes of the dual learners
-void bind_kernels(nb::module_& m);  // kernels between inputs
-void bind_cutting(nb::module_& m);  // the structural SVM
-void bind_output(nb::module_& m);   // output features, sets of nodes
+void bind_dual(nb::module_& m);        // the passes of the dual learners
+void bind_kernels(nb::module_& m);     // kernels between inputs
+void bind_cutting(nb::module_& m);     // the structural SVM
+void bind_output(nb::module_& m);      // output features, sets of nodes
+void bind_candidates(nb::module_& m);  // candidate lists
+void bind_lp(nb::module_& m);          // LP-Struct
 
 }  // namespace margrave

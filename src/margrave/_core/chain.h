@@ -369,7 +369,7 @@ class ChainStructure final : public Structure {
     return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | untied;
   }
   bool has_gold() const override { return data_.has_gold(); }
-  void gold(int64_t i, Output& y) const override { to_parts(data_.gold(i), data_.length(i), y); }
+  void gold(int64_t i, int64_t, Output& y) const override { to_parts(data_.gold(i), data_.length(i), y); }
 
   double cost(int64_t i, double* delta) const override {
     data_.cost(i, delta);
@@ -392,8 +392,8 @@ class ChainStructure final : public Structure {
     double value;
     if (grams_.order() == 1) {
       double* room = scratch.take(chain_scratch(T, data_.labels()));
-      value =
-          kernels().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(), room);
+      value = kernels().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(),
+                                      nullptr, nullptr, room);
     } else {
       value = viterbi(theta, T, labels.data());
     }
@@ -419,9 +419,11 @@ class ChainStructure final : public Structure {
   }
 
   // Huang and Chiang (2005), Algorithm 3, on the trellis: a state's next best prefix is sought only when it is asked
-  // for.
-  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
+  // for. Two of order 1, as the zero-one cost and LP-Struct ask for, are little more than the argmax.
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
+             Scratch& scratch) const override {
     const int64_t T = data_.length(i);
+    if (k == 2 && grams_.order() == 1) return two_best(T, theta, ys, scratch);
     const Trellis trellis(grams_, T, tied_, theta);
     LazyPrefixes prefixes(trellis);
     ys.clear();
@@ -440,6 +442,20 @@ class ChainStructure final : public Structure {
       if (!prefixes.find(T - 1, end.edge, end.rank + 1)) continue;
       ends.push_back({prefixes.value(T - 1, end.edge, end.rank + 1), end.edge, end.rank + 1});
       std::push_heap(ends.begin(), ends.end());
+    }
+  }
+
+  void two_best(int64_t T, const double* theta, std::vector<ScoredOutput>& ys, Scratch& scratch) const {
+    std::vector<int32_t> best(at(T)), second(at(T));
+    double* room = scratch.take(chain_scratch(T, data_.labels()));
+    double value_of_second = -kInfinity;
+    const double value = kernels().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(),
+                                                 best.data(), second.data(), &value_of_second, room);
+    ys.clear();
+    for (const auto& [score, labels] : {std::pair(value, &best), std::pair(value_of_second, &second)}) {
+      if (score == -kInfinity) return;
+      ys.push_back({score, {}});
+      to_parts(labels->data(), T, ys.back().y);
     }
   }
 
@@ -828,7 +844,7 @@ class ChainStructure final : public Structure {
           throw forbids_everything(i, t);
       if (!data_.has_gold()) continue;
       try {
-        gold(i, y);
+        gold(i, 0, y);
       } catch (const InputError& error) {  // it begins with the position
         throw InputError("example " + std::to_string(i) + ", " + error.what());
       }

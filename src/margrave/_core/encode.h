@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "table.h"
@@ -23,8 +24,9 @@ inline std::string not_finite(double value) {
 // How names become numbers: by a vocabulary that may grow, or by hashing to a number of bits (then no name is kept).
 class Encoder {
  public:
-  Encoder(Vocabulary* vocabulary, bool grow, int hash_bits)
-      : vocabulary_(vocabulary), grow_(grow), hash_bits_(hash_bits) {
+  // unit: what the user calls a token.
+  Encoder(Vocabulary* vocabulary, bool grow, int hash_bits, std::string unit)
+      : vocabulary_(vocabulary), grow_(grow), hash_bits_(hash_bits), unit_(std::move(unit)) {
     if (hash_bits < 0 || hash_bits > 30) throw InputError("attributes are hashed to at most 30 bits.");
   }
 
@@ -48,7 +50,7 @@ class Encoder {
         encode_token(example);
         resolve();
       } else {
-        const nanobind::object inner = fast_sequence(example, where() + "a sequence must be a list of tokens");
+        const nanobind::object inner = fast_sequence(example, where() + "a sequence must be a list of " + unit_ + "s");
         for (token_ = 0; token_ < PySequence_Fast_GET_SIZE(inner.ptr()); ++token_)
           encode_token(nanobind::borrow(PySequence_Fast_GET_ITEM(inner.ptr(), token_)));
         resolve();  // while `inner` still owns the strings
@@ -75,7 +77,8 @@ class Encoder {
   }
 
   std::string where() const {
-    return "example " + std::to_string(example_) + (token_ >= 0 ? ", token " + std::to_string(token_) : "") + ": ";
+    return "example " + std::to_string(example_) + (token_ >= 0 ? ", " + unit_ + " " + std::to_string(token_) : "") +
+           ": ";
   }
 
   static nanobind::object fast_sequence(nanobind::handle object, const std::string& expected) {
@@ -109,11 +112,11 @@ class Encoder {
       while (PyDict_Next(token, &at, &key, &value)) encode_item(key, value);
     } else {
       if (PyUnicode_Check(token) || PyBytes_Check(token))
-        throw InputError(where() +
-                         "a token must be a list of attribute strings or a dictionary from names to numbers, not " +
+        throw InputError(where() + "a " + unit_ +
+                         " must be a list of attribute strings or a dictionary from names to numbers, not " +
                          Py_TYPE(token)->tp_name + ".");
       const nanobind::object attributes =
-          fast_sequence(token, where() + "a token must be a list of attribute strings or a dictionary");
+          fast_sequence(token, where() + "a " + unit_ + " must be a list of attribute strings or a dictionary");
       kept_.push_back(attributes);  // a set's list would be gone before its strings are looked up
       const Py_ssize_t count = PySequence_Fast_GET_SIZE(attributes.ptr());
       for (Py_ssize_t k = 0; k < count; ++k) add(text_of(PySequence_Fast_GET_ITEM(attributes.ptr(), k)), 1.0);
@@ -188,6 +191,7 @@ class Encoder {
   Vocabulary* vocabulary_;
   bool grow_;
   int hash_bits_;
+  std::string unit_;
   Py_ssize_t example_ = 0;
   Py_ssize_t token_ = -1;
   std::shared_ptr<Tokens> tokens_;

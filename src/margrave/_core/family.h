@@ -17,7 +17,7 @@ namespace margrave {
 struct LossFamily {
   double beta;
   double gamma;
-  bool zero_one;  // the cost is 1 for every output but the gold one
+  bool zero_one;  // the cost is 1 for every output but the good ones; beyond parts, but the first of them
 
   // Whether the zero-one cost has to be handled outside the parts: for a single part an output it is the cost of parts.
   bool beyond_parts(const Problem& problem) const { return zero_one && gamma > 0 && !problem.zero_one_is_of_parts(); }
@@ -25,10 +25,13 @@ struct LossFamily {
   // The cost as delta and c0; of the zero-one cost only where it is one of parts.
   double cost(const Problem& problem, int64_t i, double* delta) const {
     if (!zero_one) return problem.cost(i, delta);
-    Output gold;
-    problem.gold(i, 0, gold);
     std::fill(delta, delta + problem.parts(i), 1.0);
-    for (const int32_t part : gold) delta[part] = 0;
+    Output good;
+    int64_t n = 1;
+    for (int64_t k = 0; k < n; ++k) {
+      n = problem.gold(i, k, good);
+      for (const int32_t part : good) delta[part] = 0;
+    }
     return 0;
   }
 
@@ -143,11 +146,13 @@ inline double logsum_zero_one(double log_z, double beta, double gamma, double go
 // The expected cost where it plays no part in the loss.
 inline double cost_without_margin(const Problem& problem, int64_t i, const LossFamily& family, const double* mu,
                                   double log_share, Worker& worker) {
-  if (family.zero_one && family.beta < kInfinity) return -std::expm1(log_share);
-  if (family.zero_one) return same_parts(worker.y, worker.gold) ? 0 : 1;
+  if (family.zero_one && !problem.zero_one_is_of_parts()) {
+    if (family.beta < kInfinity) return -std::expm1(log_share);
+    return same_parts(worker.y, worker.gold) ? 0 : 1;
+  }
   const int64_t n = problem.parts(i);
   double* delta = worker.scratch.take(n);
-  const double c0 = problem.cost(i, delta);
+  const double c0 = family.cost(problem, i, delta);
   return c0 + dot_finite(delta, mu, n);
 }
 

@@ -417,7 +417,7 @@ class HypergraphStructure final : public Structure {
   int64_t parts(int64_t i) const override { return of(i).parts; }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
   bool has_gold() const override { return has_gold_; }
-  void gold(int64_t i, Output& y) const override {
+  void gold(int64_t i, int64_t, Output& y) const override {
     if (!has_gold_) throw InputError("this problem was bound without gold outputs.");
     y = of(i).gold;
   }

@@ -89,9 +89,9 @@ struct Kernels {
                          const double* alpha, double* out);
   void (*tuples_backward)(int64_t sources, const int64_t* begin, const int32_t* target, const double* x,
                           const double* v, const double* alpha, double* beta, double* pairs);
-  // Viterbi; the best labels and their score.
+  // Viterbi; the best labels and their score, and the second best and theirs unless null (-inf: there are none).
   double (*chain_viterbi)(int64_t length, int64_t labels, const double* theta, const double* transitions,
-                          int64_t stride, int32_t* best, double* scratch);
+                          int64_t stride, int32_t* best, int32_t* second, double* value_of_second, double* scratch);
 };
 
 // Scaled probability space is exact while no product can underflow. Scores of one position and its transitions may

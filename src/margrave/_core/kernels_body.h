@@ -698,18 +698,20 @@ void tuples_backward(int64_t sources, const int64_t* begin, const int32_t* targe
   }
 }
 
-// Viterbi: best[t][j] = max_i best[t-1][i] + transition[i][j] + theta[t][j]; the first i wins a tie.
+// Viterbi: top[t][j] = max_i top[t-1][i] + transition[i][j] + theta[t][j]; the first i wins a tie. The second best
+// labels leave the best ones for the last time at some t, with some other j: top[t][j] and the rest of the best.
 template <int N>
 double chain_viterbi(int64_t length, int64_t labels, const double* theta, const double* transitions, int64_t stride,
-                     int32_t* best, double* scratch) {
+                     int32_t* best, int32_t* second, double* value_of_second, double* scratch) {
   const int64_t vectors = vectors_of<N>(labels);
   const int64_t width = kLanes * vectors;
   double* back = scratch;                 // (length, width): the best previous label
-  double* table = back + length * width;  // (labels, width): transitions, padded with -inf
-  double* now = table + labels * width;   // (width)
-  double* room = now + width;             // (2, width)
-  for (int64_t k = 0; k < vectors; ++k) store(now + kLanes * k, load_row(theta, k, labels, -kInf));
+  double* tops = back + length * width;   // (length, width)
+  double* table = tops + length * width;  // (labels, width): transitions, padded with -inf
+  double* room = table + labels * width;  // (2, width)
+  for (int64_t k = 0; k < vectors; ++k) store(tops + kLanes * k, load_row(theta, k, labels, -kInf));
   for (int64_t t = 1; t < length; ++t) {
+    const double* before = tops + (t - 1) * width;
     if (t == 1 || stride != 0) {
       const double* from = transitions + (t - 1) * stride;
       for (int64_t i = 0; i < labels; ++i)
@@ -726,25 +728,49 @@ double chain_viterbi(int64_t length, int64_t labels, const double* theta, const 
     for (int64_t i = 0; i < labels; ++i) {
       const V index = all(static_cast<double>(i));
       for (int64_t k = 0; k < vectors; ++k) {
-        const V candidate = now[i] + load(table + i * width + kLanes * k);
+        const V candidate = before[i] + load(table + i * width + kLanes * k);
         from[k] = candidate > top[k] ? index : from[k];
         top[k] = max(candidate, top[k]);
       }
     }
     for (int64_t k = 0; k < vectors; ++k) {
-      store(now + kLanes * k, top[k] + load_row(theta + t * labels, k, labels, -kInf));
+      store(tops + t * width + kLanes * k, top[k] + load_row(theta + t * labels, k, labels, -kInf));
       store(back + t * width + kLanes * k, from[k]);
     }
   }
+  const auto follow = [&](int64_t t, int64_t label, int32_t* path) {
+    for (; t >= 0; --t) {
+      path[t] = static_cast<int32_t>(label);
+      if (t > 0) label = static_cast<int64_t>(back[t * width + label]);
+    }
+  };
+  const double* last = tops + (length - 1) * width;
   int64_t label = 0;
   for (int64_t j = 1; j < labels; ++j)
-    if (now[j] > now[label]) label = j;
-  const double value = now[label];
+    if (last[j] > last[label]) label = j;
+  follow(length - 1, label, best);
+  if (!second) return last[label];
+  double rest = 0;  // of the best labels' score, after t and the transition into t + 1
+  int64_t leaves_at = -1, leaves_to = 0;
+  *value_of_second = -kInf;
   for (int64_t t = length - 1; t >= 0; --t) {
-    best[t] = static_cast<int32_t>(label);
-    if (t > 0) label = static_cast<int64_t>(back[t * width + label]);
+    const double* onwards = t + 1 < length ? transitions + t * stride + best[t + 1] : nullptr;
+    for (int64_t j = 0; j < labels; ++j) {
+      if (j == best[t]) continue;
+      const double value = tops[t * width + j] + (onwards ? onwards[j * labels] : 0.0) + rest;
+      if (value > *value_of_second) {
+        *value_of_second = value;
+        leaves_at = t;
+        leaves_to = j;
+      }
+    }
+    rest += theta[t * labels + best[t]] + (onwards ? onwards[best[t] * labels] : 0.0);
   }
-  return value;
+  if (leaves_at >= 0) {
+    for (int64_t t = leaves_at + 1; t < length; ++t) second[t] = best[t];
+    follow(leaves_at, leaves_to, second);
+  }
+  return last[label];
 }
 
 // ---- dispatch on the number of labels ----
@@ -816,8 +842,8 @@ bool any_chain_logsum(int64_t length, int64_t labels, const double* theta, const
 }
 
 double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, const double* transitions, int64_t stride,
-                         int32_t* best, double* scratch) {
-  return kViterbi[of_8(labels)](length, labels, theta, transitions, stride, best, scratch);
+                         int32_t* best, int32_t* second, double* value_of_second, double* scratch) {
+  return kViterbi[of_8(labels)](length, labels, theta, transitions, stride, best, second, value_of_second, scratch);
 }
 
 constexpr Kernels kernels_named(const char* name) {

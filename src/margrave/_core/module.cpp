@@ -120,8 +120,13 @@ struct PythonProblem final : Problem {
   }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
     const nb::gil_scoped_acquire gil;
-    if (k == 0) y = output(call("gold", i), i, "the result of gold(i)");
-    return 1;
+    const int64_t n = overrides("golds") ? result<int64_t>(call("golds", i), "golds(i) must return a whole number") : 1;
+    if (n < 1) throw InputError("golds(i) must be at least 1, and it is " + std::to_string(n) + ".");
+    if (k == 0)
+      y = output(call("gold", i), i, "the result of gold(i)");
+    else if (k < n)
+      y = output(call("gold", i, k), i, "the result of gold(i, k)");
+    return n;
   }
   double cost(int64_t i, double* delta) const override {
     const nb::gil_scoped_acquire gil;
@@ -324,13 +329,23 @@ void bind_problem(nb::module_& m) {
           "A bound on |A_i' (y - y')| over the outputs of example i.")
       .def(
           "gold",
+          [](const Problem& p, int64_t i, int64_t k) {
+            p.check_example(i);
+            Output y;
+            if (const int64_t n = p.gold(i, std::max<int64_t>(k, 0), y); k < 0 || k >= n)
+              throw InputError("good output " + std::to_string(k) + " of example " + std::to_string(i) +
+                               " is out of range: there are " + std::to_string(n) + ".");
+            return to_numpy(std::move(y));
+          },
+          "i"_a, "k"_a = 0, "The parts of the gold output; of the k-th, best first, where several are good.")
+      .def(
+          "golds",
           [](const Problem& p, int64_t i) {
             p.check_example(i);
             Output y;
-            p.gold(i, 0, y);
-            return to_numpy(std::move(y));
+            return p.gold(i, 0, y);
           },
-          "i"_a, "The parts of the gold output.")
+          "i"_a, "The number of good outputs of example i, nearly always 1.")
       .def(
           "clamp",
           [](const Problem& p, int64_t i, const In<double>& theta) {
@@ -469,7 +484,7 @@ void bind_structures(nb::module_& m) {
           [](const ChainStructure& c, int64_t i) {
             if (i < 0 || i >= c.size()) throw InputError("example out of range.");
             Output y;
-            c.gold(i, y);
+            c.gold(i, 0, y);
             return to_numpy(std::move(y));
           },
           "i"_a);
@@ -540,12 +555,13 @@ void bind_structures(nb::module_& m) {
 }
 
 // Where a value of row t stands, for a person.
-std::string place(const Tokens& tokens, size_t t, size_t column, bool single) {
+std::string place(const Tokens& tokens, size_t t, size_t column, bool single, const std::string& unit) {
   const auto& begin = tokens.example_begin;
   const auto after = std::upper_bound(begin.begin(), begin.end(), static_cast<int64_t>(t));
   const auto example = after - begin.begin() - 1;
   std::string where = "example " + std::to_string(example);
-  if (!single && after != begin.begin()) where += ", token " + std::to_string(static_cast<int64_t>(t) - *(after - 1));
+  if (!single && after != begin.begin())
+    where += ", " + unit + " " + std::to_string(static_cast<int64_t>(t) - *(after - 1));
   return where + ", column " + std::to_string(column) + ": the value is ";
 }
 
@@ -616,7 +632,7 @@ void bind_features(nb::module_& m) {
   m.def(
       "dense_rows",
       [](const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& x, const In<int64_t>& begin,
-         bool single) {
+         bool single, const std::string& unit) {
         auto tokens = std::make_shared<Tokens>();
         tokens->example_begin = to_vector(begin);
         tokens->row_begin.reserve(x.shape(0) + 1);
@@ -624,7 +640,7 @@ void bind_features(nb::module_& m) {
           const double* row = x.data() + t * x.shape(1);
           for (size_t k = 0; k < x.shape(1); ++k) {
             if (row[k] == 0) continue;
-            if (!std::isfinite(row[k])) throw InputError(place(*tokens, t, k, single) + not_finite(row[k]));
+            if (!std::isfinite(row[k])) throw InputError(place(*tokens, t, k, single, unit) + not_finite(row[k]));
             tokens->index.push_back(static_cast<int32_t>(k));
             tokens->value.push_back(row[k]);
           }
@@ -633,14 +649,15 @@ void bind_features(nb::module_& m) {
         tokens->check();
         return tokens;
       },
-      "x"_a, "begin"_a, "single"_a, "Tokens from the rows of a dense matrix, without its zeros.");
+      "x"_a, "begin"_a, "single"_a, "unit"_a = "token", "Tokens from the rows of a dense matrix, without its zeros.");
   m.def(
       "encode",
-      [](const nb::object& examples, Vocabulary* vocabulary, bool grow, int hash_bits, bool single) {
+      [](const nb::object& examples, Vocabulary* vocabulary, bool grow, int hash_bits, bool single,
+         const std::string& unit) {
         if (!vocabulary && hash_bits == 0) throw InputError("a vocabulary or a number of hash bits is needed.");
-        return Encoder(vocabulary, grow, hash_bits).encode(examples, single);
+        return Encoder(vocabulary, grow, hash_bits, unit).encode(examples, single);
       },
-      "examples"_a.none(), "vocabulary"_a.none(), "grow"_a, "hash_bits"_a, "single"_a,
+      "examples"_a.none(), "vocabulary"_a.none(), "grow"_a, "hash_bits"_a, "single"_a, "unit"_a = "token",
       "Tokens from lists of attribute strings or dictionaries.");
 
   nb::class_<Pairs>(m, "Pairs", "Which (attribute, label) pairs have a weight.")
@@ -829,4 +846,6 @@ NB_MODULE(_core, m) {
   bind_kernels(m);
   bind_cutting(m);
   bind_output(m);
+  bind_candidates(m);
+  bind_lp(m);
 }

@@ -35,7 +35,7 @@ class NodeSetStructure final : public Structure {
   int64_t parts(int64_t) const override { return nodes(); }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
   bool has_gold() const override { return !begin_.empty(); }
-  void gold(int64_t i, Output& y) const override {
+  void gold(int64_t i, int64_t, Output& y) const override {
     if (!has_gold()) throw InputError("this problem was bound without gold outputs.");
     y.assign(gold_.begin() + begin_[at(i)], gold_.begin() + begin_[at(i + 1)]);
   }
@@ -44,7 +44,7 @@ class NodeSetStructure final : public Structure {
     std::fill(delta, delta + nodes(), counted_ ? 1.0 : 0.0);
     if (!counted_) return 0.0;
     Output y;
-    gold(i, y);
+    gold(i, 0, y);
     for (const int32_t v : y) delta[v] = -1.0;
     return static_cast<double>(y.size());
   }

@@ -76,7 +76,8 @@ class Structure {
   virtual unsigned offers() const = 0;
 
   virtual bool has_gold() const = 0;
-  virtual void gold(int64_t i, Output& y) const = 0;
+  virtual int64_t golds(int64_t) const { return 1; }             // how many outputs are good
+  virtual void gold(int64_t i, int64_t k, Output& y) const = 0;  // the k-th of them, best first
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }  // every output is a single part
 
@@ -136,7 +137,8 @@ class Problem {
   virtual void visit(int64_t i, const double* w, Question, double* theta) const { score(i, w, theta); }
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
-  // The k-th good output of example i; returns how many there are.
+  // The k-th good output of example i, best first; returns how many there are, and leaves y alone if they are fewer.
+  // Learners that want one take the first; the zero-one cost spares all of them where it is a sum over parts.
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }
@@ -214,8 +216,9 @@ class BoundProblem final : public Problem {
   bool euclidean() const override { return features_->euclidean(); }
   double radius(int64_t i) const override { return features_->radius(i); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
-    if (k == 0) structure_->gold(i, y);
-    return 1;
+    const int64_t n = structure_->golds(i);
+    if (k < n) structure_->gold(i, k, y);
+    return n;
   }
   double cost(int64_t i, double* delta) const override { return structure_->cost(i, delta); }
   bool zero_one_is_of_parts() const override { return structure_->zero_one_is_of_parts(); }

@@ -57,18 +57,18 @@ inline void offer(const Rescaling& rule, double cost, double m, const Output& y,
   }
 }
 
-// Every output is one part.
+// Every output is one part. Good ones cost nothing; a hard margin asks nothing of them.
 inline void among_parts(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
                         double gold_score, Worker& worker, Violation& best) {
   const int64_t n = problem.parts(i);
   double* delta = worker.scratch.take(n);
   double* allowed = worker.scratch.take(n);
-  const double c0 = rule.zero_one() ? 0.0 : problem.cost(i, delta);
+  const double c0 = LossFamily{kInfinity, 1.0, rule.zero_one()}.cost(problem, i, delta);
   std::copy(theta, theta + n, allowed);
   problem.clamp(i, allowed);
   for (int32_t part = 0; part < n; ++part) {
-    if (allowed[part] == -kInfinity) continue;
-    offer(rule, rule.zero_one() ? 1.0 : c0 + delta[part], gold_score - theta[part], {part}, worker.gold, best);
+    if (allowed[part] == -kInfinity || (rule.slack == 0 && delta[part] == 0)) continue;
+    offer(rule, c0 + delta[part], gold_score - theta[part], {part}, worker.gold, best);
   }
 }
 

@@ -33,13 +33,13 @@ class TreeStructure final : public Structure {
   int64_t parts(int64_t i) const override { return int64_t{words(i)} * words(i); }
   unsigned offers() const override { return kArgmax | kLogsum | kKbest | kSample; }
   bool has_gold() const override { return !heads_.empty() || begin_.back() == 0; }
-  void gold(int64_t i, Output& y) const override { to_parts(words(i), gold_heads(i), y); }
+  void gold(int64_t i, int64_t, Output& y) const override { to_parts(words(i), gold_heads(i), y); }
 
   // Attachment errors: 1 for every word with a wrong head.
   double cost(int64_t i, double* delta) const override {
     std::fill(delta, delta + parts(i), 1.0);
     Output y;
-    gold(i, y);
+    gold(i, 0, y);
     for (const int32_t part : y) delta[part] = 0;
     return 0;
   }

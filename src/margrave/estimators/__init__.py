@@ -7,6 +7,7 @@ from margrave.errors import DataError
 from margrave.estimators.base import StructuredEstimator
 from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
 from margrave.estimators.hmm_tagger import HMMTagger
+from margrave.estimators.reranker import Reranker
 from margrave.estimators.sequence_tagger import SequenceTagger
 from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
 from margrave.estimators.structured_classifier import StructuredClassifier
@@ -15,6 +16,7 @@ from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
 __all__ = [
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
+    "Reranker",
     "SequenceTagger",
     "SequenceTaggerCV",
     "StructuredClassifier",
@@ -25,6 +27,7 @@ __all__ = [
 _ESTIMATORS: dict[str, type[StructuredEstimator] | type[HMMTagger]] = {
     "HMMTagger": HMMTagger,
     "HierarchicalMultiLabelClassifier": HierarchicalMultiLabelClassifier,
+    "Reranker": Reranker,
     "SequenceTagger": SequenceTagger,
     "StructuredClassifier": StructuredClassifier,
     "TaxonomyClassifier": TaxonomyClassifier,

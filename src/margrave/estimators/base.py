@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _core, model_file
-from margrave.checks import real
+from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.features.kernels import Kernel
 from margrave.features.table import AttributeTable, RowEncoder, features_named
@@ -45,6 +45,19 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     features_: AttributeTable
     n_support_: int  # of a kernel: how many kernels the prediction of one input takes
     metadata_: dict[str, Any]
+
+    _n_left_out: int = 0  # weights that are not in coef_ because the model's file does not keep them: all zero
+
+    @property
+    def n_weights_(self) -> int:
+        """How many weights were learned; `coef_` has fewer where `save` left zeros out."""
+        self._check_fitted()
+        return self._weights().size + self._n_left_out
+
+    @property
+    def n_zero_weights_(self) -> int:
+        """How many of them are exactly zero."""
+        return self.n_weights_ - int(np.count_nonzero(self._weights()))
 
     def _settings(self) -> tuple[LossFamily, AttributeTable]:
         """The loss and fresh features; refuses every wrong parameter before any data are looked at."""
@@ -106,6 +119,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         self.converged_ = solution.converged
         self.stop_reason_ = solution.reason
         self.metadata_ = {}
+        self._n_left_out = 0
         if learner.reaches_tol and not solution.converged and solution.reason != "interrupted":
             warnings.warn(
                 f"stopped after {self.n_iter_} iterations ({solution.reason}) with a relative gap of "
@@ -120,6 +134,17 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     def _kind_in_files(self) -> str:
         """The estimator that `load` is to make of a file."""
         return type(self).__name__
+
+    def _labels(self) -> list[Any]:
+        """The labels, for the model file; none where outputs have none."""
+        labels: list[Any] = self.classes_.tolist()
+        return labels
+
+    def _set_labels(self, labels: Any) -> None:
+        """Takes the labels from a file."""
+        self.classes_ = check_classes(labels)
+        if self.classes_.tolist() != labels:
+            raise MargraveError("its labels are not in order.")
 
     def _structure_settings(self) -> dict[str, Any]:
         """The parameters of the structure, for the model file."""
@@ -137,7 +162,11 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         raise MargraveError(f"a {type(self).__name__} cannot be kept in a file.")
 
     def save(self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
-        """Writes the model as one file, whole or not at all; `metadata` is anything JSON can hold, by name."""
+        """Writes the model as one file, whole or not at all; `metadata` is anything JSON can hold, by name.
+
+        A model most of whose weights are zero is written without these, and without attributes that have no others:
+        the model that is read gives the same predictions from a shorter `coef_`.
+        """
         self._check_fitted()
         kept = self.certificate_
         if metadata is None:
@@ -145,26 +174,32 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         elif not isinstance(metadata, Mapping):
             raise MargraveError(f"metadata must be a dictionary, not {type(metadata).__name__}.")
         C, tol, max_iter, _, seed = check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
-        arrays: dict[str, NDArray[Any]] = {"weights": self._weights(), "gram_weight": self.features_.gram_weight}
+        table, weights = self.features_, self._weights()
+        sparse = 2 * self.n_zero_weights_ > self.n_weights_
+        if sparse:
+            table, weights = table.without_zeros(weights)
+        arrays: dict[str, NDArray[Any]] = {"weights": weights, "gram_weight": table.gram_weight}
         header: dict[str, object] = {
             "estimator": self._kind_in_files(),
             "structure": self._structure_settings(),
-            "loss": _loss_to_file(loss_named(self.loss), self.classes_.tolist()),
+            "loss": _loss_to_file(loss_named(self.loss), self._labels()),
             "learner": _learner_to_file(self.learner),
             "settings": {"C": C, "tol": tol, "max_iter": max_iter, "seed": seed},
-            "labels": self.classes_.tolist(),
-            "features": self.features_.to_file(arrays),
+            "labels": self._labels(),
+            "features": table.to_file(arrays),
             "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": kept.dual, "gap": kept.gap},
             "converged": self.converged_,
             "stop_reason": self.stop_reason_,
             "metadata": dict(metadata),
         }
+        if sparse:
+            header["sparse"] = {"n_weights": self.n_weights_, "lengths": _lengths_to_file(arrays)}
         arrays |= self._structure_arrays()
         header["encoders"] = {
-            name: _encoder_to_file(getattr(self.features_, name), name, arrays) for name in ("tokens", "edges")
+            name: _encoder_to_file(getattr(table, name), name, arrays) for name in ("tokens", "edges")
         }
         header["pairs"] = {
-            name: _pairs_to_file(getattr(self.features_, name), name, arrays) for name in ("token_pairs", "edge_pairs")
+            name: _pairs_to_file(getattr(table, name), name, arrays) for name in ("token_pairs", "edge_pairs")
         }
         model_file.write(path, header, arrays)
 
@@ -185,6 +220,8 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         settings = header["settings"]
         kind = Kernel if "kernel" in header["features"] else AttributeTable
         table = kind.from_file(header["features"], arrays)
+        if "sparse" in header:
+            _fill(header["sparse"]["lengths"], arrays)
         table.gram_weight = np.array(_vector(arrays["gram_weight"], np.int64))
         for name in ("tokens", "edges"):
             setattr(table, name, _encoder_from_file(header["encoders"][name], name, arrays, table.hash_bits))
@@ -204,9 +241,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         )
         check_settings(model.C, model.tol, model.max_iter, model.n_threads, model.seed)
         model._set_features(table)
-        model.classes_ = check_classes(header["labels"])
-        if model.classes_.tolist() != header["labels"]:
-            raise MargraveError("its labels are not in order.")
+        model._set_labels(header["labels"])
         stored = {
             name: None if value is None and name in ("dual", "gap") else real(name, value, "be finite", isfinite)
             for name, value in header["certificate"].items()
@@ -219,18 +254,21 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         model.metadata_ = dict(header["metadata"])
         model._set_structure(header, arrays)
         weights = _vector(arrays["weights"], np.float64)
-        if not np.isfinite(weights).all():
-            raise MargraveError("its weights must be finite.")
         wanted = model._empty_problem().dim
         if len(weights) != wanted:
             raise MargraveError(f"it has {len(weights)} weights, and needs {wanted}.")
+        if not np.isfinite(weights).all():
+            raise MargraveError("its weights must be finite.")
         model._set_weights(weights)
+        if "sparse" in header:
+            learned = whole("the number of weights learned", header["sparse"]["n_weights"], len(weights), 2**63)
+            model._n_left_out = learned - len(weights)
         return model
 
     def _check_fitted(self) -> None:
         from sklearn.utils.validation import check_is_fitted
 
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self, "coef_")
 
 
 E = TypeVar("E", bound=StructuredEstimator)
@@ -277,6 +315,40 @@ def _vector(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     if array.ndim != 1 or array.dtype != dtype:
         raise MargraveError(f"an array must be one-dimensional and of type {np.dtype(dtype)}.")
     return array
+
+
+# What stands at the places of a vector that a file leaves out.
+_BLANKS = {"weights": 0.0, "gram_weight": -1}
+
+
+def _lengths_to_file(arrays: dict[str, NDArray[Any]]) -> dict[str, int]:
+    """Writes vectors that are nearly all blank as places and values; their lengths.
+
+    A place takes as much room as a value, so that a third of the values saves a third of the room.
+    """
+    lengths = {}
+    for name, blank in _BLANKS.items():
+        vector = arrays[name]
+        places = np.flatnonzero(vector != blank)
+        if 3 * len(places) < len(vector):
+            del arrays[name]
+            arrays[f"{name}.place"], arrays[f"{name}.value"] = places.astype(np.int64), vector[places]
+            lengths[name] = len(vector)
+    return lengths
+
+
+def _fill(lengths: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Makes whole the vectors that a file has as places and values."""
+    for name, length in lengths.items():
+        blank = _BLANKS[name]
+        place, value = _vector(arrays[f"{name}.place"], np.int64), arrays[f"{name}.value"]
+        whole(f"the length of its {name}", length, 0, 2**62)
+        if value.shape != place.shape:
+            raise MargraveError(f"its {name} must have as many values as places.")
+        if len(place) and (place[0] < 0 or place[-1] >= length or (np.diff(place) <= 0).any()):
+            raise MargraveError(f"the places of its {name} must ascend below {length}.")
+        arrays[name] = np.full(length, blank, dtype=value.dtype) if blank else np.zeros(length, dtype=value.dtype)
+        arrays[name][place] = value
 
 
 def _learner_to_file(learner: str | Learner) -> dict[str, Any]:

@@ -154,6 +154,10 @@ class Kernel(AttributeTable):
             smaller.support = self.support.subset(kept)
         return smaller, np.concatenate([coefficients[kept].ravel(), w[self.token_weights :]])
 
+    def without_zeros(self, w: NDArray[np.float64]) -> tuple["Kernel", NDArray[np.float64]]:
+        """The same: `compact` has left out the support inputs without a coefficient, and rows of others stay whole."""
+        return self, w
+
     def to_file(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """What a model file keeps of it: settings by name, and arrays."""
         if self.support is not None:

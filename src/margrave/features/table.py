@@ -5,7 +5,8 @@ keeps a weight for each pair of attribute and label that occurs in training, `"a
 names to a fixed number of rows without keeping them.
 """
 
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -34,8 +35,8 @@ class RowEncoder:
             return len(self.vocabulary) if self.vocabulary is not None else 0
         return 1 << self.hash_bits if self.kind == "hashed" else self.columns
 
-    def encode(self, X: Any, *, single: bool, learn: bool) -> _core.Tokens:
-        """Rows of all tokens of X; `single` if every example is one token."""
+    def encode(self, X: Any, *, single: bool, learn: bool, unit: str = "token") -> _core.Tokens:
+        """Rows of all tokens of X; `single` if every example is one token, `unit` is what errors call a token."""
         if not learn and isinstance(X, list | tuple) and len(X) == 0:
             return _core.Tokens(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, np.int32), None)
         kind = "columns" if _has_columns(X, single) else "hashed" if self.hash_bits else "names"
@@ -47,7 +48,7 @@ class RowEncoder:
                 f"the model was trained on {_KINDS[str(self.kind)]}, and this input has {_KINDS[kind]}."
             )
         if kind != "columns":
-            return _core.encode(X, self.vocabulary, learn, self.hash_bits if kind == "hashed" else 0, single)
+            return _core.encode(X, self.vocabulary, learn, self.hash_bits if kind == "hashed" else 0, single, unit)
         begin, rows = _stack(X, single)
         if learn:
             self.columns = rows.shape[1]
@@ -56,7 +57,7 @@ class RowEncoder:
                 f"the model was trained on vectors of length {self.columns}, and these have {rows.shape[1]}."
             )
         if isinstance(rows, np.ndarray):
-            return _core.dense_rows(rows, begin, single)
+            return _core.dense_rows(rows, begin, single, unit)
         return _core.Tokens(begin, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
 
 
@@ -205,6 +206,24 @@ class AttributeTable:
         """The features and weights without what prediction has no use for."""
         return self, w
 
+    def without_zeros(self, w: NDArray[np.float64]) -> tuple["AttributeTable", NDArray[np.float64]]:
+        """The features and weights without pairs, tuples and names whose weights are all zero; scores stay the same.
+
+        Tables of hashed attributes and of columns keep their rows, and those of all pairs whole rows; start and stop
+        keep their places.
+        """
+        assert self.token_pairs is not None
+        smaller = copy(self)
+        grams_at = self.token_pairs.size
+        rest_at = grams_at + self.gram_weights
+        edges_at = len(w) - (0 if self.edge_pairs is None else self.edge_pairs.size)
+        smaller.tokens, smaller.token_pairs, of_tokens = _nonzero_pairs(self.tokens, self.token_pairs, w[:grams_at])
+        smaller.gram_weight, of_grams = _nonzero_grams(self.gram_weight, w[grams_at:rest_at])
+        of_edges = w[edges_at:]
+        if self.edge_pairs is not None:
+            smaller.edges, smaller.edge_pairs, of_edges = _nonzero_pairs(self.edges, self.edge_pairs, of_edges)
+        return smaller, np.concatenate([of_tokens, of_grams, w[rest_at:edges_at], of_edges])
+
     def to_file(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """What a model file keeps of it, beside encoders and pairs: settings by name, and arrays."""
         return {"pairs": self.pairs, "hash_bits": self.hash_bits}
@@ -213,6 +232,47 @@ class AttributeTable:
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """What `to_file` kept."""
         return cls(header["pairs"], header["hash_bits"])
+
+
+def _nonzero_pairs(
+    encoder: RowEncoder, pairs: _core.Pairs, w: NDArray[np.float64]
+) -> tuple[RowEncoder, _core.Pairs, NDArray[np.float64]]:
+    """The pairs with a weight that is not zero, the encoder of their attributes, and the weights."""
+    if pairs.packed:
+        begin, column = pairs.arrays()
+        counts = np.diff(np.concatenate([[0], np.cumsum(w != 0)])[begin])  # of each attribute: the pairs that stay
+    else:
+        counts = np.count_nonzero(w.reshape(-1, pairs.labels), axis=1)
+    vocabulary = encoder.vocabulary
+    kept = counts > 0 if vocabulary is not None else np.ones(len(counts), dtype=np.bool_)
+    if vocabulary is not None:
+        encoder = replace(encoder, vocabulary=_named(vocabulary, kept))
+    if not pairs.packed:
+        return encoder, _core.Pairs(int(kept.sum()), pairs.labels), w.reshape(-1, pairs.labels)[kept].ravel()
+    begin = np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64)
+    return encoder, _core.Pairs(pairs.labels, begin, column[w != 0]), w[w != 0]
+
+
+def _named(vocabulary: _core.Vocabulary, kept: NDArray[np.bool_]) -> _core.Vocabulary:
+    """The names that are kept, in the same order."""
+    text, offsets = vocabulary.arrays()
+    lengths = np.diff(offsets)
+    return _core.Vocabulary(
+        text[np.repeat(kept, lengths)], np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
+    )
+
+
+def _nonzero_grams(
+    gram_weight: NDArray[np.int64], w: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The numbers of the weights of label tuples, -1 for those of zeros, and the weights that are not zero."""
+    has_weight = gram_weight >= 0
+    kept = np.zeros(len(w), dtype=np.bool_)
+    kept[gram_weight[has_weight]] = True
+    kept &= w != 0
+    renumbered = np.full_like(gram_weight, -1)
+    renumbered[has_weight] = np.where(kept, np.cumsum(kept) - 1, -1)[gram_weight[has_weight]]
+    return renumbered, w[kept]
 
 
 def features_named(features: str | AttributeTable) -> AttributeTable:

@@ -12,6 +12,7 @@ from margrave.learners.eg import Hybrid, OnlineEG
 from margrave.learners.eg_batch import BatchEG
 from margrave.learners.eg_qp import QPSolution, eg_qp
 from margrave.learners.lbfgs import LBFGS
+from margrave.learners.lp import LP
 from margrave.learners.mira import MIRA, KBestMIRA
 from margrave.learners.one_slack import OneSlack
 from margrave.learners.perceptron import AveragedPerceptron
@@ -24,6 +25,7 @@ __all__ = [
     "CG",
     "LBFGS",
     "LEARNERS",
+    "LP",
     "MIRA",
     "SGD",
     "SMO",
@@ -49,7 +51,7 @@ LEARNERS: dict[str, type[Learner]] = {
     kind.name: kind
     for kind in (
         *(Auto, LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW, CCCP),
-        *(CuttingPlane, OneSlack),
+        *(CuttingPlane, OneSlack, LP),
     )
 }
 

@@ -42,8 +42,8 @@ class Checkpoint:
     """A file that follows a run: written after the first pass, every `every` seconds, and at the end; read if there.
 
     With one thread, and for batch learners with any number, a run that goes on from it ends with the same bits as one
-    that was never interrupted. The file belongs to one task: another problem, loss, C, seed or learner is refused.
-    Ctrl-C leaves it as it was last written.
+    that was never interrupted; except for the simplex of learner 'lp', which begins anew. The file belongs to one task:
+    another problem, loss, C, seed or learner is refused. Ctrl-C leaves it as it was last written.
 
     >>> Checkpoint("run.checkpoint", every=60.0).path.name
     'run.checkpoint'
@@ -139,6 +139,8 @@ def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[st
     data = cost = 0
     for i in range(problem.size):
         data = _hash(problem.gold(i), data)
+        for k in range(1, problem.golds(i)):
+            data = _hash(problem.gold(i, k), data)
         data = _hash(np.asarray(problem.score(i, w), dtype=np.float32), data)  # other processors round the last bits
         if loss.gamma > 0 and not loss.zero_one:
             delta, constant = problem.cost(i)

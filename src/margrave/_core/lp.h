@@ -1,0 +1,231 @@
+// The constraints of LP-Struct (004) and the search for the most violated ones (Algorithm 1, lines 4 to 11).
+//
+// With m(y, y') = <theta, y - y'>, a good output y and a wrong one y' say m(y, y') >= margin(y') - xi_i, where the
+// margin is 1, or the cost of y'. Program (8) has a constraint for every pair of them, (7) for every wrong output and
+// the good one closest to it; with one good output both are (6).
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "batch.h"
+
+namespace margrave {
+
+using Metric = std::function<double(int64_t i, const Output& good, const Output& wrong)>;
+
+struct LPRule {
+  bool by_cost;   // the margin is the cost of the wrong output; else 1
+  bool closest;   // program (7); else (8)
+  Metric metric;  // of (7); null: the distance of features
+
+  Question question(int64_t good) const { return {by_cost ? 1.0 : 0.0, good + 1}; }
+};
+
+struct LPViolation {
+  double value = -kInfinity;  // margin - m: what slack the constraint asks for
+  double margin = 0;
+  Output good;
+  Output wrong;
+};
+
+// The constraints of all examples, one at a time.
+class LPConstraints {
+ public:
+  LPConstraints(const Problem& problem, LPRule rule) : problem_(problem), rule_(std::move(rule)) {
+    Worker worker;
+    closest_.resize(static_cast<size_t>(problem.size()));
+    for (int64_t i = 0; i < problem.size(); ++i) {
+      Output y;
+      if (problem.gold(i, 0, y) == 1 || !rule_.closest) continue;
+      if (problem.zero_one_is_of_parts())
+        find_closest(i, worker);
+      else
+        exact_ = false;  // line 6 pairs the best wrong output only
+    }
+  }
+
+  const Problem& problem() const { return problem_; }
+  // Whether `most_violated` is that: line 6 of Algorithm 1 need not find it where outputs cannot be listed.
+  bool exact() const { return exact_; }
+
+  // The most violated constraint of example i at w; an infinitely negative value if it has none.
+  LPViolation most_violated(int64_t i, const double* w, Worker& worker) const {
+    Scratch::Frame frame(worker.scratch);
+    const std::vector<Output> good = good_outputs(i);
+    double* theta = worker.theta.data();
+    problem_.visit(i, w, rule_.question(static_cast<int64_t>(good.size())), theta);
+    return problem_.zero_one_is_of_parts() ? among_parts(i, good, theta, worker) : by_kbest(i, good, theta, worker);
+  }
+
+ private:
+  std::vector<Output> good_outputs(int64_t i) const {
+    std::vector<Output> good(1);
+    const int64_t n = problem_.gold(i, 0, good[0]);
+    good.resize(static_cast<size_t>(n));
+    for (int64_t k = 1; k < n; ++k) problem_.gold(i, k, good[static_cast<size_t>(k)]);
+    return good;
+  }
+
+  // v = theta, plus the cost where it is the margin; the constant part of the margin.
+  double augment(int64_t i, const double* theta, double* v) const {
+    const int64_t n = problem_.parts(i);
+    if (!rule_.by_cost) {
+      std::copy(theta, theta + n, v);
+      return 1;
+    }
+    const double c0 = problem_.cost(i, v);
+    kernels().add_scaled(theta, 1.0, v, n);
+    return c0;
+  }
+
+  // The good output that scores least (program 8).
+  static size_t worst(const std::vector<Output>& good, const double* theta) {
+    size_t least = 0;
+    for (size_t k = 1; k < good.size(); ++k)
+      if (score_of(theta, good[k]) < score_of(theta, good[least])) least = k;
+    return least;
+  }
+
+  // Every output is one part, so that all of them can be looked at.
+  LPViolation among_parts(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
+    const int64_t n = problem_.parts(i);
+    double* v = worker.scratch.take(n);
+    const double constant = augment(i, theta, v);
+    problem_.clamp(i, v);
+    for (const Output& y : good) v[y[0]] = -kInfinity;
+    const std::vector<int32_t>& closest = closest_[static_cast<size_t>(i)];
+    const size_t least = worst(good, theta);
+    LPViolation most;
+    size_t paired = least;
+    int32_t wrong = -1;
+    for (int32_t part = 0; part < n; ++part) {
+      const size_t k = closest.empty() ? least : static_cast<size_t>(closest[static_cast<size_t>(part)]);
+      const double value = v[part] + constant - theta[good[k][0]];
+      if (value > most.value) {
+        most.value = value;
+        wrong = part;
+        paired = k;
+      }
+    }
+    if (wrong < 0) return most;
+    most.margin = v[wrong] + constant - theta[wrong];
+    most.good = good[paired];
+    most.wrong = {wrong};
+    return most;
+  }
+
+  // The best output that is not good is among the k best with k = number of good outputs + 1.
+  LPViolation by_kbest(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
+    double* v = worker.scratch.take(problem_.parts(i));
+    const double constant = augment(i, theta, v);
+    problem_.kbest(i, v, static_cast<int64_t>(good.size()) + 1, worker.two_best, worker.scratch);
+    const auto is_good = [&](const ScoredOutput& other) {
+      return std::any_of(good.begin(), good.end(), [&](const Output& y) { return same_parts(y, other.y); });
+    };
+    const auto best = std::find_if_not(worker.two_best.begin(), worker.two_best.end(), is_good);
+    LPViolation most;
+    if (best == worker.two_best.end()) return most;
+    const size_t k = rule_.closest && good.size() > 1 ? nearest(i, good, best->y) : worst(good, theta);
+    most.margin = score_of(v, best->y) - score_of(theta, best->y) + constant;
+    most.value = most.margin - (score_of(theta, good[k]) - score_of(theta, best->y));
+    most.good = good[k];
+    most.wrong = best->y;
+    return most;
+  }
+
+  double distance(int64_t i, const Output& good, const Output& wrong) const {
+    if (rule_.metric) return rule_.metric(i, good, wrong);
+    std::vector<double> counts(static_cast<size_t>(problem_.parts(i)));
+    for (const int32_t part : good) counts[static_cast<size_t>(part)] += 1;
+    for (const int32_t part : wrong) counts[static_cast<size_t>(part)] -= 1;
+    Row row;
+    problem_.row(i, counts.data(), row);
+    double sum = 0;
+    for (const double value : row.value) sum += value * value;
+    return sum;
+  }
+
+  size_t nearest(int64_t i, const std::vector<Output>& good, const Output& wrong) const {
+    size_t best = 0;
+    double least = kInfinity;
+    for (size_t k = 0; k < good.size(); ++k) {
+      const double far = distance(i, good[k], wrong);
+      if (far < least) {
+        least = far;
+        best = k;
+      }
+    }
+    return best;
+  }
+
+  void find_closest(int64_t i, Worker& worker) {
+    worker.make_room(problem_.parts(i));
+    const std::vector<Output> good = good_outputs(i);
+    std::vector<int32_t>& of = closest_[static_cast<size_t>(i)];
+    for (int32_t part = 0; part < problem_.parts(i); ++part)
+      of.push_back(static_cast<int32_t>(nearest(i, good, {part})));
+  }
+
+  const Problem& problem_;
+  LPRule rule_;
+  std::vector<std::vector<int32_t>>
+      closest_;  // of each part, the number of its good one; empty where that is not asked
+  bool exact_ = true;
+};
+
+// What a round of Algorithm 1 finds: the slack of every example, and the constraints that ask for more than `known`.
+struct LPRound {
+  std::vector<double> slack;
+  std::vector<int64_t> owner;  // the example of each constraint
+  std::vector<double> margin;
+  std::vector<int64_t> begin;  // the rows A_i'(y - y')
+  std::vector<int64_t> column;
+  std::vector<double> value;
+};
+
+inline LPRound lp_round(const LPConstraints& constraints, const double* w, const double* known, double epsilon,
+                        int threads, const Poll& poll) {
+  struct Found {
+    double margin;
+    Row row;
+  };
+  const Problem& problem = constraints.problem();
+  const auto n = static_cast<size_t>(problem.size());
+  LPRound round;
+  round.slack.assign(n, 0.0);
+  std::vector<Found> found(n);
+  const auto visit = [&](int64_t i, int, Worker& worker) {
+    const LPViolation most = constraints.most_violated(i, w, worker);
+    const auto k = static_cast<size_t>(i);
+    round.slack[k] = std::max(0.0, most.value);
+    if (!(most.value > known[i] + epsilon)) return;
+    found[k].margin = most.margin;
+    double* d = worker.direction.data();
+    std::fill(d, d + problem.parts(i), 0.0);
+    for (const int32_t part : most.good) d[part] += 1;
+    for (const int32_t part : most.wrong) d[part] -= 1;
+    problem.row(i, d, found[k].row);
+    // An example may ask for slack by a constraint without features; its row is empty, but it counts.
+    found[k].row.index.push_back(-1);
+  };
+  for_examples(problem, threads, poll, visit, [](int64_t, int) {}, [] {});
+  round.begin.push_back(0);
+  for (size_t k = 0; k < n; ++k) {
+    const Row& row = found[k].row;
+    if (row.index.empty()) continue;
+    round.owner.push_back(static_cast<int64_t>(k));
+    round.margin.push_back(found[k].margin);
+    for (size_t a = 0; a < row.value.size(); ++a) {
+      if (row.value[a] == 0) continue;
+      round.column.push_back(row.index[a]);
+      round.value.push_back(row.value[a]);
+    }
+    round.begin.push_back(static_cast<int64_t>(round.column.size()));
+  }
+  return round;
+}
+
+}  // namespace margrave

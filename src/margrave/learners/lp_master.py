@@ -1,0 +1,291 @@
+"""The master problems of LP-Struct (004): the linear program over the constraints that are known, by two solvers.
+
+    min  |w|_1 + C'xi   subject to   H w + M xi >= margin,  w >= 0 (or of free sign),  xi >= 0
+
+HiGHS is kept for its simplex; the extragradient method is our own, since no kept library starts one from where the
+program before it ended.
+"""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.errors import MargraveError, unknown
+
+Floats = NDArray[np.float64]
+SOLVERS = ("extragradient", "simplex", "pdlp")
+STEPS = ("scaled", "spectral", "frobenius")
+
+_COLD = 1e-7  # relative: a cold start that finds another value shows that the hot one was wrong
+
+
+@dataclass
+class Constraints:
+    """Rows of H over the features that occur, the examples they belong to, and their multipliers."""
+
+    place: NDArray[np.int32]  # of each feature among those that occur; -1: it does not
+    features: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    begin: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    column: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    value: Floats = field(default_factory=lambda: np.zeros(0))
+    owner: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    margin: Floats = field(default_factory=lambda: np.zeros(0))
+    multiplier: Floats = field(default_factory=lambda: np.zeros(0))
+    idle: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # rounds without a multiplier
+
+    def __len__(self) -> int:
+        return len(self.margin)
+
+    def add(
+        self,
+        owner: NDArray[np.int64],
+        margin: Floats,
+        begin: NDArray[np.int64],
+        feature: NDArray[np.int64],
+        value: Floats,
+    ) -> None:
+        """Takes rows over features; those that are new are numbered."""
+        new = np.unique(feature[self.place[feature] < 0])
+        self.place[new] = len(self.features) + np.arange(len(new), dtype=np.int32)
+        self.features = np.concatenate([self.features, new])
+        self.begin = np.concatenate([self.begin, self.begin[-1] + begin[1:]])
+        self.column = np.concatenate([self.column, self.place[feature]])
+        self.value = np.concatenate([self.value, value])
+        self.owner = np.concatenate([self.owner, owner.astype(np.int32)])
+        self.margin = np.concatenate([self.margin, margin])
+        self.multiplier = np.concatenate([self.multiplier, np.zeros(len(owner))])
+        self.idle = np.concatenate([self.idle, np.zeros(len(owner), np.int64)])
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Forgets the other rows; their features stay."""
+        length = np.diff(self.begin)
+        entries = np.repeat(kept, length)
+        self.begin = np.concatenate([[0], np.cumsum(length[kept])]).astype(np.int64)
+        self.column, self.value = self.column[entries], self.value[entries]
+        self.owner, self.margin = self.owner[kept], self.margin[kept]
+        self.multiplier, self.idle = self.multiplier[kept], self.idle[kept]
+
+    def matrix(self) -> Any:
+        """H as a sparse matrix."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.value, self.column, self.begin), shape=(len(self), len(self.features)))
+
+    def slacks(self, w: Floats, examples: int) -> Floats:
+        """What the known constraints ask of every example at w."""
+        xi = np.zeros(examples)
+        np.maximum.at(xi, self.owner, self.margin - self.matrix() @ w[self.features])
+        return xi
+
+
+@dataclass
+class Program:
+    """What a master solves, and where it stands: weights of all features, and those that score best on it."""
+
+    rows: Constraints
+    C: Floats  # of every example
+    free_sign: bool
+    w: Floats  # the last iterate, or a vertex: exactly zero where the program says so
+    xi: Floats
+    inner: Floats  # the weights with the lowest value
+    weight: float = 1.0  # of the extragradient's dual steps
+
+    def worth(self) -> Floats:
+        """H'lambda of every feature: what a unit of it is worth, which costs 1."""
+        worth = np.zeros_like(self.w)
+        worth[self.rows.features] = self.rows.matrix().T @ self.rows.multiplier
+        return np.abs(worth) if self.free_sign else worth
+
+    def dual(self) -> float:
+        """A lower bound of the full program: the value of lambda, over what it exceeds its constraints by."""
+        rows = self.rows
+        mass = np.bincount(rows.owner, rows.multiplier, minlength=len(self.C)).astype(np.float64)
+        of_examples = np.divide(mass, self.C, where=mass > 0, out=np.zeros_like(mass))
+        most = max(1.0, float(self.worth().max(initial=0.0)), float(of_examples.max()))
+        return float(rows.margin @ rows.multiplier) / most
+
+
+class Master(Protocol):
+    """A solver of the program over the known constraints, which starts from where the last one ended."""
+
+    def solve(self, program: Program, goal: float, most: int) -> float:
+        """Improves w, inner and multipliers until their values differ by less than goal; a lower bound."""
+
+    def remove(self, kept: NDArray[np.bool_]) -> None:
+        """Is told which rows stay."""
+
+    def verify(self, program: Program) -> bool:
+        """Solves once more from nothing; False if the value was wrong."""
+
+
+@dataclass
+class Extragradient:
+    """004, Algorithm 2 and Eq. 13."""
+
+    step: str
+    tolerances: tuple[float, float] | None
+    threads: int
+
+    def solve(self, program: Program, goal: float, most: int) -> float:
+        """Iterates Eq. 13 from where the last master ended."""
+        rows, used = program.rows, program.rows.features
+        # Lines 3 to 8: the weights and multipliers of before, and slacks that make them feasible.
+        program.xi = np.maximum(program.xi, rows.slacks(program.w, len(program.C)))
+        w = program.w[used]
+        change, balance = self.tolerances or (0.0, 0.0)
+        _, _, dual, _, program.weight, best = _core.extragradient(
+            rows.begin,
+            rows.column,
+            rows.value,
+            rows.owner,
+            rows.margin,
+            program.C,
+            program.free_sign,
+            w,
+            program.xi,
+            rows.multiplier,
+            self.step,
+            goal,
+            change,
+            balance,
+            program.weight,
+            most,
+            self.threads,
+        )
+        program.w = np.zeros_like(program.w)
+        program.w[used] = w
+        program.inner = np.zeros_like(program.w)
+        program.inner[used] = best
+        return dual
+
+    def remove(self, kept: NDArray[np.bool_]) -> None:
+        """Nothing to do: the rows are read anew each time."""
+
+    def verify(self, program: Program) -> bool:
+        """Always: its values are those of feasible points."""
+        return True
+
+
+class Highs:
+    """HiGHS: its dual simplex, hot-started with the rows that were added, or its first-order method (PDLP)."""
+
+    def __init__(self, method: str) -> None:
+        try:
+            import highspy
+        except ImportError:
+            raise MargraveError(
+                f"solver '{method}' needs the package highspy, which the extra margrave[lp] brings: install it, or use "
+                "solver='extragradient'."
+            ) from None
+        self._highspy = highspy
+        self._method = method
+        self._model: Any = None
+        self._rows = 0
+        self._columns = 0
+
+    def solve(self, program: Program, goal: float, most: int) -> float:
+        """Adds what is new, and runs to the end."""
+        if self._model is None:
+            self._begin(program)
+        self._add(program)
+        self._run(program, goal)
+        return program.dual()
+
+    def remove(self, kept: NDArray[np.bool_]) -> None:
+        """Takes rows out of the model; they have no multiplier, so that its basis stays one."""
+        gone = np.flatnonzero(~kept[: self._rows]).astype(np.int32)
+        if len(gone) and self._model is not None:
+            self._model.deleteRows(len(gone), gone)
+            self._rows -= len(gone)
+
+    def verify(self, program: Program) -> bool:
+        """Hot starts have been seen to end at a wrong value (HiGHS 1.15): the cold one is what counts."""
+        if self._method != "simplex" or self._model is None:
+            return True
+        hot = self._value(program)
+        self._model = None
+        cold = self._value(program)
+        return bool(abs(hot - cold) <= _COLD * max(1.0, abs(cold)))
+
+    def _value(self, program: Program) -> float:
+        self.solve(program, 0.0, 0)
+        return float(self._model.getInfo().objective_function_value)
+
+    def _begin(self, program: Program) -> None:
+        """A program without rows, whose columns are the slacks."""
+        examples = len(program.C)
+        self._model = self._highspy.Highs()  # type: ignore[no-untyped-call]
+        self._rows = self._columns = 0
+        for option, value in (
+            ("output_flag", False),
+            ("threads", 1),
+            ("solver", self._method),
+            ("simplex_strategy", 1),  # the dual one: rows that are added leave it feasible
+        ):
+            self._model.setOptionValue(option, value)
+        lp = self._highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = examples, 0
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.C, np.zeros(examples), np.full(examples, inf)
+        self._model.passModel(lp)
+
+    def _add(self, program: Program) -> None:
+        """The columns and rows that are new: u and v of w = u - v side by side."""
+        rows, sides = program.rows, 2 if program.free_sign else 1
+        new = (len(rows.features) - self._columns) * sides
+        nothing = np.zeros(0, np.int32)
+        if new:
+            starts = np.zeros(new, np.int32)
+            self._model.addCols(new, np.ones(new), np.zeros(new), np.full(new, inf), 0, starts, nothing, np.zeros(0))
+            self._columns = len(rows.features)
+        count = len(rows) - self._rows
+        if not count:
+            return
+        first = rows.begin[self._rows]
+        begin = rows.begin[self._rows : -1] - first
+        column, value = rows.column[first:].astype(np.int64), rows.value[first:]
+        places = len(program.C) + sides * column
+        if program.free_sign:
+            places = np.stack([places, places + 1], axis=1).ravel()
+            value = np.stack([value, -value], axis=1).ravel()
+        ends = sides * (rows.begin[self._rows + 1 :] - first)
+        index = np.insert(places, ends, rows.owner[self._rows :])  # each row ends with its slack
+        entries = np.insert(value, ends, 1.0)
+        starts = (sides * begin + np.arange(count)).astype(np.int32)
+        upper = np.full(count, inf)
+        self._model.addRows(
+            count, rows.margin[self._rows :], upper, len(entries), starts, index.astype(np.int32), entries
+        )
+        self._rows = len(rows)
+
+    def _run(self, program: Program, goal: float) -> None:
+        highs, rows = self._highspy, program.rows
+        if self._method == "pdlp":
+            self._model.setOptionValue("pdlp_optimality_tolerance", 1e-7)
+        self._model.run()
+        status = self._model.getModelStatus()
+        if status != highs.HighsModelStatus.kOptimal:
+            raise MargraveError(
+                f"HiGHS ({self._method}) could not finish the master problem of {len(rows)} constraints: "
+                f"{self._model.modelStatusToString(status)}; scale the features, lower C, or use "
+                "solver='extragradient'."
+            )
+        solution = self._model.getSolution()
+        x = np.maximum(np.array(solution.col_value), 0.0)
+        examples = len(program.C)
+        program.xi = x[:examples]
+        program.w = np.zeros_like(program.w)
+        found = x[examples:]
+        program.w[rows.features] = found[::2] - found[1::2] if program.free_sign else found
+        program.inner = program.w
+        rows.multiplier = np.maximum(np.array(solution.row_dual), 0.0)
+
+
+def master_named(solver: str, step: str, tolerances: tuple[float, float] | None, threads: int) -> Master:
+    """The solver of this name."""
+    if solver not in SOLVERS:
+        raise unknown("solver", solver, SOLVERS)
+    return Extragradient(step, tolerances, threads) if solver == "extragradient" else Highs(solver)

@@ -1,0 +1,137 @@
+"""One out of a list of candidates of each example's own, such as the n best of another system; parts are candidates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import whole
+from margrave.errors import MargraveError
+from margrave.features.kernels import Kernel
+from margrave.features.table import AttributeTable
+from margrave.losses import LossFamily
+
+
+@dataclass
+class CandidateLists:
+    """Lists of candidates with features of their own, one weight an attribute; several candidates may be good.
+
+    Learners that want one good output take the first, the best; the others cost nothing. The cost "hamming" is what the
+    data say, "zero-one" is 1 for every candidate that is not good.
+    """
+
+    def bind(
+        self,
+        X: Any,
+        good: Any = None,
+        costs: Any = None,
+        *,
+        features: AttributeTable,
+        loss: LossFamily | None = None,
+    ) -> _core.Problem:
+        """The problem of these examples.
+
+        X: for each example its candidates, as lists of attribute strings or dictionaries, or as the rows of a dense or
+        sparse matrix. good: for each example the number of its good candidate, or the numbers of all good ones, best
+        first. costs: for each example a number a candidate, 0 for good ones; by default 1 for the others. The first
+        bind with good candidates learns the features.
+        """
+        if loss is not None:
+            check_cost(loss)
+        if isinstance(features, Kernel) or features.pairs != "all":
+            raise MargraveError("the features of candidates are 'all' or 'hash:BITS': one weight an attribute.")
+        learn = not features.learned
+        if learn and good is None:
+            raise MargraveError("features are learned from lists with good candidates, and there are none.")
+        X = candidate_lists(X)
+        rows = features.tokens.encode(X, single=False, learn=learn, unit="candidate")
+        begin = rows.example_begin
+        counts = np.diff(begin).tolist()
+        good_begin = flat = cost = None
+        if good is not None:
+            numbers = good_lists(good, counts)
+            good_begin = np.concatenate([[0], np.cumsum([len(each) for each in numbers])]).astype(np.int64)
+            flat = np.array([k for each in numbers for k in each], dtype=np.int32)
+            if costs is not None:
+                cost = np.concatenate([np.zeros(0), *cost_lists(costs, numbers, counts)])
+        elif costs is not None:
+            raise MargraveError("the costs of candidates need good candidates, which cost 0, and there are none.")
+        if learn:
+            column = np.zeros(int(begin[-1]), dtype=np.int32)  # the one that every candidate has
+            features.learn_tokens(rows, 1, np.arange(len(column) + 1, dtype=np.int64), column)
+        features.check_fit(1, 0)
+        structure = _core.candidates(begin, good_begin, flat, cost)
+        # an output has one of all parts, so that the radius is that of the longest rows
+        choice = np.array(counts, dtype=np.int64)
+        return _core.join(structure, _core.sparse_parts(features.token_rows, rows, choice))
+
+
+def check_cost(loss: LossFamily) -> None:
+    """Refuses a cost that candidates cannot have."""
+    if not callable(loss.cost) and not (isinstance(loss.cost, str) and loss.cost in ("hamming", "zero-one")):
+        raise MargraveError(
+            "the cost of a candidate is 'hamming' (what the data say), 'zero-one', or a function of the numbers of the "
+            "good candidate and another one."
+        )
+
+
+def candidate_lists(X: Any) -> list[Any]:
+    """The examples of X, each of which has a number of candidates."""
+    if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__iter__") or getattr(X, "ndim", None) == 2:
+        raise MargraveError(
+            f"X must be a list with the candidates of each example, as a list or a matrix, not {type(X).__name__}."
+        )
+    lists = list(X)
+    for i, x in enumerate(lists):
+        if isinstance(x, str | bytes | Mapping) or not getattr(x, "shape", hasattr(x, "__len__")):
+            raise MargraveError(f"example {i}: its candidates must be a list or a matrix, not {type(x).__name__}.")
+    return lists
+
+
+def good_lists(good: Any, counts: Sequence[int]) -> list[list[int]]:
+    """The numbers of the good candidates of each example, given how many candidates it has."""
+    if isinstance(good, str | bytes | Mapping) or not hasattr(good, "__len__"):
+        raise MargraveError(
+            f"good candidates must be a list with a number, or a list of numbers, for each example, not "
+            f"{type(good).__name__}."
+        )
+    if len(good) != len(counts):
+        raise MargraveError(f"there are {len(counts)} lists of candidates and good ones of {len(good)}.")
+    lists = []
+    for i, (given, n) in enumerate(zip(good, counts, strict=True)):
+        if isinstance(given, str | bytes | Mapping | set | frozenset):
+            raise MargraveError(
+                f"example {i}: its good candidates must be a number or a list of numbers, best first, not "
+                f"{type(given).__name__}."
+            )
+        numbers = given if hasattr(given, "__len__") else [given]
+        lists.append([whole(f"example {i}: the number of a good candidate", k, 0, 2**31 - 1) for k in numbers])
+        for k in lists[i]:
+            if k >= n:
+                raise MargraveError(f"example {i}: there is no candidate {k} among its {n}.")
+            if lists[i].count(k) > 1:
+                raise MargraveError(f"example {i}: candidate {k} is good twice.")
+    return lists
+
+
+def cost_lists(costs: Any, good: Sequence[Sequence[int]], counts: Sequence[int]) -> list[NDArray[np.float64]]:
+    """The costs of the candidates of each example, given which are good and how many there are."""
+    if not hasattr(costs, "__len__") or len(costs) != len(counts):
+        raise MargraveError(f"costs must be a list with the costs of each example's candidates: {len(counts)} of them.")
+    arrays = []
+    for i, (given, right, n) in enumerate(zip(costs, good, counts, strict=True)):
+        try:
+            array = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise MargraveError(f"example {i}: costs must be numbers, one a candidate.") from None
+        if array.shape != (n,):
+            raise MargraveError(f"example {i}: costs must be {n} numbers, one a candidate, not of shape {array.shape}.")
+        if not np.isfinite(array).all() or (array < 0).any():
+            raise MargraveError(f"example {i}: costs must be finite and not negative.")
+        if array[list(right)].any():
+            raise MargraveError(f"example {i}: good candidates must cost 0.")
+        arrays.append(array)
+    return arrays
