@@ -1,0 +1,119 @@
+"""What is said of a model, whatever its task: how it was trained, how far it is from the optimum, and the tables."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from margrave.estimators.base import StructuredEstimator
+
+
+def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any]:
+    """What was minimised, and how near its minimum the model is; `cost`: of wrong outputs, if the loss heeds it."""
+    from margrave.learners import LEARNERS
+    from margrave.losses import loss_named
+
+    kept, loss = model.certificate_, loss_named(model.loss)
+    learner = LEARNERS.get(model.learner) if isinstance(model.learner, str) else model.learner
+    if loss.gamma == 0 or loss.slack == 0:
+        cost = None
+    elif getattr(learner, "margin", "cost") == "one":  # of a linear program: that of all wrong outputs
+        cost = "zero-one"
+    return {
+        "zero_weights": model.n_zero_weights_ / max(model.n_weights_, 1),
+        "primal": kept.primal,
+        "dual": kept.dual,
+        "gap": kept.gap,
+        "relative_gap": None if kept.gap is None else kept.relative_gap,
+        "passes": model.history_[-1].passes,
+        "converged": model.converged_,
+        "stop_reason": model.stop_reason_,
+        "loss": loss.name,
+        "cost": cost if cost is None or isinstance(cost, str) else "matrix",
+        "C": model.C,
+    }
+
+
+def training_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any]:
+    """The same, with what only the training knows."""
+    return {**certificate_report(model, cost), "seconds": model.history_[-1].seconds, "learner": model.learner_.name}
+
+
+def file_report(path: str) -> dict[str, Any]:
+    """Where the model is, and how large its file."""
+    return {"model": path, "model_bytes": os.path.getsize(path)}
+
+
+def training_summary(report: Mapping[str, Any], dev: str | None) -> str:
+    """The report as a table of two columns; `dev` tells of the scores on more data."""
+    return table(
+        [
+            *size_rows(report),
+            *_loss_rows(report),
+            ("seconds", f"{report['seconds']:.1f}"),
+            *certificate_rows(report),
+            *([] if dev is None else [("dev", dev)]),
+            _file_row(report),
+        ]
+    )
+
+
+def inspection_summary(report: Mapping[str, Any], more: str) -> str:
+    """The report of a model file as a table of two columns; `more`, if anything, is what the task adds."""
+    rows = [
+        _file_row(report),
+        ("estimator", report["estimator"]),
+        *size_rows(report),
+        *_loss_rows(report),
+        *certificate_rows(report),
+    ]
+    return "\n\n".join([table(rows), *([more] if more else [])])
+
+
+def _file_row(report: Mapping[str, Any]) -> tuple[str, str]:
+    return "model", f"{report['model']} ({_size(report['model_bytes'])})"
+
+
+def size_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """All that the report counts: the names that begin with n_."""
+    rows = [(name.removeprefix("n_"), f"{count:,}") for name, count in report.items() if name.startswith("n_")]
+    zeros = report["zero_weights"]
+    return [(name, f"{text} ({percent(zeros)} zero)" if name == "weights" and zeros else text) for name, text in rows]
+
+
+def _loss_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    # hamming is what one expects, and the loss names f1 itself
+    cost = "" if report["cost"] in (None, "hamming", "f1") else f", {report['cost']} cost"
+    return [
+        ("loss", f"{report['loss']}{cost}, C {report['C']:g}"),
+        ("learner", report["learner"]),
+        ("passes", f"{report['passes']:g}"),
+    ]
+
+
+def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """P, D, the gap, and why the training ended."""
+    rows = [("P", f"{report['primal']:.8g}")]
+    if report["gap"] is None:
+        rows.append(("gap", "no certificate"))
+    else:
+        gap = f"{report['gap']:.3g} (relative {report['relative_gap']:.2g})"
+        rows += [("D", f"{report['dual']:.8g}"), ("gap", gap)]
+    reason = "the iterations are used up (--max-iter)" if report["stop_reason"] == "max_iter" else report["stop_reason"]
+    return [*rows, ("stopped", reason)]
+
+
+def table(rows: Iterable[tuple[str, str]], width: int = 12) -> str:
+    """Names, and values beside them."""
+    return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
+
+
+def percent(ratio: float) -> str:
+    """A share, as people say it."""
+    return f"{100 * ratio:.2f} %"
+
+
+def _size(n_bytes: int) -> str:
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.1f} kB"

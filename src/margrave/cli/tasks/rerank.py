@@ -1,0 +1,417 @@
+"""Choosing from lists of candidates: n-best lists of translations with their references, or svmlight with qid."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from margrave.cli.reports import percent, table
+from margrave.cli.streams import first_line, shown_name, source
+from margrave.cli.tasks.base import Job, Model, Task
+from margrave.errors import DataError, MargraveError, unknown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from margrave.datasets import NBestList
+    from margrave.datasets.opening import TextSource
+    from margrave.estimators import Reranker
+    from margrave.losses import LossFamily
+
+Candidates = list[dict[str, float]]  # of one list: the features of every hypothesis
+
+_BATCH = 100  # lists that are predicted at once: enough for all threads, and little memory
+_NAMED = 10  # ids that a message lists at most
+
+
+@dataclass(frozen=True)
+class Rerank(Task):
+    """Learns which candidate of a list is the best."""
+
+    name: ClassVar[str] = "rerank"
+    trained: ClassVar[str] = "Reranker"
+    default_loss: ClassVar[str] = "hinge"
+
+    references: Sequence[str] = ()
+    good: int | None = None
+    within: float | None = None
+    lowercase: bool = False
+    ngrams: int = 0
+    no_good: str = "stop"
+    cost: str = "zero-one"
+    features: str = "all"
+
+    def __post_init__(self) -> None:
+        from margrave.features.table import features_named
+
+        features_named(self.features)
+        if self.good is not None and self.within is not None:
+            raise MargraveError("--good and --within both say which candidates are good: give one of them.")
+        for option, value, valid in (
+            ("--no-good", self.no_good, ("stop", "skip")),
+            ("--cost", self.cost, ("zero-one", "bleu", "relevance")),
+        ):
+            if value not in valid:
+                raise unknown(option, value, valid)
+
+    def inputs(self) -> list[str | None]:
+        """The references."""
+        return [*self.references]
+
+    def job(self, data: str, dev: str | None, loss: "str | LossFamily", settings: dict[str, Any]) -> Job:
+        """Lists of hypotheses if the first line has bars (|||), else lists of rows that have a query id."""
+        from margrave.estimators import Reranker
+
+        first, lists = first_line(data, "candidates")
+        reranker = Reranker(loss, features=self.features, no_good=self.no_good, **settings)
+        if "|||" in first:
+            return self._translation_job(data, lists, dev, reranker)
+        if re.match(r"\S+\s+qid:", first):
+            return self._ranking_job(data, lists, dev, reranker)
+        raise DataError(
+            shown_name(data),
+            None,
+            "its first line is neither a hypothesis (0 ||| words ||| name=value) nor has a query id (1 qid:7 3:0.5).",
+        )
+
+    def _translation_job(self, data: str, text: "TextSource", dev: str | None, reranker: "Reranker") -> Job:
+        from margrave.datasets import read_nbest
+        from margrave.pseudo_references import pseudo_references, sentence_bleu_costs
+
+        if not self.references:
+            raise DataError(shown_name(data), None, "hypotheses alone do not say which are good: give --references.")
+        if self.cost == "relevance":
+            raise DataError(shown_name(data), None, "it has no relevances to take the --cost from: use bleu.")
+        if dev is not None:
+            raise MargraveError(
+                "--dev has no references: measure with 'margrave evaluate MODEL DEV --references FILE'."
+            )
+        lists = list(read_nbest(text))
+        if not self.ngrams and not any(features for one in lists for features in one.features):
+            raise DataError(shown_name(data), None, "its hypotheses have no features to learn from: give --ngrams.")
+        hypotheses = [one.hypotheses for one in lists]
+        references = _references_of(lists, shown_name(data), self.references)
+        best = 1 if self.good is None and self.within is None else self.good
+        good = pseudo_references(hypotheses, references, best=best, within=self.within, lowercase=self.lowercase)
+        costs = None
+        if self.cost == "bleu":
+            costs = sentence_bleu_costs(hypotheses, references, good=good, lowercase=self.lowercase)
+        return Job(
+            reranker,
+            [_described(one, self.ngrams, self.lowercase) for one in lists],
+            good,
+            {"n_lists": len(lists), "n_candidates": sum(map(len, hypotheses)), "n_good": sum(map(len, good))},
+            {"input": "nbest", "ngrams": self.ngrams, "lowercase": self.lowercase, "cost": self.cost},
+            None,
+            _share_of_good,
+            {"costs": costs},
+        )
+
+    def _ranking_job(self, data: str, text: "TextSource", dev: str | None, reranker: "Reranker") -> Job:
+        from margrave.datasets import relevance_targets
+
+        for option in ("references", "good", "within", "lowercase", "ngrams"):
+            if getattr(self, option) != getattr(type(self), option):
+                raise MargraveError(f"--{option} is for n-best lists, and {shown_name(data)} is none.")
+        if self.cost == "bleu":
+            raise MargraveError(f"--cost bleu is for n-best lists, and {shown_name(data)} is none: use relevance.")
+        X, relevances, ids = _ranking(text)
+        good, costs = relevance_targets(relevances)
+        self._check_good(shown_name(data), ids, good)
+        n_features = X[0].shape[1]
+        dev_pair = None
+        if dev is not None:
+            rows, dev_relevances, _ = _ranking(source(dev), n_features)
+            dev_pair = rows, relevance_targets(dev_relevances)[0]
+        return Job(
+            reranker,
+            X,
+            good,
+            {
+                "n_lists": len(X),
+                "n_candidates": sum(map(len, relevances)),
+                "n_good": sum(map(len, good)),
+                "n_skipped": sum(not numbers for numbers in good),
+            },
+            {"input": "svmlight", "n_features": n_features, "cost": self.cost},
+            dev_pair,
+            _share_of_good,
+            {"costs": costs if self.cost == "relevance" else None},
+        )
+
+    def _check_good(self, name: str, ids: Sequence[int], good: Sequence[Sequence[int]]) -> None:
+        """Refuses, unless they are to be skipped, lists without a good candidate."""
+        without = [id for id, numbers in zip(ids, good, strict=True) if not numbers]
+        if len(without) == len(good):
+            raise DataError(name, None, "none of its lists has a candidate with a relevance above 0.")
+        if without and self.no_good == "stop":
+            have = "1 list has" if len(without) == 1 else f"{len(without)} lists have"
+            raise DataError(
+                name, None, f"{have} no good candidate (qid {_named(without)}): --no-good skip leaves out such lists."
+            )
+
+    @staticmethod
+    def dev_summary(scores: Mapping[str, Any]) -> str:
+        """The share of lists whose best candidate is good."""
+        return f"accuracy {percent(scores['accuracy'])}"
+
+    @staticmethod
+    def model(path: str, estimator: "Reranker") -> Model:
+        """The reranker, with the features that it was trained on."""
+        match estimator.metadata_:
+            case {"input": "nbest", "ngrams": int(ngrams), "lowercase": bool(lowercase)}:
+                return TranslationModel(estimator, ngrams, lowercase)
+            case {"input": "svmlight", "n_features": int(n_features)}:
+                return RankingModel(estimator, n_features)
+        raise DataError(path, None, "it does not say how to read candidates: train it with 'margrave train'.")
+
+    @staticmethod
+    def cost_of(estimator: "Reranker") -> Any:
+        """What the training data made of it."""
+        return estimator.metadata_.get("cost", "zero-one")
+
+    @staticmethod
+    def sizes(estimator: "Reranker") -> dict[str, Any]:
+        """Weights, of which each feature has one."""
+        return {"n_weights": estimator.n_weights_}
+
+    @staticmethod
+    def inspection(path: str, estimator: "Reranker", top: int) -> dict[str, Any]:
+        """The features with the largest weights, whatever their sign, the largest first."""
+        if top == 0:
+            return {}
+        if estimator.features_.tokens.kind == "hashed":
+            raise DataError(path, None, "--top needs the names of features, and hashed ones keep none.")
+        base = 1 if estimator.metadata_.get("input") == "svmlight" else 0  # where such files begin to count
+        weights = {str(name + base if isinstance(name, int) else name): w for name, w in estimator.weights().items()}
+        return {"weights": dict(sorted(weights.items(), key=lambda item: -abs(item[1]))[:top])}
+
+    @staticmethod
+    def inspection_summary(report: Mapping[str, Any]) -> str:
+        """The same, a line each."""
+        if not report.get("weights"):
+            return ""
+        rows = [(f"{name}  ", f"{weight:+.6g}") for name, weight in report["weights"].items()]
+        return table(rows, max(len(name) for name, _ in rows))
+
+
+@dataclass(frozen=True)
+class TranslationModel(Model):
+    """A reranker of hypotheses, and which n-grams of theirs are features."""
+
+    does: ClassVar[str] = "ranks hypotheses"
+    options: ClassVar[tuple[str, ...]] = ("scores", "references", "lowercase")
+
+    reranker: "Reranker"
+    ngrams: int
+    lowercase: bool  # of the n-grams
+
+    def predicted_lines(
+        self, path: str, marginals: bool, *, scores: bool = False, **options: Any
+    ) -> Iterator[list[str]]:
+        """The best hypothesis of each list."""
+        from margrave.datasets import read_nbest
+
+        for batch in _batches(read_nbest(source(path))):
+            X = self._features(batch, shown_name(path))
+            best = self.reranker.predict(X).tolist()
+            words = [one.hypotheses[k] for one, k in zip(batch, best, strict=True)]
+            yield _lines(self.reranker, X, best, words, marginals, scores)
+
+    def evaluation(
+        self, path: str, *, references: Sequence[str] = (), lowercase: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        """BLEU and NIST of the hypotheses chosen, of the file's own and of the oracle's, and whether it is chance."""
+        import numpy as np
+
+        from margrave.datasets import read_nbest
+        from margrave.metrics import (
+            BleuStatistics,
+            NistStatistics,
+            approximate_randomisation,
+            bleu_of_statistics,
+            nist_of_statistics,
+        )
+
+        if not references:
+            raise MargraveError("translations are measured by references: give --references.")
+        lists = list(read_nbest(source(path)))
+        right = _references_of(lists, shown_name(path), references)
+        of_all = BleuStatistics(right, lowercase=lowercase).lists([one.hypotheses for one in lists])
+        numbers = {
+            "chosen": self.reranker.predict(self._features(lists, shown_name(path))).tolist(),
+            "first": [0 if one.scores is None else int(np.argmax(one.scores)) for one in lists],
+            "oracle": [int(np.argmax(bleu_of_statistics(rows, smooth="add-one"))) for rows in of_all],
+        }
+        by_nist = NistStatistics(right, lowercase=lowercase)
+        bleu: dict[str, NDArray[Any]] = {}  # statistics of the segments under each way to choose
+        nist: dict[str, NDArray[Any]] = {}
+        for name, ks in numbers.items():
+            bleu[name] = np.stack([rows[k] for rows, k in zip(of_all, ks, strict=True)])
+            nist[name] = by_nist.segments([one.hypotheses[k] for one, k in zip(lists, ks, strict=True)])
+        return {
+            "n_lists": len(lists),
+            "n_candidates": sum(len(one.hypotheses) for one in lists),
+            **{
+                name: {
+                    "bleu": float(bleu_of_statistics(bleu[name].sum(axis=0))),
+                    "nist": float(nist_of_statistics(nist[name].sum(axis=0))),
+                }
+                for name in numbers
+            },
+            "p_value": {
+                "bleu": approximate_randomisation(bleu["chosen"], bleu["first"], bleu_of_statistics),
+                "nist": approximate_randomisation(nist["chosen"], nist["first"], nist_of_statistics),
+            },
+        }
+
+    def evaluation_summary(self, report: Mapping[str, Any]) -> str:
+        """The same, a line for each way to choose."""
+        lines = [
+            table([("lists", f"{report['n_lists']:,}"), ("hypotheses", f"{report['n_candidates']:,}")], 20),
+            "",
+            f"{'':<20}{'BLEU':>9}{'NIST':>9}",
+        ]
+        for name, text in (("chosen", "chosen"), ("first", "by the file's score"), ("oracle", "oracle")):
+            of = report[name]
+            lines.append(f"{text:<20}{100 * of['bleu']:>9.2f}{of['nist']:>9.4f}")
+        p = report["p_value"]
+        lines.append(f"{'p-value':<20}{p['bleu']:>9.4f}{p['nist']:>9.4f}")
+        return "\n".join(lines)
+
+    def _features(self, lists: Iterable["NBestList"], name: str) -> list[Candidates]:
+        """The features of every list, of which the model knows at least one: else it would choose blindly."""
+        X = [_described(one, self.ngrams, self.lowercase) for one in lists]
+        there = (feature for candidates in X for features in candidates for feature in features)
+        first = next(there, None)
+        if (
+            self._known is not None
+            and first is not None
+            and not any(each in self._known for each in chain([first], there))
+        ):
+            raise DataError(name, None, f"the model knows none of its features, such as {first!r}.")
+        return X
+
+    @cached_property
+    def _known(self) -> frozenset[str] | None:
+        """The names of the features of the training; None where the model does not keep them all."""
+        vocabulary = self.reranker.features_.tokens.vocabulary
+        if vocabulary is None or len(vocabulary) < self.reranker.n_weights_:
+            return None
+        return frozenset(vocabulary.names())
+
+
+@dataclass(frozen=True)
+class RankingModel(Model):
+    """A reranker of rows of features."""
+
+    does: ClassVar[str] = "ranks candidates without words"
+    options: ClassVar[tuple[str, ...]] = ("scores",)
+
+    reranker: "Reranker"
+    n_features: int
+
+    def predicted_lines(
+        self, path: str, marginals: bool, *, scores: bool = False, **options: Any
+    ) -> Iterator[list[str]]:
+        """The number of the best candidate of each list, counted from 0."""
+        X, _, _ = _ranking(source(path), self.n_features)
+        best = self.reranker.predict(X).tolist()
+        yield _lines(self.reranker, X, best, [str(k) for k in best], marginals, scores)
+
+    def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
+        """The share of lists whose best candidate is good."""
+        from margrave.datasets import relevance_targets
+
+        X, relevances, _ = _ranking(source(path), self.n_features)
+        good, _ = relevance_targets(relevances)
+        return {
+            "n_lists": len(X),
+            "n_candidates": sum(map(len, relevances)),
+            "n_without_good": sum(not numbers for numbers in good),
+            **_share_of_good(good, self.reranker.predict(X)),
+        }
+
+    def evaluation_summary(self, report: Mapping[str, Any]) -> str:
+        """The same, a line each."""
+        rows = [
+            ("lists", f"{report['n_lists']:,}"),
+            ("candidates", f"{report['n_candidates']:,}"),
+            ("without a good one", f"{report['n_without_good']:,}"),
+            ("accuracy", percent(report["accuracy"])),
+        ]
+        return table(rows, 20)
+
+
+def _lines(
+    reranker: "Reranker", X: Any, best: list[int], chosen: list[str], marginals: bool, scores: bool
+) -> list[str]:
+    """What was chosen, with its score and its probability beside it if they are wanted."""
+    columns = [chosen]
+    if scores:
+        columns.append([f"{of[k]:.6g}" for of, k in zip(reranker.decision_function(X), best, strict=True)])
+    if marginals:
+        columns.append([f"{of[k]:.4f}" for of, k in zip(reranker.predict_proba(X), best, strict=True)])
+    return ["\t".join(row) for row in zip(*columns, strict=True)]
+
+
+def _share_of_good(good: Sequence[Sequence[int]], predicted: Iterable[int]) -> dict[str, float | None]:
+    right = [k in numbers for numbers, k in zip(good, predicted, strict=True)]
+    return {"accuracy": sum(right) / len(right)}
+
+
+# ---- data ------------------------------------------------------------------------------------------------------------
+
+
+def _described(one: "NBestList", ngrams: int, lowercase: bool) -> Candidates:
+    """The features of every hypothesis, with its n-grams up to this length.
+
+    Only those that tell hypotheses of the list apart: the others add the same to all scores, whatever their weight.
+    """
+    if not ngrams:
+        return one.features
+    from margrave.pseudo_references import ngram_indicators, varying_ngrams
+
+    texts = [[text.lower() for text in one.hypotheses] if lowercase else one.hypotheses]
+    names = varying_ngrams(texts, orders=range(1, ngrams + 1))
+    return ngram_indicators(texts, names, features=[one.features])[0]
+
+
+def _references_of(lists: Iterable["NBestList"], name: str, files: Sequence[str]) -> list[list[str]]:
+    """The references of every list: its id says in which line they are, counted from 0."""
+    from margrave.datasets import read_references
+
+    segments = read_references(*map(source, files))
+    ids = [one.id for one in lists]
+    without = [id for id in ids if not 0 <= id < len(segments)]
+    if without:
+        have = "1 list has" if len(without) == 1 else f"{len(without)} lists have"
+        lines = f"{files[0]} has the lines of ids 0 to {len(segments) - 1}"
+        raise DataError(name, None, f"{have} no reference (id {_named(without)}): {lines}.")
+    return [segments[id] for id in ids]
+
+
+def _ranking(
+    text: "TextSource", n_features: int | None = None
+) -> tuple[list["csr_array"], list["NDArray[Any]"], list[int]]:
+    """The rows of every list, with the columns of the training, the relevances, and the query ids."""
+    from margrave.datasets import read_ranking
+
+    X, relevances, ids = read_ranking(text)
+    if n_features is not None:
+        for rows in X:
+            rows.resize(rows.shape[0], n_features)  # features that the training did not have weigh nothing
+    return X, relevances, ids.tolist()
+
+
+def _named(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids[:_NAMED])) + (", ..." if len(ids) > _NAMED else "")
+
+
+def _batches(lists: Iterable["NBestList"]) -> Iterator[list["NBestList"]]:
+    rest = iter(lists)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch
