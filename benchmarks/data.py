@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.datasets import Sentence, Word, convert_tags, read_columns, read_conllu, read_conllx
+from margrave.datasets.nbest import NBestList, read_nbest, read_references
 from margrave.datasets.opening import read_lines
 
 Rows = list[tuple[str, ...]]  # a sentence: one tuple of columns a token
@@ -57,6 +59,16 @@ def brown() -> list[tuple[str, Rows]]:
     split = (line.split("\t") for _, line in read_lines(data_file("brown-pos", "brown.tagged.tsv")))
     # The tag follows the last slash: words may hold slashes of their own.
     return [(document, [tuple(token.rsplit("/", 1)) for token in text.split(" ")]) for document, text in split]
+
+
+def brown_short() -> list[Rows]:
+    """Sentences of (word, tag) with tags cut at -, + and *: 92 of 472 are left, one of them empty (* and --)."""
+    return [[(word, re.split(r"[-+*]", tag, maxsplit=1)[0]) for word, tag in rows] for _, rows in brown()]
+
+
+def genia_all() -> list[Rows]:
+    """The sentences of all parts of genia_pos."""
+    return [rows for part in ("train", "dev", "test", "extra") for rows in genia_pos(part)]
 
 
 def genia_pos(part: str) -> list[Rows]:
@@ -108,6 +120,19 @@ def treebank(name: str, part: str) -> list[Sentence]:
     if name == "conll2007-eu-es":
         return list(read_conllx(data_file(name, part), encoding="latin-1" if part.startswith("eus") else "utf-8"))
     return list(read_conllu(_only(name, f"*-ud-{part}.conllu*")))
+
+
+def moses_lists() -> tuple[list[NBestList], list[list[str]]]:
+    """Lists of 100 translations with 15 scores each, and one reference, in the lower case of the lists."""
+    references = read_references(data_file("mt-nbest-moses", "reference.txt"))
+    lists = list(read_nbest(data_file("mt-nbest-moses", "nbest.txt")))
+    return lists, [[text.lower() for text in texts] for texts in references]
+
+
+def hiero_lists() -> tuple[list[NBestList], list[list[str]]]:
+    """Lists of at most 10 translations with 21 scores each, and four references."""
+    references = read_references(*(data_file("mt-bn-en-hiero", f"reference.en.{k}") for k in range(4)))
+    return list(read_nbest(data_file("mt-bn-en-hiero", "nbest.txt"))), references
 
 
 class Attributes(Sequence[Any]):

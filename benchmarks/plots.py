@@ -178,3 +178,31 @@ def svm_linear(result: Result, path: Path) -> None:
             last = points[-1]
             linear = [point | {"line": last["seconds"] * point["words"] / last["words"]} for point in points]
             draw(panel, "_linear", linear, "words", "line", color=colour, linestyle=":")
+
+
+def pos(result: Result, path: Path) -> None:
+    """004, Fig. 2: CPU time up to each round of LP-Struct, a curve a sample: simplex dots, extragradient crosses."""
+    styles = {"simplex": {"color": "C0", "marker": "."}, "extragradient": {"color": "C1", "marker": "x"}}
+    with panels(path) as (panel,):
+        panel.set(xlabel="rounds", ylabel="CPU seconds so far", title=f"LP-Struct, {result['train']:,} sentences")
+        for solver, style in styles.items():
+            for k, points in enumerate(result["curves"][f"LP-Struct, {solver}"]):
+                label = f"_{solver}" if k else solver
+                draw(panel, label, points, "round", "cpu", markersize=4, linewidth=0.6, **style)
+
+
+def lp_scale(result: Result, path: Path) -> None:
+    """Seconds of a round of LP-Struct against the number of sentences, with lines of slope one through the last."""
+    with panels(path) as (panel,):
+        panel.set(
+            xscale="log",
+            yscale="log",
+            xlabel="sentences",
+            ylabel="seconds a round",
+            title=f"LP-Struct on GENIA, C = {result['C']:g}, mean of {result['rounds']} rounds",
+        )
+        points, last = result["curve"], result["curve"][-1]
+        for what, name, colour in (("round", "inference and master", "C0"), ("inference", "inference alone", "C1")):
+            draw(panel, name, points, "sentences", what, color=colour, marker="o")
+            linear = [point | {"line": last[what] * point["sentences"] / last["sentences"]} for point in points]
+            draw(panel, "_linear", linear, "sentences", "line", color=colour, linestyle=":")
