@@ -116,7 +116,11 @@ class Extragradient {
  public:
   // `weight` makes the steps of lambda longer and those of w and xi shorter.
   Extragradient(const LPMaster& lp, const ExtragradientSettings& settings, double weight, Poll poll)
-      : lp_(lp), settings_(settings), poll_(std::move(poll)), team_(settings.threads), weight_(weight) {
+      : lp_(lp),
+        settings_(settings),
+        poll_(std::move(poll)),
+        team_(lp.begin[lp.rows] < kWorthThreads ? 1 : settings.threads),
+        weight_(weight) {
     transpose();
     choose_steps();
   }
@@ -126,6 +130,8 @@ class Extragradient {
   double weight() const { return weight_; }
 
  private:
+  static constexpr int64_t kWorthThreads =
+      100'000;                           // entries of H: threads that wait for each other gain nothing below
   static constexpr int64_t kEvery = 40;  // iterations between two looks at the values
 
   struct Point {
