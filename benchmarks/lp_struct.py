@@ -421,18 +421,16 @@ def table2(lists: Lists) -> Result:
         started = process_time()
         choices[name], used = cross_validated(lists, tune, settings, folds)
         rows[name] = {"settings": used, "cpu": process_time() - started}
-    against = {of: lists.picked(lists.bleu, choices[of]) for of in ("untuned", "MERT")}
+    metrics = {"BLEU": (lists.bleu, bleu_of_statistics), "NIST": (lists.nist, nist_of_statistics)}
     for name, choice in choices.items():
-        statistics = lists.picked(lists.bleu, choice)
-        rows[name] |= {
-            "BLEU": float(bleu_of_statistics(statistics.sum(axis=0))),
-            "NIST": float(nist_of_statistics(lists.picked(lists.nist, choice).sum(axis=0))),
-            "same_as_untuned": float(np.mean(np.array(choice) == lists.own)),
-            "p": {
-                of: approximate_randomisation(statistics, other, bleu_of_statistics, trials=TRIALS)
-                for of, other in against.items()
-            },
-        }
+        rows[name] |= {"same_as_untuned": float(np.mean(np.array(choice) == lists.own)), "p": {}}
+        for metric, (statistics, score) in metrics.items():
+            own = lists.picked(statistics, choice)
+            rows[name][metric] = float(score(own.sum(axis=0)))
+            rows[name]["p"][metric] = {
+                of: approximate_randomisation(own, lists.picked(statistics, choices[of]), score, trials=TRIALS)
+                for of in ("untuned", "MERT")
+            }
     return {"lists": len(lists), "candidates": sum(map(len, lists.hypotheses)), "rows": rows}
 
 

@@ -69,14 +69,16 @@ def _rerank(name: str, data: Result, result: Result) -> str:
         [
             method,
             f"{100 * row['BLEU']:.2f}",
+            *(f"{row['p']['BLEU'][of]:.4f}" for of in ("untuned", "MERT")),
             f"{row['NIST']:.3f}",
-            *(f"{row['p'][of]:.4f}" for of in ("untuned", "MERT")),
+            *(f"{row['p']['NIST'][of]:.4f}" for of in ("untuned", "MERT")),
             f"{100 * row['same_as_untuned']:.0f}",
             _settings(row.get("settings", [])),
         ]
         for method, row in data["rows"].items()
     ]
-    header = ["tuned by", "BLEU, %", "NIST", "p, untuned", "p, MERT", "first choice kept, %", "C, good/wrong (folds)"]
+    p = ["p, untuned", "p, MERT"]
+    header = ["tuned by", "BLEU, %", *p, "NIST", *p, "first choice kept, %", "C, good/wrong (folds)"]
     size = f"{name}: {data['lists']} lists, {data['candidates']:,} candidates, {result['folds']} folds"
     return f"{size}\n\n{markdown(header, rows)}"
 
