@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from commands import message, run
 
 import margrave
 from margrave import metrics
-from margrave.cli import app
 from margrave.datasets import convert_tags, load_town, read_columns, write_columns
 from margrave.features.templates import Templates, default_templates
 from margrave.learners import LEARNERS, LP, Task
@@ -30,24 +29,9 @@ from margrave.structures import Chain
 COMMAND = [sys.executable, "-m", "margrave"]
 
 
-def run(*arguments: object, stdin: bytes | None = None) -> Any:
-    """One command; a traceback, if any, is the test's."""
-    return CliRunner().invoke(
-        app, [str(a) for a in arguments], input=stdin, catch_exceptions=False, prog_name="margrave"
-    )
-
-
 def fields(text: str) -> list[list[list[str]]]:
     """The sequences of a text in columns."""
     return [[line.split() for line in block.splitlines()] for block in text.strip().split("\n\n")]
-
-
-def message(result: Any) -> str:
-    """The one line that a refused command leaves, without its `margrave: `."""
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("margrave: ") and result.stderr.count("\n") == 1, result.stderr
-    return str(result.stderr.removeprefix("margrave: ").rstrip("\n"))
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,13 @@ import gzip
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from refusals import refusal_of_file
 
 from margrave.datasets import (
     NBestList,
@@ -40,17 +40,6 @@ def file(tmp_path: Path) -> File:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for all examples of a property, each of which overwrites the last."""
     return tmp_path_factory.mktemp("properties")
-
-
-def refusal(read: Callable[..., Any], path: Any, **options: Any) -> str:
-    """What is said of a file, after its name."""
-    with pytest.raises(DataError) as error:
-        result = read(path, **options)
-        if not isinstance(result, list | tuple):
-            list(result)
-    text = str(error.value)
-    assert text.startswith(str(path)) and "\n" not in text
-    return text.removeprefix(str(path))
 
 
 # n-best lists: reading
@@ -105,7 +94,7 @@ def test_sparse_features_of_moses_keep_their_names_and_may_be_missing(file: File
 
 def test_a_group_of_moses_with_an_underscore_and_several_values_is_a_group(file: File) -> None:
     path = file("0||| a ||| my_lm: 1 2 ||| 0\n0||| b ||| lm: 1 ||| 0\n")
-    assert refusal(read_nbest, path).startswith(", line 2: group 'my_lm' is missing")
+    assert refusal_of_file(read_nbest, path).startswith(", line 2: group 'my_lm' is missing")
     assert next(read_nbest(StringIO("0||| a ||| my_lm: 1 2"))).features == [{"my_lm_0": 1.0, "my_lm_1": 2.0}]
 
 
@@ -141,7 +130,7 @@ def test_lists_come_one_at_a_time(file: File) -> None:
 def test_another_encoding_is_read_when_it_is_named(file: File) -> None:
     path = file("0 ||| caf\u00e9 ||| x=1\n".encode("latin-1"))
     assert next(read_nbest(path, encoding="latin-1")).hypotheses == ["caf\u00e9"]
-    assert refusal(read_nbest, path).startswith(", line 1: not valid UTF-8 text (byte 0xE9)")
+    assert refusal_of_file(read_nbest, path).startswith(", line 1: not valid UTF-8 text (byte 0xE9)")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +173,7 @@ def test_another_encoding_is_read_when_it_is_named(file: File) -> None:
 )
 def test_a_mistake_in_a_line_of_moses_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
     before = "0||| a ||| d: 1 2 lm: 3 ||| 1\n0||| b ||| d: 1 2 lm: 3 ||| 1\n\n1||| c ||| d: 1 2 lm: 3 ||| 1\n"
-    assert refusal(read_nbest, file(f"{before}{line}\n")).startswith(f", line 5: {expected}")
+    assert refusal_of_file(read_nbest, file(f"{before}{line}\n")).startswith(f", line 5: {expected}")
 
 
 @pytest.mark.parametrize(
@@ -202,17 +191,17 @@ def test_a_mistake_in_a_line_of_moses_is_named_by_file_and_line(file: File, line
 )
 def test_a_mistake_in_a_line_of_cdec_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
     path = file(f"9 ||| a ||| x=1\n5 ||| b ||| y=1\n{line}\n")
-    assert refusal(read_nbest, path).startswith(f", line 3: {expected}")
+    assert refusal_of_file(read_nbest, path).startswith(f", line 3: {expected}")
 
 
 @pytest.mark.parametrize("content", ["", "\n \n"])
 def test_a_file_without_hypotheses_is_refused(file: File, content: str) -> None:
-    assert refusal(read_nbest, file(content)) == ": it holds no hypotheses."
+    assert refusal_of_file(read_nbest, file(content)) == ": it holds no hypotheses."
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     for read in (read_nbest, read_references, read_ranking):
-        assert refusal(read, tmp_path / "nowhere") == ": no such file."
+        assert refusal_of_file(read, tmp_path / "nowhere") == ": no such file."
 
 
 # n-best lists: writing
@@ -325,7 +314,7 @@ def test_references_of_unequal_length_are_refused_by_both_names(file: File) -> N
 
 
 def test_no_references_are_refused(file: File) -> None:
-    assert refusal(read_references, file("")) == ": it holds no references."
+    assert refusal_of_file(read_references, file("")) == ": it holds no references."
     with pytest.raises(MargraveError, match="there are no references"):
         read_references()
 
@@ -384,14 +373,17 @@ def test_comments_bases_and_widths_are_those_of_svmlight(file: File) -> None:
 )
 def test_a_mistake_in_a_ranking_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
     path = file(f"1 qid:7 1:1\n\n0 qid:3 1:1\n{line}\n0 qid:2 1:1\n")
-    assert refusal(read_ranking, path).startswith(f", line 4: {expected}")
+    assert refusal_of_file(read_ranking, path).startswith(f", line 4: {expected}")
 
 
 def test_a_ranking_without_queries_or_candidates_is_refused(file: File) -> None:
     path = file("# comment\n1 1:1\n0 1:2\n")
-    assert refusal(read_ranking, path) == ", line 2: no query id (qid:), which says to which list a candidate belongs."
-    assert refusal(read_ranking, file("# comment\n")) == ": it holds no candidates."
-    assert ", line 2: some examples up to here" in refusal(read_ranking, file("1 1:1\n1 qid:1 1:1\n"))
+    assert (
+        refusal_of_file(read_ranking, path)
+        == ", line 2: no query id (qid:), which says to which list a candidate belongs."
+    )
+    assert refusal_of_file(read_ranking, file("# comment\n")) == ": it holds no candidates."
+    assert ", line 2: some examples up to here" in refusal_of_file(read_ranking, file("1 1:1\n1 qid:1 1:1\n"))
 
 
 @settings(deadline=None)

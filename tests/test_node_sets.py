@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import Outputs
+from refusals import refusal
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from margrave import HierarchicalMultiLabelClassifier, Hinge, MargraveError, Taxonomy, _core, load
+from margrave import HierarchicalMultiLabelClassifier, Hinge, Taxonomy, _core, load
 from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily
 from margrave.structures import NodeSets
@@ -23,14 +24,6 @@ from margrave.structures import NodeSets
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 some = settings(max_examples=40, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
-
-
-def refusal(call: Any) -> str:
-    with pytest.raises(MargraveError) as caught:
-        call()
-    message = str(caught.value)
-    assert message.endswith((".", ")")) and "\n" not in message
-    return message
 
 
 def random_parents(rng: np.random.Generator, nodes: int) -> list[int]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import refusal
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -18,7 +19,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrave import (
     Hinge,
-    MargraveError,
     StructuredClassifier,
     Taxonomy,
     TaxonomyClassifier,
@@ -35,14 +35,6 @@ some = settings(max_examples=30, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
 
 ANIMALS = {"cat": "mammal", "dog": "mammal", "carp": "fish", "trout": "fish", "mammal": "animal", "fish": "animal"}
-
-
-def refusal(call: Any) -> str:
-    with pytest.raises(MargraveError) as caught:
-        call()
-    message = str(caught.value)
-    assert message.endswith((".", ")")) and "\n" not in message
-    return message
 
 
 def random_taxonomy(rng: np.random.Generator, nodes: int, most_parents: int) -> Taxonomy:

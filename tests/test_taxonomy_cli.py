@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import done, message, run
 from safetensors import safe_open
 from sklearn.feature_extraction.text import TfidfVectorizer
-from typer.testing import CliRunner
 
 import margrave
 from margrave import metrics
-from margrave.cli import app
 from margrave.datasets import read_svmlight_paths, read_texts
 from margrave.estimators import TaxonomyClassifier
 from margrave.learners import LP
@@ -34,28 +33,6 @@ WORDS = {
     "animals.fish": "swim gill water",
 }
 NOISE = ["the", "of", "and", "it", "is"]
-
-
-def run(*arguments: object, stdin: bytes | None = None) -> Any:
-    """One command; a traceback, if any, is the test's."""
-    return CliRunner().invoke(
-        app, [str(a) for a in arguments], input=stdin, catch_exceptions=False, prog_name="margrave"
-    )
-
-
-def done(*arguments: object, stdin: bytes | None = None) -> str:
-    """What a command that succeeds without a word on standard error has to say."""
-    result = run(*arguments, stdin=stdin)
-    assert result.exit_code == 0 and result.stderr == "", result.output
-    return str(result.stdout)
-
-
-def message(result: Any) -> str:
-    """The one line that a refused command leaves, without its `margrave: `."""
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("margrave: ") and result.stderr.count("\n") == 1, result.stderr
-    return str(result.stderr.removeprefix("margrave: ").rstrip("\n"))
 
 
 def svmlight_lines(seed: int, n: int) -> list[str]:

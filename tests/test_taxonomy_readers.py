@@ -4,12 +4,12 @@ import gzip
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refusal_of_file
 
 from margrave.datasets import read_descriptions, read_hierarchy, read_svmlight, read_svmlight_paths, read_texts
 from margrave.errors import DataError
@@ -29,17 +29,6 @@ def file(tmp_path: Path) -> File:
         return path
 
     return write
-
-
-def refusal(read: Callable[..., Any], path: Any, **options: Any) -> str:
-    """What is said of a file, after its name."""
-    with pytest.raises(DataError) as error:
-        result = read(path, **options)
-        if not isinstance(result, list | tuple | dict):
-            list(result)
-    text = str(error.value)
-    assert text.startswith(str(path)) and "\n" not in text
-    return text.removeprefix(str(path))
 
 
 # svmlight
@@ -95,11 +84,11 @@ def test_gzip_query_ids_comments_and_bases_are_those_of_svmlight(file: File) -> 
 )
 def test_a_mistake_in_svmlight_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
     path = file(f"# comment\n4/6 2:1\n{line}\n")
-    assert refusal(read_svmlight_paths, path).startswith(f", line 3: {expected}")
+    assert refusal_of_file(read_svmlight_paths, path).startswith(f", line 3: {expected}")
 
 
 def test_a_list_of_classes_has_no_holes(file: File) -> None:
-    assert ", line 1: '' is no class" in refusal(read_svmlight_paths, file("4/6;;4/7 1:1\n"), multilabel=True)
+    assert ", line 1: '' is no class" in refusal_of_file(read_svmlight_paths, file("4/6;;4/7 1:1\n"), multilabel=True)
 
 
 # texts
@@ -129,7 +118,7 @@ def test_a_text_may_have_several_classes_or_none(file: File) -> None:
 )
 def test_a_mistake_in_texts_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
     path = file(f"a\tright\n\n{line}\n")
-    assert refusal(read_texts, path).startswith(f", line 3: {expected}")
+    assert refusal_of_file(read_texts, path).startswith(f", line 3: {expected}")
 
 
 def test_texts_come_one_at_a_time(file: File) -> None:
@@ -156,7 +145,7 @@ def test_descriptions_are_by_class(file: File) -> None:
     ],
 )
 def test_a_mistake_in_descriptions_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
-    assert refusal(read_descriptions, file(f"a.b\tof wood\n{line}\n")) == f", line 2: {expected}"
+    assert refusal_of_file(read_descriptions, file(f"a.b\tof wood\n{line}\n")) == f", line 2: {expected}"
 
 
 # the taxonomy
@@ -213,9 +202,9 @@ def test_a_file_of_parents_and_children_keeps_names_and_several_parents(file: Fi
     ],
 )
 def test_a_mistake_in_a_taxonomy_is_named_by_file_and_line(file: File, content: str | bytes, expected: str) -> None:
-    assert refusal(read_hierarchy, file(content)).startswith(expected)
+    assert refusal_of_file(read_hierarchy, file(content)).startswith(expected)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     for read in (read_hierarchy, read_descriptions, read_texts, read_svmlight_paths):
-        assert refusal(read, tmp_path / "nowhere") == ": no such file."
+        assert refusal_of_file(read, tmp_path / "nowhere") == ": no such file."

@@ -1,0 +1,29 @@
+"""What is said when something is refused: one sentence on one line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from margrave import MargraveError
+from margrave.errors import DataError
+
+
+def refusal(call: Any) -> str:
+    """The message with which a call is refused."""
+    with pytest.raises(MargraveError) as caught:
+        call()
+    message = str(caught.value)
+    assert message.endswith((".", ")")) and "\n" not in message
+    return message
+
+
+def refusal_of_file(read: Callable[..., Any], path: Any, **options: Any) -> str:
+    """What is said of a file, after its name."""
+    with pytest.raises(DataError) as error:
+        result = read(path, **options)
+        if not isinstance(result, list | tuple | dict):
+            list(result)
+    text = str(error.value)
+    assert text.startswith(str(path)) and "\n" not in text
+    return text.removeprefix(str(path))
