@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import lp_tables, plots, tables
+from benchmarks import plots, tables
 from benchmarks.data import MissingData, corpus
 from benchmarks.dual import near, reached
 from benchmarks.machine import RESULTS, write_result
@@ -137,11 +137,11 @@ BENCHMARKS = {
     "ner_es": Benchmark(_svm("ner_es"), ("conll2002-es",), "ner_es", tables.ner_es, None),
     "svm_ocr": Benchmark(_svm("svm_ocr"), ("ocr-letters",), "svm_ocr", tables.svm_ocr, None),
     "svm_linear": Benchmark(_svm("svm_linear"), ("ocr-letters",), "svm_linear", tables.svm_linear, plots.svm_linear),
-    "pos": Benchmark(_lp("pos"), ("genia-treebank",), "pos", lp_tables.pos, plots.pos),
-    "pos_margin": Benchmark(_lp("pos_margin"), ("genia-treebank",), "pos_margin", lp_tables.pos, None),
-    "pos_brown": Benchmark(_lp("pos_brown"), ("brown-pos",), "pos_brown", lp_tables.pos, plots.pos),
-    "rerank": Benchmark(_lp("rerank"), ("mt-nbest-moses", "mt-bn-en-hiero"), "rerank", lp_tables.rerank, None),
-    "lp_scale": Benchmark(_lp("lp_scale"), ("genia-treebank",), "lp_scale", lp_tables.lp_scale, plots.lp_scale),
+    "pos": Benchmark(_lp("pos"), ("genia-treebank",), "pos", tables.pos, plots.pos),
+    "pos_margin": Benchmark(_lp("pos_margin"), ("genia-treebank",), "pos_margin", tables.pos, None),
+    "pos_brown": Benchmark(_lp("pos_brown"), ("brown-pos",), "pos_brown", tables.pos, plots.pos),
+    "rerank": Benchmark(_lp("rerank"), ("mt-nbest-moses", "mt-bn-en-hiero"), "rerank", tables.rerank, None),
+    "lp_scale": Benchmark(_lp("lp_scale"), ("genia-treebank",), "lp_scale", tables.lp_scale, plots.lp_scale),
 }
 
 

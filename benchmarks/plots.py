@@ -162,6 +162,13 @@ def taxonomy(result: Result, path: Path) -> None:
                 panel.errorbar(places, means, halves, fmt="o", markersize=4, capsize=2, label=column)
 
 
+def draw_beside_linear(panel: Any, label: str, points: Points, x: str, y: str, colour: str) -> None:
+    """Points, and a dotted line of slope one through the last of them, for two logarithmic axes."""
+    draw(panel, label, points, x, y, color=colour, marker="o")
+    linear = [point | {"line": points[-1][y] * point[x] / points[-1][x]} for point in points]
+    draw(panel, "_linear", linear, x, "line", color=colour, linestyle=":")
+
+
 def svm_linear(result: Result, path: Path) -> None:
     """Seconds against the number of words, with a line of slope one through the last point of each."""
     with panels(path) as (panel,):
@@ -173,11 +180,7 @@ def svm_linear(result: Result, path: Path) -> None:
             title=f"OCR letters, structural SVM, C = {result['C']:g}",
         )
         for (name, run), colour in zip(result["learners"].items(), COLOURS, strict=False):
-            points = run["curve"]
-            draw(panel, f"{name}, gap {run['goal']:g}", points, "words", "seconds", color=colour, marker="o")
-            last = points[-1]
-            linear = [point | {"line": last["seconds"] * point["words"] / last["words"]} for point in points]
-            draw(panel, "_linear", linear, "words", "line", color=colour, linestyle=":")
+            draw_beside_linear(panel, f"{name}, gap {run['goal']:g}", run["curve"], "words", "seconds", colour)
 
 
 def pos(result: Result, path: Path) -> None:
@@ -201,8 +204,5 @@ def lp_scale(result: Result, path: Path) -> None:
             ylabel="seconds a round",
             title=f"LP-Struct on GENIA, C = {result['C']:g}, mean of {result['rounds']} rounds",
         )
-        points, last = result["curve"], result["curve"][-1]
         for what, name, colour in (("round", "inference and master", "C0"), ("inference", "inference alone", "C1")):
-            draw(panel, name, points, "sentences", what, color=colour, marker="o")
-            linear = [point | {"line": last[what] * point["sentences"] / last["sentences"]} for point in points]
-            draw(panel, "_linear", linear, "sentences", "line", color=colour, linestyle=":")
+            draw_beside_linear(panel, name, result["curve"], "sentences", what, colour)
