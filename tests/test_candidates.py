@@ -587,6 +587,13 @@ def test_a_cost_function_is_kept_in_no_file(tmp_path: Path) -> None:
     assert "cannot be kept in a file" in refusal(lambda: model.save(tmp_path / "model"))
 
 
+def test_a_metric_is_kept_in_no_file(tmp_path: Path) -> None:
+    model = Reranker(learner=LP(good="closest", metric=lambda good, wrong: 1.0)).fit(*lists(0))
+    assert "a metric cannot be kept in a file" in refusal(lambda: model.save(tmp_path / "model"))
+    model.set_params(learner="lp").save(tmp_path / "model")
+    assert load(tmp_path / "model").learner == "lp"
+
+
 def test_scikit_learn_can_clone_and_search() -> None:
     X, y = lists(10, size=40)
     model = Reranker("log", C=0.2, features="hash:6", no_good="skip")

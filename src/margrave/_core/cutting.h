@@ -138,9 +138,7 @@ inline void complete_gram(const Cutting& task, int64_t i, CutBlock& block, Worke
   double* scores = worker.scratch.take(parts);
   for (size_t b = known; b < n; ++b) {
     const Cut& cut = block.cuts[b];
-    std::fill(counts, counts + parts, 0.0);
-    for (const int32_t part : worker.gold) counts[part] += 1;
-    for (const int32_t part : cut.y) counts[part] -= 1;
+    difference(worker.gold, cut.y, parts, counts);
     score_under(task.problem, i, counts, scores, worker);
     const double of_gold = score_of(scores, worker.gold);
     for (size_t a = 0; a <= b; ++a) {
@@ -427,11 +425,8 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
     const double factor = weight * rule.factor(found.cost);
     cut.factor[k] = factor;
     linear[k] = weight * rule.root(found.cost);
-    double* d = worker.direction.data();
-    std::fill(d, d + parts, 0.0);
-    for (const int32_t part : worker.gold) d[part] += 1;
-    for (const int32_t part : found.y) d[part] -= 1;
-    problem.scatter(i, d, factor, sum);
+    difference(worker.gold, found.y, parts, worker.direction.data());
+    problem.scatter(i, worker.direction.data(), factor, sum);
   };
   sum_over_examples(problem, threads, poll, visit, cut.direction.data());
   cut.begin.push_back(0);

@@ -8,11 +8,9 @@
 #pragma once
 
 #include <algorithm>
-#include <barrier>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <thread>
 #include <vector>
 
 #include "batch.h"
@@ -53,50 +51,6 @@ struct ExtragradientResult {
   std::vector<double> w;  // that has this value of the primal
 };
 
-// Threads that stay together through many short phases. What the blocks of a phase are does not depend on the number of
-// threads, so that sums over them in order do not either.
-class Team {
- public:
-  static constexpr int64_t kBlocks = 32;
-  using Phase = std::function<void(int64_t block)>;  // which does not throw
-
-  explicit Team(int threads) : barrier_(threads), threads_(threads) {
-    for (int t = 1; t < threads; ++t)
-      others_.emplace_back([this, t] {
-        for (;;) {
-          barrier_.arrive_and_wait();
-          if (!phase_) return;
-          run(t);
-          barrier_.arrive_and_wait();
-        }
-      });
-  }
-  ~Team() {
-    phase_ = nullptr;
-    barrier_.arrive_and_wait();
-    for (std::thread& other : others_) other.join();
-  }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
-
-  void all(const Phase& phase) {
-    phase_ = &phase;
-    barrier_.arrive_and_wait();
-    run(0);
-    barrier_.arrive_and_wait();
-  }
-
- private:
-  void run(int thread) {
-    for (int64_t block = thread; block < kBlocks; block += threads_) (*phase_)(block);
-  }
-
-  std::barrier<> barrier_;
-  int threads_;
-  const Phase* phase_ = nullptr;
-  std::vector<std::thread> others_;
-};
-
 // One number a block, and their sum in order.
 class BlockSum {
  public:
@@ -130,8 +84,8 @@ class Extragradient {
   double weight() const { return weight_; }
 
  private:
-  static constexpr int64_t kWorthThreads =
-      100'000;                           // entries of H: threads that wait for each other gain nothing below
+  // Entries of H: with fewer, threads wait for each other longer than they work.
+  static constexpr int64_t kWorthThreads = 100'000;
   static constexpr int64_t kEvery = 40;  // iterations between two looks at the values
 
   struct Point {
@@ -145,9 +99,16 @@ class Extragradient {
     double primal, dual;
     double gap() const { return primal - dual; }
   };
-  // Squared lengths in the norm of the steps, and what a step must not exceed.
+  // Squared lengths of a step and of where it led, for (w, xi) and for lambda, and what speaks for its length.
   struct Moved {
     double primal = 0, dual = 0, of_x = 0, of_lambda = 0, against = 0;
+    void add(const Moved& other) {
+      primal += other.primal;
+      dual += other.dual;
+      of_x += other.of_x;
+      of_lambda += other.of_lambda;
+      against += other.against;
+    }
   };
 
   template <typename Visit>  // visit(k) for the numbers of a block out of n
@@ -193,7 +154,7 @@ class Extragradient {
   double eta_ = 1;                                // times all of them,
   double weight_;                                 // times those of lambda, and over those of w and xi
   Point z_{lp_}, bar_{lp_}, next_{lp_}, slope_{lp_}, sum_{lp_};
-  BlockSum moves_[5];
+  std::vector<Moved> moves_ = std::vector<Moved>(Team::kBlocks);
 };
 
 inline void Extragradient::transpose() {
@@ -315,8 +276,8 @@ inline Extragradient::Values Extragradient::values(const Point& at) {
   return {primal.sum(), dual.sum() / excess.largest()};
 }
 
-// One half of Eq. 13: `to` is the projection of `from` moved along the slopes at `at`. The first half keeps the slopes
-// and adds up its points; the second, which is the `extra` one, measures the step.
+// One half of Eq. 13: `to` is the projection of `from` moved along the slopes at `at`. The first half keeps the
+// slopes; the second, which is the `extra` one, measures the step.
 inline void Extragradient::move(const Point& from, const Point& at, Point& to, bool extra) {
   const double of_primal = eta_ / weight_, of_dual = eta_ * weight_;
   team_.all([&](int64_t block) {
@@ -359,11 +320,7 @@ inline void Extragradient::move(const Point& from, const Point& at, Point& to, b
       else
         slope_.lambda[r] = -slope;
     });
-    moves_[0][block] = moved.primal;
-    moves_[1][block] = moved.dual;
-    moves_[2][block] = moved.of_x;
-    moves_[3][block] = moved.of_lambda;
-    moves_[4][block] = moved.against;
+    moves_[static_cast<size_t>(block)] = moved;
   });
 }
 
@@ -372,7 +329,8 @@ inline Extragradient::Moved Extragradient::iterate() {
   for (;;) {
     move(z_, z_, bar_, false);
     move(z_, bar_, next_, true);
-    const Moved moved{moves_[0].sum(), moves_[1].sum(), moves_[2].sum(), moves_[3].sum(), moves_[4].sum()};
+    Moved moved;
+    for (const Moved& of_block : moves_) moved.add(of_block);
     if (settings_.step == StepRule::kFrobenius || moved.against >= -1e-12 * (moved.of_x + moved.of_lambda)) {
       std::swap(z_, next_);
       return moved;

@@ -89,6 +89,13 @@ inline double score_of(const double* theta, const Output& y) {
   return sum;
 }
 
+// d = y - other, as counts of all n parts.
+inline void difference(const Output& y, const Output& other, int64_t n, double* d) {
+  std::fill(d, d + n, 0.0);
+  for (const int32_t part : y) d[part] += 1;
+  for (const int32_t part : other) d[part] -= 1;
+}
+
 // Whether two outputs are the same bag, in whatever order their parts come.
 inline bool same_parts(const Output& a, const Output& b) {
   if (a == b) return true;

@@ -35,13 +35,12 @@ struct LPViolation {
 class LPConstraints {
  public:
   LPConstraints(const Problem& problem, LPRule rule) : problem_(problem), rule_(std::move(rule)) {
-    Worker worker;
     closest_.resize(static_cast<size_t>(problem.size()));
     for (int64_t i = 0; i < problem.size(); ++i) {
       Output y;
       if (problem.gold(i, 0, y) == 1 || !rule_.closest) continue;
       if (problem.zero_one_is_of_parts())
-        find_closest(i, worker);
+        find_closest(i);
       else
         exact_ = false;  // line 6 pairs the best wrong output only
     }
@@ -139,8 +138,7 @@ class LPConstraints {
   double distance(int64_t i, const Output& good, const Output& wrong) const {
     if (rule_.metric) return rule_.metric(i, good, wrong);
     std::vector<double> counts(static_cast<size_t>(problem_.parts(i)));
-    for (const int32_t part : good) counts[static_cast<size_t>(part)] += 1;
-    for (const int32_t part : wrong) counts[static_cast<size_t>(part)] -= 1;
+    difference(good, wrong, problem_.parts(i), counts.data());
     Row row;
     problem_.row(i, counts.data(), row);
     double sum = 0;
@@ -161,8 +159,7 @@ class LPConstraints {
     return best;
   }
 
-  void find_closest(int64_t i, Worker& worker) {
-    worker.make_room(problem_.parts(i));
+  void find_closest(int64_t i) {
     const std::vector<Output> good = good_outputs(i);
     std::vector<int32_t>& of = closest_[static_cast<size_t>(i)];
     for (int32_t part = 0; part < problem_.parts(i); ++part)
@@ -171,8 +168,8 @@ class LPConstraints {
 
   const Problem& problem_;
   LPRule rule_;
-  std::vector<std::vector<int32_t>>
-      closest_;  // of each part, the number of its good one; empty where that is not asked
+  // Of each part, the number of its good one; empty where that is not asked.
+  std::vector<std::vector<int32_t>> closest_;
   bool exact_ = true;
 };
 
@@ -189,8 +186,9 @@ struct LPRound {
 inline LPRound lp_round(const LPConstraints& constraints, const double* w, const double* known, double epsilon,
                         int threads, const Poll& poll) {
   struct Found {
-    double margin;
-    Row row;
+    bool any = false;
+    double margin = 0;
+    Row row;  // which may be empty: a constraint without features asks for slack all the same
   };
   const Problem& problem = constraints.problem();
   const auto n = static_cast<size_t>(problem.size());
@@ -202,20 +200,16 @@ inline LPRound lp_round(const LPConstraints& constraints, const double* w, const
     const auto k = static_cast<size_t>(i);
     round.slack[k] = std::max(0.0, most.value);
     if (!(most.value > known[i] + epsilon)) return;
+    found[k].any = true;
     found[k].margin = most.margin;
-    double* d = worker.direction.data();
-    std::fill(d, d + problem.parts(i), 0.0);
-    for (const int32_t part : most.good) d[part] += 1;
-    for (const int32_t part : most.wrong) d[part] -= 1;
-    problem.row(i, d, found[k].row);
-    // An example may ask for slack by a constraint without features; its row is empty, but it counts.
-    found[k].row.index.push_back(-1);
+    difference(most.good, most.wrong, problem.parts(i), worker.direction.data());
+    problem.row(i, worker.direction.data(), found[k].row);
   };
   for_examples(problem, threads, poll, visit, [](int64_t, int) {}, [] {});
   round.begin.push_back(0);
   for (size_t k = 0; k < n; ++k) {
+    if (!found[k].any) continue;
     const Row& row = found[k].row;
-    if (row.index.empty()) continue;
     round.owner.push_back(static_cast<int64_t>(k));
     round.margin.push_back(found[k].margin);
     for (size_t a = 0; a < row.value.size(); ++a) {

@@ -249,8 +249,7 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most,
   std::vector<double> margin(count);
   std::vector<std::vector<double>> d(count, std::vector<double>(static_cast<size_t>(n)));
   for (size_t j = 0; j < count; ++j) {
-    for (const int32_t part : worker.gold) d[j][static_cast<size_t>(part)] += 1;
-    for (const int32_t part : best[j].y) d[j][static_cast<size_t>(part)] -= 1;
+    difference(worker.gold, best[j].y, n, d[j].data());
     problem.row(i, d[j].data(), rows[j]);
     margin[j] = best[j].value + ascent.family.gamma * c0 - gold_score;
   }

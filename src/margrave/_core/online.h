@@ -65,9 +65,7 @@ inline int64_t perceptron_pass(const Problem& problem, const std::vector<int64_t
     problem.score(i, w, worker.theta.data());
     problem.argmax(i, worker.theta.data(), worker.y, worker.scratch);
     problem.gold(i, 0, worker.gold);
-    std::fill_n(worker.direction.data(), n, 0.0);
-    for (const int32_t part : worker.gold) worker.direction[static_cast<size_t>(part)] += 1;
-    for (const int32_t part : worker.y) worker.direction[static_cast<size_t>(part)] -= 1;
+    difference(worker.gold, worker.y, n, worker.direction.data());
     if (std::any_of(worker.direction.data(), worker.direction.data() + n, [](double d) { return d != 0; })) {
       ++mistakes;
       const double weight = sample_weight ? sample_weight[i] : 1.0;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -64,6 +66,50 @@ class Turnstile {
   std::condition_variable turn_;
   int64_t next_ = 0;
   bool broken_ = false;
+};
+
+// Threads that stay together through many short phases. What the blocks of a phase are does not depend on the number of
+// threads, so that sums over them in order do not either.
+class Team {
+ public:
+  static constexpr int64_t kBlocks = 32;
+  using Phase = std::function<void(int64_t block)>;  // which does not throw
+
+  explicit Team(int threads) : barrier_(threads), threads_(threads) {
+    for (int t = 1; t < threads; ++t)
+      others_.emplace_back([this, t] {
+        for (;;) {
+          barrier_.arrive_and_wait();
+          if (!phase_) return;
+          run(t);
+          barrier_.arrive_and_wait();
+        }
+      });
+  }
+  ~Team() {
+    phase_ = nullptr;
+    barrier_.arrive_and_wait();
+    for (std::thread& other : others_) other.join();
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  void all(const Phase& phase) {
+    phase_ = &phase;
+    barrier_.arrive_and_wait();
+    run(0);
+    barrier_.arrive_and_wait();
+  }
+
+ private:
+  void run(int thread) {
+    for (int64_t block = thread; block < kBlocks; block += threads_) (*phase_)(block);
+  }
+
+  std::barrier<> barrier_;
+  int threads_;
+  const Phase* phase_ = nullptr;
+  std::vector<std::thread> others_;
 };
 
 }  // namespace margrave

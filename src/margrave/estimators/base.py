@@ -356,6 +356,10 @@ def _learner_to_file(learner: str | Learner) -> dict[str, Any]:
     if isinstance(learner, str):
         return _learner_to_file(LEARNERS[learner]()) if learner in LEARNERS else {"name": learner, "settings": {}}
     settings = vars(learner) if type(learner) is LEARNERS.get(learner.name) else {}
+    if any(map(callable, settings.values())):
+        raise MargraveError(
+            "a metric cannot be kept in a file: prediction does not need it, so set_params(learner='lp') first."
+        )
     return {
         "name": learner.name,
         "settings": {k: _learner_to_file(v) if isinstance(v, Learner) else v for k, v in settings.items()},

@@ -155,18 +155,22 @@ class Task:
         self.passes += 1
         return _core.svm_slacks(self.problem, w, *self.rescaling(), self.threads)[0]
 
+    def shown(self, i: int, parts: NDArray[np.int32]) -> Any:
+        """An output of example i as functions of outputs get it."""
+        return tuple(parts.tolist()) if self.show is None else self.show(i, parts)
+
     def rescaling(self) -> tuple[str, int, str | Callable[[int, NDArray[np.int32]], float]]:
         """How the core calls the hinge loss: re-scaling, slack, and the cost or its function of an example's parts."""
         loss, problem = self.loss, self.problem
         if not callable(loss.cost):
             return loss.rescale, loss.slack, loss.cost_kind
-        cost, show = loss.cost, self.show or (lambda _, parts: tuple(parts.tolist()))
+        cost = loss.cost
         right: dict[int, Any] = {}  # the gold outputs as they are shown: one serves all that an example is asked for
 
         def cost_of(i: int, parts: NDArray[np.int32]) -> float:
             if i not in right:
-                right[i] = show(i, np.sort(problem.gold(i)))
-            return float(cost(right[i], show(i, parts)))
+                right[i] = self.shown(i, np.sort(problem.gold(i)))
+            return float(cost(right[i], self.shown(i, parts)))
 
         return loss.rescale, loss.slack, cost_of
 

@@ -12,7 +12,7 @@ from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, State, Step, Task, Weights
-from margrave.learners.lp_master import SOLVERS, STEPS, Constraints, Program, master_named
+from margrave.learners.lp_master import SOLVERS, STEPS, Constraints, Master, Program, master_named
 
 GOOD = ("all", "closest")
 MARGINS = ("one", "cost")
@@ -24,8 +24,8 @@ _OF_GAP = 0.2  # of what is left to close, a master is solved to
 _ITERATIONS = 80  # of the extragradient, at most, between two rounds
 _FEW = 0.05  # of the examples: where no more have a new constraint, what is left to gain is in the master,
 _WITH_FEW = 800  # which then gets so many iterations
-_WORTHLESS = 1e-6  # short of its cost
 _AT_LAST = 50_000  # the same where no constraint is left to find
+_WORTHLESS = 1e-6  # short of its cost
 _TIGHT = 0.5  # of tol, masters need not be solved to less
 _LAST_ROUNDS = 100  # that look for weights with zeros, once some without are good enough
 
@@ -94,8 +94,7 @@ class LP(Learner):
     def blank(self, task: Task) -> "LPState":
         """No constraints."""
         problem, metric = task.problem, self.metric
-        show = task.show or (lambda _, parts: tuple(parts.tolist()))
-        of_parts = None if metric is None else lambda i, good, wrong: metric(show(i, good), show(i, wrong))
+        of_parts = None if metric is None else lambda i, good, wrong: metric(task.shown(i, good), task.shown(i, wrong))
         by_cost = self.margin == "cost" and not task.loss.zero_one
         nothing = np.zeros(problem.dim)
         return LPState(
@@ -136,12 +135,12 @@ class LPState(State):
     """The constraints found, where the master stands, and the best weights."""
 
     best: Weights  # the weights with the lowest P
+    program: Program
+    master: Master
+    constraints: _core.LPConstraints
     best_primal: float = inf
     value: float = 0.0  # D
     towards: float = _TOWARDS
-    program: Any = None
-    master: Any = None
-    constraints: Any = None
 
     @property
     def exact(self) -> bool:
@@ -184,13 +183,13 @@ class LPState(State):
         """Adds the most violated constraint of each example at w, and keeps w if P is lower; how many are new."""
         task, rows, C = self.task, self.program.rows, self.program.C
         known = np.where(C > 0, rows.slacks(w, len(C)), inf)
-        slack, *found = self.constraints.round(w, known, _ROUNDING, task.threads)
+        slack, owner, margin, begin, feature, value = self.constraints.round(w, known, _ROUNDING, task.threads)
         task.passes += 1
         primal = float(np.abs(w).sum() + C @ slack)
         if primal < self.best_primal:
             self.best, self.best_primal = w, primal
-        rows.add(*found)
-        return len(found[0])
+        rows.add(owner, margin, begin, feature, value)
+        return len(owner)
 
     def settle(self) -> bool:
         """Whether the best weights will do with zeros where the program has them: what lies between masters has few.
@@ -217,7 +216,7 @@ class LPState(State):
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """The same from arrays."""
-        kept = {name: np.array(array) for name, array in arrays.items() if "." in name}
+        kept: dict[str, Any] = {name: np.array(array) for name, array in arrays.items() if "." in name}
         rows = Constraints(**{each.name: kept[f"rows.{each.name}"] for each in fields(Constraints)})
         program = replace(
             self.program, rows=rows, weight=plain["weight"], **{name: kept[f"program.{name}"] for name in _PROGRAM}

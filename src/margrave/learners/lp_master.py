@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError
 
 Floats = NDArray[np.float64]
 SOLVERS = ("extragradient", "simplex", "pdlp")
@@ -192,7 +192,7 @@ class Highs:
         if self._model is None:
             self._begin(program)
         self._add(program)
-        self._run(program, goal)
+        self._run(program)
         return program.dual()
 
     def remove(self, kept: NDArray[np.bool_]) -> None:
@@ -225,6 +225,7 @@ class Highs:
             ("threads", 1),
             ("solver", self._method),
             ("simplex_strategy", 1),  # the dual one: rows that are added leave it feasible
+            ("pdlp_optimality_tolerance", 1e-7),
         ):
             self._model.setOptionValue(option, value)
         lp = self._highspy.HighsLp()
@@ -261,10 +262,8 @@ class Highs:
         )
         self._rows = len(rows)
 
-    def _run(self, program: Program, goal: float) -> None:
+    def _run(self, program: Program) -> None:
         highs, rows = self._highspy, program.rows
-        if self._method == "pdlp":
-            self._model.setOptionValue("pdlp_optimality_tolerance", 1e-7)
         self._model.run()
         status = self._model.getModelStatus()
         if status != highs.HighsModelStatus.kOptimal:
@@ -285,7 +284,5 @@ class Highs:
 
 
 def master_named(solver: str, step: str, tolerances: tuple[float, float] | None, threads: int) -> Master:
-    """The solver of this name."""
-    if solver not in SOLVERS:
-        raise unknown("solver", solver, SOLVERS)
+    """The solver of this name, which is one of SOLVERS."""
     return Extragradient(step, tolerances, threads) if solver == "extragradient" else Highs(solver)

@@ -73,8 +73,8 @@ def check_cost(loss: LossFamily) -> None:
     """Refuses a cost that candidates cannot have."""
     if not callable(loss.cost) and not (isinstance(loss.cost, str) and loss.cost in ("hamming", "zero-one")):
         raise MargraveError(
-            "the cost of a candidate is 'hamming' (what the data say), 'zero-one', or a function of the numbers of the "
-            "good candidate and another one."
+            "the cost of a candidate is 'hamming' (what the data say), 'zero-one', or a function of the good "
+            "candidate and another one."
         )
 
 
