@@ -710,7 +710,7 @@ def test_a_place_where_no_checkpoint_can_be_is_refused_before_the_first_pass(eve
     for place, why in (
         ("missing/run.checkpoint", "cannot be written: its directory does not exist."),
         ("file/run.checkpoint", "cannot be written: its directory does not exist."),
-        ("folder", "a directory, not a model file."),
+        ("folder", "cannot be written: it is a directory."),
     ):
         problem = Watched(matching()[0])
         with pytest.raises(MargraveError) as error:
@@ -729,7 +729,8 @@ def test_a_place_without_permission_is_refused_before_the_first_pass(
     monkeypatch.setattr(os, "access", lambda place, mode: os.fspath(place) != str(path if there else path.parent))
     with pytest.raises(MargraveError) as error:
         run(LBFGS(), problem, Log(), path)
-    assert str(error.value) == f"{path}: cannot be written: permission denied."
+    what = "the file" if there else "its directory"
+    assert str(error.value) == f"{path}: cannot be written: {what} is read-only."
     assert problem.calls == 0
 
 

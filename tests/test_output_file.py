@@ -44,6 +44,17 @@ def test_what_cannot_be_written_is_refused_and_left_as_it_is(write: Callable[[Pa
     assert sorted(os.listdir(tmp_path)) == ["file", "folder", "link", "locked", "pipe"]
 
 
+@pytest.mark.parametrize("write", WRITERS, ids=["check", "command", "lines", "model"])
+def test_a_directory_without_permission_is_refused(
+    write: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda place, mode: os.fspath(place) != str(tmp_path))
+    with pytest.raises(DataError) as error:
+        write(tmp_path / "new")
+    assert str(error.value) == f"{tmp_path / 'new'}: cannot be written: its directory is read-only."
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_link_is_written_where_it_points_to(tmp_path: Path) -> None:
     (tmp_path / "new").symlink_to("old")
     assert check_output(tmp_path / "new") == str(tmp_path / "old")

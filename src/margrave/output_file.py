@@ -13,7 +13,8 @@ def check_output(path: str | PathLike[str]) -> str:
     Refused is also what os.replace would overwrite without asking: it heeds the folder's permissions, not the file's.
     """
     target = os.path.realpath(path)
-    if not os.path.isdir(os.path.dirname(target)):
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
         raise DataError(path, None, "cannot be written: its directory does not exist.")
     if os.path.exists(target):
         mode = os.stat(target).st_mode
@@ -23,6 +24,8 @@ def check_output(path: str | PathLike[str]) -> str:
             raise DataError(path, None, "cannot be written: it is not an ordinary file.")
         if not mode & 0o222 or not os.access(target, os.W_OK):  # the mode too: a superuser has access to everything
             raise DataError(path, None, "cannot be written: the file is read-only.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise DataError(path, None, "cannot be written: its directory is read-only.")
     return target
 
 

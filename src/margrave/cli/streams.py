@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 from margrave.errors import DataError, MargraveError
-from margrave.output_file import check_output, not_written, reason
+from margrave.output_file import check_output, reason
 
 if TYPE_CHECKING:
     from margrave.datasets.opening import TextSource
@@ -66,11 +65,6 @@ def check_place(path: str, inputs: Iterable[str | None]) -> None:
     for read in inputs:
         if read is not None and os.path.exists(read) and os.path.exists(target) and os.path.samefile(read, target):
             raise DataError(path, None, "it is both read and to be written: give the output another name.")
-    try:
-        with tempfile.NamedTemporaryFile(dir=os.path.dirname(target), prefix=".margrave-"):
-            pass
-    except OSError as error:
-        raise not_written(path, error) from error
 
 
 def write(text: str) -> None:

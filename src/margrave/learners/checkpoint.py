@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from margrave import model_file
 from margrave.checks import real
 from margrave.errors import DataError, MargraveError
+from margrave.output_file import check_output
 
 if TYPE_CHECKING:
     from margrave.learners.base import Task
@@ -88,7 +89,7 @@ class Checkpoint:
 
     def read(self, run: dict[str, str]) -> Kept | None:
         """What the file holds, or None if there is no file; refused if it is of another run than this."""
-        self._check_place()
+        check_output(self.path)  # at once, and not when there is much to lose
         if not os.path.exists(self.path):
             return None
         header, arrays = model_file.read(self.path)
@@ -107,15 +108,6 @@ class Checkpoint:
             return _kept(header, arrays)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(self.path, None, "this checkpoint lacks what a run needs to go on: remove it.") from error
-
-    def _check_place(self) -> None:
-        """Refuses at once what would be found out only when there is much to lose."""
-        target = os.path.realpath(self.path)
-        folder = os.path.dirname(target)
-        if not os.path.isdir(folder):
-            raise DataError(self.path, None, "cannot be written: its directory does not exist.")
-        if not os.access(folder, os.W_OK | os.X_OK) or (os.path.exists(target) and not os.access(target, os.W_OK)):
-            raise DataError(self.path, None, "cannot be written: permission denied.")
 
 
 def as_checkpoint(checkpoint: "str | PathLike[str] | Checkpoint | None") -> Checkpoint | None:
