@@ -14,6 +14,18 @@
 
 namespace margrave {
 
+// Threads that run(1), run(2), and so on: as many as are wanted, or fewer where the system gives no more.
+template <typename Run>
+std::vector<std::thread> start_threads(int wanted, const Run& run) {
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(std::max(0, wanted)));
+  try {
+    for (int t = 1; t <= wanted; ++t) threads.emplace_back(run, t);
+  } catch (const std::exception&) {  // nothing depends on their number but the time that it takes
+  }
+  return threads;
+}
+
 // Runs work(block, thread) for every block, each thread taking the next free one. After an exception `fail` is called,
 // so that nobody waits for a block that never comes; the first exception is rethrown when all threads have ended.
 template <typename Work, typename Fail>
@@ -36,8 +48,7 @@ void for_blocks(int64_t blocks, int threads, const Work& work, const Fail& fail)
     }
   };
   const int others = static_cast<int>(std::min<int64_t>(threads, blocks)) - 1;
-  std::vector<std::thread> pool;
-  for (int t = 0; t < others; ++t) pool.emplace_back(run, t + 1);
+  std::vector<std::thread> pool = start_threads(others, run);
   run(0);
   for (std::thread& thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);
@@ -75,16 +86,17 @@ class Team {
   static constexpr int64_t kBlocks = 32;
   using Phase = std::function<void(int64_t block)>;  // which does not throw
 
-  explicit Team(int threads) : barrier_(threads), threads_(threads) {
-    for (int t = 1; t < threads; ++t)
-      others_.emplace_back([this, t] {
-        for (;;) {
-          barrier_.arrive_and_wait();
-          if (!phase_) return;
-          run(t);
-          barrier_.arrive_and_wait();
-        }
-      });
+  explicit Team(int threads) : barrier_(threads) {
+    others_ = start_threads(threads - 1, [this](int t) {
+      for (;;) {
+        barrier_.arrive_and_wait();
+        if (!phase_) return;
+        run(t);
+        barrier_.arrive_and_wait();
+      }
+    });
+    threads_ = static_cast<int>(others_.size()) + 1;
+    for (int t = threads_; t < threads; ++t) barrier_.arrive_and_drop();  // nobody waits for those that did not start
   }
   ~Team() {
     phase_ = nullptr;
@@ -107,7 +119,7 @@ class Team {
   }
 
   std::barrier<> barrier_;
-  int threads_;
+  int threads_ = 1;
   const Phase* phase_ = nullptr;
   std::vector<std::thread> others_;
 };
