@@ -26,6 +26,7 @@ from margrave import (
     SequenceTagger,
     SoftmaxMargin,
     StructuredClassifier,
+    _core,
     load,
     model_file,
 )
@@ -1009,3 +1010,73 @@ def test_a_file_that_lies_behind_a_good_checksum_is_refused(name: str, answers_t
 def test_a_file_that_tells_the_truth_is_accepted(answers_to_lies: dict[str, str]) -> None:
     for kind in ("tagger", "edges", "dense"):
         assert answers_to_lies[kind].startswith("accepted: ")
+
+
+# ---- checkpoints' outputs, as the core takes them --------------------------------------------------------------------
+
+
+def chains() -> Problem:
+    labels = np.array([0, 1, 2] * 2, np.int32)
+    return Chain().bind(X, labels, features=AttributeTable(), classes=[0, 1, 2])
+
+
+def kept_outputs() -> dict[str, tuple[Callable[..., object], list[Any]]]:
+    """What makes a state of a learner from arrays, and arrays that it makes it from."""
+    problem = chains()
+    blocks = _core.Blocks(problem).arrays()
+    begin, part_begin, parts, *_ = blocks
+    ones = np.ones(len(part_begin) - 1)
+    cuts = [begin, part_begin, parts, ones, ones, ones, ones, np.zeros(len(ones), np.int64)]
+    return {
+        "blocks": (lambda *arrays: _core.Blocks.from_arrays(problem, *arrays).arrays(), list(blocks)),
+        "cuts": (lambda *arrays: _core.Cuts.from_arrays(problem, *arrays).arrays(), cuts),
+        "cache": (lambda *arrays: filled_cache(problem, *arrays), [begin, part_begin, parts, ones]),
+    }
+
+
+def filled_cache(problem: Problem, *arrays: Any) -> Any:
+    cache = _core.OutputCache(problem, 3)
+    cache.fill(problem, *arrays)
+    return cache.arrays()
+
+
+@pytest.mark.parametrize("kind", ["blocks", "cuts", "cache"])
+def test_outputs_in_arrays_come_back_as_they_were(kind: str) -> None:
+    make, arrays = kept_outputs()[kind]
+    for back, given in zip(make(*arrays), arrays, strict=True):
+        assert_array_equal(back, given)
+
+
+@pytest.mark.parametrize("kind", ["blocks", "cuts", "cache"])
+@pytest.mark.parametrize(
+    ("which", "value"),
+    [
+        (0, []),
+        (0, [0, 1]),
+        (0, [0, 0, -1]),
+        (0, [0, 3, 2]),
+        (0, [0, -1, 2]),
+        (0, [1, 1, 2]),
+        (0, [0, 1, 2**62]),
+        (1, []),
+        (1, [0]),
+        (1, [0, 5, 9]),
+        (1, [0, 11, 10]),
+        (1, [0, -4, 10]),
+        (1, [0, 5, 2**62]),
+        (1, [-1, 5, 10]),
+        (2, []),
+        (2, [-1] * 10),
+        (2, [2**31 - 1] * 10),
+        (3, []),
+        (3, [nan, 1.0]),
+        (3, [1.0, inf]),
+    ],
+)
+def test_arrays_that_are_no_outputs_are_refused(kind: str, which: int, value: list[Any]) -> None:
+    make, arrays = kept_outputs()[kind]
+    arrays[which] = np.array(value, arrays[which].dtype)
+    refusal(lambda: make(*arrays))
+    if which == 0:  # no array of outputs at all, and a last bound that would fit it
+        arrays[1:] = [np.empty(0, array.dtype) for array in arrays[1:]]
+        refusal(lambda: make(*arrays))

@@ -379,6 +379,11 @@ class OutputCache {
     if (own.size() == most_) own.pop_back();
     own.insert(own.begin(), {found.y, found.cost});
   }
+  // An output that was found before those which are kept.
+  void restore(int64_t i, Entry entry) {
+    std::vector<Entry>& own = entries_[static_cast<size_t>(i)];
+    if (own.size() < most_) own.push_back(std::move(entry));
+  }
   const std::vector<Entry>& of(int64_t i) const { return entries_[static_cast<size_t>(i)]; }
   int64_t size() const { return static_cast<int64_t>(entries_.size()); }
 

@@ -1,6 +1,7 @@
 // Python bindings of the structural SVM: most violated constraints, the master problem and cutting planes.
 #include "binding.h"
 #include "cutting.h"
+#include "output_arrays.h"
 
 namespace margrave {
 namespace {
@@ -55,60 +56,41 @@ struct Cuts {
 };
 
 auto arrays_of(const Cuts& cuts) {
-  std::vector<int64_t> cut_begin{0}, part_begin{0}, idle;
-  std::vector<int32_t> parts;
+  OutputArrays outputs;
   std::vector<double> cost, linear, factor, multiplier;
+  std::vector<int64_t> idle;
   for (const CutBlock& block : cuts.blocks) {
     for (const Cut& cut : block.cuts) {
-      parts.insert(parts.end(), cut.y.begin(), cut.y.end());
-      part_begin.push_back(static_cast<int64_t>(parts.size()));
+      outputs.add(cut.y);
       cost.push_back(cut.cost);
       linear.push_back(cut.linear);
       factor.push_back(cut.factor);
       multiplier.push_back(cut.multiplier);
       idle.push_back(cut.idle);
     }
-    cut_begin.push_back(static_cast<int64_t>(cost.size()));
+    outputs.end_example();
   }
-  return std::make_tuple(to_numpy(std::move(cut_begin)), to_numpy(std::move(part_begin)), to_numpy(std::move(parts)),
-                         to_numpy(std::move(cost)), to_numpy(std::move(linear)), to_numpy(std::move(factor)),
-                         to_numpy(std::move(multiplier)), to_numpy(std::move(idle)));
+  return std::move(outputs).with(std::move(cost), std::move(linear), std::move(factor), std::move(multiplier),
+                                 std::move(idle));
 }
 
-// A checkpoint may say anything.
-Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& cut_begin, const In<int64_t>& part_begin,
+Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
                       const In<int32_t>& parts, const In<double>& cost, const In<double>& linear,
                       const In<double>& factor, const In<double>& multiplier, const In<int64_t>& idle) {
-  const auto broken = [] { return InputError("these arrays are no constraints of this problem."); };
-  const auto count = static_cast<int64_t>(cost.size());
-  expect_size(cut_begin, p.size() + 1, "cut_begin");
-  expect_size(part_begin, count + 1, "part_begin");
+  const int64_t count = static_cast<int64_t>(part_begin.size()) - 1;
+  expect_size(cost, count, "cost");
   expect_size(linear, count, "linear");
   expect_size(factor, count, "factor");
   expect_size(multiplier, count, "multiplier");
   expect_size(idle, count, "idle");
-  if (cut_begin.data()[0] != 0 || cut_begin.data()[p.size()] != count || part_begin.data()[0] != 0 ||
-      part_begin.data()[count] != static_cast<int64_t>(parts.size()))
-    throw broken();
   Cuts cuts{std::vector<CutBlock>(static_cast<size_t>(p.size()))};
-  for (int64_t i = 0; i < p.size(); ++i) {
-    CutBlock& block = cuts.blocks[static_cast<size_t>(i)];
-    const int64_t first = cut_begin.data()[i], last = cut_begin.data()[i + 1];
-    if (first > last || first < 0 || last > count) throw broken();
-    for (int64_t k = first; k < last; ++k) {
-      const int64_t begin = part_begin.data()[k], end = part_begin.data()[k + 1];
-      if (begin > end || begin < 0 || end > static_cast<int64_t>(parts.size())) throw broken();
-      Cut cut{Output(parts.data() + begin, parts.data() + end),
-              cost.data()[k],
-              linear.data()[k],
-              factor.data()[k],
-              multiplier.data()[k],
-              idle.data()[k]};
-      check_parts(cut.y, p.parts(i));
-      if (!(cut.multiplier >= 0) || !std::isfinite(cut.linear) || !std::isfinite(cut.factor)) throw broken();
-      block.cuts.push_back(std::move(cut));
-    }
-  }
+  for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
+    const Cut cut{std::move(y),     cost.data()[k],       linear.data()[k],
+                  factor.data()[k], multiplier.data()[k], idle.data()[k]};
+    if (!(cut.multiplier >= 0) || !std::isfinite(cut.multiplier + cut.cost + cut.linear + cut.factor))
+      throw InputError("a constraint's numbers must be finite, and its multiplier not negative.");
+    cuts.blocks[static_cast<size_t>(i)].cuts.push_back(cut);
+  });
   return cuts;
 }
 
@@ -120,7 +102,7 @@ void bind_cuts(nb::module_& m) {
              return new Cuts{std::vector<CutBlock>(static_cast<size_t>(p.size())), {memory}};
            }),
            "problem"_a, "memory"_a = Cuts::kMemory)
-      .def_static("from_arrays", &cuts_from_arrays, "problem"_a, "cut_begin"_a, "part_begin"_a, "parts"_a, "cost"_a,
+      .def_static("from_arrays", &cuts_from_arrays, "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a,
                   "linear"_a, "factor"_a, "multiplier"_a, "idle"_a)
       .def("arrays", &arrays_of,
            "Where the constraints of each example and the parts of each begin, the parts, and by constraint cost, "
@@ -250,43 +232,28 @@ void bind_cutting(nb::module_& m) {
       .def(
           "arrays",
           [](const OutputCache& cache) {
-            std::vector<int64_t> begin{0}, part_begin{0};
-            std::vector<int32_t> parts;
+            OutputArrays outputs;
             std::vector<double> cost;
             for (int64_t i = 0; i < cache.size(); ++i) {
               for (const OutputCache::Entry& entry : cache.of(i)) {
-                parts.insert(parts.end(), entry.y.begin(), entry.y.end());
-                part_begin.push_back(static_cast<int64_t>(parts.size()));
+                outputs.add(entry.y);
                 cost.push_back(entry.cost);
               }
-              begin.push_back(static_cast<int64_t>(cost.size()));
+              outputs.end_example();
             }
-            return std::make_tuple(to_numpy(std::move(begin)), to_numpy(std::move(part_begin)),
-                                   to_numpy(std::move(parts)), to_numpy(std::move(cost)));
+            return std::move(outputs).with(std::move(cost));
           },
           "Where the outputs of each example and the parts of each begin, the parts, and the costs; the last first.")
       .def(
           "fill",
           [](OutputCache& cache, const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
              const In<int32_t>& parts, const In<double>& cost) {
-            const auto broken = [] { return InputError("these arrays are no outputs of this problem."); };
-            const auto count = static_cast<int64_t>(cost.size());
-            if (cache.size() != p.size()) throw broken();
-            expect_size(begin, p.size() + 1, "begin");
-            expect_size(part_begin, count + 1, "part_begin");
-            for (int64_t i = 0; i < p.size(); ++i) {
-              const int64_t first = begin.data()[i], last = begin.data()[i + 1];
-              if (first < 0 || first > last || last > count) throw broken();
-              for (int64_t k = last - 1; k >= first; --k) {
-                const int64_t from = part_begin.data()[k], to = part_begin.data()[k + 1];
-                if (from < 0 || from > to || to > static_cast<int64_t>(parts.size())) throw broken();
-                Violation found;
-                found.y.assign(parts.data() + from, parts.data() + to);
-                found.cost = cost.data()[k];
-                check_parts(found.y, p.parts(i));
-                cache.keep(i, found);
-              }
-            }
+            if (cache.size() != p.size()) throw InputError("the cache is of another problem.");
+            expect_size(cost, static_cast<int64_t>(part_begin.size()) - 1, "cost");
+            for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
+              if (!std::isfinite(cost.data()[k])) throw InputError("costs must be finite.");
+              cache.restore(i, {std::move(y), cost.data()[k]});
+            });
           },
           "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a, "Takes over what `arrays` gave.");
   m.def(

@@ -2,6 +2,7 @@
 // restored as it is; only the outputs that a block remembers are kept here.
 #include "binding.h"
 #include "mira.h"
+#include "output_arrays.h"
 
 namespace margrave {
 namespace {
@@ -213,36 +214,45 @@ void bind_weights(nb::module_& m) {
       "w(alpha) of distributions with these expected parts.");
 }
 
-Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& atom_begin, const In<int64_t>& part_begin,
+auto arrays_of(const Blocks& blocks) {
+  OutputArrays outputs;
+  std::vector<double> alpha, cost, gram;
+  for (int64_t i = 0; i < blocks.size(); ++i) {
+    const std::vector<double>& own = blocks[i].gram.values();
+    gram.insert(gram.end(), own.begin(), own.end());
+    for (const Atom& atom : blocks[i].atoms) {
+      outputs.add(atom.y);
+      alpha.push_back(atom.alpha);
+      cost.push_back(atom.cost);
+    }
+    outputs.end_example();
+  }
+  return std::move(outputs).with(std::move(alpha), std::move(cost), std::move(gram));
+}
+
+Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
                           const In<int32_t>& parts, const In<double>& alpha, const In<double>& cost,
                           const In<double>& gram) {
-  expect_size(atom_begin, p.size() + 1, "atom_begin");
-  const int64_t atoms = atom_begin.data()[p.size()];
-  expect_size(part_begin, atoms + 1, "part_begin");
-  expect_size(alpha, atoms, "alpha");
-  expect_size(cost, atoms, "cost");
-  const auto check_bounds = [](const In<int64_t>& begin, int64_t end) {
-    if (begin.data()[0] != 0 || begin.data()[begin.size() - 1] != end) throw InputError("bounds must span all.");
-    for (size_t k = 1; k < begin.size(); ++k)
-      if (begin.data()[k] < begin.data()[k - 1]) throw InputError("bounds must not fall.");
-  };
-  check_bounds(atom_begin, atoms);
-  check_bounds(part_begin, static_cast<int64_t>(parts.size()));
+  const int64_t count = static_cast<int64_t>(part_begin.size()) - 1;
+  expect_size(alpha, count, "alpha");
+  expect_size(cost, count, "cost");
   std::vector<Block> blocks(static_cast<size_t>(p.size()));
-  int64_t gram_at = 0;
-  for (int64_t i = 0; i < p.size(); ++i) {
-    for (int64_t a = atom_begin.data()[i]; a < atom_begin.data()[i + 1]; ++a) {
-      Output y(parts.data() + part_begin.data()[a], parts.data() + part_begin.data()[a + 1]);
-      check_parts(y, p.parts(i));
-      blocks[static_cast<size_t>(i)].atoms.push_back({std::move(y), cost.data()[a], alpha.data()[a], 0.0});
-    }
-    Block& block = blocks[static_cast<size_t>(i)];
+  for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
+    if (!(alpha.data()[k] >= 0) || !std::isfinite(alpha.data()[k] + cost.data()[k]))
+      throw InputError("masses and costs must be finite, and masses not negative.");
+    blocks[static_cast<size_t>(i)].atoms.push_back({std::move(y), cost.data()[k], alpha.data()[k], 0.0});
+  });
+  const double* values = gram.data();
+  int64_t left = static_cast<int64_t>(gram.size());
+  for (Block& block : blocks) {
     if (block.atoms.empty()) throw InputError("every block needs an output.");
     const auto pairs = static_cast<int64_t>(block.atoms.size() * block.atoms.size());
-    if (gram_at + pairs > static_cast<int64_t>(gram.size())) throw InputError("gram is too short.");
-    block.gram = {std::vector<double>(gram.data() + gram_at, gram.data() + gram_at + pairs), block.atoms.size()};
-    gram_at += pairs;
+    if (pairs > left) throw InputError("gram is too short.");
+    block.gram = {std::vector<double>(values, values + pairs), block.atoms.size()};
+    values += pairs;
+    left -= pairs;
   }
+  if (left > 0) throw InputError("gram is too long.");
   return Blocks(std::move(blocks));
 }
 
@@ -283,7 +293,7 @@ void bind_mixing(nb::module_& m) {
              return new Blocks(p);
            }),
            "problem"_a)
-      .def_static("from_arrays", &blocks_from_arrays, "problem"_a, "atom_begin"_a, "part_begin"_a, "parts"_a, "alpha"_a,
+      .def_static("from_arrays", &blocks_from_arrays, "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "alpha"_a,
                   "cost"_a, "gram"_a)
       .def(
           "marginals",
@@ -308,31 +318,7 @@ void bind_mixing(nb::module_& m) {
             return to_numpy(std::move(costs));
           },
           "The expected cost of every block.")
-      .def(
-          "arrays",
-          [](const Blocks& blocks) {
-            std::vector<int64_t> atom_begin{0};
-            std::vector<int64_t> part_begin{0};
-            std::vector<int32_t> parts;
-            std::vector<double> alpha;
-            std::vector<double> cost;
-            std::vector<double> gram;
-            for (int64_t i = 0; i < blocks.size(); ++i) {
-              const std::vector<double>& own = blocks[i].gram.values();
-              gram.insert(gram.end(), own.begin(), own.end());
-              for (const Atom& atom : blocks[i].atoms) {
-                parts.insert(parts.end(), atom.y.begin(), atom.y.end());
-                part_begin.push_back(static_cast<int64_t>(parts.size()));
-                alpha.push_back(atom.alpha);
-                cost.push_back(atom.cost);
-              }
-              atom_begin.push_back(static_cast<int64_t>(alpha.size()));
-            }
-            return std::make_tuple(to_numpy(std::move(atom_begin)), to_numpy(std::move(part_begin)),
-                                   to_numpy(std::move(parts)), to_numpy(std::move(alpha)), to_numpy(std::move(cost)),
-                                   to_numpy(std::move(gram)));
-          },
-          "Everything, as `from_arrays` takes it.");
+      .def("arrays", &arrays_of, "Everything, as `from_arrays` takes it.");
   m.def(
       "pairwise_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
