@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import KINDS, Gaps
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -422,8 +422,15 @@ def test_the_metric_of_the_closest_good_one_gets_them_too() -> None:
         seen.append(good)
         return abs(good["x1"] - wrong["x1"])
 
-    Reranker(learner=LP(good="closest", metric=distance)).fit(given, y)
+    model = Reranker(learner=LP(program="closest", metric=distance))
+    model.fit(given, y)
+    asked = len(seen)
+    model.fit_path(given, y, [0.5, 1.0, 2.0])
     assert all(any(each is given[i][k] for i in range(12) for k in y[i]) for each in seen)
+    assert len(seen) == 2 * asked  # a path asks once
+    sparse = [coo_array(np.array([list(each.values()) for each in x])) for x in given]
+    by_rows = LP(program="closest", metric=lambda good, wrong: abs(good.toarray()[0] - wrong.toarray()[0]).sum())
+    assert Reranker(learner=by_rows).fit(sparse, y).converged_
 
 
 def test_a_weight_is_a_number_of_copies() -> None:
@@ -588,7 +595,7 @@ def test_a_cost_function_is_kept_in_no_file(tmp_path: Path) -> None:
 
 
 def test_a_metric_is_kept_in_no_file(tmp_path: Path) -> None:
-    model = Reranker(learner=LP(good="closest", metric=lambda good, wrong: 1.0)).fit(*lists(0))
+    model = Reranker(learner=LP(program="closest", metric=lambda good, wrong: 1.0)).fit(*lists(0))
     assert "a metric cannot be kept in a file" in refusal(lambda: model.save(tmp_path / "model"))
     model.set_params(learner="lp").save(tmp_path / "model")
     assert load(tmp_path / "model").learner == "lp"

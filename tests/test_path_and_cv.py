@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 
-from margrave import LossFamily, MargraveError, SequenceTagger, SequenceTaggerCV, StructuredClassifier, load
+from margrave import Hinge, LossFamily, MargraveError, SequenceTagger, SequenceTaggerCV, StructuredClassifier, load
 from margrave.datasets import load_digits, load_town
 from margrave.features.templates import default_templates
 from margrave.learners import (
@@ -67,6 +67,24 @@ def assert_near(one: Any, other: Any) -> None:
 
 
 # ---- paths -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["tagger", "classifier"])
+def test_a_cost_function_gets_the_same_outputs_along_a_path(kind: str) -> None:
+    seen: list[tuple[Any, Any]] = []
+
+    def cost(gold: Any, other: Any) -> float:
+        seen.append((gold, other))
+        return float(np.mean(np.array(gold) != np.array(other)))
+
+    loss = Hinge(cost, rescale="slack")
+    if kind == "tagger":
+        SequenceTagger(loss, max_iter=3).fit_path([[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]], [1.0])
+        assert all(set(gold) | set(other) <= {"A", "B"} for gold, other in seen)
+    else:
+        StructuredClassifier(loss, max_iter=3).fit_path([["a"], ["b"]], ["A", "B"], [1.0])
+        assert all({gold, other} <= {"A", "B"} for gold, other in seen)
+    assert seen
 
 
 @pytest.mark.parametrize(

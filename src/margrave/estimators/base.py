@@ -20,6 +20,8 @@ from margrave.learners import LEARNERS, Checkpoint, Learner, Record, Solution, T
 from margrave.learners.base import available_threads, check_loss, check_settings
 from margrave.losses import LOSSES, DifferenceOfLosses, LossFamily, loss_named
 
+Show = Callable[[int, NDArray[np.int32]], Any]  # an example's output as users know it, from its parts
+
 
 class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     """The base of estimators over attribute tables."""
@@ -62,7 +64,9 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> tuple[LossFamily, AttributeTable]:
         """The loss and fresh features; refuses every wrong parameter before any data are looked at."""
         loss = loss_named(self.loss)
-        check_loss(learner_named(self.learner), loss)
+        learner = learner_named(self.learner)
+        check_loss(learner, loss)
+        learner.check_packages()
         check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
         return loss, features_named(self.features)
 
@@ -79,14 +83,14 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         problem: _core.Problem,
         loss: LossFamily,
         sample_weight: Any,
+        *,
         dev_score: Callable[[NDArray[np.float64]], float] | None = None,
         checkpoint: Checkpoint | None = None,
-        show: Callable[[int, NDArray[np.int32]], Any] | None = None,
+        show: Show | None = None,
     ) -> NDArray[np.float64]:
         """Runs the learner, sets what `fit` promises, and returns the weights; `show` decodes for a cost function."""
         learner = learner_named(self.learner).resolve(loss, problem)
-        task = self._task(problem, loss, sample_weight, dev_score, checkpoint)
-        task.show = show
+        task = self._task(problem, loss, sample_weight, show, dev_score, checkpoint)
         return self._set_solution(learner, learner.solve(task))
 
     def _task(
@@ -94,6 +98,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         problem: _core.Problem,
         loss: LossFamily,
         sample_weight: Any,
+        show: Show | None,
         dev_score: Callable[[NDArray[np.float64]], float] | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> Task:
@@ -109,6 +114,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             verbose=bool(self.verbose),
             dev_score=dev_score,
             checkpoint=checkpoint,
+            show=show,
         )
 
     def _set_solution(self, learner: Learner, solution: Solution) -> NDArray[np.float64]:
@@ -285,7 +291,7 @@ def check_path(Cs: Any) -> list[float]:
 
 
 def solve_path(
-    models: Sequence[E], problem: _core.Problem, loss: LossFamily, sample_weight: Any
+    models: Sequence[E], problem: _core.Problem, loss: LossFamily, sample_weight: Any, show: Show | None = None
 ) -> Iterator[tuple[E, NDArray[np.float64]]]:
     """Models that differ in C alone, each solved from where the one before ended, and their weights.
 
@@ -293,10 +299,10 @@ def solve_path(
     """
     learner = learner_named(models[0].learner).resolve(loss, problem)
     if len(models) > 1 and type(learner).carry is Learner.carry:
-        learner.carry(None, models[1]._task(problem, loss, sample_weight))  # refuses, before any work
+        learner.carry(None, models[1]._task(problem, loss, sample_weight, show))  # refuses, before any work
     state = None
     for model in models:
-        task = model._task(problem, loss, sample_weight)
+        task = model._task(problem, loss, sample_weight, show)
         try:
             if state is not None:
                 state = learner.carry(state, task)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError, unknown
-from margrave.estimators.base import StructuredEstimator, check_path, solve_path
+from margrave.estimators.base import Show, StructuredEstimator, check_path, solve_path
 from margrave.features.table import AttributeTable
 from margrave.learners import Checkpoint, Learner, Record
 from margrave.learners.checkpoint import as_checkpoint
@@ -92,7 +92,7 @@ class Reranker(StructuredEstimator):
         loss, features = self._settings()
         kept = as_checkpoint(checkpoint)
         problem, X, weight, skipped = self._learning_problem(X, y, costs, sample_weight, loss, features)
-        w = self._solve(problem, loss, weight, checkpoint=kept, show=lambda i, parts: X[i][parts[0]])
+        w = self._solve(problem, loss, weight, checkpoint=kept, show=_shown(X))
         self._set_fitted(features, w, skipped)
         return self
 
@@ -105,9 +105,9 @@ class Reranker(StructuredEstimator):
         """
         rerankers: list[Self] = [clone(self).set_params(C=C) for C in check_path(Cs)]
         loss, features = rerankers[0]._settings()
-        problem, _, weight, skipped = self._learning_problem(X, y, costs, sample_weight, loss, features)
+        problem, X, weight, skipped = self._learning_problem(X, y, costs, sample_weight, loss, features)
         path = []
-        for reranker, w in solve_path(rerankers, problem, loss, weight):
+        for reranker, w in solve_path(rerankers, problem, loss, weight, _shown(X)):
             reranker._set_fitted(features, w, skipped)
             path.append(reranker)
         return path
@@ -116,7 +116,7 @@ class Reranker(StructuredEstimator):
         self, X: Any, y: Any, costs: Any, sample_weight: Any, loss: LossFamily, features: AttributeTable
     ) -> tuple[_core.Problem, list[Any], Any, int]:
         """The problem of the examples that have a good candidate, these, their weights, and how many have none."""
-        X = candidate_lists(X)
+        X = [x.tocsr() if hasattr(x, "tocsr") else x for x in candidate_lists(X)]
         if not X:
             raise MargraveError("there are no examples to learn from.")
         good, costs = _checked(X, y, costs)
@@ -224,6 +224,11 @@ class Reranker(StructuredEstimator):
 
     def _set_structure(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         _check_no_good(self.no_good)
+
+
+def _shown(X: list[Any]) -> Show:
+    """Candidates as X has them."""
+    return lambda i, parts: X[i][parts[0]]
 
 
 def _check_no_good(no_good: Any) -> None:

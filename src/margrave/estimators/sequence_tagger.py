@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from margrave import _core
 from margrave.errors import MargraveError, unknown
-from margrave.estimators.base import StructuredEstimator, check_classes, check_path, label_numbers, solve_path
+from margrave.estimators.base import Show, StructuredEstimator, check_classes, check_path, label_numbers, solve_path
 from margrave.features.table import AttributeTable
 from margrave.learners import Checkpoint, Learner
 from margrave.learners.checkpoint import as_checkpoint
@@ -98,12 +98,8 @@ class SequenceTagger(StructuredEstimator):
         if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in (2, 3)):
             raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
         dev_score = None if dev is None else self._dev_score(features, classes, *dev)
-        lengths = [len(labels) for labels in y]
-
-        def show(i: int, parts: NDArray[np.int32]) -> list[Any]:
-            return list(classes[parts[: lengths[i]] % len(classes)])  # the parts of positions come first
-
-        w = self._solve(problem, loss, sample_weight, dev_score, kept, show)
+        show = _shown(classes, [len(labels) for labels in y])
+        w = self._solve(problem, loss, sample_weight, dev_score=dev_score, checkpoint=kept, show=show)
         self._set_fitted(classes, features, w)
         return self
 
@@ -123,8 +119,9 @@ class SequenceTagger(StructuredEstimator):
         taggers = [self._at(C) for C in check_path(Cs)]
         loss, features = taggers[0]._settings()
         problem, classes = self._learning_problem(X, y, edges, loss, features)
+        show = _shown(classes, [len(labels) for labels in y])
         path = []
-        for tagger, w in solve_path(taggers, problem, loss, sample_weight):
+        for tagger, w in solve_path(taggers, problem, loss, sample_weight, show):
             tagger._set_fitted(classes, features, w)
             path.append(tagger)
         return path
@@ -254,6 +251,11 @@ def check_labels(y: Sequence[Sequence[Any]]) -> list[int]:
         if not _is_list(labels):
             raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
     return [len(labels) for labels in y]
+
+
+def _shown(classes: NDArray[Any], lengths: Sequence[int]) -> Show:
+    """Outputs as their labels."""
+    return lambda i, parts: list(classes[parts[: lengths[i]] % len(classes)])  # the parts of positions come first
 
 
 def _length(x: Any) -> int:

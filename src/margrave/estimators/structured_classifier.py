@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_X_y, validate_data
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.estimators.base import StructuredEstimator, check_classes, check_path, label_numbers, solve_path
+from margrave.estimators.base import Show, StructuredEstimator, check_classes, check_path, label_numbers, solve_path
 from margrave.features.kernels import Kernel
 from margrave.features.table import AttributeTable
 from margrave.learners import Checkpoint, Learner
@@ -77,7 +77,7 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
             loss,
             _one_each(sample_weight, problem),
             checkpoint=kept,
-            show=lambda _, parts: classes[parts[0]],
+            show=_shown(classes),
         )
         self._set_fitted(X, classes, features, w)
         return self
@@ -91,7 +91,7 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         loss, features = classifiers[0]._settings()
         problem, classes = self._learning_problem(X, y, loss, features)
         path = []
-        for classifier, w in solve_path(classifiers, problem, loss, _one_each(sample_weight, problem)):
+        for classifier, w in solve_path(classifiers, problem, loss, _one_each(sample_weight, problem), _shown(classes)):
             classifier._set_fitted(X, classes, features, w)
             path.append(classifier)
         return path
@@ -187,6 +187,11 @@ class StructuredClassifier(ClassifierMixin, StructuredEstimator):  # type: ignor
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.features, Kernel) and self.features.name == "precomputed"
         return tags
+
+
+def _shown(classes: NDArray[Any]) -> Show:
+    """Outputs as their classes."""
+    return lambda _, parts: classes[parts[0]]
 
 
 def _one_each(sample_weight: Any, problem: _core.Problem) -> Any:

@@ -313,6 +313,9 @@ class Learner:
             kept[each.name] = list(value) if isinstance(value, tuple) else value
         return kept
 
+    def check_packages(self) -> None:
+        """Refuses, before any work, a setting that needs a package which is not installed."""
+
     def most_iterations(self, task: Task) -> int:
         """When to give up: what the task says, or the learner's own default."""
         return task.max_iter or self.default_max_iter
