@@ -376,8 +376,8 @@ def lp_rows(name: str, settings: Sequence[Setting], ngrams: bool = False, **opti
     """Program (7) and program (8)."""
     programs = {"LP (7)": "closest", "LP (8)": "all"}
     return {
-        program + name: (partial(by_lp, partial(LP, good=good, **options), ngrams), settings)
-        for program, good in programs.items()
+        title + name: (partial(by_lp, partial(LP, program=program, **options), ngrams), settings)
+        for title, program in programs.items()
     }
 
 

@@ -308,7 +308,7 @@ def test_the_options_of_the_linear_program_are_those_of_its_learner(
     assert margrave.load(tmp_path / "m").learner == LP(solver or "extragradient", free_sign=True, margin="cost")
     assert free["cost"] == "hamming" and free["primal"] != pytest.approx(report["primal"], rel=0.01)
     run(*train, *options, "--program", "closest")
-    assert margrave.load(tmp_path / "m").learner == LP(solver or "extragradient", good="closest")
+    assert margrave.load(tmp_path / "m").learner == LP(solver or "extragradient", program="closest")
 
 
 @pytest.mark.filterwarnings("default")

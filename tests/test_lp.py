@@ -1,5 +1,6 @@
 """LP-Struct (004): column generation against the full linear program, its certificate, and its solvers."""
 
+import gc
 import sys
 from math import inf
 from pathlib import Path
@@ -9,15 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from registry import KINDS, Case
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from margrave import MargraveError, _core
+from margrave.features.table import AttributeTable
 from margrave.learners import LP, Checkpoint, Solution, Task
 from margrave.learners.lp_master import Constraints
 from margrave.losses import Hinge, Log
+from margrave.structures import Multiclass
 
 Array = NDArray[np.float64]
 
@@ -39,7 +43,7 @@ def features(case: Case, i: int, y: Any) -> Array:
 
 
 def rows(
-    case: Case, *, margin: str = "one", good: str = "all", metric: Any = None
+    case: Case, *, margin: str = "one", program: str = "all", metric: Any = None
 ) -> tuple[list[Array], list[float], list[int]]:
     """Every constraint of programs (6) to (8), written out: dPsi, margin, example."""
     H, margins, owners = [], [], []
@@ -49,7 +53,7 @@ def rows(
             if y in right:
                 continue
             against = right
-            if good == "closest":
+            if program == "closest":
                 far = [
                     np.sum((features(case, i, each) - features(case, i, y)) ** 2) if metric is None else metric(each, y)
                     for each in right
@@ -62,9 +66,9 @@ def rows(
     return H, margins, owners
 
 
-def optimum(case: Case, C: Array, *, free_sign: bool = False, **program: Any) -> float:
+def optimum(case: Case, C: Array, *, free_sign: bool = False, **options: Any) -> float:
     """The value of the full linear program, by scipy's HiGHS."""
-    H, margins, owners = rows(case, **program)
+    H, margins, owners = rows(case, **options)
     if not H:
         return 0.0
     matrix = np.array(H)
@@ -77,10 +81,10 @@ def optimum(case: Case, C: Array, *, free_sign: bool = False, **program: Any) ->
     return float(found.fun)
 
 
-def primal(case: Case, w: Array, C: Array, **program: Any) -> float:
+def primal(case: Case, w: Array, C: Array, **options: Any) -> float:
     """|w|_1 + C'xi by definition."""
     xi = np.zeros(len(case))
-    for h, margin, i in zip(*rows(case, **program), strict=True):
+    for h, margin, i in zip(*rows(case, **options), strict=True):
         xi[i] = max(xi[i], margin - float(h @ w))
     return float(np.abs(w).sum() + C @ xi)
 
@@ -110,15 +114,15 @@ def test_column_generation_solves_the_full_program(name: str, free_sign: bool, s
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("good", ["all", "closest"])
+@pytest.mark.parametrize("program", ["all", "closest"])
 @pytest.mark.parametrize("name", ["candidates", "candidates, vectors"])
-def test_several_good_outputs_are_programs_7_and_8(name: str, good: str, solver: str) -> None:
+def test_several_good_outputs_are_programs_7_and_8(name: str, program: str, solver: str) -> None:
     assert any(len(case_of(name, seed).good(i)) > 1 for seed in range(6) for i in range(4))
     for seed in range(6):
         case = case_of(name, seed)
         for margin in ("one", "cost"):
-            expected = optimum(case, np.full(len(case), 2.0), good=good, margin=margin)
-            solution = solve(case, tol=TOL[solver], solver=solver, good=good, margin=margin)
+            expected = optimum(case, np.full(len(case), 2.0), program=program, margin=margin)
+            solution = solve(case, tol=TOL[solver], solver=solver, program=program, margin=margin)
             assert solution.kept.primal == pytest.approx(expected, rel=TOL[solver], abs=1e-9)
             assert solution.state.exact
 
@@ -131,9 +135,9 @@ def test_the_metric_says_which_good_output_is_closest() -> None:
     for seed in range(8):
         case = case_of("candidates", seed)
         C = np.full(len(case), 2.0)
-        expected = optimum(case, C, good="closest", metric=numbers)
-        differs |= abs(expected - optimum(case, C, good="closest")) > 1e-6
-        assert solve(case, solver="simplex", good="closest", metric=numbers).kept.primal == pytest.approx(expected)
+        expected = optimum(case, C, program="closest", metric=numbers)
+        differs |= abs(expected - optimum(case, C, program="closest")) > 1e-6
+        assert solve(case, solver="simplex", program="closest", metric=numbers).kept.primal == pytest.approx(expected)
     assert differs, "the metric never mattered"
 
 
@@ -224,10 +228,10 @@ def test_a_round_finds_the_most_violated_constraint_of_each_example(
 ) -> None:
     case = case_of(name, seed)
     w = np.random.default_rng(seed).normal(size=case.problem.dim)
-    found = _core.LPConstraints(case.problem, by_cost, closest, None)
+    found = _core.LPConstraints(case.problem, by_cost, closest, None, 2)
     slack, owner, margin, begin, column, value = found.round(w, np.full(len(case), -inf), 0.0, 2)
-    program = {"margin": "cost" if by_cost else "one", "good": "closest" if closest else "all"}
-    H, margins, owners = rows(case, **program)
+    options = {"margin": "cost" if by_cost else "one", "program": "closest" if closest else "all"}
+    H, margins, owners = rows(case, **options)
     for i in range(len(case)):
         asked = [m - h @ w for h, m, k in zip(H, margins, owners, strict=True) if k == i]
         assert slack[i] == pytest.approx(max([0.0, *asked]), abs=1e-9)
@@ -242,11 +246,23 @@ def test_a_round_finds_the_most_violated_constraint_of_each_example(
 
 def test_constraints_that_are_known_are_not_found_again() -> None:
     case = case_of("chain", 0)
-    found = _core.LPConstraints(case.problem, False, False, None)
+    found = _core.LPConstraints(case.problem, False, False, None, 1)
     w = np.zeros(case.problem.dim)
     slack, *_ = found.round(w, np.zeros(len(case)), 1e-9, 1)
     _, owner, *_ = found.round(w, slack, 1e-9, 1)
     assert len(owner) == 0
+
+
+def test_constraints_keep_their_problem_alive() -> None:
+    problem = case_of("chain", 0).problem
+    found = _core.LPConstraints(problem, False, False, None, 1)
+    expected = found.round(np.ones(problem.dim), np.zeros(problem.size), 1e-9, 1)
+    w, known = np.ones(problem.dim), np.zeros(problem.size)
+    del problem
+    gc.collect()
+    case_of("chain", 1)  # takes the memory that would have been given back
+    for again, before in zip(found.round(w, known, 1e-9, 1), expected, strict=True):
+        assert_array_equal(again, before)
 
 
 # ---- the extragradient method ----------------------------------------------------------------------------------------
@@ -339,10 +355,19 @@ def test_the_papers_tolerances_end_it() -> None:
     assert abs(w.sum() + C @ xi - margin @ multiplier) < 1e-2
 
 
+@pytest.mark.parametrize("tolerances", [(1e-3, 1e-2), (1e-2, 1.0), (0.1, 10.0)])
+def test_the_last_master_is_tightened_whatever_the_tolerances(tolerances: tuple[float, float]) -> None:
+    case = case_of("chain", 2, 6)
+    solution = solve(case, tol=1e-4, tolerances=tolerances)
+    assert solution.converged
+    assert solution.kept.primal == pytest.approx(optimum(case, np.full(6, 2.0)), rel=1e-4)
+
+
 def test_the_number_of_threads_changes_no_bit() -> None:
     rng = np.random.default_rng(5)
-    H = rng.integers(-2, 3, (400, 150)) * (rng.random((400, 150)) < 0.1)
-    master = H.astype(float), rng.integers(0, 90, 400).astype(np.int32), np.ones(400), np.full(90, 3.0)
+    H = rng.integers(-2, 3, (2000, 150)) * (rng.random((2000, 150)) < 0.9)
+    assert np.count_nonzero(H) > 200_000  # smaller ones are solved on one thread
+    master = H.astype(float), rng.integers(0, 90, 2000).astype(np.int32), np.ones(2000), np.full(90, 3.0)
     one = extragradient(master, most=200)
     for threads in (2, 3):
         for a, b in zip(one[1:], extragradient(master, most=200, threads=threads)[1:], strict=True):
@@ -378,6 +403,16 @@ def test_a_master_that_is_not_finished_is_reported_with_its_status(monkeypatch: 
         solve(case_of("chain", 0), solver="simplex")
 
 
+@pytest.mark.parametrize("scale", [1e16, 1e-13])
+@pytest.mark.parametrize("solver", ["simplex", "pdlp"])
+def test_features_that_highs_would_leave_out_are_refused(solver: str, scale: float) -> None:
+    problem = Multiclass().bind(
+        scale * np.eye(3), np.arange(3, dtype=np.int32), features=AttributeTable("all"), classes=[0, 1, 2]
+    )
+    with pytest.raises(MargraveError, match=rf"HiGHS \({solver}\) does not take features .*scale them"):
+        LP(solver=solver).solve(Task(problem, Hinge()))
+
+
 def test_a_hot_start_that_ends_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     from margrave.learners import lp_master
 
@@ -399,12 +434,13 @@ def test_a_hot_start_that_ends_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch)
     ("options", "message"),
     [
         ({"solver": "barrier"}, "solver"),
-        ({"good": "some"}, "good"),
+        ({"program": "some"}, "program"),
         ({"margin": "two"}, "margin"),
         ({"step": "long"}, "step"),
         ({"free_sign": "yes"}, "free_sign"),
         ({"metric": 3}, "metric"),
         ({"tolerances": (1e-3,)}, "tolerances"),
+        ({"tolerances": 1e-3}, "tolerances"),
         ({"tolerances": (1e-3, -1.0)}, "tolerance"),
         ({"rounds": 0}, "rounds"),
     ],
@@ -427,8 +463,11 @@ def test_a_metric_that_is_no_number_is_refused_with_its_example() -> None:
         for case in (case_of("candidates", seed) for seed in range(20))
         if any(len(case.good(i)) > 1 for i in range(4))
     )
-    with pytest.raises(MargraveError, match=r"example \d+: the metric"):
-        solve(case, good="closest", metric=lambda good, wrong: float("nan"))
+    for value in (float("nan"), None, "near"):
+        with pytest.raises(MargraveError, match=r"example \d+: the metric must be a number"):
+            solve(case, program="closest", metric=lambda good, wrong, value=value: value)
+    with pytest.raises(ZeroDivisionError):
+        solve(case, program="closest", metric=lambda good, wrong: 1 / 0)
 
 
 def test_a_path_goes_on_from_the_constraints_that_are_known() -> None:
@@ -522,9 +561,30 @@ class Both(_core.Problem):
 def test_closest_good_outputs_that_cannot_be_listed_are_not_exact() -> None:
     problem = Both(np.random.default_rng(0).normal(size=(4, 3)))
     task = Task(problem, Hinge(), C=2.0, tol=1e-6)
-    approximate = LP(solver="simplex", good="closest", free_sign=True).solve(task)
+    approximate = LP(solver="simplex", program="closest", free_sign=True).solve(task)
     assert not approximate.state.exact
+    # Lines 5 and 6 of Algorithm 1: the best of the wrong outputs, and the good one closest to it.
+    good, wrong = problem.PAIRS[:2], problem.PAIRS[2:]
+    features = {y: problem.matrix[list(y)].sum(axis=0) for y in problem.PAIRS}
+
+    def squares(a: Any, b: Any) -> float:
+        return float(np.sum((features[tuple(a)] - features[tuple(b)]) ** 2))
+
+    chosen = set()
+    for metric in (None, lambda a, b: squares(sorted(a), sorted(b)), lambda a, b: -squares(sorted(a), sorted(b))):
+        of_parts = None if metric is None else lambda i, a, b, metric=metric: metric(a.tolist(), b.tolist())
+        found = _core.LPConstraints(problem, False, True, of_parts, 1)
+        for seed in range(20):
+            w = np.random.default_rng(seed).normal(size=problem.dim)
+            best = max(wrong, key=lambda y: features[y] @ w)
+            closest = min(good, key=lambda y: (metric or squares)(y, best))
+            slack, _, margin, _, _, value = found.round(w, np.full(problem.size, -inf), 0.0, 1)
+            assert_allclose(value, features[closest] - features[best], atol=1e-12)
+            assert_allclose(slack, max(0.0, 1 - value @ w))
+            assert margin.tolist() == [1.0]
+            chosen.add((metric, closest))
+    assert len(chosen) == 6
     assert "approximate" in approximate.reason
-    exact = LP(solver="simplex", good="all", free_sign=True).solve(Task(problem, Hinge(), C=2.0, tol=1e-6))
+    exact = LP(solver="simplex", program="all", free_sign=True).solve(Task(problem, Hinge(), C=2.0, tol=1e-6))
     assert exact.state.exact
     assert exact.converged

@@ -171,11 +171,11 @@ def test_linear_programs_are_learned_as_in_python(moses: Path, solver: str, prog
         pytest.importorskip("highspy")
     learner = ("--learner", "lp", "--solver", solver, "--program", program)
     report, model = learned(moses, "-C", 0.1, "--good", 1, "--free-sign", *learner)
-    same = in_python(moses, best=1, learner=LP(solver, free_sign=True, good=program))
+    same = in_python(moses, best=1, learner=LP(solver, free_sign=True, program=program))
     np.testing.assert_array_equal(model.coef_, same.coef_)
     assert report["converged"] and report["cost"] == "zero-one" and model.weights()["fit"] > 0
     report, model = learned(moses, "-C", 0.1, "--good", 2, "--cost", "bleu", *learner)
-    same = in_python(moses, best=2, costs=True, learner=LP(solver, margin="cost", good=program))
+    same = in_python(moses, best=2, costs=True, learner=LP(solver, margin="cost", program=program))
     np.testing.assert_array_equal(model.coef_, same.coef_)
     assert report["cost"] == "bleu" and (model.coef_ >= 0).all()
 

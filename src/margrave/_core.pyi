@@ -1088,7 +1088,7 @@ def candidates(
 class LPConstraints:
     """The constraints of LP-Struct, one at a time (004, Algorithm 1)."""
 
-    def __init__(self, problem: Problem, by_cost: bool, closest: bool, metric: object | None) -> None: ...
+    def __init__(self, problem: Problem, by_cost: bool, closest: bool, metric: object | None, threads: int) -> None: ...
     @property
     def exact(self) -> bool:
         """Whether the most violated constraints are found."""

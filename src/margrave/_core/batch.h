@@ -58,6 +58,12 @@ void for_examples(const Problem& problem, int threads, const Poll& poll, const V
   for_blocks(blocks, threads, work, fail);
 }
 
+// The same where the end of a block is nothing to wait for.
+template <typename Visit>
+void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit) {
+  for_examples(problem, threads, poll, visit, [](int64_t, int) {}, [] {});
+}
+
 // Calls visit(example, worker, sum) for all examples and adds what the visits put into `sum` to total, block by block
 // in order. total may be null: then so is sum.
 template <typename Visit>
@@ -98,27 +104,21 @@ inline void losses_and_gradient(const Problem& problem, const double* w, const L
 // The best output of every example, under scores A_i w.
 inline std::vector<Output> argmax_all(const Problem& problem, const double* w, int threads, const Poll& poll) {
   std::vector<Output> outputs(static_cast<size_t>(problem.size()));
-  for_examples(
-      problem, threads, poll,
-      [&](int64_t i, int, Worker& worker) {
-        problem.score(i, w, worker.theta.data());
-        problem.argmax(i, worker.theta.data(), outputs[static_cast<size_t>(i)], worker.scratch);
-      },
-      [](int64_t, int) {}, [] {});
+  for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
+    problem.score(i, w, worker.theta.data());
+    problem.argmax(i, worker.theta.data(), outputs[static_cast<size_t>(i)], worker.scratch);
+  });
   return outputs;
 }
 
 // Log partition and marginals of every example under scores beta A_i w; marginals one after another.
 inline void marginals_all(const Problem& problem, const double* w, double beta, int threads, const Poll& poll,
                           const std::vector<int64_t>& begin, double* log_z, double* mu) {
-  for_examples(
-      problem, threads, poll,
-      [&](int64_t i, int, Worker& worker) {
-        problem.score(i, w, worker.theta.data());
-        for (int64_t k = 0; k < problem.parts(i); ++k) worker.theta[static_cast<size_t>(k)] *= beta;
-        log_z[i] = problem.logsum(i, worker.theta.data(), mu + begin[static_cast<size_t>(i)], worker.scratch);
-      },
-      [](int64_t, int) {}, [] {});
+  for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
+    problem.score(i, w, worker.theta.data());
+    for (int64_t k = 0; k < problem.parts(i); ++k) worker.theta[static_cast<size_t>(k)] *= beta;
+    log_z[i] = problem.logsum(i, worker.theta.data(), mu + begin[static_cast<size_t>(i)], worker.scratch);
+  });
 }
 
 }  // namespace margrave

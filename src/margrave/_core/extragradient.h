@@ -86,7 +86,13 @@ class Extragradient {
  private:
   // Entries of H: with fewer, threads wait for each other longer than they work.
   static constexpr int64_t kWorthThreads = 100'000;
-  static constexpr int64_t kEvery = 40;  // iterations between two looks at the values
+  static constexpr int64_t kEvery = 40;       // iterations between two looks at the values
+  static constexpr double kOfSpectral = 0.9;  // over the norm that was estimated from below: the step
+  static constexpr double kShorter = 0.7;     // what a step that proved too long becomes
+  static constexpr double kRounding = 1e-12;  // relative: what a difference of squares may have lost
+  // When to restart (PDLP: Applegate et al., 2021): at this share of the gap at the last restart; at that one if it
+  // has begun to rise; and after so long a share of all iterations.
+  static constexpr double kSufficient = 0.2, kNecessary = 0.8, kLong = 1.0 / 3;
 
   struct Point {
     std::vector<double> w, xi, lambda;
@@ -142,6 +148,8 @@ class Extragradient {
   Values values(const Point& at);
   Moved iterate();
   void move(const Point& from, const Point& at, Point& to, bool extra);
+  bool reached_tolerances(const Moved& moved) const;
+  void rebalance(const Point& start);
 
   const LPMaster& lp_;
   const ExtragradientSettings settings_;
@@ -205,7 +213,7 @@ inline void Extragradient::choose_steps() {
     for (size_t i = 0; i < of_xi_.size(); ++i)
       of_xi_[i] = 1 / std::max(1.0, static_cast<double>(owner_begin_[i + 1] - owner_begin_[i]));
   }
-  eta_ = 0.9 / spectral_norm();
+  eta_ = kOfSpectral / spectral_norm();
 }
 
 // The largest singular value of (H M), scaled, by power iteration: an estimate from below.
@@ -331,12 +339,42 @@ inline Extragradient::Moved Extragradient::iterate() {
     move(z_, bar_, next_, true);
     Moved moved;
     for (const Moved& of_block : moves_) moved.add(of_block);
-    if (settings_.step == StepRule::kFrobenius || moved.against >= -1e-12 * (moved.of_x + moved.of_lambda)) {
+    const bool too_long = moved.against < -kRounding * (moved.of_x + moved.of_lambda);
+    if (settings_.step == StepRule::kFrobenius || !too_long) {
       std::swap(z_, next_);
       return moved;
     }
-    eta_ *= 0.7;
+    eta_ *= kShorter;
   }
+}
+
+// Algorithm 2, line 10.
+inline bool Extragradient::reached_tolerances(const Moved& moved) const {
+  double ours = 0, theirs = 0;
+  for (const double value : z_.w) ours += std::fabs(value);
+  for (size_t i = 0; i < z_.xi.size(); ++i) ours += lp_.C[i] * z_.xi[i];
+  for (size_t r = 0; r < z_.lambda.size(); ++r) theirs += lp_.margin[r] * z_.lambda[r];
+  const double share = settings_.change * settings_.change;
+  return moved.primal < share * moved.of_x && moved.dual < share * moved.of_lambda &&
+         std::fabs(ours - theirs) < settings_.balance;
+}
+
+// Makes steps of w and xi, and those of lambda, as long as the ways that both have gone since the last restart (PDLP).
+inline void Extragradient::rebalance(const Point& start) {
+  struct Way {
+    double gone = 0, length = 0;
+    void add(const std::vector<double>& from, const std::vector<double>& to, const std::vector<double>& step) {
+      for (size_t k = 0; k < to.size(); ++k) {
+        gone += (to[k] - from[k]) * (to[k] - from[k]) / step[k];
+        length += to[k] * to[k] / step[k];
+      }
+    }
+    bool any() const { return gone > kRounding * kRounding * length; }
+  } x, lambda;
+  x.add(start.w, z_.w, of_w_);
+  x.add(start.xi, z_.xi, of_xi_);
+  lambda.add(start.lambda, z_.lambda, of_lambda_);
+  if (x.any() && lambda.any()) weight_ = std::sqrt(weight_ * std::sqrt(lambda.gone / x.gone));
 }
 
 inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* lambda) {
@@ -365,18 +403,10 @@ inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* l
     each(sum_, bar_, [](double& sum, double value) { sum += value; });
     ++result.iterations;
     ++since;
-    if (settings_.change > 0) {  // Algorithm 2, line 10
-      double ours = 0, theirs = 0;
-      for (const double value : z_.w) ours += std::fabs(value);
-      for (size_t i = 0; i < z_.xi.size(); ++i) ours += lp_.C[i] * z_.xi[i];
-      for (size_t r = 0; r < z_.lambda.size(); ++r) theirs += lp_.margin[r] * z_.lambda[r];
-      const double c2 = settings_.change * settings_.change;
-      if (moved.primal < c2 * moved.of_x && moved.dual < c2 * moved.of_lambda &&
-          std::fabs(ours - theirs) < settings_.balance) {
-        keep(z_, values(z_));
-        result.done = true;
-        break;
-      }
+    if (settings_.change > 0 && reached_tolerances(moved)) {
+      keep(z_, values(z_));
+      result.done = true;
+      break;
     }
     if (result.iterations % kEvery != 0) continue;
     poll_();
@@ -387,21 +417,14 @@ inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* l
     keep(z_, now);
     keep(mean, average);
     result.done = result.primal - result.dual <= settings_.goal;
-    // Restarts from the better point, as in PDLP (Applegate et al., 2021).
     const double gap = std::min(now.gap(), average.gap());
-    const bool restart = gap <= 0.2 * at_restart || (gap <= 0.8 * at_restart && gap > last) ||
-                         (gap < at_restart && 3 * since >= result.iterations);
+    const bool long_since = static_cast<double>(since) >= kLong * static_cast<double>(result.iterations);
+    const bool restart = gap <= kSufficient * at_restart || (gap <= kNecessary * at_restart && gap > last) ||
+                         (gap < at_restart && long_since);
     last = gap;
     if (!restart || result.done || result.iterations >= settings_.most) continue;  // means have no zeros to end with
-    if (average.gap() < now.gap()) z_ = mean;
-    if (settings_.step != StepRule::kFrobenius) {
-      double of_x = 0, of_lambda = 0;
-      for (size_t k = 0; k < z_.w.size(); ++k) of_x += (z_.w[k] - start.w[k]) * (z_.w[k] - start.w[k]) / of_w_[k];
-      for (size_t k = 0; k < z_.xi.size(); ++k) of_x += (z_.xi[k] - start.xi[k]) * (z_.xi[k] - start.xi[k]) / of_xi_[k];
-      for (size_t k = 0; k < z_.lambda.size(); ++k)
-        of_lambda += (z_.lambda[k] - start.lambda[k]) * (z_.lambda[k] - start.lambda[k]) / of_lambda_[k];
-      if (of_x > 1e-20 && of_lambda > 1e-20) weight_ = std::sqrt(weight_ * std::sqrt(of_lambda / of_x));
-    }
+    if (average.gap() < now.gap()) z_ = mean;                                      // restarts from the better point
+    if (settings_.step != StepRule::kFrobenius) rebalance(start);
     start = z_;
     each(sum_, sum_, [](double& value, double) { value = 0; });
     since = 0;

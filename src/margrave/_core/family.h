@@ -67,7 +67,7 @@ struct Worker {
   std::vector<double> zeros;  // as many as weights; who writes takes it back
   Output gold;
   Output y;
-  std::vector<ScoredOutput> two_best;
+  std::vector<ScoredOutput> k_best;
 
   void make_room(int64_t parts) {
     if (static_cast<int64_t>(theta.size()) >= parts) return;
@@ -125,8 +125,8 @@ inline void count_parts(const Output& y, int64_t n, double* mu) {
 inline double max_zero_one(const Problem& problem, int64_t i, const double* theta, double gamma, double gold_score,
                            double* mu, LossValue& value, Worker& worker) {
   const int64_t n = problem.parts(i);
-  problem.kbest(i, theta, 2, worker.two_best, worker.scratch);
-  for (const ScoredOutput& other : worker.two_best) {
+  problem.kbest(i, theta, 2, worker.k_best, worker.scratch);
+  for (const ScoredOutput& other : worker.k_best) {
     if (same_parts(other.y, worker.gold)) continue;
     if (other.value + gamma <= gold_score) break;
     count_parts(other.y, n, mu);

@@ -34,16 +34,30 @@ struct LPViolation {
 // The constraints of all examples, one at a time.
 class LPConstraints {
  public:
-  LPConstraints(const Problem& problem, LPRule rule) : problem_(problem), rule_(std::move(rule)) {
-    closest_.resize(static_cast<size_t>(problem.size()));
-    for (int64_t i = 0; i < problem.size(); ++i) {
-      Output y;
-      if (problem.gold(i, 0, y) == 1 || !rule_.closest) continue;
-      if (problem.zero_one_is_of_parts())
-        find_closest(i);
-      else
-        exact_ = false;  // line 6 pairs the best wrong output only
-    }
+  LPConstraints(const Problem& problem, LPRule rule)
+      : problem_(problem), rule_(std::move(rule)), closest_(static_cast<size_t>(problem.size())) {
+    Output y;
+    for (int64_t i = 0; i < problem.size(); ++i)  // line 6 pairs the best wrong output only
+      if (rule_.closest && !problem.zero_one_is_of_parts() && problem.gold(i, 0, y) > 1) exact_ = false;
+  }
+
+  // Pairs, for program (7), outputs that can be listed with the good ones closest to them: to be called first.
+  void find_closest(int threads, const Poll& poll) {
+    if (!rule_.closest || !problem_.zero_one_is_of_parts()) return;
+    std::vector<std::vector<double>> rooms(static_cast<size_t>(threads));
+    const auto visit = [&](int64_t i, int thread, Worker& worker) {
+      const std::vector<Output> good = good_outputs(i);
+      if (good.size() == 1) return;
+      if (!rule_.metric) {
+        std::vector<double>& room = rooms[static_cast<size_t>(thread)];
+        room.resize(static_cast<size_t>(problem_.dim()));
+        closest_by_features(i, good, room.data(), worker);
+        return;
+      }
+      for (int32_t part = 0; part < problem_.parts(i); ++part)
+        closest_[static_cast<size_t>(i)].push_back(static_cast<int32_t>(nearest(i, good, {part})));
+    };
+    for_examples(problem_, rule_.metric ? 1 : threads, poll, visit);
   }
 
   const Problem& problem() const { return problem_; }
@@ -110,7 +124,7 @@ class LPConstraints {
       }
     }
     if (wrong < 0) return most;
-    most.margin = v[wrong] + constant - theta[wrong];
+    most.margin = (v[wrong] - theta[wrong]) + constant;
     most.good = good[paired];
     most.wrong = {wrong};
     return most;
@@ -120,13 +134,13 @@ class LPConstraints {
   LPViolation by_kbest(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
     double* v = worker.scratch.take(problem_.parts(i));
     const double constant = augment(i, theta, v);
-    problem_.kbest(i, v, static_cast<int64_t>(good.size()) + 1, worker.two_best, worker.scratch);
+    problem_.kbest(i, v, static_cast<int64_t>(good.size()) + 1, worker.k_best, worker.scratch);
     const auto is_good = [&](const ScoredOutput& other) {
       return std::any_of(good.begin(), good.end(), [&](const Output& y) { return same_parts(y, other.y); });
     };
-    const auto best = std::find_if_not(worker.two_best.begin(), worker.two_best.end(), is_good);
+    const auto best = std::find_if_not(worker.k_best.begin(), worker.k_best.end(), is_good);
     LPViolation most;
-    if (best == worker.two_best.end()) return most;
+    if (best == worker.k_best.end()) return most;
     const size_t k = rule_.closest && good.size() > 1 ? nearest(i, good, best->y) : worst(good, theta);
     most.margin = score_of(v, best->y) - score_of(theta, best->y) + constant;
     most.value = most.margin - (score_of(theta, good[k]) - score_of(theta, best->y));
@@ -159,15 +173,35 @@ class LPConstraints {
     return best;
   }
 
-  void find_closest(int64_t i) {
-    const std::vector<Output> good = good_outputs(i);
-    std::vector<int32_t>& of = closest_[static_cast<size_t>(i)];
-    for (int32_t part = 0; part < problem_.parts(i); ++part)
-      of.push_back(static_cast<int32_t>(nearest(i, good, {part})));
+  // Of all |a - b|^2 = |a|^2 - 2<a, b> + |b|^2, with the features a of a good output as weights: then <a, b> are the
+  // scores of all parts. `room` is zero before and after.
+  void closest_by_features(int64_t i, const std::vector<Output>& good, double* room, Worker& worker) {
+    const auto n = static_cast<size_t>(problem_.parts(i));
+    std::vector<int32_t>& closest = closest_[static_cast<size_t>(i)];
+    closest.assign(n, 0);
+    std::vector<double> least(n, kInfinity);
+    double* dots = worker.theta.data();
+    double* counts = worker.direction.data();
+    for (size_t k = 0; k < good.size(); ++k) {
+      Row row;
+      std::fill(counts, counts + n, 0.0);
+      counts[good[k][0]] = 1;
+      problem_.row(i, counts, row);
+      for (size_t a = 0; a < row.value.size(); ++a) room[row.index[a]] += row.value[a];
+      problem_.score(i, room, dots);
+      for (const int64_t index : row.index) room[index] = 0;
+      for (size_t part = 0; part < n; ++part) {
+        const double far = dots[good[k][0]] - 2 * dots[part];
+        if (far < least[part]) {
+          least[part] = far;
+          closest[part] = static_cast<int32_t>(k);
+        }
+      }
+    }
   }
 
   const Problem& problem_;
-  LPRule rule_;
+  const LPRule rule_;
   // Of each part, the number of its good one; empty where that is not asked.
   std::vector<std::vector<int32_t>> closest_;
   bool exact_ = true;
@@ -205,7 +239,7 @@ inline LPRound lp_round(const LPConstraints& constraints, const double* w, const
     difference(most.good, most.wrong, problem.parts(i), worker.direction.data());
     problem.row(i, worker.direction.data(), found[k].row);
   };
-  for_examples(problem, threads, poll, visit, [](int64_t, int) {}, [] {});
+  for_examples(problem, threads, poll, visit);
   round.begin.push_back(0);
   for (size_t k = 0; k < n; ++k) {
     if (!found[k].any) continue;

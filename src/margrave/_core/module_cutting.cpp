@@ -15,10 +15,12 @@ Rescaling rescaling_named(const std::string& rescale, int slack, const nb::objec
     const nb::handle function = cost;  // which outlives the call
     return {of_slack, slack, CostKind::kFunction, [function](int64_t i, const Output& y) {
               const nb::gil_scoped_acquire gil;
-              const double value = nb::cast<double>(function(i, to_numpy(Output(y))));
-              if (!(value >= 0) || value == kInfinity)
+              const nb::object result = function(i, to_numpy(Output(y)));
+              double value;
+              if (!nb::try_cast(result, value) || !(value >= 0) || value == kInfinity)
                 throw InputError("example " + std::to_string(i) +
-                                 ": costs must be finite and not negative, and one is " + std::to_string(value) + ".");
+                                 ": costs must be finite and not negative, and one is " + nb::str(result).c_str() +
+                                 ".");
               return value;
             }};
   }

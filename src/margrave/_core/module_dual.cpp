@@ -103,7 +103,7 @@ void bind_gold_parameters(nb::module_& m) {
           p.gold(i, 0, worker.gold);
           for (const int32_t part : worker.gold) own[part] = static_cast<Real>(start);
         };
-        for_examples(p, threads, check_signals, visit, [](int64_t, int) {}, [] {});
+        for_examples(p, threads, check_signals, visit);
       },
       "problem"_a, "threads"_a, "start"_a, "t"_a.noconvert(),
       "Sets t to `start` on the gold parts and to 0 on others.");

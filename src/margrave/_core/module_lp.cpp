@@ -1,4 +1,6 @@
 // Python bindings of LP-Struct: its constraints, and the extragradient method.
+#include <memory>
+
 #include "binding.h"
 #include "extragradient.h"
 #include "lp.h"
@@ -11,8 +13,10 @@ Metric metric_of(const nb::object& metric) {
   if (!PyCallable_Check(metric.ptr())) throw InputError("metric must be a function of an example and two outputs.");
   return [metric](int64_t i, const Output& good, const Output& wrong) {
     const nb::gil_scoped_acquire gil;
-    const double value = nb::cast<double>(metric(i, to_numpy(Output(good)), to_numpy(Output(wrong))));
-    if (value != value) throw InputError("example " + std::to_string(i) + ": the metric must not be NaN.");
+    const nb::object result = metric(i, to_numpy(Output(good)), to_numpy(Output(wrong)));
+    double value;
+    if (!nb::try_cast(result, value) || value != value)
+      throw InputError("example " + std::to_string(i) + ": the metric must be a number, and not NaN.");
     return value;
   };
 }
@@ -45,11 +49,17 @@ void check_master(const LPMaster& lp, int64_t columns, int64_t values) {
 
 void bind_lp(nb::module_& m) {
   nb::class_<LPConstraints>(m, "LPConstraints", "The constraints of LP-Struct, one at a time (004, Algorithm 1).")
-      .def(nb::new_([](const Problem& p, bool by_cost, bool closest, const nb::object& metric) {
+      .def(nb::new_([](const Problem& p, bool by_cost, bool closest, const nb::object& metric, int threads) {
              expect_gold(p);
-             return new LPConstraints(p, {by_cost, closest, metric_of(metric)});
+             auto constraints = std::make_unique<LPConstraints>(p, LPRule{by_cost, closest, metric_of(metric)});
+             {
+               const nb::gil_scoped_release release;
+               constraints->find_closest(checked_threads(threads), check_signals);
+             }
+             return constraints.release();
            }),
-           "problem"_a, "by_cost"_a, "closest"_a, "metric"_a.none(), nb::keep_alive<0, 1>())
+           "problem"_a, "by_cost"_a, "closest"_a, "metric"_a.none(), "threads"_a,
+           nb::keep_alive<0, 2>())  // the first argument is the class
       .def_prop_ro("exact", &LPConstraints::exact, "Whether the most violated constraints are found.")
       .def(
           "round",

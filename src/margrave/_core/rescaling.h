@@ -75,8 +75,8 @@ inline void among_parts(const Problem& problem, int64_t i, const Rescaling& rule
 // The best output but the gold one.
 inline void second_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
                         double gold_score, Worker& worker, Violation& best) {
-  problem.kbest(i, theta, 2, worker.two_best, worker.scratch);
-  for (const ScoredOutput& other : worker.two_best)
+  problem.kbest(i, theta, 2, worker.k_best, worker.scratch);
+  for (const ScoredOutput& other : worker.k_best)
     offer(rule, 1.0, gold_score - other.value, other.y, worker.gold, best);
 }
 

@@ -334,10 +334,9 @@ def _learner_chosen(name: str, cost: str | None, of_lp: Mapping[str, Any]) -> "s
         if given:
             raise MargraveError(f"{_option(next(iter(given)))} belongs to --learner lp, and this is --learner {name}.")
         return name
-    settings = {"good" if option == "program" else option: value for option, value in given.items()}
     if cost is not None:
-        settings["margin"] = "cost"
-    return LEARNERS[name](**settings) if settings else name
+        given["margin"] = "cost"
+    return LEARNERS[name](**given) if given else name
 
 
 def _option(name: str) -> str:

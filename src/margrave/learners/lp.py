@@ -12,14 +12,14 @@ from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, State, Step, Task, Weights
-from margrave.learners.lp_master import SOLVERS, STEPS, Constraints, Master, Program, master_named
+from margrave.learners.lp_master import SOLVERS, STEPS, Constraints, Master, Program, check_solver, master_named
 
-GOOD = ("all", "closest")
+PROGRAMS = ("all", "closest")
 MARGINS = ("one", "cost")
 
-_TOWARDS = 0.3  # of the way from the best weights to those of the master, constraints are sought: a third of the rounds
-_ROUNDING = 1e-9  # a constraint must ask for so much more slack than those that are known
+_TOWARDS = 0.3  # of the way from the best weights to those of the master, constraints are sought at first;
 _LONGER, _SHORTER, _LEAST = 1.5, 0.5, 0.1  # what becomes of it where that has led to better weights, and where not
+_ROUNDING = 1e-9  # a constraint must ask for so much more slack than those that are known
 _OF_GAP = 0.2  # of what is left to close, a master is solved to
 _ITERATIONS = 80  # of the extragradient, at most, between two rounds
 _FEW = 0.05  # of the examples: where no more have a new constraint, what is left to gain is in the master,
@@ -34,8 +34,8 @@ _LAST_ROUNDS = 100  # that look for weights with zeros, once some without are go
 class LP(Learner):
     """Minimises |w|_1 + C sum_i xi_i, where every wrong output scores at least 1 - xi_i below the good ones.
 
-    That is linear program (6) of 004. With several good outputs, `good="all"` sets all of them above the wrong ones
-    (8), `good="closest"` the one closest to each under `metric(good, wrong)` (7); None is the distance of features.
+    That is linear program (6) of 004. With several good outputs, `program="all"` sets all of them above the wrong ones
+    (8), `program="closest"` the one closest to each under `metric(good, wrong)` (7); None is the distance of features.
     Weights are not negative, as in the paper, unless `free_sign`. `margin="cost"` asks for the cost of the loss instead
     of 1. The masters are solved by `solver`: "extragradient", or "simplex" and "pdlp", which need highspy. `step` is
     that of the extragradient; with `tolerances` its masters end as in Algorithm 2, line 10 (the second difference in
@@ -57,7 +57,7 @@ class LP(Learner):
 
     solver: str = "extragradient"
     free_sign: bool = False
-    good: str = "all"
+    program: str = "all"
     metric: Callable[[Any, Any], float] | None = None
     margin: str = "one"
     step: str = "scaled"
@@ -67,7 +67,7 @@ class LP(Learner):
     def __post_init__(self) -> None:
         for what, value, valid in (
             ("solver", self.solver, SOLVERS),
-            ("choice of good outputs", self.good, GOOD),
+            ("program", self.program, PROGRAMS),
             ("margin", self.margin, MARGINS),
             ("step", self.step, STEPS),
         ):
@@ -77,7 +77,7 @@ class LP(Learner):
         if self.metric is not None and not callable(self.metric):
             raise MargraveError(f"metric must be a function of two outputs, not {type(self.metric).__name__}.")
         if self.tolerances is not None:
-            if len(self.tolerances) != 2:
+            if not isinstance(self.tolerances, tuple | list) or len(self.tolerances) != 2:
                 raise MargraveError("tolerances must be two numbers: of changes and of the objectives.")
             change, balance = (
                 real("every tolerance", each, "be positive and finite", lambda each: 0 < each < inf)
@@ -91,11 +91,20 @@ class LP(Learner):
         named = getattr(self.metric, "__qualname__", None if self.metric is None else type(self.metric).__qualname__)
         return super().settings() | {"metric": named}
 
+    def check_packages(self) -> None:
+        """HiGHS is an extra."""
+        check_solver(self.solver)
+
     def blank(self, task: Task) -> "LPState":
         """No constraints."""
-        problem, metric = task.problem, self.metric
+        metric = self.metric
         of_parts = None if metric is None else lambda i, good, wrong: metric(task.shown(i, good), task.shown(i, wrong))
         by_cost = self.margin == "cost" and not task.loss.zero_one
+        closest = self.program == "closest"
+        return self._without_rows(task, _core.LPConstraints(task.problem, by_cost, closest, of_parts, task.threads))
+
+    def _without_rows(self, task: Task, constraints: _core.LPConstraints) -> "LPState":
+        problem = task.problem
         nothing = np.zeros(problem.dim)
         return LPState(
             task,
@@ -109,12 +118,12 @@ class LP(Learner):
                 nothing,
             ),
             master=master_named(self.solver, self.step, self.tolerances, task.threads),
-            constraints=_core.LPConstraints(problem, by_cost, self.good == "closest", of_parts),
+            constraints=constraints,
         )
 
     def carry(self, state: "LPState", task: Task) -> "LPState":
         """The constraints, their multipliers and the weights."""
-        new = self.blank(task)
+        new = self._without_rows(task, state.constraints)
         new.program = replace(state.program, C=task.weights())
         new.best, new.value = state.best, new.program.dual()
         new.find(new.best)
@@ -125,9 +134,9 @@ class LP(Learner):
         state.round(self.rounds)
         for _ in range(_LAST_ROUNDS):
             if state.gap > state.task.tol * state.best_primal or state.settle():
-                break
+                return Step(state.best, state.best_primal, state.value, state.gap)
             state.round(self.rounds)
-        return Step(state.best, state.best_primal, state.value, state.gap)
+        return Step(state.best, state.best_primal, state.value, state.gap, done="zeros not settled", stuck=True)
 
 
 @dataclass
@@ -170,7 +179,8 @@ class LPState(State):
             self.towards = min(max(self.towards, _LEAST), 1.0) if added else 1.0
         aim = max(_OF_GAP * self.gap, _TIGHT * self.task.tol * self.best_primal)
         few = added <= _FEW * self.task.problem.size
-        bound = self.master.solve(program, aim, _AT_LAST if not added else _WITH_FEW if few else _ITERATIONS)
+        most = _AT_LAST if not added else _WITH_FEW if few else _ITERATIONS
+        bound = self.master.solve(program, aim, most, last=not added)
         self.value = max(self.value, bound)
         rows = program.rows
         rows.idle = np.where(rows.multiplier > 0, 0, rows.idle + 1)

@@ -7,6 +7,7 @@ program before it ended.
 """
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from math import inf
 from typing import Any, Protocol
 
@@ -112,8 +113,11 @@ class Program:
 class Master(Protocol):
     """A solver of the program over the known constraints, which starts from where the last one ended."""
 
-    def solve(self, program: Program, goal: float, most: int) -> float:
-        """Improves w, inner and multipliers until their values differ by less than goal; a lower bound."""
+    def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
+        """Improves w, inner and multipliers until their values differ by less than goal; a lower bound.
+
+        Last is a master that no constraint was added to.
+        """
 
     def remove(self, kept: NDArray[np.bool_]) -> None:
         """Is told which rows stay."""
@@ -130,13 +134,13 @@ class Extragradient:
     tolerances: tuple[float, float] | None
     threads: int
 
-    def solve(self, program: Program, goal: float, most: int) -> float:
-        """Iterates Eq. 13 from where the last master ended."""
+    def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
+        """Iterates Eq. 13 from where the master before ended; the last one is tightened (004, section 4.1)."""
         rows, used = program.rows, program.rows.features
         # Lines 3 to 8: the weights and multipliers of before, and slacks that make them feasible.
         program.xi = np.maximum(program.xi, rows.slacks(program.w, len(program.C)))
         w = program.w[used]
-        change, balance = self.tolerances or (0.0, 0.0)
+        change, balance = (0.0, 0.0) if self.tolerances is None or last else self.tolerances
         _, _, dual, _, program.weight, best = _core.extragradient(
             rows.begin,
             rows.column,
@@ -174,20 +178,16 @@ class Highs:
     """HiGHS: its dual simplex, hot-started with the rows that were added, or its first-order method (PDLP)."""
 
     def __init__(self, method: str) -> None:
-        try:
-            import highspy
-        except ImportError:
-            raise MargraveError(
-                f"solver '{method}' needs the package highspy, which the extra margrave[lp] brings: install it, or use "
-                "solver='extragradient'."
-            ) from None
+        check_solver(method)
+        import highspy
+
         self._highspy = highspy
         self._method = method
         self._model: Any = None
         self._rows = 0
         self._columns = 0
 
-    def solve(self, program: Program, goal: float, most: int) -> float:
+    def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
         """Adds what is new, and runs to the end."""
         if self._model is None:
             self._begin(program)
@@ -197,14 +197,13 @@ class Highs:
 
     def remove(self, kept: NDArray[np.bool_]) -> None:
         """Takes rows out of the model; they have no multiplier, so that its basis stays one."""
-        gone = np.flatnonzero(~kept[: self._rows]).astype(np.int32)
-        if len(gone) and self._model is not None:
-            self._model.deleteRows(len(gone), gone)
-            self._rows -= len(gone)
+        gone = np.flatnonzero(~kept).astype(np.int32)
+        self._expect(self._model.deleteRows(len(gone), gone))
+        self._rows -= len(gone)
 
     def verify(self, program: Program) -> bool:
         """Hot starts have been seen to end at a wrong value (HiGHS 1.15): the cold one is what counts."""
-        if self._method != "simplex" or self._model is None:
+        if self._method != "simplex":
             return True
         hot = self._value(program)
         self._model = None
@@ -212,7 +211,7 @@ class Highs:
         return bool(abs(hot - cold) <= _COLD * max(1.0, abs(cold)))
 
     def _value(self, program: Program) -> float:
-        self.solve(program, 0.0, 0)
+        self.solve(program, 0.0, 0, last=True)
         return float(self._model.getInfo().objective_function_value)
 
     def _begin(self, program: Program) -> None:
@@ -226,12 +225,13 @@ class Highs:
             ("solver", self._method),
             ("simplex_strategy", 1),  # the dual one: rows that are added leave it feasible
             ("pdlp_optimality_tolerance", 1e-7),
+            ("small_matrix_value", 1e-12),  # what is less counts as 0, and it takes no less here
         ):
             self._model.setOptionValue(option, value)
         lp = self._highspy.HighsLp()
         lp.num_col_, lp.num_row_ = examples, 0
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.C, np.zeros(examples), np.full(examples, inf)
-        self._model.passModel(lp)
+        self._expect(self._model.passModel(lp))
 
     def _add(self, program: Program) -> None:
         """The columns and rows that are new: u and v of w = u - v side by side."""
@@ -240,7 +240,8 @@ class Highs:
         nothing = np.zeros(0, np.int32)
         if new:
             starts = np.zeros(new, np.int32)
-            self._model.addCols(new, np.ones(new), np.zeros(new), np.full(new, inf), 0, starts, nothing, np.zeros(0))
+            upper = np.full(new, inf)
+            self._expect(self._model.addCols(new, np.ones(new), np.zeros(new), upper, 0, starts, nothing, np.zeros(0)))
             self._columns = len(rows.features)
         count = len(rows) - self._rows
         if not count:
@@ -257,10 +258,17 @@ class Highs:
         entries = np.insert(value, ends, 1.0)
         starts = (sides * begin + np.arange(count)).astype(np.int32)
         upper = np.full(count, inf)
-        self._model.addRows(
-            count, rows.margin[self._rows :], upper, len(entries), starts, index.astype(np.int32), entries
-        )
+        lower = rows.margin[self._rows :]
+        self._expect(self._model.addRows(count, lower, upper, len(entries), starts, index.astype(np.int32), entries))
         self._rows = len(rows)
+
+    def _expect(self, status: Any) -> None:
+        """A warning is that entries were left out."""
+        if status != self._highspy.HighsStatus.kOk:
+            raise MargraveError(
+                f"HiGHS ({self._method}) does not take features as large or as small as these: scale them, or use "
+                "solver='extragradient'."
+            )
 
     def _run(self, program: Program) -> None:
         highs, rows = self._highspy, program.rows
@@ -281,6 +289,15 @@ class Highs:
         program.w[rows.features] = found[::2] - found[1::2] if program.free_sign else found
         program.inner = program.w
         rows.multiplier = np.maximum(np.array(solution.row_dual), 0.0)
+
+
+def check_solver(solver: str) -> None:
+    """Refuses a solver that is not installed."""
+    if solver != "extragradient" and find_spec("highspy") is None:
+        raise MargraveError(
+            f"solver '{solver}' needs the package highspy, which the extra margrave[lp] brings: install it, or use "
+            "solver='extragradient'."
+        )
 
 
 def master_named(solver: str, step: str, tolerances: tuple[float, float] | None, threads: int) -> Master:
