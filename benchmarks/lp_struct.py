@@ -264,7 +264,7 @@ def timed_rounds(state: LPState) -> Result:
         seconds = []
         for _ in range(TIMINGS):
             started = perf_counter()
-            state.constraints.round(state.best, np.zeros(state.task.problem.size), 0.0, threads)
+            state.constraints.round(state.best, np.zeros(state.task.problem.size), threads)
             seconds.append(perf_counter() - started)
         result[f"{threads}_threads"] = median(seconds)
     return result

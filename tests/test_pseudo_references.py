@@ -32,8 +32,8 @@ def test_the_best_candidates_by_hand() -> None:
     hypotheses = [["a b x", "a b c", "x y z", "a b c d", "b a c"], ["q", "r"]]
     references = ["a b c d", ["s", "q"]]
     assert pseudo_references(hypotheses, references, best=1) == [[3], [0]]
-    assert pseudo_references(hypotheses, references, best=2) == [[3, 1], [0, 1]]
-    assert pseudo_references(hypotheses, references, best=99) == [[3, 1, 0, 4, 2], [0, 1]]
+    assert pseudo_references(hypotheses, references, best=2) == [[3, 1], [0]]
+    assert pseudo_references(hypotheses, references, best=99) == [[3, 1, 0, 4], [0]]
     assert pseudo_references(hypotheses, references, within=0) == [[3], [0]]
     lost = 1 - sentence_bleu("a b c", "a b c d")
     assert pseudo_references(hypotheses, references, within=lost) == [[3, 1], [0]]
@@ -51,7 +51,12 @@ def test_equal_texts_come_in_the_order_of_the_list() -> None:
     hypotheses = [["b x", "a x", "b x", "x y", "y x"]]  # as good as one another, then nothing right
     assert pseudo_references(hypotheses, ["a b"], best=1) == [[0, 2]]
     assert pseudo_references(hypotheses, ["a b"], best=2) == [[0, 1, 2]]
-    assert pseudo_references(hypotheses, ["a b"], best=4) == [[0, 1, 2, 3, 4]]
+    assert pseudo_references(hypotheses, ["a b"], best=4) == [[0, 1, 2]]
+
+
+def test_what_shares_no_word_with_its_reference_is_not_good() -> None:
+    for choice in ({"best": 3}, {"within": 1.0}):
+        assert pseudo_references([["x", "a"], ["x", "y"]], ["a b", "a b"], **choice) == [[1], []]
 
 
 def test_rounding_does_not_order_equal_candidates() -> None:
@@ -77,6 +82,10 @@ def test_no_bad_candidate_is_better_than_a_good_one(of: Lists, best: int, within
     by_margin = pseudo_references(hypotheses, references, within=within)
     for texts, reference, first, second in zip(hypotheses, references, by_number, by_margin, strict=True):
         scores = [sentence_bleu(text, reference) for text in texts]
+        right = {text for text, score in zip(texts, scores, strict=True) if score > 0}
+        if not right:
+            assert first == second == []
+            continue
         for good in (first, second):
             assert len(set(good)) == len(good) >= 1
             keys = [(-round(scores[k], 12), k) for k in good]
@@ -84,8 +93,9 @@ def test_no_bad_candidate_is_better_than_a_good_one(of: Lists, best: int, within
             bad = set(range(len(texts))) - set(good)
             assert all(scores[k] <= min(scores[g] for g in good) + 1e-12 for k in bad)
             assert not {texts[k] for k in bad} & {texts[g] for g in good}
-        assert len({texts[k] for k in first}) == min(best, len(set(texts)))
-        assert set(second) == {k for k, score in enumerate(scores) if score >= max(scores) - within - 1e-12}
+        assert len({texts[k] for k in first}) == min(best, len(right))
+        enough = max(scores) - within - 1e-12
+        assert set(second) == {k for k, score in enumerate(scores) if score >= enough and score > 0}
 
 
 # Costs

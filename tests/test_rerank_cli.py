@@ -145,8 +145,7 @@ def test_lower_case_ignores_capitals(moses: Path, tmp_path: Path) -> None:
     data = ("train", "--task", "rerank", moses / "train.nbest", "--references", tmp_path / "capitals", "-q", "-C", 0.1)
     done(*data, "-o", tmp_path / "m", "--lowercase")
     np.testing.assert_array_equal(margrave.load(tmp_path / "m").coef_, margrave.load(moses / "m").coef_)
-    done(*data, "-o", tmp_path / "m")  # nothing matches, so that all hypotheses are equally good
-    assert not (margrave.load(tmp_path / "m").coef_ == margrave.load(moses / "m").coef_).all()
+    assert message(run(*data, "-o", tmp_path / "m")).endswith("that shares a word with its reference.")
 
 
 @pytest.mark.parametrize("features", ["all", "hash:16"])
@@ -219,6 +218,24 @@ def test_lists_without_a_good_candidate_stop_or_are_skipped(pages: Path, tmp_pat
     assert refused == f"{tmp_path / 't'}: none of its lists has a candidate with a relevance above 0."
 
 
+def test_hypotheses_without_a_right_word_are_not_good(moses: Path, tmp_path: Path) -> None:
+    references = (moses / "train.ref").read_text().splitlines()
+    references[3] = references[8] = "nothing-of-it"
+    (tmp_path / "ref").write_text("\n".join(references))
+    train = ("train", "--task", "rerank", moses / "train.nbest", "--references", tmp_path / "ref", "-o", tmp_path / "m")
+    train = (*train, "-C", 0.1)
+    refused = message(run(*train))
+    assert refused == (
+        f"{moses / 'train.nbest'}: 2 lists have no good candidate (id 3, 8): --no-good skip leaves out such lists."
+    )
+    for options in ((), ("--cost", "bleu"), ("--within", 0.1)):
+        report = json.loads(done(*train, "--no-good", "skip", "--json", *options))
+        assert (report["n_skipped"], margrave.load(tmp_path / "m").metadata_["input"]) == (2, "nbest")
+    (tmp_path / "ref").write_text("nothing-of-it\n" * len(references))
+    refused = message(run(*train, "--no-good", "skip"))
+    assert refused.endswith("none of its lists has a candidate that shares a word with its reference.")
+
+
 # ---- predict, evaluate, inspect --------------------------------------------------------------------------------------
 
 
@@ -253,6 +270,20 @@ def test_more_lists_than_one_batch_keep_their_order(moses: Path, tmp_path: Path)
     first, second, *_ = done("predict", moses / "m", moses / "test.nbest").splitlines()
     lines = done("predict", moses / "m", tmp_path / "many").splitlines()
     assert lines == [(first, second)[id % 2] for id in range(203)]
+
+
+def test_features_may_be_strange_in_a_part_of_a_file(moses: Path, tmp_path: Path) -> None:
+    one, *_ = read_nbest(moses / "test.nbest")
+    strange = [{"stranger": 1.0} for _ in one.features]
+    best, *_ = done("predict", moses / "m", moses / "test.nbest").splitlines()
+    for known in (0, 100):
+        every = [NBestList(id, one.hypotheses, one.features if id == known else strange) for id in range(101)]
+        write_nbest(tmp_path / "part", every)
+        lines = done("predict", moses / "m", tmp_path / "part").splitlines()
+        assert (len(lines), lines[known]) == (101, best)
+    write_nbest(tmp_path / "all", [NBestList(id, one.hypotheses, strange) for id in range(101)])
+    expected = f"{tmp_path / 'all'}: the model knows none of its features, such as 'stranger'."
+    assert message(run("predict", moses / "m", tmp_path / "all")) == expected
 
 
 def test_features_that_the_training_did_not_have_play_no_part(pages: Path, tmp_path: Path) -> None:

@@ -1085,31 +1085,34 @@ def candidates(
     A list of candidates for each example, of which several may be good, best first.
     """
 
-class LPConstraints:
-    """The constraints of LP-Struct, one at a time (004, Algorithm 1)."""
+def closest_good(
+    problem: Problem, metric: object | None, threads: int
+) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))] | None:
+    """
+    The number of the good output closest to every output, one example after another; None where outputs cannot be listed.
+    """
 
-    def __init__(self, problem: Problem, by_cost: bool, closest: bool, metric: object | None, threads: int) -> None: ...
-    @property
-    def exact(self) -> bool:
-        """Whether the most violated constraints are found."""
-
-    def round(
-        self,
-        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        known: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        epsilon: float,
-        threads: int,
-    ) -> tuple[
-        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-    ]:
-        """
-        Slacks of all examples at w, and the most violated constraint of each that asks for more than `known`: examples, margins, and rows (begin, column, value).
-        """
+def lp_round(
+    problem: Problem,
+    by_cost: bool,
+    closest_only: bool,
+    closest: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    metric: object | None,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    known: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    epsilon: float,
+    threads: int,
+) -> tuple[
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+]:
+    """
+    Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, Algorithm 1): examples, margins, and rows (begin, column, value).
+    """
 
 def extragradient(
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],

@@ -1,6 +1,6 @@
 """What goes wrong, in one sentence that says what, where and what now."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from os import PathLike, fspath
 
@@ -19,6 +19,24 @@ class DataError(MargraveError):
     def __init__(self, path: str | PathLike[str], line: int | None, message: str) -> None:
         where = fspath(path) if line is None else f"{fspath(path)}, line {line}"
         super().__init__(f"{where}: {message}")
+
+
+def counted(count: int, what: str) -> str:
+    """So many things.
+
+    >>> counted(1, "list"), counted(3, "list")
+    ('1 list', '3 lists')
+    """
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def the_first(numbers: Sequence[object], most: int = 10) -> str:
+    """The first of them, so that a sentence stays one.
+
+    >>> the_first([3, 7, 9], most=2)
+    '3, 7, ...'
+    """
+    return ", ".join(map(str, numbers[:most])) + (", ..." if len(numbers) > most else "")
 
 
 def unknown(kind: str, name: object, valid: Iterable[str]) -> MargraveError:

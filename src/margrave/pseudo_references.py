@@ -30,8 +30,9 @@ def pseudo_references(
     """The numbers of the good candidates of each list, best first by BLEU+1, equal ones in the order of the list.
 
     Either `best`: those with the best texts, so many different ones; or `within`: those whose BLEU+1 is less by at most
-    this than the best in their list. Copies of a text cannot be told apart by their words, so all of them are good if
-    one is, and `best=m` gives more than m numbers where a good text has copies.
+    this than the best in their list. A hypothesis that shares no word with its references is not good: a list of such
+    ones has none. Copies of a text cannot be told apart by their words, so all of them are good if one is, and
+    `best=m` gives more than m numbers where a good text has copies.
 
     >>> pseudo_references([["a c", "a b", "b a", "a  b"]], ["a b"], best=1)
     [[1, 3]]
@@ -42,7 +43,7 @@ def pseudo_references(
     margin = 0.0 if within is None else real("within", within, "be at least 0 and finite", _is_margin)
     good = []
     for i, scores in enumerate(_sentence_bleus(hypotheses, references, lowercase)):
-        order = np.argsort(-scores.round(_DIGITS), kind="stable").tolist()
+        order = [k for k in np.argsort(-scores.round(_DIGITS), kind="stable").tolist() if scores[k] > 0]
         if within is not None:
             good.append([k for k in order if scores[k] >= scores.max() - margin - 10.0**-_DIGITS])
             continue

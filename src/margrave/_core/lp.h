@@ -34,35 +34,31 @@ struct LPViolation {
 // The constraints of all examples, one at a time.
 class LPConstraints {
  public:
-  LPConstraints(const Problem& problem, LPRule rule)
-      : problem_(problem), rule_(std::move(rule)), closest_(static_cast<size_t>(problem.size())) {
-    Output y;
-    for (int64_t i = 0; i < problem.size(); ++i)  // line 6 pairs the best wrong output only
-      if (rule_.closest && !problem.zero_one_is_of_parts() && problem.gold(i, 0, y) > 1) exact_ = false;
-  }
-
-  // Pairs, for program (7), outputs that can be listed with the good ones closest to them: to be called first.
-  void find_closest(int threads, const Poll& poll) {
-    if (!rule_.closest || !problem_.zero_one_is_of_parts()) return;
-    std::vector<std::vector<double>> rooms(static_cast<size_t>(threads));
-    const auto visit = [&](int64_t i, int thread, Worker& worker) {
-      const std::vector<Output> good = good_outputs(i);
-      if (good.size() == 1) return;
-      if (!rule_.metric) {
-        std::vector<double>& room = rooms[static_cast<size_t>(thread)];
-        room.resize(static_cast<size_t>(problem_.dim()));
-        closest_by_features(i, good, room.data(), worker);
-        return;
-      }
-      for (int32_t part = 0; part < problem_.parts(i); ++part)
-        closest_[static_cast<size_t>(i)].push_back(static_cast<int32_t>(nearest(i, good, {part})));
-    };
-    for_examples(problem_, rule_.metric ? 1 : threads, poll, visit);
+  // `closest`: for program (7) where every output is one part, what `find_closest` found; else null.
+  LPConstraints(const Problem& problem, const LPRule& rule, const int32_t* closest)
+      : problem_(problem), rule_(rule), closest_(closest) {
+    if (rule.closest && problem.zero_one_is_of_parts()) begin_ = part_offsets(problem);
   }
 
   const Problem& problem() const { return problem_; }
-  // Whether `most_violated` is that: line 6 of Algorithm 1 need not find it where outputs cannot be listed.
-  bool exact() const { return exact_; }
+
+  // The number of the good output closest to every part, where parts are outputs.
+  void find_closest(int threads, const Poll& poll, int32_t* closest) const {
+    std::vector<std::vector<double>> rooms(static_cast<size_t>(threads));
+    const auto visit = [&](int64_t i, int thread, Worker& worker) {
+      const std::vector<Output> good = good_outputs(i);
+      int32_t* own = closest + begin_[static_cast<size_t>(i)];
+      if (rule_.metric) {
+        for (int32_t part = 0; part < problem_.parts(i); ++part)
+          own[part] = good.size() == 1 ? 0 : static_cast<int32_t>(nearest(i, good, {part}));
+        return;
+      }
+      std::vector<double>& room = rooms[static_cast<size_t>(thread)];
+      room.resize(static_cast<size_t>(problem_.dim()));
+      closest_by_features(i, good, room.data(), worker, own);
+    };
+    for_examples(problem_, rule_.metric ? 1 : threads, poll, visit);
+  }
 
   // The most violated constraint of example i at w; an infinitely negative value if it has none.
   LPViolation most_violated(int64_t i, const double* w, Worker& worker) const {
@@ -109,13 +105,14 @@ class LPConstraints {
     const double constant = augment(i, theta, v);
     problem_.clamp(i, v);
     for (const Output& y : good) v[y[0]] = -kInfinity;
-    const std::vector<int32_t>& closest = closest_[static_cast<size_t>(i)];
+    const int32_t* closest = rule_.closest ? closest_ + begin_[static_cast<size_t>(i)] : nullptr;
     const size_t least = worst(good, theta);
     LPViolation most;
     size_t paired = least;
     int32_t wrong = -1;
     for (int32_t part = 0; part < n; ++part) {
-      const size_t k = closest.empty() ? least : static_cast<size_t>(closest[static_cast<size_t>(part)]);
+      const size_t k = closest ? static_cast<size_t>(closest[part]) : least;
+      if (k >= good.size()) throw InputError("the closest good outputs are of another problem.");
       const double value = v[part] + constant - theta[good[k][0]];
       if (value > most.value) {
         most.value = value;
@@ -175,10 +172,11 @@ class LPConstraints {
 
   // Of all |a - b|^2 = |a|^2 - 2<a, b> + |b|^2, with the features a of a good output as weights: then <a, b> are the
   // scores of all parts. `room` is zero before and after.
-  void closest_by_features(int64_t i, const std::vector<Output>& good, double* room, Worker& worker) {
+  void closest_by_features(int64_t i, const std::vector<Output>& good, double* room, Worker& worker,
+                           int32_t* closest) const {
     const auto n = static_cast<size_t>(problem_.parts(i));
-    std::vector<int32_t>& closest = closest_[static_cast<size_t>(i)];
-    closest.assign(n, 0);
+    std::fill(closest, closest + n, 0);
+    if (good.size() == 1) return;
     std::vector<double> least(n, kInfinity);
     double* dots = worker.theta.data();
     double* counts = worker.direction.data();
@@ -201,10 +199,9 @@ class LPConstraints {
   }
 
   const Problem& problem_;
-  const LPRule rule_;
-  // Of each part, the number of its good one; empty where that is not asked.
-  std::vector<std::vector<int32_t>> closest_;
-  bool exact_ = true;
+  const LPRule& rule_;
+  const int32_t* closest_;
+  std::vector<int64_t> begin_;  // where those of each example begin
 };
 
 // What a round of Algorithm 1 finds: the slack of every example, and the constraints that ask for more than `known`.

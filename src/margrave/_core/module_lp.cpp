@@ -1,6 +1,4 @@
 // Python bindings of LP-Struct: its constraints, and the extragradient method.
-#include <memory>
-
 #include "binding.h"
 #include "extragradient.h"
 #include "lp.h"
@@ -11,9 +9,10 @@ namespace {
 Metric metric_of(const nb::object& metric) {
   if (metric.is_none()) return nullptr;
   if (!PyCallable_Check(metric.ptr())) throw InputError("metric must be a function of an example and two outputs.");
-  return [metric](int64_t i, const Output& good, const Output& wrong) {
+  const nb::handle function = metric;  // which outlives the call
+  return [function](int64_t i, const Output& good, const Output& wrong) {
     const nb::gil_scoped_acquire gil;
-    const nb::object result = metric(i, to_numpy(Output(good)), to_numpy(Output(wrong)));
+    const nb::object result = function(i, to_numpy(Output(good)), to_numpy(Output(wrong)));
     double value;
     if (!nb::try_cast(result, value) || value != value)
       throw InputError("example " + std::to_string(i) + ": the metric must be a number, and not NaN.");
@@ -48,38 +47,47 @@ void check_master(const LPMaster& lp, int64_t columns, int64_t values) {
 }  // namespace
 
 void bind_lp(nb::module_& m) {
-  nb::class_<LPConstraints>(m, "LPConstraints", "The constraints of LP-Struct, one at a time (004, Algorithm 1).")
-      .def(nb::new_([](const Problem& p, bool by_cost, bool closest, const nb::object& metric, int threads) {
-             expect_gold(p);
-             auto constraints = std::make_unique<LPConstraints>(p, LPRule{by_cost, closest, metric_of(metric)});
-             {
-               const nb::gil_scoped_release release;
-               constraints->find_closest(checked_threads(threads), check_signals);
-             }
-             return constraints.release();
-           }),
-           "problem"_a, "by_cost"_a, "closest"_a, "metric"_a.none(), "threads"_a,
-           nb::keep_alive<0, 2>())  // the first argument is the class
-      .def_prop_ro("exact", &LPConstraints::exact, "Whether the most violated constraints are found.")
-      .def(
-          "round",
-          [](const LPConstraints& constraints, const In<double>& w, const In<double>& known, double epsilon,
-             int threads) {
-            const Problem& p = constraints.problem();
-            expect_size(w, p.dim(), "w");
-            expect_size(known, p.size(), "known");
-            LPRound round;
-            {
-              const nb::gil_scoped_release release;
-              round = lp_round(constraints, w.data(), known.data(), epsilon, checked_threads(threads), check_signals);
-            }
-            return std::make_tuple(to_numpy(std::move(round.slack)), to_numpy(std::move(round.owner)),
-                                   to_numpy(std::move(round.margin)), to_numpy(std::move(round.begin)),
-                                   to_numpy(std::move(round.column)), to_numpy(std::move(round.value)));
-          },
-          "w"_a, "known"_a, "epsilon"_a, "threads"_a,
-          "Slacks of all examples at w, and the most violated constraint of each that asks for more than `known`: "
-          "examples, margins, and rows (begin, column, value).");
+  m.def(
+      "closest_good",
+      [](const Problem& p, const nb::object& metric, int threads) -> std::optional<Array<int32_t>> {
+        expect_gold(p);
+        if (!p.zero_one_is_of_parts()) return std::nullopt;
+        const LPRule rule{false, true, metric_of(metric)};
+        std::vector<int32_t> closest(static_cast<size_t>(part_offsets(p).back()));
+        {
+          const nb::gil_scoped_release release;
+          LPConstraints(p, rule, nullptr).find_closest(checked_threads(threads), check_signals, closest.data());
+        }
+        return to_numpy(std::move(closest));
+      },
+      "problem"_a, "metric"_a.none(), "threads"_a,
+      "The number of the good output closest to every output, one example after another; None where outputs cannot be "
+      "listed.");
+  m.def(
+      "lp_round",
+      [](const Problem& p, bool by_cost, bool closest_only, const std::optional<In<int32_t>>& closest,
+         const nb::object& metric, const In<double>& w, const In<double>& known, double epsilon, int threads) {
+        expect_gold(p);
+        expect_size(w, p.dim(), "w");
+        expect_size(known, p.size(), "known");
+        const bool listed = closest_only && p.zero_one_is_of_parts();
+        if (listed != closest.has_value()) throw InputError("closest good outputs are what closest_good found.");
+        if (listed) expect_size(*closest, part_offsets(p).back(), "closest");
+        const LPRule rule{by_cost, closest_only, metric_of(metric)};
+        LPRound round;
+        {
+          const nb::gil_scoped_release release;
+          const LPConstraints constraints(p, rule, listed ? closest->data() : nullptr);
+          round = lp_round(constraints, w.data(), known.data(), epsilon, checked_threads(threads), check_signals);
+        }
+        return std::make_tuple(to_numpy(std::move(round.slack)), to_numpy(std::move(round.owner)),
+                               to_numpy(std::move(round.margin)), to_numpy(std::move(round.begin)),
+                               to_numpy(std::move(round.column)), to_numpy(std::move(round.value)));
+      },
+      "problem"_a, "by_cost"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "w"_a, "known"_a, "epsilon"_a,
+      "threads"_a,
+      "Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, "
+      "Algorithm 1): examples, margins, and rows (begin, column, value).");
   m.def(
       "extragradient",
       [](const In<int64_t>& begin, const In<int32_t>& column, const In<double>& value, const In<int32_t>& owner,

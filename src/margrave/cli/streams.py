@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import StringIO, TextIOWrapper
-from typing import TYPE_CHECKING, TextIO
+from itertools import islice
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import typer
 
@@ -16,6 +17,8 @@ from margrave.output_file import check_output, reason
 
 if TYPE_CHECKING:
     from margrave.datasets.opening import TextSource
+
+Item = TypeVar("Item")
 
 INTERRUPTED = 130  # the exit code by which shells know Ctrl-C
 
@@ -57,6 +60,13 @@ def first_line(path: str, what: str) -> tuple[str, "TextSource"]:
     if first is None:
         raise DataError(shown_name(path), None, f"it holds no {what}.")
     return first, kept
+
+
+def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """So many at a time."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def check_place(path: str, inputs: Iterable[str | None]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, counted
 
 _BLANKS = " \t\r\f\v"
 _FIELD = re.compile(f"[^{_BLANKS}]+")
@@ -41,7 +41,7 @@ def read_columns(
             width = len(fields)
             _check_columns(name, number, columns, width)
         if len(fields) != width:
-            raise DataError(name, number, f"{_columns(len(fields))}, but the lines before have {width}.")
+            raise DataError(name, number, f"{counted(len(fields), 'column')}, but the lines before have {width}.")
         sentence.append(tuple(fields) if columns is None else tuple([fields[column] for column in columns]))
     if sentence:
         yield sentence
@@ -67,7 +67,9 @@ def _split(line: str, separator: str | None) -> list[str]:
 def _check_columns(name: str, number: int, columns: Sequence[int] | None, width: int) -> None:
     for column in columns or ():
         if not -width <= column < width:
-            raise DataError(name, number, f"column {column} was asked for, but there are only {_columns(width)}.")
+            raise DataError(
+                name, number, f"column {column} was asked for, but there are only {counted(width, 'column')}."
+            )
 
 
 def _lines(sentences: Iterable[Iterable[Sequence[str]]], separator: str) -> Iterator[str]:
@@ -79,7 +81,7 @@ def _lines(sentences: Iterable[Iterable[Sequence[str]]], separator: str) -> Iter
             fields = list(row)
             width = width or len(fields)
             if len(fields) != width:
-                message = f"{_columns(len(fields))}, but the rows before have {width}."
+                message = f"{counted(len(fields), 'column')}, but the rows before have {width}."
                 raise MargraveError(f"row {j} of sentence {i}: {message}")
             line = separator.join(fields)
             # Read it as it will be read: this finds empty fields, separators inside fields and rows that look blank.
@@ -92,7 +94,3 @@ def _lines(sentences: Iterable[Iterable[Sequence[str]]], separator: str) -> Iter
         if empty:
             raise MargraveError(f"sentence {i} is empty, which columns cannot express.")
         yield ""
-
-
-def _columns(count: int) -> str:
-    return "1 column" if count == 1 else f"{count} columns"

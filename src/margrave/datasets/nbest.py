@@ -25,7 +25,7 @@ from typing import NamedTuple
 from margrave.checks import real, whole
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.datasets.svmlight import finite_number
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, counted
 
 _BAR = "|||"
 _BLANKS = " \t\r\f\v"
@@ -86,7 +86,7 @@ def read_references(*paths: TextSource, encoding: str = "utf-8") -> list[list[st
     files = [[_squeezed(line) for _, line in read_lines(path, encoding)] for path in paths]
     for path, segments in zip(paths, files, strict=True):
         if len(segments) != len(files[0]):
-            message = f"{_count(len(segments), 'line')}, but {source_name(paths[0])} has {len(files[0])}."
+            message = f"{counted(len(segments), 'line')}, but {source_name(paths[0])} has {len(files[0])}."
             raise DataError(source_name(path), None, message)
     if not files[0]:
         raise DataError(source_name(paths[0]), None, "it holds no references.")
@@ -113,7 +113,7 @@ def _hypotheses(path: TextSource, encoding: str) -> Iterator[_Hypothesis]:
             continue
         fields = line.split(_BAR)
         if len(fields) < 3:
-            message = f"{_count(len(fields), 'field')}, where id ||| words ||| features ||| score is expected."
+            message = f"{counted(len(fields), 'field')}, where id ||| words ||| features ||| score is expected."
             raise DataError(name, number, message)
         id = fields[0].strip(_BLANKS)
         if not _ID.fullmatch(id):
@@ -210,17 +210,13 @@ def _check_same(name: str, one: _Hypothesis, first: _Hypothesis) -> None:
         if there is None:
             raise DataError(name, one.line, f"group {group!r} is not one that {where} has.")
         if here != there:
-            raise DataError(name, one.line, f"group {group!r} has {_count(here, 'value')}, but {there} in {where}.")
+            raise DataError(name, one.line, f"group {group!r} has {counted(here, 'value')}, but {there} in {where}.")
     has, other = ("no score", "one") if one.score is None else ("a score", "none")
     raise DataError(name, one.line, f"{has}, but {where} has {other}.")
 
 
 def _squeezed(text: str) -> str:
     return " ".join(_TOKEN.findall(text))
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _lines(lists: Iterable[NBestList]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from margrave import _core
 from margrave.checks import real
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, the_first, unknown
 from margrave.estimators.base import Show, StructuredEstimator, check_path, solve_path
 from margrave.features.table import AttributeTable
 from margrave.learners import Checkpoint, Learner, Record
@@ -20,7 +20,6 @@ from margrave.structures import CandidateLists
 from margrave.structures.candidates import candidate_lists, check_cost, cost_lists, good_lists
 
 _NO_GOOD = ("stop", "skip")
-_LISTED = 10  # examples that an error names
 
 
 class Reranker(StructuredEstimator):
@@ -244,7 +243,6 @@ def _checked(X: list[Any], y: Any, costs: Any) -> tuple[list[list[int]], list[ND
 
 
 def _without_good(examples: list[int], of: int) -> MargraveError:
-    listed = ", ".join(map(str, examples[:_LISTED])) + (", ..." if len(examples) > _LISTED else "")
     count = f"{len(examples)} of {of} examples {'have' if len(examples) > 1 else 'has'} no good candidate"
     advice = "" if len(examples) == of else ": pass no_good='skip' to leave them out"
-    return MargraveError(f"{count} (number {listed}){advice}.")
+    return MargraveError(f"{count} (number {the_first(examples)}){advice}.")

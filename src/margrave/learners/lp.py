@@ -101,9 +101,9 @@ class LP(Learner):
         of_parts = None if metric is None else lambda i, good, wrong: metric(task.shown(i, good), task.shown(i, wrong))
         by_cost = self.margin == "cost" and not task.loss.zero_one
         closest = self.program == "closest"
-        return self._without_rows(task, _core.LPConstraints(task.problem, by_cost, closest, of_parts, task.threads))
+        return self._without_rows(task, LPConstraints(task.problem, by_cost, closest, of_parts, task.threads))
 
-    def _without_rows(self, task: Task, constraints: _core.LPConstraints) -> "LPState":
+    def _without_rows(self, task: Task, constraints: "LPConstraints") -> "LPState":
         problem = task.problem
         nothing = np.zeros(problem.dim)
         return LPState(
@@ -139,6 +139,32 @@ class LP(Learner):
         return Step(state.best, state.best_primal, state.value, state.gap, done="zeros not settled", stuck=True)
 
 
+class LPConstraints:
+    """The constraints of the full program, one at a time; `metric(i, good, wrong)` is of parts."""
+
+    def __init__(
+        self,
+        problem: _core.Problem,
+        by_cost: bool,
+        closest: bool,
+        metric: Callable[[int, NDArray[np.int32], NDArray[np.int32]], float] | None,
+        threads: int,
+    ) -> None:
+        self._problem = problem
+        found = _core.closest_good(problem, metric, threads) if closest else None
+        self._rule = by_cost, closest, found, metric
+        # Line 6 of Algorithm 1 need not find the most violated constraint where outputs cannot be listed.
+        several = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
+        self.exact = not several
+
+    def round(self, w: Weights, known: Weights, threads: int) -> tuple[NDArray[Any], ...]:
+        """Slacks of all examples, and the most violated constraint of each that asks for more than is known.
+
+        Of these: examples, margins, and rows (begin, feature, value).
+        """
+        return _core.lp_round(self._problem, *self._rule, w, known, _ROUNDING, threads)
+
+
 @dataclass
 class LPState(State):
     """The constraints found, where the master stands, and the best weights."""
@@ -146,7 +172,7 @@ class LPState(State):
     best: Weights  # the weights with the lowest P
     program: Program
     master: Master
-    constraints: _core.LPConstraints
+    constraints: "LPConstraints"
     best_primal: float = inf
     value: float = 0.0  # D
     towards: float = _TOWARDS
@@ -154,7 +180,7 @@ class LPState(State):
     @property
     def exact(self) -> bool:
         """Whether the most violated constraints were found."""
-        return bool(self.constraints.exact)
+        return self.constraints.exact
 
     @property
     def n_constraints(self) -> int:
@@ -193,7 +219,7 @@ class LPState(State):
         """Adds the most violated constraint of each example at w, and keeps w if P is lower; how many are new."""
         task, rows, C = self.task, self.program.rows, self.program.C
         known = np.where(C > 0, rows.slacks(w, len(C)), inf)
-        slack, owner, margin, begin, feature, value = self.constraints.round(w, known, _ROUNDING, task.threads)
+        slack, owner, margin, begin, feature, value = self.constraints.round(w, known, task.threads)
         task.passes += 1
         primal = float(np.abs(w).sum() + C @ slack)
         if primal < self.best_primal:

@@ -3,14 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli.reports import percent, table
-from margrave.cli.streams import first_line, shown_name, source
+from margrave.cli.streams import batches, first_line, shown_name, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, MargraveError, unknown
+from margrave.errors import DataError, MargraveError, counted, the_first, unknown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 Candidates = list[dict[str, float]]  # of one list: the features of every hypothesis
 
 _BATCH = 100  # lists that are predicted at once: enough for all threads, and little memory
-_NAMED = 10  # ids that a message lists at most
 
 
 @dataclass(frozen=True)
@@ -96,6 +93,8 @@ class Rerank(Task):
         references = _references_of(lists, shown_name(data), self.references)
         best = 1 if self.good is None and self.within is None else self.good
         good = pseudo_references(hypotheses, references, best=best, within=self.within, lowercase=self.lowercase)
+        ids = [one.id for one in lists]
+        counts = self._check_good(shown_name(data), "id", ids, good, "that shares a word with its reference")
         costs = None
         if self.cost == "bleu":
             costs = sentence_bleu_costs(hypotheses, references, good=good, lowercase=self.lowercase)
@@ -103,7 +102,7 @@ class Rerank(Task):
             reranker,
             [_described(one, self.ngrams, self.lowercase) for one in lists],
             good,
-            {"n_lists": len(lists), "n_candidates": sum(map(len, hypotheses)), "n_good": sum(map(len, good))},
+            {"n_lists": len(lists), "n_candidates": sum(map(len, hypotheses)), **counts},
             {"input": "nbest", "ngrams": self.ngrams, "lowercase": self.lowercase, "cost": self.cost},
             None,
             _share_of_good,
@@ -120,7 +119,7 @@ class Rerank(Task):
             raise MargraveError(f"--cost bleu is for n-best lists, and {shown_name(data)} is none: use relevance.")
         X, relevances, ids = _ranking(text)
         good, costs = relevance_targets(relevances)
-        self._check_good(shown_name(data), ids, good)
+        counts = self._check_good(shown_name(data), "qid", ids, good, "with a relevance above 0")
         n_features = X[0].shape[1]
         dev_pair = None
         if dev is not None:
@@ -130,28 +129,28 @@ class Rerank(Task):
             reranker,
             X,
             good,
-            {
-                "n_lists": len(X),
-                "n_candidates": sum(map(len, relevances)),
-                "n_good": sum(map(len, good)),
-                "n_skipped": sum(not numbers for numbers in good),
-            },
+            {"n_lists": len(X), "n_candidates": sum(map(len, relevances)), **counts},
             {"input": "svmlight", "n_features": n_features, "cost": self.cost},
             dev_pair,
             _share_of_good,
             {"costs": costs if self.cost == "relevance" else None},
         )
 
-    def _check_good(self, name: str, ids: Sequence[int], good: Sequence[Sequence[int]]) -> None:
-        """Refuses, unless they are to be skipped, lists without a good candidate."""
+    def _check_good(
+        self, name: str, what: str, ids: Sequence[int], good: Sequence[Sequence[int]], having: str
+    ) -> dict[str, int]:
+        """Refuses, unless they are to be skipped, lists without a good candidate; how many of both there are."""
         without = [id for id, numbers in zip(ids, good, strict=True) if not numbers]
         if len(without) == len(good):
-            raise DataError(name, None, "none of its lists has a candidate with a relevance above 0.")
+            raise DataError(name, None, f"none of its lists has a candidate {having}.")
         if without and self.no_good == "stop":
-            have = "1 list has" if len(without) == 1 else f"{len(without)} lists have"
             raise DataError(
-                name, None, f"{have} no good candidate (qid {_named(without)}): --no-good skip leaves out such lists."
+                name,
+                None,
+                f"{_have(without)} no good candidate ({what} {the_first(without)}): --no-good skip leaves out such "
+                "lists.",
             )
+        return {"n_good": sum(map(len, good)), "n_skipped": len(without)}
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
@@ -215,11 +214,18 @@ class TranslationModel(Model):
         """The best hypothesis of each list."""
         from margrave.datasets import read_nbest
 
-        for batch in _batches(read_nbest(source(path))):
-            X = self._features(batch, shown_name(path))
+        strangers = _Strangers(self._known)
+        held: list[list[str]] = []  # until a feature is seen that the model knows
+        for batch in batches(read_nbest(source(path)), _BATCH):
+            X = self._features(batch)
+            strangers.meet(X)
             best = self.reranker.predict(X).tolist()
             words = [one.hypotheses[k] for one, k in zip(batch, best, strict=True)]
-            yield _lines(self.reranker, X, best, words, marginals, scores)
+            held.append(_lines(self.reranker, X, best, words, marginals, scores))
+            if strangers.first is None:
+                yield from held
+                held.clear()
+        strangers.refuse(shown_name(path))
 
     def evaluation(
         self, path: str, *, references: Sequence[str] = (), lowercase: bool = False, **options: Any
@@ -241,8 +247,12 @@ class TranslationModel(Model):
         lists = list(read_nbest(source(path)))
         right = _references_of(lists, shown_name(path), references)
         of_all = BleuStatistics(right, lowercase=lowercase).lists([one.hypotheses for one in lists])
+        X = self._features(lists)
+        strangers = _Strangers(self._known)
+        strangers.meet(X)
+        strangers.refuse(shown_name(path))
         numbers = {
-            "chosen": self.reranker.predict(self._features(lists, shown_name(path))).tolist(),
+            "chosen": self.reranker.predict(X).tolist(),
             "first": [0 if one.scores is None else int(np.argmax(one.scores)) for one in lists],
             "oracle": [int(np.argmax(bleu_of_statistics(rows, smooth="add-one"))) for rows in of_all],
         }
@@ -282,26 +292,38 @@ class TranslationModel(Model):
         lines.append(f"{'p-value':<20}{p['bleu']:>9.4f}{p['nist']:>9.4f}")
         return "\n".join(lines)
 
-    def _features(self, lists: Iterable["NBestList"], name: str) -> list[Candidates]:
-        """The features of every list, of which the model knows at least one: else it would choose blindly."""
-        X = [_described(one, self.ngrams, self.lowercase) for one in lists]
-        there = (feature for candidates in X for features in candidates for feature in features)
-        first = next(there, None)
-        if (
-            self._known is not None
-            and first is not None
-            and not any(each in self._known for each in chain([first], there))
-        ):
-            raise DataError(name, None, f"the model knows none of its features, such as {first!r}.")
-        return X
+    def _features(self, lists: Iterable["NBestList"]) -> list[Candidates]:
+        return [_described(one, self.ngrams, self.lowercase) for one in lists]
 
-    @cached_property
+    @property
     def _known(self) -> frozenset[str] | None:
         """The names of the features of the training; None where the model does not keep them all."""
         vocabulary = self.reranker.features_.tokens.vocabulary
         if vocabulary is None or len(vocabulary) < self.reranker.n_weights_:
             return None
         return frozenset(vocabulary.names())
+
+
+@dataclass
+class _Strangers:
+    """Features of a file as long as the model has known none of them: it would choose blindly."""
+
+    known: frozenset[str] | None
+    first: str | None = None
+    over: bool = False  # one was known
+
+    def meet(self, X: Iterable[Candidates]) -> None:
+        """Looks at the features of some lists."""
+        for feature in (feature for candidates in X for features in candidates for feature in features):
+            if self.over or self.known is None:
+                return
+            self.over = feature in self.known
+            self.first = None if self.over else self.first or feature
+
+    def refuse(self, name: str) -> None:
+        """Refuses a file that has features, none of which is known."""
+        if self.first is not None:
+            raise DataError(name, None, f"the model knows none of its features, such as {self.first!r}.")
 
 
 @dataclass(frozen=True)
@@ -346,6 +368,10 @@ class RankingModel(Model):
         return table(rows, 20)
 
 
+def _have(lists: Sequence[int]) -> str:
+    return f"{counted(len(lists), 'list')} {'has' if len(lists) == 1 else 'have'}"
+
+
 def _lines(
     reranker: "Reranker", X: Any, best: list[int], chosen: list[str], marginals: bool, scores: bool
 ) -> list[str]:
@@ -388,9 +414,8 @@ def _references_of(lists: Iterable["NBestList"], name: str, files: Sequence[str]
     ids = [one.id for one in lists]
     without = [id for id in ids if not 0 <= id < len(segments)]
     if without:
-        have = "1 list has" if len(without) == 1 else f"{len(without)} lists have"
         lines = f"{files[0]} has the lines of ids 0 to {len(segments) - 1}"
-        raise DataError(name, None, f"{have} no reference (id {_named(without)}): {lines}.")
+        raise DataError(name, None, f"{_have(without)} no reference (id {the_first(without)}): {lines}.")
     return [segments[id] for id in ids]
 
 
@@ -405,13 +430,3 @@ def _ranking(
         for rows in X:
             rows.resize(rows.shape[0], n_features)  # features that the training did not have weigh nothing
     return X, relevances, ids.tolist()
-
-
-def _named(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, ids[:_NAMED])) + (", ..." if len(ids) > _NAMED else "")
-
-
-def _batches(lists: Iterable["NBestList"]) -> Iterator[list["NBestList"]]:
-    rest = iter(lists)
-    while batch := list(islice(rest, _BATCH)):
-        yield batch

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli.reports import percent, table
-from margrave.cli.streams import shown_name, source
+from margrave.cli.streams import batches, shown_name, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError
+from margrave.errors import DataError, counted
 
 if TYPE_CHECKING:
     from margrave.estimators import SequenceTagger
@@ -126,11 +126,11 @@ class TaggingModel(Model):
         """The input's columns and the label, with a blank line after every sequence."""
         classes = self.tagger.classes_.tolist()
         between = self.separator or " "
-        for batch in _batches(_read(path, self.separator)):
+        for batch in batches(_read(path, self.separator), _BATCH):
             width = len(batch[0][0])
             if not self.templates.n_columns <= width <= self.n_columns + 1:
-                expected = f"the model was trained on {_columns(self.n_columns)} and a label"
-                raise DataError(shown_name(path), None, f"{_columns(width)}, but {expected}.")
+                expected = f"the model was trained on {counted(self.n_columns, 'column')} and a label"
+                raise DataError(shown_name(path), None, f"{counted(width, 'column')}, but {expected}.")
             X = [self.templates.attributes(rows) for rows in batch]
             predicted = self.tagger.predict(X)
             added = [[[label] for label in labels] for labels in predicted]
@@ -150,7 +150,7 @@ class TaggingModel(Model):
 
         gold: list[list[str]] = []
         predicted: list[list[str]] = []
-        for batch in _batches(_labelled(path, self.separator, self.n_columns)):
+        for batch in batches(_labelled(path, self.separator, self.n_columns), _BATCH):
             gold += _labels(batch)
             predicted += self.tagger.predict(_attributes(self.templates, batch))
         scores = _span_scores(gold, predicted, scheme)
@@ -247,19 +247,11 @@ def _labelled(path: str, separator: str | None, n_columns: int) -> Iterator[Rows
     for rows in _read(path, separator):
         if len(rows[0]) != n_columns + 1:
             raise DataError(
-                shown_name(path), None, f"{_columns(len(rows[0]))}, but {n_columns + 1} are needed, the label last."
+                shown_name(path),
+                None,
+                f"{counted(len(rows[0]), 'column')}, but {n_columns + 1} are needed, the label last.",
             )
         yield rows
-
-
-def _columns(count: int) -> str:
-    return "1 column" if count == 1 else f"{count} columns"
-
-
-def _batches(sentences: Iterable[Rows]) -> Iterator[list[Rows]]:
-    rest = iter(sentences)
-    while batch := list(islice(rest, _BATCH)):
-        yield batch
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
