@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from margrave import model_file
+from margrave import model_file, output_file
 from margrave.errors import MargraveError
 
 HEADER: dict[str, object] = {"estimator": "SequenceTagger", "C": 0.5, "labels": ["B", "I", "O"], "unicode": "é\ud800"}
@@ -329,7 +329,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
         raise OSError(28, "No space left on device") if kind is OSError else kind()
 
     if step == "open":
-        monkeypatch.setattr(model_file, "open", fail, raising=False)
+        monkeypatch.setattr(output_file, "open", fail, raising=False)
     else:
         monkeypatch.setattr(os, step, fail)
     with pytest.raises(MargraveError if kind is OSError else kind) as error:

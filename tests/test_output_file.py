@@ -59,3 +59,12 @@ def test_a_link_is_written_where_it_points_to(tmp_path: Path) -> None:
     (tmp_path / "new").symlink_to("old")
     assert check_output(tmp_path / "new") == str(tmp_path / "old")
     assert check_output(tmp_path / "old") == str(tmp_path / "old")
+
+
+@pytest.mark.parametrize("write", WRITERS[2:], ids=["lines", "model"])
+def test_a_file_that_is_replaced_keeps_its_mode(write: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "private"
+    path.touch(0o600)
+    write(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_size > 0

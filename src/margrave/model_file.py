@@ -19,19 +19,17 @@ import json
 import math
 import mmap
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.errors import DataError, MargraveError
-from margrave.output_file import check_output, not_written, reason
+from margrave.output_file import reason, replacing
 
 FORMAT_VERSION = 1
 
@@ -76,7 +74,9 @@ def write(
 
     head = len(text).to_bytes(8, "little") + text
     checksum = _checksum(head, *contents)
-    _replace(path, [head.replace(_NO_CHECKSUM.encode(), checksum.encode(), 1), *contents], alone)
+    with replacing(path, alone=alone) as file:
+        file.write(head.replace(_NO_CHECKSUM.encode(), checksum.encode(), 1))
+        file.writelines(contents)
 
 
 def read(path: str | PathLike[str]) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
@@ -142,28 +142,6 @@ def _checksum(head: bytes, *contents: memoryview) -> str:
     for content in contents:
         digest.update(content)
     return digest.hexdigest()
-
-
-def _replace(path: str | PathLike[str], chunks: Iterable[bytes | memoryview], alone: bool) -> None:
-    """Write the chunks under a temporary name, and give them the name only when they are safely on the disk."""
-    target = Path(check_output(path))  # a symbolic link stays one
-    mark = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16] if alone else secrets.token_hex(8)
-    temporary = target.with_name(f".margrave-{mark}.tmp")
-    try:
-        if alone:
-            temporary.unlink(missing_ok=True)
-        try:
-            with open(temporary, "xb") as file:
-                for chunk in chunks:
-                    file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise not_written(path, error) from error
 
 
 def _mapped(path: str | PathLike[str]) -> mmap.mmap:

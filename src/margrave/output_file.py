@@ -1,8 +1,14 @@
-"""Files that are to be written: what would fail, or must not be overwritten, is refused before any work is done."""
+"""Files that are written whole or not at all; what must not be overwritten is refused before any work is done."""
 
+import hashlib
 import os
+import secrets
+import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
+from typing import BinaryIO
 
 from margrave.errors import DataError
 
@@ -27,6 +33,36 @@ def check_output(path: str | PathLike[str]) -> str:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(path, None, "cannot be written: its directory is read-only.")
     return target
+
+
+@contextmanager
+def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of `path` once it is whole and safely on the disk, and else never.
+
+    `alone`: no other process writes it. Its temporary name is then always the same, so that a process that is killed
+    again and again leaves no more than one temporary file.
+    """
+    folder, name = os.path.split(check_output(path))  # a symbolic link stays one
+    mark = hashlib.sha256(os.fsencode(name)).hexdigest()[:16] if alone else secrets.token_hex(8)
+    target, temporary = os.path.join(folder, name), os.path.join(folder, f".margrave-{mark}.tmp")
+    try:
+        if alone:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+        try:
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if os.path.exists(target):
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def not_written(path: str | PathLike[str], error: OSError) -> DataError:

@@ -3,18 +3,16 @@
 import gzip
 import os
 import re
-import secrets
-import shutil
 import zlib
 from codecs import lookup
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 from os import PathLike
 from typing import IO
 
 from margrave.errors import DataError, MargraveError
-from margrave.output_file import check_output, not_written
+from margrave.output_file import replacing
 
 TextSource = str | PathLike[str] | IO[str]
 
@@ -51,28 +49,19 @@ def read_lines(source: TextSource, encoding: str = "utf-8") -> Iterator[tuple[in
 
 def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
     """Write lines as UTF-8 under a temporary name that becomes `path` once complete; gzip if the name ends in .gz."""
-    target = check_output(path)  # a link stays, and the file it points to is replaced
     packed = os.fspath(path).endswith(".gz")
-    temporary = os.path.join(os.path.dirname(target), f".margrave-{secrets.token_hex(8)}.tmp")
     try:
         with (
-            open(temporary, "xb") as file,
+            replacing(path) as file,
             # Neither name nor time in the header: equal lines give equal bytes.
             gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else nullcontext(file) as binary,
-            TextIOWrapper(binary, encoding="utf-8", newline="\n") as text,
         ):
+            text = TextIOWrapper(binary, encoding="utf-8", newline="\n")
             for line in lines:
                 text.write(line + "\n")
-        if os.path.exists(target):
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
+            text.detach()  # which writes what is left
     except UnicodeEncodeError as error:
         raise DataError(path, None, f"a character cannot be written as UTF-8 ({error.reason}).") from error
-    except OSError as error:
-        raise not_written(path, error) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
 
 
 def source_name(source: TextSource) -> str:
