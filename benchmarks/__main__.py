@@ -109,8 +109,8 @@ def _svm(experiment: str) -> Callable[[], Result]:
     return partial(run, "benchmarks.structural_svm", experiment)
 
 
-def _lp(experiment: str) -> Callable[[], Result]:
-    return partial(run, "benchmarks.lp_struct", experiment)
+def _lp(experiment: str, seconds: int = 100) -> Callable[[], Result]:
+    return partial(run, "benchmarks.lp_struct", experiment, "--seconds", str(seconds))
 
 
 IMAGES_AND_NEWS = ("taxonomy-imclef07a", "taxonomy-imclef07d", "20newsgroups")
@@ -137,9 +137,9 @@ BENCHMARKS = {
     "ner_es": Benchmark(_svm("ner_es"), ("conll2002-es",), "ner_es", tables.ner_es, None),
     "svm_ocr": Benchmark(_svm("svm_ocr"), ("ocr-letters",), "svm_ocr", tables.svm_ocr, None),
     "svm_linear": Benchmark(_svm("svm_linear"), ("ocr-letters",), "svm_linear", tables.svm_linear, plots.svm_linear),
-    "pos": Benchmark(_lp("pos"), ("genia-treebank",), "pos", tables.pos, plots.pos),
+    "pos": Benchmark(_lp("pos", 480), ("genia-treebank",), "pos", tables.pos, plots.pos),
     "pos_margin": Benchmark(_lp("pos_margin"), ("genia-treebank",), "pos_margin", tables.pos, None),
-    "pos_brown": Benchmark(_lp("pos_brown"), ("brown-pos",), "pos_brown", tables.pos, plots.pos),
+    "pos_brown": Benchmark(_lp("pos_brown", 900), ("brown-pos",), "pos_brown", tables.pos, plots.pos),
     "rerank": Benchmark(_lp("rerank"), ("mt-nbest-moses", "mt-bn-en-hiero"), "rerank", tables.rerank, None),
     "lp_scale": Benchmark(_lp("lp_scale"), ("genia-treebank",), "lp_scale", tables.lp_scale, plots.lp_scale),
 }

@@ -302,7 +302,7 @@ class Lists:
 
     def __init__(self, lists: Sequence[NBestList], references: Sequence[Sequence[str]]) -> None:
         self.hypotheses = [each.hypotheses for each in lists]
-        self.own = np.array([int(np.argmax(each.scores or [0.0])) for each in lists])
+        self.own = np.array([each.first for each in lists])
         names = sorted({name for each in lists for features in each.features for name in features})
         self.features = [np.array([[of.get(name, 0.0) for name in names] for of in each.features]) for each in lists]
         self.bleu = BleuStatistics(references).lists(self.hypotheses)

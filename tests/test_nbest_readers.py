@@ -357,7 +357,7 @@ def test_comments_bases_and_widths_are_those_of_svmlight(file: File) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("1 qid:7 1:1", "query id 7 comes back after 3; its list began in line 1."),
+        ("1 qid:7 1:1", "query id 7 comes back after query id 3; it began in line 1."),
         ("1 1:1", "some examples up to here have a query id (qid:) and some have none."),
         ("1 qid:-3 1:1", "query id '-3' is not a natural number below 10^18."),
         ("qid:3 1:1", "'qid:3' stands where a relevance, a finite number, is expected."),

@@ -23,7 +23,7 @@ from sys import intern
 from typing import NamedTuple
 
 from margrave.checks import real, whole
-from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
+from margrave.datasets.opening import TextSource, note_begin, read_lines, source_name, write_lines
 from margrave.datasets.svmlight import finite_number
 from margrave.errors import DataError, MargraveError, counted
 
@@ -53,6 +53,11 @@ class NBestList:
             if values is not None and len(values) != n:
                 raise MargraveError(f"list {self.id}: hypotheses and {what} differ in number, {n} and {len(values)}.")
 
+    @property
+    def first(self) -> int:
+        """The number of the hypothesis that its own scores put first; without them the order of the file does."""
+        return 0 if self.scores is None else max(range(len(self.scores)), key=self.scores.__getitem__)
+
 
 def read_nbest(path: TextSource, encoding: str = "utf-8") -> Iterator[NBestList]:
     """The lists of an n-best file (plain or gzip) of Moses, cdec or Joshua, or of a text stream, one at a time."""
@@ -61,10 +66,7 @@ def read_nbest(path: TextSource, encoding: str = "utf-8") -> Iterator[NBestList]
     for id, group in groupby(_hypotheses(path, encoding), key=lambda hypothesis: hypothesis.id):
         hypotheses = list(group)
         first = hypotheses[0]
-        if id in begins:
-            message = f"list {id} comes back after list {next(reversed(begins))}; it began in line {begins[id]}."
-            raise DataError(name, first.line, message)
-        begins[id] = first.line
+        note_begin(begins, "list", id, name, first.line)
         for hypothesis in hypotheses:
             _check_same(name, hypothesis, first)
         scores = [hypothesis.score for hypothesis in hypotheses if hypothesis.score is not None]

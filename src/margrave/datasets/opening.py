@@ -64,6 +64,14 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
         raise DataError(path, None, f"a character cannot be written as UTF-8 ({error.reason}).") from error
 
 
+def note_begin(begins: dict[int, int], what: str, id: int, name: str, line: int) -> None:
+    """Notes the line at which the lines of an id begin; they stand together, so that there is one."""
+    if id in begins:
+        message = f"{what} {id} comes back after {what} {next(reversed(begins))}; it began in line {begins[id]}."
+        raise DataError(name, line, message)
+    begins[id] = line
+
+
 def source_name(source: TextSource) -> str:
     """How messages call the file or stream."""
     if isinstance(source, (str, PathLike)):

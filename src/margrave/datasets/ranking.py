@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrave.datasets.opening import TextSource, source_name
+from margrave.datasets.opening import TextSource, note_begin, source_name
 from margrave.datasets.svmlight import finite_number, read_rows
 from margrave.errors import DataError
 
@@ -66,7 +66,4 @@ def _take_relevance(name: str, number: int, fields: list[str], lines: list[int])
 def _check_once(name: str, ids: NDArray[np.int64], lines: list[int]) -> None:
     begins: dict[int, int] = {}  # the line at which the list of each id begins
     for id, line in zip(ids.tolist(), lines, strict=True):
-        if id in begins:
-            message = f"query id {id} comes back after {next(reversed(begins))}; its list began in line {begins[id]}."
-            raise DataError(name, line, message)
-        begins[id] = line
+        note_begin(begins, "query id", id, name, line)

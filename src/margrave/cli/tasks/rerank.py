@@ -253,7 +253,7 @@ class TranslationModel(Model):
         strangers.refuse(shown_name(path))
         numbers = {
             "chosen": self.reranker.predict(X).tolist(),
-            "first": [0 if one.scores is None else int(np.argmax(one.scores)) for one in lists],
+            "first": [one.first for one in lists],
             "oracle": [int(np.argmax(bleu_of_statistics(rows, smooth="add-one"))) for rows in of_all],
         }
         by_nist = NistStatistics(right, lowercase=lowercase)
