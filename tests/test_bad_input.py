@@ -23,6 +23,7 @@ from margrave import (
     LossFamily,
     MargraveError,
     Problem,
+    Reranker,
     SequenceTagger,
     SoftmaxMargin,
     StructuredClassifier,
@@ -335,6 +336,12 @@ def test_a_refused_parameter_leaves_the_old_model_as_it_was() -> None:
 
 def test_messages_about_examples_speak_of_no_tokens() -> None:
     assert "token" not in refusal(lambda: StructuredClassifier().fit([{"a": 1.0}, {"a": nan}], [0, 1]))
+
+
+def test_more_columns_than_can_be_numbered_are_refused() -> None:
+    wide = csr_array(([1.0, 1.0], ([0, 1], [0, 3 * 10**9])), shape=(2, 3 * 10**9 + 1))
+    message = refusal(lambda: Reranker().fit([wide], [0]))
+    assert message == "vectors may have 2147483647 columns at most, and these have 3000000001."
 
 
 def test_rows_that_the_model_does_not_fit() -> None:

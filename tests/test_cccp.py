@@ -477,7 +477,7 @@ def test_cccp_refuses_a_convex_loss(loss: LossFamily) -> None:
 
 @pytest.mark.parametrize(
     ("inner", "loss"),
-    [(LBFGS(), Ramp()), ("cg", Ramp()), ("smo", ExpectedCostBound()), (AveragedPerceptron(), Ramp())],
+    [(LBFGS(), Ramp()), ("cg", Ramp()), ("smo", ExpectedCostBound()), (AveragedPerceptron(), Ramp()), ("lp", Ramp())],
 )
 def test_an_inner_learner_that_cannot_do_a_round_is_refused_before_any_work(
     inner: str | Learner, loss: DifferenceOfLosses

@@ -15,13 +15,13 @@ from registry import KINDS, Case
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from margrave import MargraveError, _core
+from margrave import MargraveError, Reranker, _core
 from margrave.features.table import AttributeTable
 from margrave.learners import LP, Checkpoint, Solution, Task
 from margrave.learners.lp import LPConstraints
 from margrave.learners.lp_master import Constraints
-from margrave.losses import Hinge, Log
-from margrave.structures import Multiclass
+from margrave.losses import Hinge, Log, LossFamily
+from margrave.structures import CandidateLists, Multiclass
 
 Array = NDArray[np.float64]
 
@@ -228,7 +228,7 @@ def test_a_round_finds_the_most_violated_constraint_of_each_example(
 ) -> None:
     case = case_of(name, seed)
     w = np.random.default_rng(seed).normal(size=case.problem.dim)
-    found = LPConstraints(case.problem, by_cost, closest, None, 2)
+    found = LPConstraints(case.problem, 1.0, not by_cost, closest, None, 2)
     slack, owner, margin, begin, column, value = found.round(w, np.full(len(case), -inf), 2)
     options = {"margin": "cost" if by_cost else "one", "program": "closest" if closest else "all"}
     H, margins, owners = rows(case, **options)
@@ -246,7 +246,7 @@ def test_a_round_finds_the_most_violated_constraint_of_each_example(
 
 def test_constraints_that_are_known_are_not_found_again() -> None:
     case = case_of("chain", 0)
-    found = LPConstraints(case.problem, False, False, None, 1)
+    found = LPConstraints(case.problem, 1.0, True, False, None, 1)
     w = np.zeros(case.problem.dim)
     slack, *_ = found.round(w, np.zeros(len(case)), 1)
     _, owner, *_ = found.round(w, slack, 1)
@@ -260,10 +260,69 @@ def test_closest_good_outputs_of_another_problem_are_refused() -> None:
     w, known = np.zeros(problem.dim), np.zeros(problem.size)
     for wrong in (None, closest[:-1], np.full_like(closest, 99), np.full_like(closest, -1)):
         with pytest.raises(MargraveError, match="closest"):
-            _core.lp_round(problem, False, True, wrong, None, w, known, 0.0, 1)
+            _core.lp_round(problem, 1.0, True, True, wrong, None, w, known, 0.0, 1)
     with pytest.raises(MargraveError, match="closest"):
-        _core.lp_round(problem, False, False, closest, None, w, known, 0.0, 1)
+        _core.lp_round(problem, 1.0, True, False, closest, None, w, known, 0.0, 1)
     assert _core.closest_good(case_of("chain", 0).problem, None, 1) is None
+
+
+@pytest.mark.parametrize("margin", ["one", "cost"])
+@pytest.mark.parametrize("scale", [1e-8, 1e5, 1e10, 1e14])
+def test_the_extragradient_measures_each_feature_in_its_own_unit(scale: float, margin: str) -> None:
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(4, 3)) * [1.0, scale, 1.0] for _ in range(8)]
+    costs = [np.array([0.0, *rng.uniform(0.2, 1.0, 3)]) for _ in X]
+    problem = CandidateLists().bind(X, [0] * 8, costs, features=AttributeTable("all"))
+    solution = LP(margin=margin).solve(Task(problem, Hinge(), C=2.0, tol=1e-5))
+    assert solution.converged
+    assert solution.kept.gap >= 0
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_margins_are_exact_however_large_the_scores(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    X = [np.array([[0.0], [1e14 * rng.uniform(1, 9)]]) for _ in range(10)]
+    costs = [np.array([0.0, cost]) for cost in rng.uniform(0.1, 1, 10)]
+    problem = CandidateLists().bind(X, [0] * 10, costs, features=AttributeTable("all"))
+    kept = LP(solver=solver, margin="cost").solve(Task(problem, Hinge(), tol=1e-6)).kept
+    optimum = sum(cost[1] for cost in costs)  # at w = 0
+    assert kept.primal == pytest.approx(optimum, rel=1e-12)
+    assert kept.dual <= optimum * (1 + 1e-12)
+
+
+def test_the_margin_by_cost_is_as_wide_as_the_loss_says() -> None:
+    case = case_of("chain", 1)
+    narrow, wide = (
+        LP(solver="simplex", margin="cost").solve(Task(case.problem, LossFamily(inf, gamma), C=2.0, tol=1e-7)).kept
+        for gamma in (1.0, 2.0)
+    )
+    assert narrow.primal == pytest.approx(optimum(case, np.full(4, 2.0), margin="cost"))
+    assert wide.primal == pytest.approx(2 * narrow.primal)  # weights and slacks twice as large
+
+
+def test_the_metric_is_asked_of_wrong_outputs_alone() -> None:
+    asked = set()
+
+    def metric(good: Any, wrong: Any) -> float:
+        asked.add((good, wrong))
+        return 1 / abs(good["x"] - wrong["x"])
+
+    class Named(dict[str, float]):
+        __hash__ = object.__hash__  # type: ignore[assignment]
+
+    x = [Named(x=1.0), Named(x=2.0), Named(x=3.0), Named(x=4.0)]
+    Reranker(learner=LP(program="closest", metric=metric)).fit([x], [[0, 1]])
+    assert asked == {(good, wrong) for good in x[:2] for wrong in x[2:]}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_weights_are_zero_or_count(solver: str) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = [rng.normal(size=(6, 8)) for _ in range(10)], rng.integers(0, 6, 10).tolist()
+        problem = CandidateLists().bind(X, y, features=AttributeTable("all"))
+        w = LP(solver=solver, free_sign=True).solve(Task(problem, Hinge(), C=1.0, tol=1e-6)).w
+        assert (np.abs(w[w != 0]) > 1e-6).all()
 
 
 # ---- the extragradient method ----------------------------------------------------------------------------------------
@@ -574,7 +633,7 @@ def test_closest_good_outputs_that_cannot_be_listed_are_not_exact() -> None:
     chosen = set()
     for metric in (None, lambda a, b: squares(sorted(a), sorted(b)), lambda a, b: -squares(sorted(a), sorted(b))):
         of_parts = None if metric is None else lambda i, a, b, metric=metric: metric(a.tolist(), b.tolist())
-        found = LPConstraints(problem, False, True, of_parts, 1)
+        found = LPConstraints(problem, 1.0, True, True, of_parts, 1)
         for seed in range(20):
             w = np.random.default_rng(seed).normal(size=problem.dim)
             best = max(wrong, key=lambda y: features[y] @ w)

@@ -138,9 +138,9 @@ def test_another_encoding_is_read_when_it_is_named(file: File) -> None:
     [
         ("0 ||| a", "2 fields, where id ||| words ||| features ||| score is expected."),
         ("a b c", "1 field, where id ||| words ||| features ||| score is expected."),
-        ("x ||| a ||| d: 1 2 lm: 3 ||| 1", "id 'x' is not a whole number."),
-        ("0.5 ||| a ||| d: 1 2 lm: 3 ||| 1", "id '0.5' is not a whole number."),
-        ("||| a ||| d: 1 2 lm: 3 ||| 1", "id '' is not a whole number."),
+        ("x ||| a ||| d: 1 2 lm: 3 ||| 1", "id 'x' is not a whole number of at most 18 digits."),
+        ("0.5 ||| a ||| d: 1 2 lm: 3 ||| 1", "id '0.5' is not a whole number of at most 18 digits."),
+        ("||| a ||| d: 1 2 lm: 3 ||| 1", "id '' is not a whole number of at most 18 digits."),
         ("1 ||| a ||| d: 1 2 lm: 3", "no score, but the first hypothesis of list 1 (line 4) has one."),
         ("1 ||| a ||| d: 1 2 lm: 3 ||| high", "score 'high' is not a finite number."),
         ("1 ||| a ||| d: 1 2 lm: 3 ||| 1e999", "score '1e999' is not a finite number."),

@@ -369,7 +369,8 @@ def test_parameters_are_got_set_cloned_and_shown() -> None:
         ({"scoring": "F1"}, "unknown scoring 'F1'; did you mean 'f1'? (valid: f1, None, a function)"),
         ({"scoring": lambda *_: float("nan")}, "fold 0: a score must be finite, and it is nan."),
         ({"scoring": lambda *_: None}, "fold 0: a score must be a number, and it is None."),
-        ({"tol": -1}, "tol must be a number that is not negative, and it is -1."),
+        ({"tol": -1}, "tol must be finite and not negative, and it is -1."),
+        ({"tol": float("inf")}, "tol must be finite and not negative, and it is inf."),
         (
             {"loss": "hing"},
             "unknown loss 'hing'; did you mean 'hinge'? (valid: log, hinge, softmax-margin, perceptron, ramp, "

@@ -333,7 +333,7 @@ def test_evaluate_compares_what_is_chosen_with_the_file_and_the_oracle(moses: Pa
 
     summary = done(*arguments)
     assert f"{100 * report['chosen']['bleu']:.2f}   {report['chosen']['nist']:.4f}\n" in summary
-    assert [line.split()[0] for line in summary.splitlines()[4:]] == ["chosen", "by", "oracle", "p-value"]
+    assert [line.split()[0] for line in summary.splitlines()[4:]] == ["chosen", "the", "oracle", "p-value"]
 
 
 def test_without_scores_the_file_ranks_by_its_order(moses: Path, tmp_path: Path) -> None:

@@ -1094,7 +1094,8 @@ def closest_good(
 
 def lp_round(
     problem: Problem,
-    by_cost: bool,
+    gamma: float,
+    zero_one: bool,
     closest_only: bool,
     closest: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     metric: object | None,
@@ -1111,7 +1112,7 @@ def lp_round(
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
 ]:
     """
-    Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, Algorithm 1): examples, margins, and rows (begin, column, value).
+    Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, Algorithm 1), with a margin of gamma times the cost, or times 1: examples, margins, and rows (begin, column, value).
     """
 
 def extragradient(

@@ -199,16 +199,20 @@ inline void Extragradient::choose_steps() {
     return;
   }
   if (settings_.step == StepRule::kScaled) {
-    for (int64_t r = 0; r < lp_.rows; ++r) {
-      double sum = 1;
-      for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k) sum += std::fabs(lp_.value[k]);
-      of_lambda_[static_cast<size_t>(r)] = 1 / sum;
-    }
+    std::vector<double> unit(of_w_.size(), 1.0);  // that each feature is measured in: its mean size
     for (size_t j = 0; j < of_w_.size(); ++j) {
       double sum = 0;
       for (int64_t k = column_begin_[j]; k < column_begin_[j + 1]; ++k)
         sum += std::fabs(column_value_[static_cast<size_t>(k)]);
-      if (sum > 0) of_w_[j] = 1 / sum;
+      if (!(sum > 0)) continue;
+      unit[j] = sum / static_cast<double>(column_begin_[j + 1] - column_begin_[j]);
+      of_w_[j] = 1 / sum / unit[j];
+    }
+    for (int64_t r = 0; r < lp_.rows; ++r) {
+      double sum = 1;
+      for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k)
+        sum += std::fabs(lp_.value[k]) / unit[static_cast<size_t>(lp_.column[k])];
+      of_lambda_[static_cast<size_t>(r)] = 1 / sum;
     }
     for (size_t i = 0; i < of_xi_.size(); ++i)
       of_xi_[i] = 1 / std::max(1.0, static_cast<double>(owner_begin_[i + 1] - owner_begin_[i]));

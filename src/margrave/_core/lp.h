@@ -17,11 +17,12 @@ namespace margrave {
 using Metric = std::function<double(int64_t i, const Output& good, const Output& wrong)>;
 
 struct LPRule {
-  bool by_cost;   // the margin is the cost of the wrong output; else 1
+  double gamma;   // the margin is so many times
+  bool zero_one;  // 1, or else the cost of the wrong output
   bool closest;   // program (7); else (8)
   Metric metric;  // of (7); null: the distance of features
 
-  Question question(int64_t good) const { return {by_cost ? 1.0 : 0.0, good + 1}; }
+  Question question(int64_t good) const { return {zero_one ? 0.0 : gamma, good + 1}; }
 };
 
 struct LPViolation {
@@ -49,8 +50,11 @@ class LPConstraints {
       const std::vector<Output> good = good_outputs(i);
       int32_t* own = closest + begin_[static_cast<size_t>(i)];
       if (rule_.metric) {
+        const auto is_good = [&](int32_t part) {
+          return std::any_of(good.begin(), good.end(), [&](const Output& y) { return y[0] == part; });
+        };
         for (int32_t part = 0; part < problem_.parts(i); ++part)
-          own[part] = good.size() == 1 ? 0 : static_cast<int32_t>(nearest(i, good, {part}));
+          own[part] = good.size() == 1 || is_good(part) ? 0 : static_cast<int32_t>(nearest(i, good, {part}));
         return;
       }
       std::vector<double>& room = rooms[static_cast<size_t>(thread)];
@@ -78,16 +82,18 @@ class LPConstraints {
     return good;
   }
 
-  // v = theta, plus the cost where it is the margin; the constant part of the margin.
-  double augment(int64_t i, const double* theta, double* v) const {
+  // delta = the margin by parts, and v = theta + delta; the constant part of the margin.
+  double augment(int64_t i, const double* theta, double* delta, double* v) const {
     const int64_t n = problem_.parts(i);
-    if (!rule_.by_cost) {
-      std::copy(theta, theta + n, v);
-      return 1;
+    std::copy(theta, theta + n, v);
+    if (rule_.zero_one) {
+      std::fill(delta, delta + n, 0.0);
+      return rule_.gamma;
     }
-    const double c0 = problem_.cost(i, v);
-    kernels().add_scaled(theta, 1.0, v, n);
-    return c0;
+    const double c0 = problem_.cost(i, delta);
+    for (int64_t k = 0; k < n; ++k) delta[k] *= rule_.gamma;
+    kernels().add_scaled(delta, 1.0, v, n);
+    return rule_.gamma * c0;
   }
 
   // The good output that scores least (program 8).
@@ -101,8 +107,9 @@ class LPConstraints {
   // Every output is one part, so that all of them can be looked at.
   LPViolation among_parts(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
     const int64_t n = problem_.parts(i);
+    double* delta = worker.scratch.take(n);
     double* v = worker.scratch.take(n);
-    const double constant = augment(i, theta, v);
+    const double constant = augment(i, theta, delta, v);
     problem_.clamp(i, v);
     for (const Output& y : good) v[y[0]] = -kInfinity;
     const int32_t* closest = rule_.closest ? closest_ + begin_[static_cast<size_t>(i)] : nullptr;
@@ -121,7 +128,8 @@ class LPConstraints {
       }
     }
     if (wrong < 0) return most;
-    most.margin = (v[wrong] - theta[wrong]) + constant;
+    most.margin = delta[wrong] + constant;
+    most.value = most.margin + (theta[wrong] - theta[good[paired][0]]);  // scores may dwarf the margin
     most.good = good[paired];
     most.wrong = {wrong};
     return most;
@@ -129,8 +137,9 @@ class LPConstraints {
 
   // The best output that is not good is among the k best with k = number of good outputs + 1.
   LPViolation by_kbest(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
+    double* delta = worker.scratch.take(problem_.parts(i));
     double* v = worker.scratch.take(problem_.parts(i));
-    const double constant = augment(i, theta, v);
+    const double constant = augment(i, theta, delta, v);
     problem_.kbest(i, v, static_cast<int64_t>(good.size()) + 1, worker.k_best, worker.scratch);
     const auto is_good = [&](const ScoredOutput& other) {
       return std::any_of(good.begin(), good.end(), [&](const Output& y) { return same_parts(y, other.y); });
@@ -139,7 +148,7 @@ class LPConstraints {
     LPViolation most;
     if (best == worker.k_best.end()) return most;
     const size_t k = rule_.closest && good.size() > 1 ? nearest(i, good, best->y) : worst(good, theta);
-    most.margin = score_of(v, best->y) - score_of(theta, best->y) + constant;
+    most.margin = score_of(delta, best->y) + constant;
     most.value = most.margin - (score_of(theta, good[k]) - score_of(theta, best->y));
     most.good = good[k];
     most.wrong = best->y;

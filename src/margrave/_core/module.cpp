@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -25,6 +26,20 @@ namespace {
 
 // ---- problems written in Python
 // --------------------------------------------------------------------------------------
+
+// Adds up the entries of a row that have the same index: the core relies on there being one.
+void merge_equal(Row& row) {
+  const auto strictly = [](int64_t a, int64_t b) { return a >= b; };
+  if (std::adjacent_find(row.index.begin(), row.index.end(), strictly) == row.index.end()) return;
+  std::map<int64_t, double> sums;
+  for (size_t k = 0; k < row.index.size(); ++k) sums[row.index[k]] += row.value[k];
+  row.index.clear();
+  row.value.clear();
+  for (const auto& [index, value] : sums) {
+    row.index.push_back(index);
+    row.value.push_back(value);
+  }
+}
 
 // What Python returns is checked before it is used; what Python gets is a copy, so that keeping it can do no harm.
 struct PythonProblem final : Problem {
@@ -77,6 +92,7 @@ struct PythonProblem final : Problem {
     expect_size(row.value, static_cast<int64_t>(row.index.size()), "the values of row(i, v)");
     for (const int64_t k : row.index)
       if (k < 0 || k >= dim()) throw InputError("row(i, v) has the index " + std::to_string(k) + ", out of range.");
+    merge_equal(row);
   }
   // A Python scatter works on a copy of g, which is slow: row is the better thing to write.
   void scatter(int64_t i, const double* mu, double c, double* g) const override {

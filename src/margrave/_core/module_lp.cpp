@@ -52,7 +52,7 @@ void bind_lp(nb::module_& m) {
       [](const Problem& p, const nb::object& metric, int threads) -> std::optional<Array<int32_t>> {
         expect_gold(p);
         if (!p.zero_one_is_of_parts()) return std::nullopt;
-        const LPRule rule{false, true, metric_of(metric)};
+        const LPRule rule{1.0, true, true, metric_of(metric)};
         std::vector<int32_t> closest(static_cast<size_t>(part_offsets(p).back()));
         {
           const nb::gil_scoped_release release;
@@ -65,7 +65,7 @@ void bind_lp(nb::module_& m) {
       "listed.");
   m.def(
       "lp_round",
-      [](const Problem& p, bool by_cost, bool closest_only, const std::optional<In<int32_t>>& closest,
+      [](const Problem& p, double gamma, bool zero_one, bool closest_only, const std::optional<In<int32_t>>& closest,
          const nb::object& metric, const In<double>& w, const In<double>& known, double epsilon, int threads) {
         expect_gold(p);
         expect_size(w, p.dim(), "w");
@@ -73,7 +73,8 @@ void bind_lp(nb::module_& m) {
         const bool listed = closest_only && p.zero_one_is_of_parts();
         if (listed != closest.has_value()) throw InputError("closest good outputs are what closest_good found.");
         if (listed) expect_size(*closest, part_offsets(p).back(), "closest");
-        const LPRule rule{by_cost, closest_only, metric_of(metric)};
+        if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
+        const LPRule rule{gamma, zero_one, closest_only, metric_of(metric)};
         LPRound round;
         {
           const nb::gil_scoped_release release;
@@ -84,10 +85,11 @@ void bind_lp(nb::module_& m) {
                                to_numpy(std::move(round.margin)), to_numpy(std::move(round.begin)),
                                to_numpy(std::move(round.column)), to_numpy(std::move(round.value)));
       },
-      "problem"_a, "by_cost"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "w"_a, "known"_a, "epsilon"_a,
-      "threads"_a,
+      "problem"_a, "gamma"_a, "zero_one"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "w"_a, "known"_a,
+      "epsilon"_a, "threads"_a,
       "Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, "
-      "Algorithm 1): examples, margins, and rows (begin, column, value).");
+      "Algorithm 1), with a margin of gamma times the cost, or times 1: examples, margins, and rows (begin, "
+      "column, value).");
   m.def(
       "extragradient",
       [](const In<int64_t>& begin, const In<int32_t>& column, const In<double>& value, const In<int32_t>& owner,

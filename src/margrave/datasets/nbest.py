@@ -119,7 +119,7 @@ def _hypotheses(path: TextSource, encoding: str) -> Iterator[_Hypothesis]:
             raise DataError(name, number, message)
         id = fields[0].strip(_BLANKS)
         if not _ID.fullmatch(id):
-            raise DataError(name, number, f"id {id!r} is not a whole number.")
+            raise DataError(name, number, f"id {id!r} is not a whole number of at most 18 digits.")
         features: _Features = {}, {}
         if tokens := _TOKEN.findall(fields[2]):
             way = _way_of_writing(name, number, tokens[0])

@@ -56,11 +56,14 @@ class RowEncoder:
             raise MargraveError(
                 f"the model was trained on vectors of length {self.columns}, and these have {rows.shape[1]}."
             )
+        if rows.shape[1] > _MOST_COLUMNS:
+            raise MargraveError(f"vectors may have {_MOST_COLUMNS} columns at most, and these have {rows.shape[1]}.")
         if isinstance(rows, np.ndarray):
             return _core.dense_rows(rows, begin, single, unit)
         return _core.Tokens(begin, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
 
 
+_MOST_COLUMNS = 2**31 - 1  # which are numbered in 32 bits
 _KINDS = {"columns": "vectors", "names": "named attributes", "hashed": "named attributes"}
 
 

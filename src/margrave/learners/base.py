@@ -227,7 +227,7 @@ def check_settings(
     """What every estimator passes on to its learner, refused in one sentence where it makes no sense."""
     return (
         real("C", C, "be positive and finite", lambda C: 0 < C < inf),
-        real("tol", tol, "be a number that is not negative", lambda tol: tol >= 0),
+        real("tol", tol, "be finite and not negative", lambda tol: 0 <= tol < inf),
         None if max_iter is None else whole("max_iter", max_iter, 1, 10**9),
         None if n_threads is None else whole("n_threads", n_threads, 1, 1024),
         _seed(seed),
@@ -296,6 +296,7 @@ class Learner:
     own_scores: ClassVar[bool] = False  # asks for inference under scores of its own, not under weights
     cutting_planes: ClassVar[bool] = False  # works constraint by constraint: any re-scaling, slack and cost
     regularised: ClassVar[bool] = True  # minimises P; at (inf, 0) that would be w = 0
+    own_objective: ClassVar[bool] = False  # minimises something else than P, such as with another norm of w
     convex_losses: ClassVar[bool] = True  # learns under the losses of the family
     differences: ClassVar[bool] = False  # learns under differences of them
     euclidean_only: ClassVar[bool] = False  # computes with weights as if their inner product were the Euclidean one
@@ -566,6 +567,7 @@ def check(learner: Learner, loss: LossFamily, problem: _core.Problem) -> None:
 
 
 _ADVICE = {
+    "kbest": ": use learner='bcfw'",
     "untied": ": use learner='bcfw', or tied=False on a chain",
     "logsum": ": use loss='hinge' with learner='bcfw'",
 }

@@ -118,7 +118,7 @@ def _minimises(learner: Learner, loss: LossFamily) -> bool:
         check_loss(learner, loss)
     except MargraveError:
         return False
-    return learner.regularised
+    return learner.regularised and not learner.own_objective
 
 
 @dataclass

@@ -25,6 +25,7 @@ _ITERATIONS = 80  # of the extragradient, at most, between two rounds
 _FEW = 0.05  # of the examples: where no more have a new constraint, what is left to gain is in the master,
 _WITH_FEW = 800  # which then gets so many iterations
 _AT_LAST = 50_000  # the same where no constraint is left to find
+_DUST = 1e-6  # of the largest weight: what is less is left over from weights that the master has dropped
 _WORTHLESS = 1e-6  # short of its cost
 _TIGHT = 0.5  # of tol, masters need not be solved to less
 _LAST_ROUNDS = 100  # that look for weights with zeros, once some without are good enough
@@ -36,10 +37,10 @@ class LP(Learner):
 
     That is linear program (6) of 004. With several good outputs, `program="all"` sets all of them above the wrong ones
     (8), `program="closest"` the one closest to each under `metric(good, wrong)` (7); None is the distance of features.
-    Weights are not negative, as in the paper, unless `free_sign`. `margin="cost"` asks for the cost of the loss instead
-    of 1. The masters are solved by `solver`: "extragradient", or "simplex" and "pdlp", which need highspy. `step` is
-    that of the extragradient; with `tolerances` its masters end as in Algorithm 2, line 10 (the second difference in
-    absolute value). A constraint leaves after `rounds` rounds without a multiplier.
+    Weights are not negative, as in the paper, unless `free_sign`. `margin="cost"` asks for the cost of the loss, times
+    its gamma, instead of 1. The masters are solved by `solver`: "extragradient", or "simplex" and "pdlp", which need
+    highspy. `step` is that of the extragradient; with `tolerances` its masters but the last end as in Algorithm 2, line
+    10 (the second difference in absolute value). A constraint leaves after `rounds` rounds without a multiplier.
 
     Constraints are sought between the best weights so far and those of the master, not at these alone (Ben-Ameur and
     Neto, 2007): the paper's Algorithm 1 takes two to three times as many rounds.
@@ -52,6 +53,7 @@ class LP(Learner):
     needs: ClassVar[tuple[str, ...]] = ("kbest",)
     infinite_beta_only: ClassVar[bool] = True
     euclidean_only: ClassVar[bool] = True
+    own_objective: ClassVar[bool] = True
     reaches_tol: ClassVar[bool] = True
     default_max_iter: ClassVar[int] = 1000
 
@@ -99,9 +101,10 @@ class LP(Learner):
         """No constraints."""
         metric = self.metric
         of_parts = None if metric is None else lambda i, good, wrong: metric(task.shown(i, good), task.shown(i, wrong))
-        by_cost = self.margin == "cost" and not task.loss.zero_one
+        by_cost = self.margin == "cost"
+        gamma, zero_one = (task.loss.gamma, task.loss.zero_one) if by_cost else (1.0, True)
         closest = self.program == "closest"
-        return self._without_rows(task, LPConstraints(task.problem, by_cost, closest, of_parts, task.threads))
+        return self._without_rows(task, LPConstraints(task.problem, gamma, zero_one, closest, of_parts, task.threads))
 
     def _without_rows(self, task: Task, constraints: "LPConstraints") -> "LPState":
         problem = task.problem
@@ -140,19 +143,23 @@ class LP(Learner):
 
 
 class LPConstraints:
-    """The constraints of the full program, one at a time; `metric(i, good, wrong)` is of parts."""
+    """The constraints of the full program, one at a time, with a margin of gamma times 1 (`zero_one`) or the cost.
+
+    `metric(i, good, wrong)` is of parts.
+    """
 
     def __init__(
         self,
         problem: _core.Problem,
-        by_cost: bool,
+        gamma: float,
+        zero_one: bool,
         closest: bool,
         metric: Callable[[int, NDArray[np.int32], NDArray[np.int32]], float] | None,
         threads: int,
     ) -> None:
         self._problem = problem
         found = _core.closest_good(problem, metric, threads) if closest else None
-        self._rule = by_cost, closest, found, metric
+        self._rule = gamma, zero_one, closest, found, metric
         # Line 6 of Algorithm 1 need not find the most violated constraint where outputs cannot be listed.
         several = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
         self.exact = not several
@@ -200,7 +207,9 @@ class LPState(State):
             added = self.find(np.ones_like(self.best))  # line 2
         else:
             before = self.best_primal
-            added = self.find(self.best + self.towards * (program.inner - self.best))
+            between = self.best + self.towards * (program.inner - self.best)
+            dust = (program.inner == 0) & (np.abs(between) < _DUST * np.abs(between).max())
+            added = self.find(np.where(dust, 0.0, between))
             self.towards *= _LONGER if self.best_primal < before else _SHORTER
             self.towards = min(max(self.towards, _LEAST), 1.0) if added else 1.0
         aim = max(_OF_GAP * self.gap, _TIGHT * self.task.tol * self.best_primal)
@@ -230,13 +239,16 @@ class LPState(State):
     def settle(self) -> bool:
         """Whether the best weights will do with zeros where the program has them: what lies between masters has few.
 
-        A weight is zero at every optimum if its feature is worth less than it costs: its reduced cost is positive.
+        Those that the master has; or, if that is too many, those that all optima have: a weight is zero at every one if
+        its feature is worth less than it costs, so that its reduced cost is positive.
         """
         best, primal, program = self.best, self.best_primal, self.program
-        self.best_primal = inf
-        self.find(np.where((program.w == 0) & (program.worth() < 1 - _WORTHLESS), 0.0, best))
-        if self.gap <= self.task.tol * self.best_primal and self.master.verify(program):
-            return True
+        of_master = program.w == 0
+        for zero in (of_master, of_master & (program.worth() < 1 - _WORTHLESS)):
+            self.best_primal = inf
+            self.find(np.where(zero, 0.0, best))
+            if self.gap <= self.task.tol * self.best_primal and self.master.verify(program):
+                return True
         self.best, self.best_primal = best, primal
         return False
 

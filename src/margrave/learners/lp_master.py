@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 SOLVERS = ("extragradient", "simplex", "pdlp")
 STEPS = ("scaled", "spectral", "frobenius")
 
+_NOTHING = 1e-12  # of a margin of 1: what a weight adds to it that is zero but for the simplex's rounding
 _COLD = 1e-7  # relative: a cold start that finds another value shows that the hot one was wrong
 
 
@@ -179,8 +180,13 @@ class Highs:
 
     def __init__(self, method: str) -> None:
         check_solver(method)
-        import highspy
-
+        try:
+            import highspy
+        except (ImportError, OSError) as error:
+            raise MargraveError(
+                f"solver '{method}' needs the package highspy, which does not load ({error}): install margrave[lp] "
+                "again, or use solver='extragradient'."
+            ) from error
         self._highspy = highspy
         self._method = method
         self._model: Any = None
@@ -286,7 +292,10 @@ class Highs:
         program.xi = x[:examples]
         program.w = np.zeros_like(program.w)
         found = x[examples:]
-        program.w[rows.features] = found[::2] - found[1::2] if program.free_sign else found
+        w = found[::2] - found[1::2] if program.free_sign else found
+        largest = np.zeros(len(w))
+        np.maximum.at(largest, rows.column, np.abs(rows.value))
+        program.w[rows.features] = np.where(np.abs(w) * largest < _NOTHING, 0.0, w)
         program.inner = program.w
         rows.multiplier = np.maximum(np.array(solution.row_dual), 0.0)
 

@@ -109,11 +109,13 @@ def good_lists(good: Any, counts: Sequence[int]) -> list[list[int]]:
             )
         numbers = given if hasattr(given, "__len__") else [given]
         lists.append([whole(f"example {i}: the number of a good candidate", k, 0, 2**31 - 1) for k in numbers])
+        seen: set[int] = set()
         for k in lists[i]:
             if k >= n:
                 raise MargraveError(f"example {i}: there is no candidate {k} among its {n}.")
-            if lists[i].count(k) > 1:
+            if k in seen:
                 raise MargraveError(f"example {i}: candidate {k} is good twice.")
+            seen.add(k)
     return lists
 
 

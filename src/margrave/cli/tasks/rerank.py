@@ -285,7 +285,7 @@ class TranslationModel(Model):
             "",
             f"{'':<20}{'BLEU':>9}{'NIST':>9}",
         ]
-        for name, text in (("chosen", "chosen"), ("first", "by the file's score"), ("oracle", "oracle")):
+        for name, text in (("chosen", "chosen"), ("first", "the file's own"), ("oracle", "oracle")):
             of = report[name]
             lines.append(f"{text:<20}{100 * of['bleu']:>9.2f}{of['nist']:>9.4f}")
         p = report["p_value"]
