@@ -648,3 +648,17 @@ def test_closest_good_outputs_that_cannot_be_listed_are_not_exact() -> None:
     exact = LP(solver="simplex", program="all", free_sign=True).solve(Task(problem, Hinge(), C=2.0, tol=1e-6))
     assert exact.state.exact
     assert exact.converged
+
+
+def test_rows_may_name_a_feature_twice() -> None:
+    class Twice(Both):
+        def row(self, i: int, v: Array) -> tuple[NDArray[np.int64], Array]:
+            index, value = super().row(i, v)
+            return np.concatenate([index, index[::-1]]), np.concatenate([value - 1, np.ones(len(index))])
+
+    matrix = np.random.default_rng(0).normal(size=(4, 3))
+    once, twice = (
+        LP(solver="simplex", free_sign=True).solve(Task(problem, Hinge(), C=2.0)).w
+        for problem in (Both(matrix), Twice(matrix))
+    )
+    assert_allclose(twice, once)
