@@ -179,7 +179,7 @@ class LPState(State):
     best: Weights  # the weights with the lowest P
     program: Program
     master: Master
-    constraints: "LPConstraints"
+    constraints: LPConstraints
     best_primal: float = inf
     value: float = 0.0  # D
     towards: float = _TOWARDS
