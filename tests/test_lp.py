@@ -473,6 +473,19 @@ def test_features_that_highs_would_leave_out_are_refused(solver: str, scale: flo
         LP(solver=solver).solve(Task(problem, Hinge()))
 
 
+def test_the_final_program_is_solved_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import highspy
+
+    made = []
+    real = highspy.Highs
+    monkeypatch.setattr(highspy, "Highs", lambda: made.append(real()) or made[-1])
+    solution = solve(case_of("chain", 0), solver="simplex")
+    assert solution.converged
+    assert len(made) == 2
+    values = [model.getInfo().objective_function_value for model in made]
+    assert values == pytest.approx([solution.kept.primal] * 2)
+
+
 def test_a_hot_start_that_ends_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     from margrave.learners import lp_master
 
