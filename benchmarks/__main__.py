@@ -1,5 +1,5 @@
 """Margrave against the rivals that are installed, and its learners among themselves: python -m benchmarks (or make
-bench) for everything, which takes about an hour, python -m benchmarks ocr for one.
+bench) for everything, which takes hours, python -m benchmarks ocr for one.
 
 Writes benchmarks/results/*.json, with machine and versions, and plots; prints tables. Every driver runs in a process of
 its own, one after another.
