@@ -12,7 +12,7 @@ from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, State, Step, Task, Weights
-from margrave.learners.lp_master import SOLVERS, STEPS, Constraints, Master, Program, check_solver, master_named
+from margrave.learners.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
 
 PROGRAMS = ("all", "closest")
 MARGINS = ("one", "cost")
@@ -95,7 +95,8 @@ class LP(Learner):
 
     def check_packages(self) -> None:
         """HiGHS is an extra."""
-        check_solver(self.solver)
+        if self.solver != "extragradient":
+            highs_for(self.solver)
 
     def blank(self, task: Task) -> "LPState":
         """No constraints."""
@@ -247,8 +248,10 @@ class LPState(State):
         for zero in (of_master, of_master & (program.worth() < 1 - _WORTHLESS)):
             self.best_primal = inf
             self.find(np.where(zero, 0.0, best))
-            if self.gap <= self.task.tol * self.best_primal and self.master.verify(program):
-                return True
+            if self.gap <= self.task.tol * self.best_primal:
+                if self.master.verify(program):
+                    return True
+                break  # zeros of a wrong master
         self.best, self.best_primal = best, primal
         return False
 

@@ -7,7 +7,6 @@ program before it ended.
 """
 
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from math import inf
 from typing import Any, Protocol
 
@@ -179,15 +178,7 @@ class Highs:
     """HiGHS: its dual simplex, hot-started with the rows that were added, or its first-order method (PDLP)."""
 
     def __init__(self, method: str) -> None:
-        check_solver(method)
-        try:
-            import highspy
-        except (ImportError, OSError) as error:
-            raise MargraveError(
-                f"solver '{method}' needs the package highspy, which does not load ({error}): install margrave[lp] "
-                "again, or use solver='extragradient'."
-            ) from error
-        self._highspy = highspy
+        self._highspy = highs_for(method)
         self._method = method
         self._model: Any = None
         self._rows = 0
@@ -223,7 +214,7 @@ class Highs:
     def _begin(self, program: Program) -> None:
         """A program without rows, whose columns are the slacks."""
         examples = len(program.C)
-        self._model = self._highspy.Highs()  # type: ignore[no-untyped-call]
+        self._model = self._highspy.Highs()
         self._rows = self._columns = 0
         for option, value in (
             ("output_flag", False),
@@ -300,13 +291,21 @@ class Highs:
         rows.multiplier = np.maximum(np.array(solution.row_dual), 0.0)
 
 
-def check_solver(solver: str) -> None:
-    """Refuses a solver that is not installed."""
-    if solver != "extragradient" and find_spec("highspy") is None:
+def highs_for(solver: str) -> Any:
+    """The package that does its work; refuses where it is not installed, or broken."""
+    try:
+        import highspy
+    except ModuleNotFoundError:
         raise MargraveError(
             f"solver '{solver}' needs the package highspy, which the extra margrave[lp] brings: install it, or use "
             "solver='extragradient'."
-        )
+        ) from None
+    except (ImportError, OSError) as error:
+        raise MargraveError(
+            f"solver '{solver}' needs the package highspy, which does not load ({error}): install margrave[lp] again, "
+            "or use solver='extragradient'."
+        ) from error
+    return highspy
 
 
 def master_named(solver: str, step: str, tolerances: tuple[float, float] | None, threads: int) -> Master:
