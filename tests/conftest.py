@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,24 @@ if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps all of the a
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     faulthandler.dump_traceback_later(20, exit=True)
 """
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., Path]:
+    """Writes text or bytes to a file and gives its path."""
+
+    def write(content: str | bytes, name: str = "data.txt") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all examples of a property, each of which overwrites the last."""
+    return tmp_path_factory.mktemp("properties")
 
 
 @pytest.fixture

@@ -9,12 +9,14 @@ from margrave import MargraveError
 from margrave.errors import DataError
 
 
-def refusal(call: Any) -> str:
-    """The message with which a call is refused."""
-    with pytest.raises(MargraveError) as caught:
+def refusal(call: Callable[[], object], kind: type[Exception] = MargraveError) -> str:
+    """The one sentence with which a call is refused."""
+    with pytest.raises(kind) as error:
         call()
-    message = str(caught.value)
-    assert message.endswith((".", ")")) and "\n" not in message
+    message = str(error.value)
+    assert "\n" not in message
+    assert message.endswith((".", ")"))  # "unknown ...; (valid: ...)" ends in its list
+    assert "incompatible function arguments" not in message
     return message
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from refusals import refusal
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
@@ -38,17 +39,6 @@ from margrave.structures import Chain, Multiclass, NonProjectiveTree
 
 X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
 Y = [["D", "N", "V"], ["D", "N", "V"]]
-
-
-def refusal(call: Callable[[], object], kind: type[Exception] = MargraveError) -> str:
-    """The one sentence with which a call is refused."""
-    with pytest.raises(kind) as error:
-        call()
-    message = str(error.value)
-    assert "\n" not in message
-    assert message.rstrip(")").endswith(".") or message.endswith(")")  # "unknown ...; (valid: ...)" ends in its list
-    assert "incompatible function arguments" not in message
-    return message
 
 
 def state(model: Any) -> dict[str, Any]:

@@ -26,22 +26,6 @@ from margrave.errors import DataError, MargraveError
 File = Callable[..., Path]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> File:
-    def write(content: str | bytes, name: str = "data.txt") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all examples of a property, each of which overwrites the last."""
-    return tmp_path_factory.mktemp("properties")
-
-
 # n-best lists: reading
 
 MOSES = """\

@@ -35,24 +35,6 @@ Rows = list[tuple[str, ...]]
 File = Callable[..., Path]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> File:
-    """Writes text or bytes to a file and gives its path."""
-
-    def write(content: str | bytes, name: str = "data.txt") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all examples of a property, each of which overwrites the last."""
-    return tmp_path_factory.mktemp("properties")
-
-
 def message(path: Path, line: int | None, text: str) -> str:
     where = f"{path}, line {line}" if line else f"{path}"
     return f"{where}: {text}"

@@ -21,16 +21,6 @@ STEPS = st.text("abz019_-", min_size=1, max_size=3)
 PATHS = st.lists(STEPS, min_size=1, max_size=4).map("/".join)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> File:
-    def write(content: str | bytes, name: str = "data.txt") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
 # svmlight
 
 
