@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name '*.so')
-CORE := $(wildcard src/margrave/_core/*.h src/margrave/_core/*.cpp)
+CORE := $(shell find src/margrave/_core -name '*.h' -o -name '*.cpp')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test lint format test-asan bench clean-all
@@ -33,10 +33,8 @@ test-asan: $(VENV)/installed
 	  -Ccmake.define.MARGRAVE_SANITIZE=ON -Cbuild-dir=build/asan -Cinstall.strip=false
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libubsan.so)" \
 	  PYTHONPATH=build/asan-site $(BIN)/python -m pytest -p no:cacheprovider \
-	  tests/test_structures.py tests/test_features.py tests/test_losses.py tests/test_hypergraph.py tests/test_kernels.py \
-	  tests/test_learners.py tests/test_bad_input.py tests/test_dual_learners.py tests/test_cccp.py \
-	  tests/test_cutting_planes.py tests/test_block_qp.py tests/test_cost_functions.py tests/test_joint_kernels.py \
-	  tests/test_node_sets.py tests/test_taxonomy.py tests/test_custom_problem.py tests/test_candidates.py tests/test_lp.py
+	  tests/structures tests/features tests/losses tests/learners tests/solvers tests/custom tests/core tests/labels \
+	  tests/estimators/test_bad_input.py
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks

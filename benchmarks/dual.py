@@ -30,9 +30,9 @@ from benchmarks.rivals.sklearn_logistic import blas_threads, curve, objective
 from margrave import _core
 from margrave.datasets import Sentence
 from margrave.errors import MargraveError
-from margrave.features.arcs import ArcFeatures
+from margrave.features.sparse import ArcFeatures
 from margrave.features.table import AttributeTable
-from margrave.features.templates import default_templates
+from margrave.inputs.templates import default_templates
 from margrave.learners import BCFW, CG, LBFGS, LEARNERS, MIRA, SGD, SMO, Auto, Hybrid, Learner, OnlineEG, Task
 from margrave.learners.base import Run, Step, Weights, check
 from margrave.learners.eg import GibbsState

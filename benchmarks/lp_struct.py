@@ -30,7 +30,6 @@ from margrave.learners import LP, AveragedPerceptron, KBestMIRA, Learner, Task
 from margrave.learners.base import Step
 from margrave.learners.lp import LPState
 from margrave.losses import Hinge
-from margrave.mert import mert
 from margrave.metrics import (
     BleuStatistics,
     NistStatistics,
@@ -38,8 +37,9 @@ from margrave.metrics import (
     bleu_of_statistics,
     nist_of_statistics,
 )
-from margrave.pseudo_references import ngram_indicators, sentence_bleu_costs, varying_ngrams
 from margrave.structures import Multiclass
+from margrave.translation.mert import mert
+from margrave.translation.pseudo_references import ngram_indicators, sentence_bleu_costs, varying_ngrams
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]

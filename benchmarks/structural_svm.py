@@ -26,14 +26,15 @@ from margrave.estimators import (
     StructuredClassifier,
     TaxonomyClassifier,
 )
-from margrave.features.kernels import Kernel
+from margrave.features.mercer import Kernel
 from margrave.features.table import AttributeTable
-from margrave.features.templates import Templates
+from margrave.inputs.templates import Templates
+from margrave.labels import Taxonomy
 from margrave.learners import BCFW, AveragedPerceptron, CuttingPlane, Learner, OneSlack, OnlineEG, Task
 from margrave.learners.base import Weights
 from margrave.losses import Hinge, Perceptron
 from margrave.metrics import label_scores, token_accuracy
-from margrave.structures import Chain, Taxonomy
+from margrave.structures import Chain
 
 Numbers = NDArray[np.int64]
 Result = dict[str, Any]

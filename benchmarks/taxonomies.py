@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.data import data_file
 from margrave.datasets import read_svmlight_paths
-from margrave.structures import Taxonomy
+from margrave.labels import Taxonomy
 
 MOST_WORDS = 20_000  # the most frequent, of a text corpus
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from margrave import SequenceTagger
 from margrave.datasets import load_town
-from margrave.features.templates import default_templates
+from margrave.inputs.templates import default_templates
 from margrave.learners import Record
 from margrave.metrics import span_scores
 

@@ -42,7 +42,7 @@ def child() -> Callable[[str], str]:
     """Runs a script in a process of its own that may crash, hang or swallow memory; what the script prints."""
 
     def run(script: str) -> str:
-        here = os.path.dirname(__file__)
+        here = os.path.dirname(os.path.dirname(__file__))
         path = os.pathsep.join([here, *filter(None, sys.path)])
         done = subprocess.run(
             [sys.executable, "-c", _PREAMBLE + script],

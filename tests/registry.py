@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from reference import (
+from scipy.sparse import csr_array
+
+from margrave import _core
+from margrave.features.sparse import ArcFeatures
+from margrave.features.table import AttributeTable
+from margrave.labels import Taxonomy
+from margrave.losses import LossFamily
+from margrave.structures import CandidateLists, Chain, Multiclass, NodeSets, NonProjectiveTree
+from tests.references.enumeration import (
     Array,
     ChainParts,
     Graph,
@@ -24,13 +32,6 @@ from reference import (
     trees,
     values_of,
 )
-from scipy.sparse import csr_array
-
-from margrave import _core
-from margrave.features.arcs import ArcFeatures
-from margrave.features.table import AttributeTable
-from margrave.losses import LossFamily
-from margrave.structures import CandidateLists, Chain, Multiclass, NodeSets, NonProjectiveTree, Taxonomy
 
 
 @dataclass

@@ -14,10 +14,10 @@ _HOMES = {
     "TaxonomyClassifier": "margrave.estimators",
     "HierarchicalMultiLabelClassifier": "margrave.estimators",
     "Reranker": "margrave.estimators",
-    "Taxonomy": "margrave.structures",
+    "Taxonomy": "margrave.labels",
     "Problem": "margrave._core",
     "CustomProblem": "margrave.custom",
-    "Kernel": "margrave.features.kernels",
+    "Kernel": "margrave.features.mercer",
     "LossFamily": "margrave.losses",
     "Log": "margrave.losses",
     "Hinge": "margrave.losses",
@@ -68,7 +68,8 @@ if TYPE_CHECKING:
         TaxonomyClassifier,
         load,
     )
-    from margrave.features.kernels import Kernel
+    from margrave.features.mercer import Kernel
+    from margrave.labels import Taxonomy
     from margrave.losses import (
         DifferenceOfLosses,
         ExpectedCostBound,
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
         Ramp,
         SoftmaxMargin,
     )
-    from margrave.structures import Taxonomy
 
 
 def __getattr__(name: str) -> Any:

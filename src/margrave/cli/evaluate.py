@@ -46,7 +46,7 @@ def evaluate(
     candidate is one of the most relevant.
     """
     with one_line_messages("interrupted."):
-        from margrave.datasets.tags import spans
+        from margrave.labels.tags import spans
 
         if scheme is not None:
             spans([], scheme)  # an unknown scheme is refused before any work

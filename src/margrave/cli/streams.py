@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 import typer
 
 from margrave.errors import DataError, MargraveError
-from margrave.output_file import check_output, reason
+from margrave.files.output import check_output, reason
 
 if TYPE_CHECKING:
     from margrave.datasets.opening import TextSource

@@ -6,8 +6,8 @@ from margrave.datasets.conllu import Sentence, Word, read_conllu, read_conllx, w
 from margrave.datasets.nbest import NBestList, read_nbest, read_references, write_nbest
 from margrave.datasets.ranking import read_ranking, relevance_targets
 from margrave.datasets.svmlight import read_svmlight
-from margrave.datasets.tags import Span, convert_tags, spans
 from margrave.datasets.taxonomy import read_descriptions, read_hierarchy, read_svmlight_paths, read_texts
+from margrave.labels.tags import Span, convert_tags, spans
 
 __all__ = [
     "NBestList",

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import IO
 
 from margrave.errors import DataError, MargraveError
-from margrave.output_file import replacing
+from margrave.files.output import replacing
 
 TextSource = str | PathLike[str] | IO[str]
 

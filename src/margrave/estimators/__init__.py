@@ -2,7 +2,6 @@
 
 from os import PathLike
 
-from margrave import model_file
 from margrave.errors import DataError
 from margrave.estimators.base import StructuredEstimator
 from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
@@ -12,6 +11,7 @@ from margrave.estimators.sequence_tagger import SequenceTagger
 from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
 from margrave.estimators.structured_classifier import StructuredClassifier
 from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
+from margrave.files import model as model_file
 
 __all__ = [
     "HMMTagger",

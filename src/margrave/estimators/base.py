@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from margrave import _core, model_file
+from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
-from margrave.features.kernels import Kernel
+from margrave.features.mercer import Kernel
 from margrave.features.table import AttributeTable, RowEncoder, features_named
+from margrave.files import model as model_file
 from margrave.learners import LEARNERS, Checkpoint, Learner, Record, Solution, Task, learner_named
 from margrave.learners.base import available_threads, check_loss, check_settings
 from margrave.losses import LOSSES, DifferenceOfLosses, LossFamily, loss_named

@@ -15,10 +15,11 @@ from margrave.estimators.base import StructuredEstimator, check_classes
 from margrave.estimators.structured_classifier import has_names
 from margrave.estimators.taxonomy_classifier import taxonomy_from_file, taxonomy_to_file
 from margrave.features.table import AttributeTable
+from margrave.labels import Taxonomy
+from margrave.labels.taxonomy import as_taxonomy
 from margrave.learners import Learner
 from margrave.losses import LossFamily
-from margrave.structures import NodeSets, Taxonomy
-from margrave.structures.taxonomy import as_taxonomy
+from margrave.structures import NodeSets
 
 
 class HierarchicalMultiLabelClassifier(StructuredEstimator):

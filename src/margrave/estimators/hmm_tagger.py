@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from margrave import model_file
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import check_classes, label_numbers
 from margrave.estimators.sequence_tagger import SequenceTagger, check_labels
 from margrave.features.table import AttributeTable
+from margrave.files import model as model_file
 from margrave.structures import Chain
 
 Floats = NDArray[np.float64]

@@ -163,7 +163,7 @@ def _score_named(scoring: Any, y: Sequence[Sequence[Any]], edges: Sequence[Any] 
     if scoring != "f1":
         raise unknown("scoring", scoring, ("f1", "None", "a function"))
 
-    from margrave.datasets.tags import spans
+    from margrave.labels.tags import spans
     from margrave.metrics import span_scores
 
     labels = sorted({str(label) for label in flatten.from_iterable(y)})

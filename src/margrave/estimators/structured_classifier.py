@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_X_y, validate_data
 from margrave import _core
 from margrave.errors import MargraveError
 from margrave.estimators.base import Show, StructuredEstimator, check_classes, check_path, label_numbers, solve_path
-from margrave.features.kernels import Kernel
+from margrave.features.mercer import Kernel
 from margrave.features.table import AttributeTable
 from margrave.learners import Checkpoint, Learner
 from margrave.learners.checkpoint import as_checkpoint

@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import check_classes, label_numbers
 from margrave.estimators.structured_classifier import StructuredClassifier
-from margrave.features.output import (
+from margrave.features.outputs import (
     OutputMatrix,
     arrays_of,
     class_ancestors,
@@ -19,10 +19,11 @@ from margrave.features.output import (
     side_by_side,
 )
 from margrave.features.table import AttributeTable
+from margrave.labels import Taxonomy
+from margrave.labels.taxonomy import as_taxonomy
 from margrave.learners import Learner
 from margrave.losses import Cost, LossFamily
-from margrave.structures import Multiclass, Taxonomy
-from margrave.structures.taxonomy import as_taxonomy
+from margrave.structures import Multiclass
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

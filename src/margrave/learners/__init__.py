@@ -10,7 +10,6 @@ from margrave.learners.checkpoint import Checkpoint
 from margrave.learners.cutting_plane import CuttingPlane
 from margrave.learners.eg import Hybrid, OnlineEG
 from margrave.learners.eg_batch import BatchEG
-from margrave.learners.eg_qp import QPSolution, eg_qp
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.lp import LP
 from margrave.learners.mira import MIRA, KBestMIRA
@@ -18,6 +17,7 @@ from margrave.learners.one_slack import OneSlack
 from margrave.learners.perceptron import AveragedPerceptron
 from margrave.learners.sgd import SGD
 from margrave.learners.smo import SMO
+from margrave.solvers.eg_qp import QPSolution, eg_qp
 
 __all__ = [
     "BCFW",

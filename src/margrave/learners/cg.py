@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from margrave.learners.base import Learner, State, Step, Task, Weights
-from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
+from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
 
 
 @dataclass

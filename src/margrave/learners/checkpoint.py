@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave import model_file
 from margrave.checks import real
 from margrave.errors import DataError, MargraveError
-from margrave.output_file import check_output
+from margrave.files import model as model_file
+from margrave.files.output import check_output
 
 if TYPE_CHECKING:
     from margrave.learners.base import Task

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.learners.base import Learner, State, Step, Task, Weights
-from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
+from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 
 
 @dataclass

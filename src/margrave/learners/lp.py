@@ -12,7 +12,7 @@ from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, State, Step, Task, Weights
-from margrave.learners.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
+from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
 
 PROGRAMS = ("all", "closest")
 MARGINS = ("one", "cost")

@@ -9,7 +9,7 @@ from margrave.errors import MargraveError
 from margrave.metrics.counting import Counts, listed
 
 if TYPE_CHECKING:
-    from margrave.structures.taxonomy import Taxonomy
+    from margrave.labels.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def hierarchical_scores(
 
     A prediction near the truth then shares most of its nodes with it. For one class an example, pass sets of one.
 
-    >>> from margrave.structures.taxonomy import Taxonomy
+    >>> from margrave.labels.taxonomy import Taxonomy
     >>> scores = hierarchical_scores([{"1/1"}], [{"1/2"}], Taxonomy.from_names(["1/1", "1/2", "2"], "/"))
     >>> scores.precision, scores.recall
     (0.5, 0.5)

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from margrave.datasets.tags import Span, spans
 from margrave.errors import MargraveError
+from margrave.labels.tags import Span, spans
 from margrave.metrics.counting import Counts, side_by_side
 
 

@@ -10,7 +10,7 @@ from margrave.errors import MargraveError
 from margrave.metrics.counting import listed
 
 if TYPE_CHECKING:
-    from margrave.structures.taxonomy import Taxonomy
+    from margrave.labels.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TreeScores:
 def tree_loss(gold: Sequence[Hashable], predicted: Sequence[Hashable], taxonomy: "Taxonomy") -> float:
     """The mean height of the first common ancestor of the right and the predicted class (003, section 5.1).
 
-    >>> from margrave.structures.taxonomy import Taxonomy
+    >>> from margrave.labels.taxonomy import Taxonomy
     >>> tree_loss(["1/1", "1/1"], ["1/2", "1/1"], Taxonomy.from_names(["1/1", "1/2"], "/"))
     0.5
     """

@@ -5,6 +5,5 @@ from margrave.structures.chain import Chain
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
-from margrave.structures.taxonomy import Taxonomy
 
-__all__ = ["CandidateLists", "Chain", "Multiclass", "NodeSets", "NonProjectiveTree", "Taxonomy"]
+__all__ = ["CandidateLists", "Chain", "Multiclass", "NodeSets", "NonProjectiveTree"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
-from margrave.features.kernels import Kernel
+from margrave.features.mercer import Kernel
 from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily
 

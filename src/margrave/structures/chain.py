@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real
 from margrave.errors import MargraveError, unknown
-from margrave.features.kernels import Kernel
+from margrave.features.mercer import Kernel
 from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.features.output import with_output
+from margrave.features.outputs import with_output
 from margrave.features.table import AttributeTable
+from margrave.labels.taxonomy import Taxonomy
 from margrave.losses import LossFamily
-from margrave.structures.taxonomy import Taxonomy
 
 
 @dataclass

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.features.arcs import ArcFeatures
+from margrave.features.sparse import ArcFeatures
 
 
 @dataclass

@@ -76,7 +76,7 @@ class Rerank(Task):
 
     def _translation_job(self, data: str, text: "TextSource", dev: str | None, reranker: "Reranker") -> Job:
         from margrave.datasets import read_nbest
-        from margrave.pseudo_references import pseudo_references, sentence_bleu_costs
+        from margrave.translation.pseudo_references import pseudo_references, sentence_bleu_costs
 
         if not self.references:
             raise DataError(shown_name(data), None, "hypotheses alone do not say which are good: give --references.")
@@ -399,7 +399,7 @@ def _described(one: "NBestList", ngrams: int, lowercase: bool) -> Candidates:
     """
     if not ngrams:
         return one.features
-    from margrave.pseudo_references import ngram_indicators, varying_ngrams
+    from margrave.translation.pseudo_references import ngram_indicators, varying_ngrams
 
     texts = [[text.lower() for text in one.hypotheses] if lowercase else one.hypotheses]
     names = varying_ngrams(texts, orders=range(1, ngrams + 1))

@@ -13,7 +13,7 @@ from margrave.errors import DataError, counted
 
 if TYPE_CHECKING:
     from margrave.estimators import SequenceTagger
-    from margrave.features.templates import Templates
+    from margrave.inputs.templates import Templates
     from margrave.losses import LossFamily
     from margrave.metrics import Counts, SpanScores
 
@@ -89,7 +89,7 @@ class Tagging(Task):
     @staticmethod
     def model(path: str, estimator: "SequenceTagger") -> "TaggingModel":
         """The tagger with its templates."""
-        from margrave.features.templates import Templates
+        from margrave.inputs.templates import Templates
 
         match estimator.metadata_:
             case {
@@ -225,7 +225,7 @@ def _read(path: str, separator: str | None) -> Iterator[Rows]:
 
 def _training_data(path: str, separator: str | None, templates: str | None) -> tuple[list[Rows], "Templates"]:
     """Labelled sequences, and the templates of a file, or of those built in, for their columns."""
-    from margrave.features.templates import default_templates, read_templates
+    from margrave.inputs.templates import default_templates, read_templates
 
     given = None if templates is None else read_templates(templates)
     sentences = list(_read(path, separator))

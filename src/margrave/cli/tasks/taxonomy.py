@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from margrave.datasets.opening import TextSource
     from margrave.estimators import TaxonomyClassifier
+    from margrave.labels.taxonomy import Taxonomy
     from margrave.losses import LossFamily
-    from margrave.structures.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True)
@@ -247,14 +247,14 @@ def _is_text(line: str) -> bool:
 
 def _taxonomy_of(estimator: Any) -> "Taxonomy":
     """The taxonomy of a fitted estimator that has one."""
-    from margrave.structures.taxonomy import as_taxonomy
+    from margrave.labels.taxonomy import as_taxonomy
 
     return as_taxonomy(estimator.taxonomy, estimator.classes_.tolist())
 
 
 def _read_taxonomy(path: str) -> "Taxonomy":
     from margrave.datasets import read_hierarchy
-    from margrave.structures.taxonomy import Taxonomy
+    from margrave.labels.taxonomy import Taxonomy
 
     pairs = read_hierarchy(source(path))
     try:
@@ -265,7 +265,7 @@ def _read_taxonomy(path: str) -> "Taxonomy":
 
 def _taxonomy_of_names(names: Sequence[str]) -> "Taxonomy":
     """The taxonomy that names with slashes, or else with dots, are paths in; a flat one, with a warning, without."""
-    from margrave.structures.taxonomy import Taxonomy
+    from margrave.labels.taxonomy import Taxonomy
 
     for mark in "/.":
         if any(mark in name for name in names):

@@ -1,0 +1,285 @@
+// Python bindings of the structural SVM: most violated constraints, the master problem and cutting planes.
+#include "passes/cutting.h"
+
+#include "bindings/binding.h"
+#include "bindings/output_arrays.h"
+
+namespace margrave {
+namespace {
+
+// `cost` is the name of a cost, or a function of an example's number and an output's parts.
+Rescaling rescaling_named(const std::string& rescale, int slack, const nb::object& cost) {
+  if (rescale != "margin" && rescale != "slack") throw InputError("rescale must be 'margin' or 'slack'.");
+  if (slack < 0 || slack > 2) throw InputError("slack must be 0, 1 or 2.");
+  const bool of_slack = rescale == "slack";
+  if (PyCallable_Check(cost.ptr())) {
+    const nb::handle function = cost;  // which outlives the call
+    return {of_slack, slack, CostKind::kFunction, [function](int64_t i, const Output& y) {
+              const nb::gil_scoped_acquire gil;
+              const nb::object result = function(i, to_numpy(Output(y)));
+              double value;
+              if (!nb::try_cast(result, value) || !(value >= 0) || value == kInfinity)
+                throw InputError("example " + std::to_string(i) +
+                                 ": costs must be finite and not negative, and one is " + nb::str(result).c_str() +
+                                 ".");
+              return value;
+            }};
+  }
+  std::string name;
+  if (!nb::try_cast<std::string>(cost, name) || (name != "parts" && name != "zero-one" && name != "f1"))
+    throw InputError("the cost must be 'parts', 'zero-one', 'f1' or a function.");
+  const CostKind kind = name == "f1" ? CostKind::kF1 : name == "zero-one" ? CostKind::kZeroOne : CostKind::kParts;
+  return {of_slack, slack, kind};
+}
+
+void check_C(double C) {
+  if (!(C > 0) || C == kInfinity) throw InputError("C must be positive and finite.");
+}
+
+// The constraints of all examples.
+struct Cuts {
+  std::vector<CutBlock> blocks;
+  GramMemory memory{kMemory};
+
+  static constexpr int64_t kMemory = 125'000'000;  // numbers: 1 GB
+
+  int64_t size() const {
+    int64_t n = 0;
+    for (const CutBlock& block : blocks) n += static_cast<int64_t>(block.cuts.size());
+    return n;
+  }
+  Cutting on(const Problem& p, const Rescaling& rule, double C, const std::optional<In<double>>& sample_weight,
+             double* w) {
+    if (static_cast<int64_t>(blocks.size()) != p.size())
+      throw InputError("there must be one block of constraints for every example.");
+    expect_gold(p);
+    check_C(C);
+    return {p, rule, C, weights_or_null(p, sample_weight), w, blocks, memory};
+  }
+};
+
+auto arrays_of(const Cuts& cuts) {
+  OutputArrays outputs;
+  std::vector<double> cost, linear, factor, multiplier;
+  std::vector<int64_t> idle;
+  for (const CutBlock& block : cuts.blocks) {
+    for (const Cut& cut : block.cuts) {
+      outputs.add(cut.y);
+      cost.push_back(cut.cost);
+      linear.push_back(cut.linear);
+      factor.push_back(cut.factor);
+      multiplier.push_back(cut.multiplier);
+      idle.push_back(cut.idle);
+    }
+    outputs.end_example();
+  }
+  return std::move(outputs).with(std::move(cost), std::move(linear), std::move(factor), std::move(multiplier),
+                                 std::move(idle));
+}
+
+Cuts cuts_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
+                      const In<int32_t>& parts, const In<double>& cost, const In<double>& linear,
+                      const In<double>& factor, const In<double>& multiplier, const In<int64_t>& idle) {
+  const int64_t count = static_cast<int64_t>(part_begin.size()) - 1;
+  expect_size(cost, count, "cost");
+  expect_size(linear, count, "linear");
+  expect_size(factor, count, "factor");
+  expect_size(multiplier, count, "multiplier");
+  expect_size(idle, count, "idle");
+  Cuts cuts{std::vector<CutBlock>(static_cast<size_t>(p.size()))};
+  for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
+    const Cut cut{std::move(y),     cost.data()[k],       linear.data()[k],
+                  factor.data()[k], multiplier.data()[k], idle.data()[k]};
+    if (!(cut.multiplier >= 0) || !std::isfinite(cut.multiplier + cut.cost + cut.linear + cut.factor))
+      throw InputError("a constraint's numbers must be finite, and its multiplier not negative.");
+    cuts.blocks[static_cast<size_t>(i)].cuts.push_back(cut);
+  });
+  return cuts;
+}
+
+void bind_cuts(nb::module_& m) {
+  nb::class_<Cuts>(m, "Cuts", "The constraints of the n-slack cutting plane with their multipliers.")
+      .def(nb::new_([](const Problem& p, int64_t memory) {
+             expect_gold(p);
+             if (memory < 0) throw InputError("memory must not be negative.");
+             return new Cuts{std::vector<CutBlock>(static_cast<size_t>(p.size())), {memory}};
+           }),
+           "problem"_a, "memory"_a = Cuts::kMemory)
+      .def_static("from_arrays", &cuts_from_arrays, "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a,
+                  "linear"_a, "factor"_a, "multiplier"_a, "idle"_a)
+      .def("arrays", &arrays_of,
+           "Where the constraints of each example and the parts of each begin, the parts, and by constraint cost, "
+           "linear "
+           "part, factor, multiplier and rounds without mass.")
+      .def("__len__", &Cuts::size)
+      .def(
+          "one_pass",
+          [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
+             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight, const In<int64_t>& order,
+             double epsilon, int64_t rounds, bool variant_a, double goal) {
+            expect_size(w, p.dim(), "w");
+            const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data());
+            const std::vector<int64_t> visits = to_vector(order);
+            CuttingPass pass;
+            {
+              const nb::gil_scoped_release release;
+              pass = cutting_pass(task, {epsilon, rounds}, variant_a, goal, visits, check_signals);
+            }
+            std::vector<std::tuple<int64_t, double, double>> gains;
+            for (const Gain& gain : pass.gains) gains.emplace_back(gain.example, gain.gain, gain.excess);
+            return std::make_tuple(pass.added, pass.gap, pass.missed, pass.exact, pass.worst, pass.violation, gains);
+          },
+          "problem"_a, "w"_a.noconvert(), "rescale"_a, "slack"_a, "cost"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+          "epsilon"_a, "rounds"_a, "variant_a"_a, "goal"_a,
+          "One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, whether it is "
+          "exact, the worst example, its violation, and for variant (a) examples, gains of D and violations.")
+      .def(
+          "optimise",
+          [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
+             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight, double goal,
+             int64_t rounds) {
+            expect_size(w, p.dim(), "w");
+            const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data());
+            const nb::gil_scoped_release release;
+            Worker worker;
+            return optimise(task, goal, rounds, check_signals, worker);
+          },
+          "problem"_a, "w"_a.noconvert(), "rescale"_a, "slack"_a, "cost"_a, "C"_a, "sample_weight"_a.none(), "goal"_a,
+          "rounds"_a, "Optimises over all constraints without inference until their gap is below `goal`; the gap.")
+      .def(
+          "dual",
+          [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
+             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight) {
+            expect_size(w, p.dim(), "w");
+            return cutting_dual(cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data()));
+          },
+          "problem"_a, "w"_a.noconvert(), "rescale"_a, "slack"_a, "cost"_a, "C"_a, "sample_weight"_a.none(),
+          "D at these multipliers, whose weights are w.")
+      .def(
+          "weights",
+          [](Cuts& cuts, const Problem& p) {
+            std::vector<double> w(static_cast<size_t>(p.dim()));
+            cutting_weights(cuts.on(p, {false, 1, CostKind::kParts}, 1.0, {}, w.data()), w.data());
+            return to_numpy(std::move(w));
+          },
+          "problem"_a, "w(alpha), made anew.");
+}
+
+}  // namespace
+
+void bind_cutting(nb::module_& m) {
+  m.def(
+      "most_violated",
+      [](const Problem& p, const In<double>& w, int64_t i, const std::string& rescale, int slack,
+         const nb::object& cost) {
+        expect_size(w, p.dim(), "w");
+        expect_gold(p);
+        p.check_example(i);
+        const Rescaling rule = rescaling_named(rescale, slack, cost);
+        Worker worker;
+        worker.make_room(p.parts(i));
+        p.visit(i, w.data(), rule.question(), worker.theta.data());
+        Violation found = most_violated(p, i, rule, worker.theta.data(), worker);
+        return std::make_tuple(found.value, found.cost, to_numpy(std::move(found.y)), found.exact, found.bound);
+      },
+      "problem"_a, "w"_a, "i"_a, "rescale"_a, "slack"_a, "cost"_a,
+      "The output that violates its constraint most: H, cost, parts, whether no other violates it more, and what none "
+      "exceeds.");
+  m.def(
+      "svm_slacks",
+      [](const Problem& p, const In<double>& w, const std::string& rescale, int slack, const nb::object& cost,
+         int threads) {
+        expect_size(w, p.dim(), "w");
+        expect_gold(p);
+        const Rescaling rule = rescaling_named(rescale, slack, cost);
+        std::vector<double> xi(static_cast<size_t>(p.size())), bound(static_cast<size_t>(p.size()));
+        {
+          const nb::gil_scoped_release release;
+          svm_slacks(p, rule, w.data(), checked_threads(threads), check_signals, xi.data(), bound.data());
+        }
+        return std::make_pair(to_numpy(std::move(xi)), to_numpy(std::move(bound)));
+      },
+      "problem"_a, "w"_a, "rescale"_a, "slack"_a, "cost"_a, "threads"_a,
+      "The slack of every example at w, and what it cannot exceed where inference is not exact.");
+  m.def(
+      "block_qp",
+      [](const In<double>& h, const In<double>& gram, double q, double cap, const In<double>& alpha, double tol) {
+        const auto n = static_cast<int64_t>(h.size());
+        expect_size(gram, n * n, "gram");
+        expect_size(alpha, n, "alpha");
+        if (!(q >= 0) || q == kInfinity || !(cap > 0) || !(tol >= 0))
+          throw InputError("q must be finite and not negative, cap positive, and tol not negative.");
+        for (int64_t k = 0; k < n * n; ++k)
+          if (!std::isfinite(gram.data()[k])) throw InputError("gram must be finite.");
+        for (int64_t k = 0; k < n; ++k)
+          if (!std::isfinite(h.data()[k]) || !std::isfinite(alpha.data()[k]))
+            throw InputError("h and alpha must be finite.");
+        std::vector<double> a = to_vector(alpha);
+        double left;
+        {
+          const nb::gil_scoped_release release;
+          left = BlockQP(h.data(), gram.data(), n, q, cap).solve(tol, a);
+        }
+        return std::make_pair(to_numpy(std::move(a)), left);
+      },
+      "h"_a, "gram"_a, "q"_a, "cap"_a, "alpha"_a, "tol"_a,
+      "Maximises h'a - 1/2 a'Ga - q/2 (sum a)^2 over a >= 0, sum a <= cap, from alpha: a, and what its slopes leave to "
+      "gain per unit of mass.");
+  bind_cuts(m);
+  nb::class_<OutputCache>(m, "OutputCache", "The outputs that were found last, for each example.")
+      .def(nb::new_([](const Problem& p, int64_t most) {
+             if (most < 0) throw InputError("a cache keeps at least no output.");
+             return new OutputCache(p.size(), most);
+           }),
+           "problem"_a, "most"_a)
+      .def(
+          "arrays",
+          [](const OutputCache& cache) {
+            OutputArrays outputs;
+            std::vector<double> cost;
+            for (int64_t i = 0; i < cache.size(); ++i) {
+              for (const OutputCache::Entry& entry : cache.of(i)) {
+                outputs.add(entry.y);
+                cost.push_back(entry.cost);
+              }
+              outputs.end_example();
+            }
+            return std::move(outputs).with(std::move(cost));
+          },
+          "Where the outputs of each example and the parts of each begin, the parts, and the costs; the last first.")
+      .def(
+          "fill",
+          [](OutputCache& cache, const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
+             const In<int32_t>& parts, const In<double>& cost) {
+            if (cache.size() != p.size()) throw InputError("the cache is of another problem.");
+            expect_size(cost, static_cast<int64_t>(part_begin.size()) - 1, "cost");
+            for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
+              if (!std::isfinite(cost.data()[k])) throw InputError("costs must be finite.");
+              cache.restore(i, {std::move(y), cost.data()[k]});
+            });
+          },
+          "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a, "Takes over what `arrays` gave.");
+  m.def(
+      "one_cut",
+      [](const Problem& p, const In<double>& w, const std::string& rescale, const nb::object& cost,
+         const std::optional<In<double>>& sample_weight, OutputCache& cache, bool cached, int threads) {
+        expect_size(w, p.dim(), "w");
+        expect_gold(p);
+        if (cache.size() != p.size()) throw InputError("the cache is of another problem.");
+        const Rescaling rule = rescaling_named(rescale, 1, cost);
+        const double* weight = weights_or_null(p, sample_weight);
+        OneCut cut;
+        {
+          const nb::gil_scoped_release release;
+          cut = one_cut(p, rule, w.data(), weight, cache, cached, checked_threads(threads), check_signals);
+        }
+        return std::make_tuple(cut.linear, to_numpy(std::move(cut.direction)), to_numpy(std::move(cut.violation)),
+                               to_numpy(std::move(cut.begin)), to_numpy(std::move(cut.parts)),
+                               to_numpy(std::move(cut.factor)), cut.missed);
+      },
+      "problem"_a, "w"_a, "rescale"_a, "cost"_a, "sample_weight"_a.none(), "cache"_a, "cached"_a, "threads"_a,
+      "The most violated joint constraint at w: linear part, direction, violations of all examples, where the parts of "
+      "their outputs begin, the parts, their factors, and what inexact inference may have missed.");
+}
+
+}  // namespace margrave

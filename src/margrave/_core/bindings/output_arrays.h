@@ -1,0 +1,54 @@
+// Outputs of all examples as arrays of Python: where those of each example begin, where the parts of each begin, and
+// the parts.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "bindings/binding.h"
+
+namespace margrave {
+
+class OutputArrays {
+ public:
+  void add(const Output& y) {
+    parts_.insert(parts_.end(), y.begin(), y.end());
+    part_begin_.push_back(static_cast<int64_t>(parts_.size()));
+  }
+  // What is added from now on belongs to the next example.
+  void end_example() { begin_.push_back(static_cast<int64_t>(part_begin_.size()) - 1); }
+
+  // The three arrays, and others that belong to them.
+  template <typename... Others>
+  auto with(std::vector<Others>&&... others) && {
+    return std::make_tuple(to_numpy(std::move(begin_)), to_numpy(std::move(part_begin_)), to_numpy(std::move(parts_)),
+                           to_numpy(std::move(others))...);
+  }
+
+ private:
+  std::vector<int64_t> begin_{0}, part_begin_{0};
+  std::vector<int32_t> parts_;
+};
+
+// visit(i, k, y) for every output, whose number is k and which belongs to example i, after everything has been checked:
+// a checkpoint may say anything.
+template <typename Visit>
+void for_outputs(const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin, const In<int32_t>& parts,
+                 const Visit& visit) {
+  const auto check_bounds = [](const In<int64_t>& bounds, int64_t last) {
+    bool rising = bounds.data()[0] == 0 && bounds.data()[bounds.size() - 1] == last;
+    for (size_t k = 1; k < bounds.size(); ++k) rising &= bounds.data()[k - 1] <= bounds.data()[k];
+    if (!rising) throw InputError("these arrays are no outputs: where one begins, another must end.");
+  };
+  expect_size(begin, p.size() + 1, "begin");
+  check_bounds(begin, static_cast<int64_t>(part_begin.size()) - 1);
+  check_bounds(part_begin, static_cast<int64_t>(parts.size()));
+  for (int64_t i = 0; i < p.size(); ++i)
+    for (int64_t k = begin.data()[i]; k < begin.data()[i + 1]; ++k) {
+      Output y(parts.data() + part_begin.data()[k], parts.data() + part_begin.data()[k + 1]);
+      check_parts(y, p.parts(i));
+      visit(i, k, std::move(y));
+    }
+}
+
+}  // namespace margrave

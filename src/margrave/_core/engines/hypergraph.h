@@ -1,0 +1,456 @@
+// Acyclic weighted hypergraphs with scores per part: inside-outside, Viterbi, Viterbi by cost, lazy k-best, sampling.
+//
+// A derivation of the last node is an output; the parts of its edges are the output's parts. Everything is in log space
+// and exact with -inf. This is the engine of structures that have no hand kernel, and the reference for those that
+// have.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/problem.h"
+
+namespace margrave {
+
+// log(exp(a) + exp(b)), exact with -inf.
+inline double log_add(double a, double b) {
+  if (a < b) std::swap(a, b);
+  if (a == -kInfinity) return a;
+  return a + std::log1p(std::exp(b - a));
+}
+
+// Costs that count: Viterbi by cost needs whole numbers.
+inline std::vector<int64_t> whole_costs(const double* delta, int64_t n) {
+  std::vector<int64_t> costs(static_cast<size_t>(n));
+  for (int64_t k = 0; k < n; ++k) {
+    if (!(std::fabs(delta[k]) <= 1e6) || delta[k] != std::floor(delta[k]))
+      throw InputError("argmax_by_cost needs costs that are whole numbers up to 1000000, and part " +
+                       std::to_string(k) + " costs " + std::to_string(delta[k]) + ".");
+    costs[static_cast<size_t>(k)] = static_cast<int64_t>(delta[k]);
+  }
+  return costs;
+}
+
+class Hypergraph {
+ public:
+  // Edges in the order of their heads; a tail comes before its head. Ragged lists are given by where each begins.
+  Hypergraph(int64_t nodes, std::vector<int32_t> heads, std::vector<int64_t> tail_begin, std::vector<int32_t> tails,
+             std::vector<int64_t> part_begin, std::vector<int32_t> parts)
+      : nodes_(nodes),
+        heads_(std::move(heads)),
+        tail_begin_(std::move(tail_begin)),
+        tails_(std::move(tails)),
+        part_begin_(std::move(part_begin)),
+        parts_(std::move(parts)) {
+    check();
+  }
+
+  int64_t nodes() const { return nodes_; }
+  int64_t edges() const { return static_cast<int64_t>(heads_.size()); }
+  int64_t parts() const { return part_count_; }  // one more than the largest part id
+
+  double argmax(const double* theta, Output& y) const {
+    std::vector<double> best;
+    std::vector<int64_t> choice;
+    viterbi(theta, best, choice);
+    y.clear();
+    if (best.back() == -kInfinity) return -kInfinity;
+    derive(y, [&](int64_t v) { return choice[at(v)]; });
+    return best.back();
+  }
+
+  double logsum(const double* theta, int64_t n, double* mu) const {
+    const std::vector<double> in = inside(theta);
+    std::fill(mu, mu + n, 0.0);
+    const double log_z = in.back();
+    if (log_z == -kInfinity) return log_z;
+    std::vector<double> out(at(nodes_), -kInfinity);
+    out.back() = 0;
+    for (int64_t e = edges() - 1; e >= 0; --e) {
+      const double above = out[at(heads_[at(e)])];
+      if (above == -kInfinity) continue;
+      const double weight = edge_score(e, theta);
+      const double total = edge_total(e, weight, in);
+      if (total == -kInfinity) continue;
+      const double posterior = std::exp(above + total - log_z);
+      for (int64_t k = part_begin_[at(e)]; k < part_begin_[at(e + 1)]; ++k) mu[parts_[at(k)]] += posterior;
+      // a tail's outside score: everything in this edge but the tail itself, without dividing (-inf - -inf is no
+      // number)
+      for (int64_t k = tail_begin_[at(e)]; k < tail_begin_[at(e + 1)]; ++k) {
+        double rest = above + weight;
+        for (int64_t j = tail_begin_[at(e)]; j < tail_begin_[at(e + 1)]; ++j)
+          if (j != k) rest += in[at(tails_[at(j)])];
+        double& score = out[at(tails_[at(k)])];
+        score = log_add(score, rest);
+      }
+    }
+    return log_z;
+  }
+
+  // From the root down, each node's edge in proportion to its share of the inside score.
+  bool sample(const double* theta, Random& random, Output& y) const {
+    const std::vector<double> in = inside(theta);
+    y.clear();
+    if (in.back() == -kInfinity) return false;
+    std::vector<double> weights;
+    derive(y, [&](int64_t v) {
+      const int64_t first = edge_begin_[at(v)];
+      const int64_t count = edge_begin_[at(v + 1)] - first;
+      weights.resize(at(count));
+      for (int64_t k = 0; k < count; ++k)
+        weights[at(k)] = std::exp(edge_total(first + k, edge_score(first + k, theta), in) - in[at(v)]);
+      return first + random.choose(weights.data(), count);
+    });
+    return true;
+  }
+
+  // The best derivation at each total cost. best[v] by convolution over the tails; the way back repeats the winning
+  // edge's convolution rather than keeping every split.
+  void argmax_by_cost(const double* theta, const double* delta, int64_t n, std::vector<CostedOutput>& ys) const {
+    const std::vector<int64_t> costs = whole_costs(delta, n);
+    std::vector<ByCost> best(at(nodes_));
+    for (int64_t v = 0; v < nodes_; ++v)
+      for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
+        const std::vector<ByCost> tables = convolutions(e, theta, costs, best);
+        for (const auto& [cost, value] : tables.back()) raise(best[at(v)], cost, value);
+      }
+    ys.clear();
+    for (const auto& [cost, value] : best.back()) {
+      CostedOutput found{cost, value, {}};
+      std::vector<std::pair<int64_t, int64_t>> open{{nodes_ - 1, cost}};
+      while (!open.empty()) {
+        const auto [v, left] = open.back();
+        open.pop_back();
+        backtrack(v, left, theta, costs, best, found.y, open);
+      }
+      std::sort(found.y.begin(), found.y.end());
+      ys.push_back(std::move(found));
+    }
+  }
+
+  // Huang and Chiang (2005), Algorithm 3: a node's next best derivation is sought only when somebody asks for it. The
+  // recursion is an explicit stack, since a chain of a million nodes must not overflow the machine's.
+  void kbest(const double* theta, int64_t k, std::vector<ScoredOutput>& ys) const {
+    std::vector<double> best;
+    std::vector<int64_t> choice;
+    viterbi(theta, best, choice);
+    ys.clear();
+    if (best.back() == -kInfinity) return;
+    std::vector<Lazy> lazy(at(nodes_));
+    for (int64_t v = 0; v < nodes_; ++v) {
+      if (best[at(v)] == -kInfinity) continue;
+      const int64_t e = choice[at(v)];
+      lazy[at(v)].found.push_back({best[at(v)], e, std::vector<int32_t>(at(tail_count(e)), 0)});
+    }
+    for (int64_t rank = 0; rank < k && request(nodes_ - 1, rank, theta, lazy); ++rank) {
+      ScoredOutput scored{lazy.back().found[at(rank)].value, {}};
+      std::vector<std::pair<int64_t, int64_t>> open{{nodes_ - 1, rank}};
+      while (!open.empty()) {
+        const auto [v, r] = open.back();
+        open.pop_back();
+        const Derivation& d = lazy[at(v)].found[at(r)];
+        append_parts(d.edge, scored.y);
+        for (int64_t j = 0; j < tail_count(d.edge); ++j) open.emplace_back(tail(d.edge, j), d.ranks[at(j)]);
+      }
+      std::sort(scored.y.begin(), scored.y.end());
+      ys.push_back(std::move(scored));
+    }
+  }
+
+ private:
+  struct Derivation {
+    double value;
+    int64_t edge;
+    std::vector<int32_t> ranks;  // which of each tail's derivations
+    bool operator<(const Derivation& other) const { return value < other.value; }
+  };
+
+  struct Lazy {
+    std::vector<Derivation> found;       // best first
+    std::vector<Derivation> candidates;  // a heap
+    std::set<std::pair<int64_t, std::vector<int32_t>>> seen;
+    bool begun = false;
+    bool expanded = false;  // the successors of found.back() are among the candidates
+    bool exhausted = false;
+  };
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  int64_t tail_count(int64_t e) const { return tail_begin_[at(e + 1)] - tail_begin_[at(e)]; }
+  int64_t tail(int64_t e, int64_t j) const { return tails_[at(tail_begin_[at(e)] + j)]; }
+
+  void append_parts(int64_t e, Output& y) const {
+    y.insert(y.end(), parts_.begin() + part_begin_[at(e)], parts_.begin() + part_begin_[at(e + 1)]);
+  }
+
+  double edge_score(int64_t e, const double* theta) const {
+    double score = 0;
+    for (int64_t k = part_begin_[at(e)]; k < part_begin_[at(e + 1)]; ++k) score += theta[parts_[at(k)]];
+    return score;
+  }
+
+  double edge_total(int64_t e, double score, const std::vector<double>& value) const {
+    for (int64_t k = tail_begin_[at(e)]; k < tail_begin_[at(e + 1)]; ++k) score += value[at(tails_[at(k)])];
+    return score;
+  }
+
+  std::vector<double> inside(const double* theta) const {
+    std::vector<double> in(at(nodes_), -kInfinity);
+    std::vector<double> totals;
+    for (int64_t v = 0; v < nodes_; ++v) {
+      totals.clear();
+      for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e)
+        totals.push_back(edge_total(e, edge_score(e, theta), in));
+      const double top = totals.empty() ? -kInfinity : *std::max_element(totals.begin(), totals.end());
+      if (top == -kInfinity) continue;
+      double sum = 0;
+      for (const double total : totals) sum += std::exp(total - top);
+      in[at(v)] = top + std::log(sum);
+    }
+    return in;
+  }
+
+  void viterbi(const double* theta, std::vector<double>& best, std::vector<int64_t>& choice) const {
+    best.assign(at(nodes_), -kInfinity);
+    choice.assign(at(nodes_), -1);
+    for (int64_t e = 0; e < edges(); ++e) {
+      const double total = edge_total(e, edge_score(e, theta), best);
+      const size_t v = at(heads_[at(e)]);
+      if (total > best[v]) {
+        best[v] = total;
+        choice[v] = e;
+      }
+    }
+  }
+
+  template <typename Choose>
+  void derive(Output& y, const Choose& choose) const {
+    std::vector<int64_t> open{nodes_ - 1};
+    while (!open.empty()) {
+      const int64_t v = open.back();
+      open.pop_back();
+      const int64_t e = choose(v);
+      append_parts(e, y);
+      for (int64_t j = 0; j < tail_count(e); ++j) open.push_back(tail(e, j));
+    }
+    std::sort(y.begin(), y.end());
+  }
+
+  using ByCost = std::map<int64_t, double>;  // the best score at each cost that can be had
+
+  static void raise(ByCost& table, int64_t cost, double value) {
+    if (!(value > -kInfinity)) return;
+    const auto [place, added] = table.emplace(cost, value);
+    if (!added) place->second = std::max(place->second, value);
+  }
+
+  // tables[j]: the best scores of the edge's own parts and its first j tails.
+  std::vector<ByCost> convolutions(int64_t e, const double* theta, const std::vector<int64_t>& costs,
+                                   const std::vector<ByCost>& best) const {
+    int64_t own = 0;
+    for (int64_t k = part_begin_[at(e)]; k < part_begin_[at(e + 1)]; ++k) own += costs[at(parts_[at(k)])];
+    std::vector<ByCost> tables(1);
+    raise(tables[0], own, edge_score(e, theta));
+    for (int64_t j = 0; j < tail_count(e); ++j) {
+      ByCost sum;
+      for (const auto& [a, left] : tables.back())
+        for (const auto& [b, right] : best[at(tail(e, j))]) raise(sum, a + b, left + right);
+      tables.push_back(std::move(sum));
+    }
+    return tables;
+  }
+
+  void backtrack(int64_t v, int64_t cost, const double* theta, const std::vector<int64_t>& costs,
+                 const std::vector<ByCost>& best, Output& y, std::vector<std::pair<int64_t, int64_t>>& open) const {
+    const double value = best[at(v)].at(cost);
+    for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
+      const std::vector<ByCost> tables = convolutions(e, theta, costs, best);
+      const auto found = tables.back().find(cost);
+      if (found == tables.back().end() || found->second != value) continue;
+      append_parts(e, y);
+      int64_t left = cost;
+      for (int64_t j = tail_count(e) - 1; j >= 0; --j)
+        for (const auto& [b, right] : best[at(tail(e, j))]) {
+          const auto before = tables[at(j)].find(left - b);
+          if (before == tables[at(j)].end() || before->second + right != tables[at(j + 1)].at(left)) continue;
+          open.emplace_back(tail(e, j), b);
+          left -= b;
+          break;
+        }
+      return;
+    }
+  }
+
+  void push(Lazy& node, int64_t e, std::vector<int32_t> ranks, const double* theta,
+            const std::vector<Lazy>& lazy) const {
+    double value = edge_score(e, theta);
+    for (int64_t j = 0; j < tail_count(e); ++j) value += lazy[at(tail(e, j))].found[at(ranks[at(j)])].value;
+    if (value == -kInfinity || !node.seen.emplace(e, ranks).second) return;
+    node.candidates.push_back({value, e, std::move(ranks)});
+    std::push_heap(node.candidates.begin(), node.candidates.end());
+  }
+
+  // The other edges' best derivations become candidates when a second-best is first asked for.
+  void begin(int64_t v, const double* theta, std::vector<Lazy>& lazy) const {
+    Lazy& node = lazy[at(v)];
+    node.begun = true;
+    const Derivation& first = node.found.front();
+    node.seen.emplace(first.edge, first.ranks);
+    for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
+      bool alive = true;
+      for (int64_t j = 0; j < tail_count(e); ++j) alive = alive && !lazy[at(tail(e, j))].found.empty();
+      if (alive) push(node, e, std::vector<int32_t>(at(tail_count(e)), 0), theta, lazy);
+    }
+  }
+
+  // Makes found[rank] of node v available if it exists.
+  bool request(int64_t v, int64_t rank, const double* theta, std::vector<Lazy>& lazy) const {
+    std::vector<std::pair<int64_t, int64_t>> open{{v, rank}};
+    while (!open.empty()) {
+      const auto [u, r] = open.back();
+      Lazy& node = lazy[at(u)];
+      if (node.exhausted || node.found.empty() || static_cast<int64_t>(node.found.size()) > r) {
+        open.pop_back();
+        continue;
+      }
+      if (!node.begun) begin(u, theta, lazy);
+      if (!node.expanded && !expand(u, theta, lazy, open)) continue;  // the tails' next ones come first
+      if (node.candidates.empty()) {
+        node.exhausted = true;
+        continue;
+      }
+      std::pop_heap(node.candidates.begin(), node.candidates.end());
+      node.found.push_back(std::move(node.candidates.back()));
+      node.candidates.pop_back();
+      node.expanded = false;
+    }
+    return static_cast<int64_t>(lazy[at(v)].found.size()) > rank;
+  }
+
+  // Adds the successors of the latest derivation, one tail's rank raised at a time; false if a tail must be asked
+  // first.
+  bool expand(int64_t v, const double* theta, std::vector<Lazy>& lazy,
+              std::vector<std::pair<int64_t, int64_t>>& open) const {
+    const Derivation last = lazy[at(v)].found.back();
+    for (int64_t j = 0; j < tail_count(last.edge); ++j) {
+      const int64_t u = tail(last.edge, j);
+      const int64_t wanted = last.ranks[at(j)] + 1;
+      if (!lazy[at(u)].exhausted && static_cast<int64_t>(lazy[at(u)].found.size()) <= wanted) {
+        open.emplace_back(u, wanted);
+        return false;
+      }
+    }
+    for (int64_t j = 0; j < tail_count(last.edge); ++j) {
+      std::vector<int32_t> ranks = last.ranks;
+      if (static_cast<int64_t>(lazy[at(tail(last.edge, j))].found.size()) <= ++ranks[at(j)]) continue;
+      push(lazy[at(v)], last.edge, std::move(ranks), theta, lazy);
+    }
+    lazy[at(v)].expanded = true;
+    return true;
+  }
+
+  void check() {
+    const int64_t n = edges();
+    const auto ragged = [n](const std::vector<int64_t>& begin, size_t total) {
+      return static_cast<int64_t>(begin.size()) == n + 1 && begin.front() == 0 &&
+             begin.back() == static_cast<int64_t>(total) && std::is_sorted(begin.begin(), begin.end());
+    };
+    if (nodes_ < 1) throw InputError("a hypergraph needs at least one node.");
+    if (!ragged(tail_begin_, tails_.size()) || !ragged(part_begin_, parts_.size()))
+      throw InputError("a hypergraph's ragged lists must have one more bound than edges, from 0 to the list's length.");
+    edge_begin_.assign(at(nodes_ + 1), 0);
+    for (int64_t e = 0; e < n; ++e) {
+      const int32_t head = heads_[at(e)];
+      if (head < 0 || head >= nodes_ || (e > 0 && head < heads_[at(e - 1)]))
+        throw InputError("edge " + std::to_string(e) + ": heads must be nodes, in ascending order.");
+      for (int64_t j = 0; j < tail_count(e); ++j)
+        if (tail(e, j) < 0 || tail(e, j) >= head)
+          throw InputError("edge " + std::to_string(e) + ": a tail must come before its head.");
+      ++edge_begin_[at(head + 1)];
+    }
+    std::partial_sum(edge_begin_.begin(), edge_begin_.end(), edge_begin_.begin());
+    for (const int32_t part : parts_) {
+      if (part < 0) throw InputError("a part id must not be negative.");
+      part_count_ = std::max<int64_t>(part_count_, part + 1);
+    }
+  }
+
+  int64_t nodes_;
+  int64_t part_count_ = 0;
+  std::vector<int32_t> heads_;
+  std::vector<int64_t> tail_begin_;
+  std::vector<int32_t> tails_;
+  std::vector<int64_t> part_begin_;
+  std::vector<int32_t> parts_;
+  std::vector<int64_t> edge_begin_;  // by head
+};
+
+// A data set whose outputs are the derivations of one hypergraph an example.
+class HypergraphStructure final : public Structure {
+ public:
+  struct Example {
+    std::shared_ptr<const Hypergraph> graph;
+    int64_t parts;
+    Output gold;
+    std::vector<double> delta;  // empty: every output costs nothing
+    double c0 = 0;
+  };
+
+  HypergraphStructure(std::vector<Example> examples, bool has_gold)
+      : examples_(std::move(examples)), has_gold_(has_gold) {
+    for (const Example& example : examples_) {
+      if (example.graph->parts() > example.parts) throw InputError("a hypergraph has more parts than its example.");
+      for (const int32_t part : example.gold)
+        if (part < 0 || part >= example.parts) throw InputError("a gold part is out of range.");
+      if (!example.delta.empty() && static_cast<int64_t>(example.delta.size()) != example.parts)
+        throw InputError("costs must be given for every part.");
+    }
+  }
+
+  int64_t size() const override { return static_cast<int64_t>(examples_.size()); }
+  int64_t parts(int64_t i) const override { return of(i).parts; }
+  unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
+  bool has_gold() const override { return has_gold_; }
+  void gold(int64_t i, int64_t, Output& y) const override {
+    if (!has_gold_) throw InputError("this problem was bound without gold outputs.");
+    y = of(i).gold;
+  }
+  double cost(int64_t i, double* delta) const override {
+    const Example& example = of(i);
+    if (example.delta.empty())
+      std::fill(delta, delta + example.parts, 0.0);
+    else
+      std::copy(example.delta.begin(), example.delta.end(), delta);
+    return example.c0;
+  }
+  double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
+    return of(i).graph->argmax(theta, y);
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
+    return of(i).graph->logsum(theta, of(i).parts, mu);
+  }
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch&) const override {
+    of(i).graph->argmax_by_cost(theta, delta, of(i).parts, ys);
+  }
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
+    of(i).graph->kbest(theta, k, ys);
+  }
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
+    if (!of(i).graph->sample(theta, random, y)) throw InputError("every output is forbidden.");
+  }
+
+ private:
+  const Example& of(int64_t i) const { return examples_[static_cast<size_t>(i)]; }
+
+  std::vector<Example> examples_;
+  bool has_gold_;
+};
+
+}  // namespace margrave

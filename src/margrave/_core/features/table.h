@@ -1,0 +1,455 @@
+// Attribute x label tables: the feature map of multiclass and of chains (003, Eq. 13).
+//
+// Scores of (position, label) parts come from the attributes of tokens; of label tuples from one weight each and, where
+// parts are untied, from attributes of the transition; the first and last position may have scores of their own.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/problem.h"
+#include "simd/loops.h"
+
+namespace margrave {
+
+// Sparse rows of all tokens of a data set.
+struct Tokens {
+  std::vector<int64_t> example_begin{0};  // (examples + 1) in tokens
+  std::vector<int64_t> row_begin{0};      // (tokens + 1) in entries
+  std::vector<int32_t> index;
+  std::vector<double> value;  // empty: all 1
+
+  int64_t examples() const { return static_cast<int64_t>(example_begin.size()) - 1; }
+  int64_t tokens() const { return static_cast<int64_t>(row_begin.size()) - 1; }
+
+  void check() const {
+    const auto ragged = [](const std::vector<int64_t>& begin, int64_t total) {
+      return !begin.empty() && begin.front() == 0 && begin.back() == total &&
+             std::is_sorted(begin.begin(), begin.end());
+    };
+    if (!ragged(example_begin, tokens()) || !ragged(row_begin, static_cast<int64_t>(index.size())))
+      throw InputError("the bounds of token rows must ascend from 0 to their number.");
+    if (!value.empty() && value.size() != index.size()) throw InputError("token rows need as many values as indices.");
+    for (const int32_t a : index)
+      if (a < 0) throw InputError("an attribute's index must not be negative.");
+    for (const double v : value)
+      if (!std::isfinite(v)) throw InputError("attribute values must be finite.");
+  }
+};
+
+// Which (attribute, label) pairs have a weight: all of them, or for each attribute a list of labels.
+class Pairs {
+ public:
+  Pairs(int64_t attributes, int64_t labels) : attributes_(attributes), labels_(labels) {
+    if (attributes < 0 || labels < 1) throw InputError("a table needs at least one label.");
+    if (attributes > 0 && labels > (int64_t{1} << 40) / attributes)
+      throw InputError("a table of " + std::to_string(attributes) + " attributes and " + std::to_string(labels) +
+                       " columns is too large.");
+  }
+  Pairs(int64_t labels, std::vector<int64_t> begin, std::vector<uint16_t> column)
+      : attributes_(static_cast<int64_t>(begin.size()) - 1),
+        labels_(labels),
+        packed_(true),
+        begin_(std::move(begin)),
+        column_(std::move(column)) {
+    if (begin_.empty() || begin_.front() != 0 || begin_.back() != static_cast<int64_t>(column_.size()) ||
+        !std::is_sorted(begin_.begin(), begin_.end()))
+      throw InputError("the bounds of a table's rows must ascend from 0 to the number of pairs.");
+    if (column_.size() > kSpanMask) throw InputError("a table keeps at most four thousand million observed pairs.");
+    span_.reserve(at(attributes_));
+    for (int64_t a = 0; a < attributes_; ++a) {
+      const int64_t first = begin_[at(a)];
+      uint64_t bits = 0;
+      for (int64_t k = first; k < begin_[at(a + 1)]; ++k) {
+        if (column_[at(k)] >= labels || (k > first && column_[at(k)] <= column_[at(k - 1)]))
+          throw InputError("the columns of a table's row must ascend below the number of labels.");
+        bits |= uint64_t{1} << (column_[at(k)] % kBits);
+      }
+      const auto count = static_cast<uint64_t>(begin_[at(a + 1)] - first);
+      span_.push_back(static_cast<uint64_t>(first) << kSpanBits | (labels <= kBits ? bits : count));
+    }
+  }
+
+  int64_t attributes() const { return attributes_; }
+  int64_t labels() const { return labels_; }
+  int64_t size() const { return packed_ ? static_cast<int64_t>(column_.size()) : attributes_ * labels_; }
+  bool packed() const { return packed_; }
+  const std::vector<int64_t>& begin() const { return begin_; }
+  const std::vector<uint16_t>& column() const { return column_; }
+  // A packed table without any pair still needs a column that is not null, for null means a full one.
+  WeightRows rows() const {
+    static constexpr uint16_t none = 0;
+    return {attributes_, labels_, !packed_ ? nullptr : column_.empty() ? &none : column_.data()};
+  }
+
+  // Where the weights of each attribute begin, and which they are (TokenRows::span); empty unless packed.
+  std::vector<uint64_t> spans(const std::vector<int32_t>& attributes) const {
+    std::vector<uint64_t> spans(packed_ ? attributes.size() : 0);
+    for (size_t k = 0; k < spans.size(); ++k) spans[k] = span_[at(attributes[k])];
+    return spans;
+  }
+
+  // Calls visit(weight index, label) for the weights of an attribute.
+  template <typename Visit>
+  void of(int64_t attribute, const Visit& visit) const {
+    if (packed_)
+      for (int64_t k = begin_[at(attribute)]; k < begin_[at(attribute + 1)]; ++k) visit(k, int64_t{column_[at(k)]});
+    else
+      for (int64_t l = 0; l < labels_; ++l) visit(attribute * labels_ + l, l);
+  }
+
+ private:
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  int64_t attributes_;
+  int64_t labels_;
+  bool packed_ = false;
+  std::vector<int64_t> begin_;
+  std::vector<uint16_t> column_;
+  std::vector<uint64_t> span_;
+};
+
+// The pairs that occur: columns[t] lists what token t is seen with (one label; or the tuples that end there). One
+// counting sort by attribute, then the distinct columns of each.
+inline std::shared_ptr<Pairs> observed_pairs(const Tokens& tokens, int64_t attributes, int64_t labels,
+                                             const std::vector<int64_t>& column_begin,
+                                             const std::vector<int32_t>& columns) {
+  if (labels > 65535)
+    throw InputError("features='observed' keeps at most 65535 columns, and there are " + std::to_string(labels) +
+                     ": use features='all'.");
+  const auto at = [](int64_t k) { return static_cast<size_t>(k); };
+  if (static_cast<int64_t>(column_begin.size()) != tokens.tokens() + 1 || column_begin.front() != 0 ||
+      column_begin.back() != static_cast<int64_t>(columns.size()) ||
+      !std::is_sorted(column_begin.begin(), column_begin.end()))
+    throw InputError("every token needs its list of columns.");
+  for (const int32_t c : columns)
+    if (c < 0 || c >= labels) throw InputError("a column is out of range.");
+  std::vector<int64_t> next(at(attributes + 1), 0);
+  for (int64_t t = 0; t < tokens.tokens(); ++t)
+    for (int64_t k = tokens.row_begin[at(t)]; k < tokens.row_begin[at(t + 1)]; ++k) {
+      if (tokens.index[at(k)] >= attributes) throw InputError("an attribute is out of range.");
+      next[at(tokens.index[at(k)] + 1)] += column_begin[at(t + 1)] - column_begin[at(t)];
+    }
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  const std::vector<int64_t> first = next;
+  std::vector<uint16_t> seen(at(first.back()));
+  for (int64_t t = 0; t < tokens.tokens(); ++t)
+    for (int64_t k = tokens.row_begin[at(t)]; k < tokens.row_begin[at(t + 1)]; ++k)
+      for (int64_t c = column_begin[at(t)]; c < column_begin[at(t + 1)]; ++c)
+        seen[at(next[at(tokens.index[at(k)])]++)] = static_cast<uint16_t>(columns[at(c)]);
+  std::vector<int64_t> begin{0};
+  std::vector<uint16_t> column;
+  std::vector<int64_t> stamp(at(labels), -1);
+  for (int64_t a = 0; a < attributes; ++a) {
+    const auto row = static_cast<std::ptrdiff_t>(column.size());
+    for (int64_t k = first[at(a)]; k < first[at(a + 1)]; ++k) {
+      int64_t& last = stamp[at(seen[at(k)])];
+      if (last != a) column.push_back(seen[at(k)]);
+      last = a;
+    }
+    std::sort(column.begin() + row, column.end());
+    begin.push_back(static_cast<int64_t>(column.size()));
+  }
+  return std::make_shared<Pairs>(labels, std::move(begin), std::move(column));
+}
+
+// Entries of one sparse vector in any order, with repeats, as a Row.
+inline void merge_entries(std::vector<std::pair<int64_t, double>>& entries, Row& row) {
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  row.index.clear();
+  row.value.clear();
+  for (const auto& [index, value] : entries) {
+    if (row.index.empty() || row.index.back() != index) {
+      row.index.push_back(index);
+      row.value.push_back(0);
+    }
+    row.value.back() += value;
+  }
+}
+
+// g += change; if measured, the change of 1/2 g^2.
+template <bool Measured>
+double add_measured(double change, double& g) {
+  const double before = g;
+  g += change;
+  return Measured ? 0.5 * change * (before + g) : 0.0;
+}
+
+// How label tuples are scored.
+struct GramWeights {
+  std::vector<int64_t> weight;  // for each gram part of a position: which of the gram weights, or -1
+  int64_t count = 0;            // gram weights in all
+  int64_t orders = 0;           // of how many lengths the tuples are
+  bool tied = true;
+  double scale = 1;    // 003, Eq. 13: eta
+  bool start = false;  // scores of their own for the first and the last position
+  bool stop = false;
+};
+
+// Weights: [pairs of tokens][gram weights][start][stop][pairs of transitions].
+class Table final : public Features {
+ public:
+  Table(std::shared_ptr<const Tokens> tokens, std::shared_ptr<const Pairs> pairs, GramWeights grams,
+        std::shared_ptr<const Tokens> edges, std::shared_ptr<const Pairs> edge_pairs)
+      : tokens_(std::move(tokens)),
+        pairs_(std::move(pairs)),
+        grams_(std::move(grams)),
+        edges_(std::move(edges)),
+        edge_pairs_(std::move(edge_pairs)) {
+    check_indices(*tokens_, *pairs_);
+    token_spans_ = pairs_->spans(tokens_->index);
+    for (int64_t q = 0; q < gram_parts(); ++q) {
+      const int64_t weight = grams_.weight[at(q)];
+      if (weight < -1 || weight >= grams_.count) throw InputError("a transition's weight is out of range.");
+      if (weight >= 0) kept_.emplace_back(q, weight);
+    }
+    if (!std::isfinite(grams_.scale) || grams_.scale < 0)
+      throw InputError("the scale of transitions must be finite and not negative.");
+    if (edges_) {
+      if (grams_.tied) throw InputError("attributes of transitions need untied parts: pass tied=False.");
+      if (edges_->example_begin != tokens_->example_begin)
+        throw InputError("attributes of transitions must be given for every token.");
+      if (edge_pairs_->labels() != gram_parts())
+        throw InputError("a table for transitions needs one column for each label tuple.");
+      check_indices(*edges_, *edge_pairs_);
+      edge_spans_ = edge_pairs_->spans(edges_->index);
+    }
+    gram_at_ = pairs_->size();
+    start_at_ = gram_at_ + grams_.count;
+    stop_at_ = start_at_ + (grams_.start ? labels() : 0);
+    edge_at_ = stop_at_ + (grams_.stop ? labels() : 0);
+    dim_ = edge_at_ + (edge_pairs_ ? edge_pairs_->size() : 0);
+  }
+
+  int64_t size() const override { return tokens_->examples(); }
+  int64_t dim() const override { return dim_; }
+  int64_t parts(int64_t i) const override {
+    const auto [first, last] = bounds(i);
+    return (last - first) * labels() + tables(last - first) * gram_parts();
+  }
+
+  void score(int64_t i, const double* w, double* theta) const override {
+    const auto [first, last] = bounds(i);
+    kernels().score_rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, last, w, theta);
+    for (int64_t l = 0; l < labels(); ++l) {
+      if (grams_.start) theta[l] += w[start_at_ + l];
+      if (grams_.stop) theta[(last - first - 1) * labels() + l] += w[stop_at_ + l];
+    }
+    double* table = theta + (last - first) * labels();
+    if (edges_)
+      kernels().score_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, w + edge_at_, table);
+    for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts()) {
+      if (!edges_) std::fill(table, table + gram_parts(), 0.0);
+      for (const auto& [part, weight] : kept_) table[part] += w[gram_at_ + weight];
+      if (grams_.scale != 1)
+        for (int64_t q = 0; q < gram_parts(); ++q) table[q] *= grams_.scale;
+    }
+  }
+
+  void scatter(int64_t i, const double* mu, double c, double* g) const override { spread<false>(i, mu, c, g); }
+  double move(int64_t i, const double* v, double c, double* w) const override { return spread<true>(i, v, c, w); }
+
+  void row(int64_t i, const double* v, Row& row) const override {
+    std::vector<std::pair<int64_t, double>> entries;
+    const auto [first, last] = bounds(i);
+    const auto add_rows = [&entries](const Tokens& x, const Pairs& pairs, int64_t from, int64_t to,
+                                     const double* values, int64_t offset, double scale) {
+      for (int64_t t = from; t < to; ++t, values += pairs.labels())
+        for (int64_t k = x.row_begin[at(t)]; k < x.row_begin[at(t + 1)]; ++k) {
+          const double x_k = scale * (x.value.empty() ? 1.0 : x.value[at(k)]);
+          pairs.of(x.index[at(k)], [&](int64_t weight, int64_t l) {
+            if (values[l] != 0) entries.emplace_back(offset + weight, x_k * values[l]);
+          });
+        }
+    };
+    add_rows(*tokens_, *pairs_, first, last, v, 0, 1.0);
+    for (int64_t l = 0; l < labels(); ++l) {
+      if (grams_.start) entries.emplace_back(start_at_ + l, v[l]);
+      if (grams_.stop) entries.emplace_back(stop_at_ + l, v[(last - first - 1) * labels() + l]);
+    }
+    const double* table = v + (last - first) * labels();
+    if (edges_) add_rows(*edges_, *edge_pairs_, first + 1, last, table, edge_at_, grams_.scale);
+    for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts())
+      for (const auto& [part, weight] : kept_)
+        if (table[part] != 0) entries.emplace_back(gram_at_ + weight, grams_.scale * table[part]);
+    merge_entries(entries, row);
+  }
+
+  // |A'(y - y')|^2 <= 2 sum_a s_a^2 with s_a = sum_t |x_ta|: of attribute a, the outputs' counts over the labels differ
+  // by at most s_a each and by 2 s_a in all. Tuples, start and stop are attributes of value `scale`, 1 and 1.
+  double radius(int64_t i) const override {
+    const auto [first, last] = bounds(i);
+    const auto squares = [](const Tokens& x, int64_t from, int64_t to) {
+      std::vector<std::pair<int32_t, double>> sums;
+      for (int64_t k = x.row_begin[at(from)]; k < x.row_begin[at(to)]; ++k)
+        sums.emplace_back(x.index[at(k)], x.value.empty() ? 1.0 : std::fabs(x.value[at(k)]));
+      std::sort(sums.begin(), sums.end());
+      double total = 0;
+      for (size_t k = 0; k < sums.size();) {
+        double s = 0;
+        const int32_t attribute = sums[k].first;
+        for (; k < sums.size() && sums[k].first == attribute; ++k) s += sums[k].second;
+        total += s * s;
+      }
+      return total;
+    };
+    double total = squares(*tokens_, first, last) + (grams_.start ? 1.0 : 0.0) + (grams_.stop ? 1.0 : 0.0);
+    if (grams_.count > 0 && last - first > 1) {
+      // tuples of each length are such an attribute
+      const double grams = grams_.scale * static_cast<double>(last - first - 1);
+      total += static_cast<double>(grams_.orders) * grams * grams;
+    }
+    if (edges_)
+      total += grams_.scale * grams_.scale * static_cast<double>(grams_.orders) * squares(*edges_, first + 1, last);
+    return std::sqrt(2 * total);
+  }
+
+ private:
+  // g += c A_i' mu; if measured, the change of 1/2 |g|^2.
+  template <bool Measured>
+  double spread(int64_t i, const double* mu, double c, double* g) const {
+    const auto [first, last] = bounds(i);
+    double change = 0;
+    const auto rows = [&](const TokenRows& x, const WeightRows& shape, int64_t from, const double* values, double scale,
+                          double* at) {
+      if (Measured)
+        change += kernels().move_rows(x, shape, from, last, values, scale, at);
+      else
+        kernels().scatter_rows(x, shape, from, last, values, scale, at);
+    };
+    const auto one = [&](int64_t weight, double add) { change += add_measured<Measured>(add, g[weight]); };
+    rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, mu, c, g);
+    for (int64_t l = 0; l < labels(); ++l) {
+      if (grams_.start) one(start_at_ + l, c * mu[l]);
+      if (grams_.stop) one(stop_at_ + l, c * mu[(last - first - 1) * labels() + l]);
+    }
+    const double* table = mu + (last - first) * labels();
+    const double scaled = c * grams_.scale;
+    if (edges_) rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, table, scaled, g + edge_at_);
+    for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts())
+      for (const auto& [part, weight] : kept_) one(gram_at_ + weight, scaled * table[part]);
+    return change;
+  }
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  static void check_indices(const Tokens& tokens, const Pairs& pairs) {
+    for (const int32_t a : tokens.index)
+      if (a >= pairs.attributes()) throw InputError("an attribute is out of the table's range.");
+  }
+
+  static TokenRows rows_of(const Tokens& x, const std::vector<uint64_t>& spans) {
+    return {x.row_begin.data(), x.index.data(), x.value.empty() ? nullptr : x.value.data(), spans.data()};
+  }
+  std::pair<int64_t, int64_t> bounds(int64_t i) const {
+    return {tokens_->example_begin[at(i)], tokens_->example_begin[at(i + 1)]};
+  }
+  int64_t labels() const { return pairs_->labels(); }
+  int64_t gram_parts() const { return static_cast<int64_t>(grams_.weight.size()); }
+  int64_t tables(int64_t length) const { return gram_parts() == 0 ? 0 : grams_.tied ? 1 : length - 1; }
+
+  std::shared_ptr<const Tokens> tokens_;
+  std::shared_ptr<const Pairs> pairs_;
+  GramWeights grams_;
+  std::vector<std::pair<int64_t, int64_t>> kept_;  // the gram parts that have a weight, with its number
+  std::shared_ptr<const Tokens> edges_;
+  std::shared_ptr<const Pairs> edge_pairs_;
+  std::vector<uint64_t> token_spans_;
+  std::vector<uint64_t> edge_spans_;
+  int64_t gram_at_, start_at_, stop_at_, edge_at_, dim_;
+};
+
+// A sparse vector for every part: the feature map of trees, and of anything whose parts have features of their own.
+class SparseParts final : public Features {
+ public:
+  // rows: one token row a part; part_begin (examples + 1) in rows; choice (examples): parts come in groups of this
+  // many, of which an output has exactly one (for the radius).
+  SparseParts(int64_t dim, std::shared_ptr<const Tokens> rows, std::vector<int64_t> choice)
+      : dim_(dim), rows_(std::move(rows)), choice_(std::move(choice)) {
+    if (static_cast<int64_t>(choice_.size()) != rows_->examples()) throw InputError("one group size an example.");
+    for (const int32_t a : rows_->index)
+      if (a >= dim) throw InputError("a feature's index is out of range.");
+    for (int64_t i = 0; i < rows_->examples(); ++i) {
+      const int64_t parts = rows_->example_begin[at(i + 1)] - rows_->example_begin[at(i)];
+      if (choice_[at(i)] < 1 || parts % choice_[at(i)] != 0)
+        throw InputError("example " + std::to_string(i) + ": parts must come in whole groups.");
+    }
+  }
+
+  int64_t size() const override { return rows_->examples(); }
+  int64_t dim() const override { return dim_; }
+  int64_t parts(int64_t i) const override { return rows_->example_begin[at(i + 1)] - rows_->example_begin[at(i)]; }
+
+  void score(int64_t i, const double* w, double* theta) const override {
+    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
+      double sum = 0;
+      for (int64_t k = first; k < last; ++k) sum += value(k) * w[rows_->index[at(k)]];
+      theta[part] = sum;
+    });
+  }
+
+  void scatter(int64_t i, const double* mu, double c, double* g) const override { spread<false>(i, mu, c, g); }
+  double move(int64_t i, const double* v, double c, double* w) const override { return spread<true>(i, v, c, w); }
+
+  void row(int64_t i, const double* v, Row& row) const override {
+    std::vector<std::pair<int64_t, double>> entries;
+    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
+      if (v[part] == 0) return;
+      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[at(k)], v[part] * value(k));
+    });
+    merge_entries(entries, row);
+  }
+
+  // Two outputs differ in each group by two rows at most.
+  double radius(int64_t i) const override {
+    double total = 0;
+    double longest = 0;
+    Row row;
+    std::vector<std::pair<int64_t, double>> entries;
+    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
+      if (part % choice_[at(i)] == 0) {
+        total += longest;
+        longest = 0;
+      }
+      entries.clear();
+      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[at(k)], value(k));
+      merge_entries(entries, row);  // hashing may put two attributes into one
+      double square = 0;
+      for (const double v : row.value) square += v * v;
+      longest = std::max(longest, std::sqrt(square));
+    });
+    return 2 * (total + longest);
+  }
+
+ private:
+  // g += c A_i' mu; if measured, the change of 1/2 |g|^2.
+  template <bool Measured>
+  double spread(int64_t i, const double* mu, double c, double* g) const {
+    double change = 0;
+    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
+      if (mu[part] == 0) return;
+      for (int64_t k = first; k < last; ++k)
+        change += add_measured<Measured>(c * mu[part] * value(k), g[rows_->index[at(k)]]);
+    });
+    return change;
+  }
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  double value(int64_t k) const { return rows_->value.empty() ? 1.0 : rows_->value[at(k)]; }
+  template <typename Visit>
+  void each_part(int64_t i, const Visit& visit) const {
+    const int64_t begin = rows_->example_begin[at(i)];
+    const int64_t end = rows_->example_begin[at(i + 1)];
+    for (int64_t p = begin; p < end; ++p) visit(p - begin, rows_->row_begin[at(p)], rows_->row_begin[at(p + 1)]);
+  }
+
+  int64_t dim_;
+  std::shared_ptr<const Tokens> rows_;
+  std::vector<int64_t> choice_;
+};
+
+}  // namespace margrave

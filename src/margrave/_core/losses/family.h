@@ -1,0 +1,219 @@
+// The loss family L(beta, gamma) of 001, Fig. 1, for any problem (docs/design.md, section 1):
+//
+//   L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>,   max_beta(v) = 1/beta log sum_y exp(beta <v,
+//   y>)
+//
+// with gradient A'(mu - y_gold). Beta may be infinite; the zero-one cost, which is no sum over parts, is exact as well.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "protocol/problem.h"
+
+namespace margrave {
+
+struct LossFamily {
+  double beta;
+  double gamma;
+  bool zero_one;  // the cost is 1 for every output but the good ones; beyond parts, but the first of them
+
+  // Whether the zero-one cost has to be handled outside the parts: for a single part an output it is the cost of parts.
+  bool beyond_parts(const Problem& problem) const { return zero_one && gamma > 0 && !problem.zero_one_is_of_parts(); }
+
+  // The cost as delta and c0; of the zero-one cost only where it is one of parts.
+  double cost(const Problem& problem, int64_t i, double* delta) const {
+    if (!zero_one) return problem.cost(i, delta);
+    std::fill(delta, delta + problem.parts(i), 1.0);
+    Output good;
+    int64_t n = 1;
+    for (int64_t k = 0; k < n; ++k) {
+      n = problem.gold(i, k, good);
+      for (const int32_t part : good) delta[part] = 0;
+    }
+    return 0;
+  }
+
+  // What `evaluate` asks.
+  Question question(const Problem& problem) const {
+    if (beyond_parts(problem)) return {0.0, beta < kInfinity ? 0 : 2};
+    return {gamma, beta < kInfinity ? 0 : 1};
+  }
+
+  void check(const Problem& problem) const {
+    if (!(beta > 0)) throw InputError("beta must be positive, or infinite.");
+    if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
+    if (beyond_parts(problem) && beta < kInfinity && beta * gamma > kMostZeroOne)
+      throw InputError(
+          "the zero-one cost of a structured output at a finite beta is exact only up to beta * gamma = 14: "
+          "use beta = inf, or another cost.");
+  }
+
+  static constexpr double kMostZeroOne = 14;  // e^14 times the rounding of the share of the gold output is below 1e-9
+};
+
+struct LossValue {
+  double loss;
+  double cost;     // expected under the loss's own distribution
+  double entropy;  // of that distribution
+};
+
+// What a thread keeps from example to example.
+struct Worker {
+  Scratch scratch;
+  std::vector<double> theta;
+  std::vector<double> direction;
+  std::vector<double> zeros;  // as many as weights; who writes takes it back
+  Output gold;
+  Output y;
+  std::vector<ScoredOutput> k_best;
+
+  void make_room(int64_t parts) {
+    if (static_cast<int64_t>(theta.size()) >= parts) return;
+    theta.resize(static_cast<size_t>(parts));
+    direction.resize(static_cast<size_t>(parts));
+  }
+};
+
+inline double dot_finite(const double* v, const double* mu, int64_t n) {
+  double sum = 0;
+  for (int64_t k = 0; k < n; ++k) sum += mu[k] == 0 ? 0.0 : v[k] * mu[k];
+  return sum;
+}
+
+// <theta, y>
+inline double score_of(const double* theta, const Output& y) {
+  double sum = 0;
+  for (const int32_t part : y) sum += theta[part];
+  return sum;
+}
+
+// d = y - other, as counts of all n parts.
+inline void difference(const Output& y, const Output& other, int64_t n, double* d) {
+  std::fill(d, d + n, 0.0);
+  for (const int32_t part : y) d[part] += 1;
+  for (const int32_t part : other) d[part] -= 1;
+}
+
+// Whether two outputs are the same bag, in whatever order their parts come.
+inline bool same_parts(const Output& a, const Output& b) {
+  if (a == b) return true;
+  const auto sum = [](const Output& y) {  // of hashes: the order does not matter, and bags that differ rarely agree
+    uint64_t total = 0;
+    for (const int32_t part : y) {
+      const uint64_t mixed = (static_cast<uint64_t>(part) + 1) * 0x9E3779B97F4A7C15u;
+      total += mixed ^ (mixed >> 29);
+    }
+    return total;
+  };
+  if (a.size() != b.size() || sum(a) != sum(b)) return false;
+  Output first = a, second = b;
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  return first == second;
+}
+
+namespace family {
+
+inline void count_parts(const Output& y, int64_t n, double* mu) {
+  std::fill(mu, mu + n, 0.0);
+  for (const int32_t part : y) mu[part] += 1;
+}
+
+// At beta = inf with the zero-one cost: the gold output, or the best other one plus gamma.
+inline double max_zero_one(const Problem& problem, int64_t i, const double* theta, double gamma, double gold_score,
+                           double* mu, LossValue& value, Worker& worker) {
+  const int64_t n = problem.parts(i);
+  problem.kbest(i, theta, 2, worker.k_best, worker.scratch);
+  for (const ScoredOutput& other : worker.k_best) {
+    if (same_parts(other.y, worker.gold)) continue;
+    if (other.value + gamma <= gold_score) break;
+    count_parts(other.y, n, mu);
+    value.cost = 1;
+    return other.value + gamma;
+  }
+  count_parts(worker.gold, n, mu);
+  return gold_score;
+}
+
+// With q(y) ~ exp(beta <theta, y> + beta gamma [y != gold]) and p_g the gold's share without the cost:
+// Z' = Z e^(beta gamma) (1 - (1 - e^(-beta gamma)) p_g), and mu' is mu with as much of the gold output taken away.
+inline double logsum_zero_one(double log_z, double beta, double gamma, double gold_score, const Output& gold, int64_t n,
+                              double* mu, LossValue& value) {
+  const double share = std::exp(beta * gold_score - log_z);
+  const double taken = -std::expm1(-beta * gamma) * share;
+  const double kept = 1 - taken;
+  for (int64_t k = 0; k < n; ++k) mu[k] /= kept;
+  for (const int32_t part : gold) mu[part] = std::max(0.0, mu[part] - taken / kept);
+  value.cost = 1 - share * std::exp(-beta * gamma) / kept;
+  return log_z + beta * gamma + std::log1p(-taken);
+}
+
+// The expected cost where it plays no part in the loss.
+inline double cost_without_margin(const Problem& problem, int64_t i, const LossFamily& family, const double* mu,
+                                  double log_share, Worker& worker) {
+  if (family.zero_one && !problem.zero_one_is_of_parts()) {
+    if (family.beta < kInfinity) return -std::expm1(log_share);
+    return same_parts(worker.y, worker.gold) ? 0 : 1;
+  }
+  const int64_t n = problem.parts(i);
+  double* delta = worker.scratch.take(n);
+  const double c0 = family.cost(problem, i, delta);
+  return c0 + dot_finite(delta, mu, n);
+}
+
+}  // namespace family
+
+// The loss at theta = A_i w; direction = mu - y_gold. With `detail`, also the expected cost and the entropy of the
+// loss's own distribution.
+inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& family, const double* theta,
+                          double* direction, Worker& worker, bool detail = false) {
+  Scratch::Frame frame(worker.scratch);
+  const int64_t n = problem.parts(i);
+  problem.gold(i, 0, worker.gold);
+  const double gold_score = score_of(theta, worker.gold);
+
+  const bool beyond = family.beyond_parts(problem);
+  const bool margin = family.gamma > 0 && !beyond;
+  const bool finite = family.beta < kInfinity;
+  const double beta = finite ? family.beta : 1.0;
+  LossValue value{0, 0, 0};
+  double c0 = 0;
+  double* delta = nullptr;
+  const double* v = theta;
+  if (margin || beta != 1.0) {
+    double* augmented = worker.scratch.take(n);
+    if (margin) {
+      delta = worker.scratch.take(n);
+      c0 = family.cost(problem, i, delta);
+    }
+    for (int64_t k = 0; k < n; ++k) augmented[k] = beta * (margin ? theta[k] + family.gamma * delta[k] : theta[k]);
+    v = augmented;
+  }
+
+  double top;            // max_beta
+  double log_share = 0;  // of the gold output in the distribution without the cost, at finite beta
+  if (!finite && beyond) {
+    top = family::max_zero_one(problem, i, theta, family.gamma, gold_score, direction, value, worker);
+  } else if (!finite) {
+    top = problem.argmax(i, v, worker.y, worker.scratch);
+    family::count_parts(worker.y, n, direction);
+  } else {
+    double log_z = problem.logsum(i, v, direction, worker.scratch);
+    const double plain = log_z;
+    if (beyond)
+      log_z = family::logsum_zero_one(log_z, beta, family.gamma, gold_score, worker.gold, n, direction, value);
+    top = log_z / beta;
+    if (detail) value.entropy = log_z - dot_finite(v, direction, n) - (beyond ? beta * family.gamma * value.cost : 0.0);
+    log_share = beta * gold_score - plain;
+  }
+  if (detail && margin) value.cost = c0 + dot_finite(delta, direction, n);
+  if (detail && family.gamma == 0)
+    value.cost = family::cost_without_margin(problem, i, family, direction, log_share, worker);
+  value.loss = top + (margin ? family.gamma * c0 : 0.0) - gold_score;
+  for (const int32_t part : worker.gold) direction[part] -= 1;
+  return value;
+}
+
+}  // namespace margrave

@@ -1,0 +1,218 @@
+// The constraints of the structural SVM and the search for the most violated one (003, sections 2.2 and 3.2).
+//
+// With m(y) = <theta, y_gold - y> and r(y) the cost, its square root (quadratic slack) or 1 (hard margin), output y
+// says H(y) <= xi_i, where
+//
+//   H(y) = r(y) - m(y)   with margin re-scaling,      H(y) = r(y) (1 - m(y))   with slack re-scaling.
+//
+// Both are H(y) = linear - factor m(y): (r, 1) and (r, r).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "losses/family.h"
+
+namespace margrave {
+
+enum class CostKind { kParts, kZeroOne, kF1, kFunction };
+
+using CostFunction = std::function<double(int64_t i, const Output& y)>;
+
+struct Rescaling {
+  bool of_slack;  // or of the margin
+  int slack;      // 0: none, a hard margin; 1: linear; 2: quadratic
+  CostKind cost;
+  CostFunction function = nullptr;  // of kFunction
+
+  bool zero_one() const { return slack == 0 || cost == CostKind::kZeroOne; }
+  Question question() const { return zero_one() ? Question{0.0, 2} : Question{1.0, 1}; }
+  double root(double cost_of_y) const { return slack == 2 ? std::sqrt(cost_of_y) : cost_of_y; }
+  double factor(double cost_of_y) const { return of_slack ? root(cost_of_y) : 1.0; }
+  double violation(double cost_of_y, double m) const { return root(cost_of_y) - factor(cost_of_y) * m; }
+};
+
+// The output that violates its constraint most; the gold one, with H = 0, where none does.
+struct Violation {
+  double value = 0;  // H
+  double cost = 0;
+  Output y;
+  bool found = false;  // y violates its constraint, and is not the gold output
+  bool exact = true;
+  double bound = 0;  // what no H exceeds; value, where exact
+};
+
+namespace rescaling {
+
+// Takes the output if it violates more than the best so far; `gold` itself does not, whatever rounding makes of it.
+inline void offer(const Rescaling& rule, double cost, double m, const Output& y, const Output& gold, Violation& best) {
+  const double value = rule.violation(cost, m);
+  if (value > best.value && !same_parts(y, gold)) {
+    best.value = value;
+    best.cost = cost;
+    best.y = y;
+    best.found = true;
+  }
+}
+
+// Every output is one part. Good ones cost nothing; a hard margin asks nothing of them.
+inline void among_parts(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
+                        double gold_score, Worker& worker, Violation& best) {
+  const int64_t n = problem.parts(i);
+  double* delta = worker.scratch.take(n);
+  double* allowed = worker.scratch.take(n);
+  const double c0 = LossFamily{kInfinity, 1.0, rule.zero_one()}.cost(problem, i, delta);
+  std::copy(theta, theta + n, allowed);
+  problem.clamp(i, allowed);
+  for (int32_t part = 0; part < n; ++part) {
+    if (allowed[part] == -kInfinity || (rule.slack == 0 && delta[part] == 0)) continue;
+    offer(rule, c0 + delta[part], gold_score - theta[part], {part}, worker.gold, best);
+  }
+}
+
+// The best output but the gold one.
+inline void second_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
+                        double gold_score, Worker& worker, Violation& best) {
+  problem.kbest(i, theta, 2, worker.k_best, worker.scratch);
+  for (const ScoredOutput& other : worker.k_best)
+    offer(rule, 1.0, gold_score - other.value, other.y, worker.gold, best);
+}
+
+// Stratified by cost: the best output at each value of it (003, section 3.2: "a generic strategy is a two stage
+// approach"). F1 = 2 tp / (gold parts + parts) takes one value for all outputs with as many right and wrong parts:
+// they are counted together, as digits of one number (Joachims 2005).
+inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
+                    Worker& worker, Violation& best) {
+  const int64_t n = problem.parts(i);
+  const auto parts_of_gold = static_cast<int64_t>(worker.gold.size());
+  double* code = worker.scratch.take(n);
+  double c0 = 0;
+  if (rule.cost == CostKind::kF1) {
+    std::fill(code, code + n, static_cast<double>(parts_of_gold + 1));
+    for (const int32_t part : worker.gold) code[part] = 1;
+  } else {
+    c0 = problem.cost(i, code);
+  }
+  std::vector<CostedOutput> outputs;
+  problem.argmax_by_cost(i, theta, code, outputs, worker.scratch);
+  for (CostedOutput& found : outputs) {
+    double cost = c0 + static_cast<double>(found.cost);
+    if (rule.cost == CostKind::kF1) {
+      std::sort(found.y.begin(), found.y.end());
+      if (std::adjacent_find(found.y.begin(), found.y.end()) != found.y.end())
+        throw InputError("the F1 cost counts parts that occur once in an output: use tied=False on a chain.");
+      const int64_t right = found.cost % (parts_of_gold + 1);
+      const int64_t wrong = found.cost / (parts_of_gold + 1);
+      const int64_t both = parts_of_gold + right + wrong;
+      cost = both > 0 ? 1 - 2.0 * static_cast<double>(right) / static_cast<double>(both) : 0.0;
+    }
+    offer(rule, cost, gold_score - found.value, found.y, worker.gold, best);
+  }
+}
+
+// Searches for the multiplier lambda of the cost whose augmented argmax violates most. H is quasi-concave along the
+// upper hull of (cost, score), so bisection finds the best output on it; what lies below the hull is missed, and
+// bounded: with T = max_y (lambda cost - m) and a = 1 - m,
+//
+//   cost a        <= (1 + T)^2 / (4 lambda)                   slack re-scaling
+//   sqrt(cost) a  <= 2/3 (1 + T) sqrt((1 + T) / (3 lambda))   slack re-scaling, quadratic slack
+//   sqrt(cost) - m <= T + 1 / (4 lambda)                      margin re-scaling, quadratic slack
+inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
+                          double gold_score, Worker& worker, Violation& best) {
+  constexpr int kSearches = 40;
+  const int64_t n = problem.parts(i);
+  double* delta = worker.scratch.take(n);
+  double* v = worker.scratch.take(n);
+  const double c0 = problem.cost(i, delta);
+  best.exact = false;
+  best.bound = kInfinity;
+  double low = 0, high = kInfinity, lambda = 1;
+  for (int k = 0; k < kSearches && (high == kInfinity || high - low > 1e-9 * high); ++k) {
+    for (int64_t p = 0; p < n; ++p) v[p] = theta[p] + lambda * delta[p];
+    const double top = problem.argmax(i, v, worker.y, worker.scratch) + lambda * c0 - gold_score;
+    double cost = c0;
+    for (const int32_t part : worker.y) cost += delta[part];
+    const double m = gold_score - score_of(theta, worker.y);
+    offer(rule, cost, m, worker.y, worker.gold, best);
+    const double T = std::max(top, 0.0);
+    double bound = T + 1 / (4 * lambda);
+    if (rule.of_slack)
+      bound = rule.slack == 2 ? (1 + T) * 2 / 3 * std::sqrt((1 + T) / (3 * lambda)) : (1 + T) * (1 + T) / (4 * lambda);
+    best.bound = std::min(best.bound, bound);
+    double wanted = kInfinity;  // the multiplier at which this output would be the best on the hull
+    if (cost > 0) {
+      wanted = 1 / (2 * std::sqrt(cost));
+      if (rule.of_slack) wanted = std::max(1 - m, 0.0) / (rule.slack == 2 ? 2 * cost : cost);
+    }
+    if (wanted > lambda)
+      low = lambda;
+    else
+      high = lambda;
+    lambda = high == kInfinity ? 2 * lambda : 0.5 * (low + high);
+    if (lambda > 1e12 || lambda < 1e-12) break;
+  }
+  best.bound = std::max(best.bound, best.value);
+}
+
+// Any function of an output: among the k best, which are all of them where there are no more.
+inline void among_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
+                       Worker& worker, Violation& best) {
+  constexpr int64_t kBest = 100;
+  std::vector<ScoredOutput> outputs;
+  problem.kbest(i, theta, kBest, outputs, worker.scratch);
+  for (ScoredOutput& output : outputs) {
+    std::sort(output.y.begin(), output.y.end());
+    if (!same_parts(output.y, worker.gold))
+      offer(rule, rule.function(i, output.y), gold_score - output.value, output.y, worker.gold, best);
+  }
+  best.exact = static_cast<int64_t>(outputs.size()) < kBest;
+  best.bound = best.exact ? best.value : kInfinity;
+}
+
+inline bool whole(const double* delta, int64_t n, double c0) {
+  for (int64_t k = 0; k < n; ++k)
+    if (!(std::fabs(delta[k]) <= 1e6) || delta[k] != std::floor(delta[k])) return false;
+  return c0 == std::floor(c0);
+}
+
+}  // namespace rescaling
+
+// argmax_y H(y) at theta = A_i w; leaves the gold output in worker.gold.
+inline Violation most_violated(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
+                               Worker& worker) {
+  Scratch::Frame frame(worker.scratch);
+  const int64_t n = problem.parts(i);
+  problem.gold(i, 0, worker.gold);
+  const double gold_score = score_of(theta, worker.gold);
+  Violation best;
+  if (rule.cost == CostKind::kFunction && rule.slack != 0) {
+    rescaling::among_best(problem, i, rule, theta, gold_score, worker, best);
+  } else if (problem.zero_one_is_of_parts() && rule.cost != CostKind::kF1) {
+    rescaling::among_parts(problem, i, rule, theta, gold_score, worker, best);
+  } else if (rule.zero_one()) {
+    rescaling::second_best(problem, i, rule, theta, gold_score, worker, best);
+  } else if (rule.cost == CostKind::kF1) {
+    rescaling::by_cost(problem, i, rule, theta, gold_score, worker, best);
+  } else {
+    double* delta = worker.scratch.take(n);
+    const double c0 = problem.cost(i, delta);
+    if (!rule.of_slack && rule.slack == 1) {
+      kernels().add_scaled(theta, 1.0, delta, n);
+      const double top = problem.argmax(i, delta, worker.y, worker.scratch) + c0;
+      const double of_y = score_of(theta, worker.y);
+      rescaling::offer(rule, top - of_y, gold_score - of_y, worker.y, worker.gold, best);
+    } else if ((problem.offers() & kArgmaxByCost) && rescaling::whole(delta, n, c0)) {
+      rescaling::by_cost(problem, i, rule, theta, gold_score, worker, best);
+    } else {
+      rescaling::by_multiplier(problem, i, rule, theta, gold_score, worker, best);
+    }
+  }
+  if (!best.found) best.y = worker.gold;
+  std::sort(best.y.begin(), best.y.end());
+  if (best.exact) best.bound = best.value;
+  return best;
+}
+
+}  // namespace margrave

@@ -1,0 +1,124 @@
+// Whole-data passes: blocks of examples on threads, a worker each, reduced in order (docs/design.md, section 3).
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "losses/family.h"
+#include "threads/parallel.h"
+
+namespace margrave {
+
+using Poll = std::function<void()>;  // called now and then on the calling thread; throws to interrupt
+
+inline constexpr int64_t kPollEvery = 512;  // examples between two looks at Ctrl-C
+
+// Where the parts of each example lie when those of all examples are stored one after another.
+inline std::vector<int64_t> part_offsets(const Problem& problem) {
+  std::vector<int64_t> begin{0};
+  for (int64_t i = 0; i < problem.size(); ++i) begin.push_back(begin.back() + problem.parts(i));
+  return begin;
+}
+
+// Bounds of the blocks: a function of the problem alone, so that the sums do not depend on the threads. More blocks
+// balance better, but each costs one addition of a whole gradient.
+inline std::vector<int64_t> partition(const Problem& problem) {
+  std::vector<int64_t> work(static_cast<size_t>(problem.size()) + 1, 0);
+  for (int64_t i = 0; i < problem.size(); ++i)
+    work[static_cast<size_t>(i) + 1] = work[static_cast<size_t>(i)] + problem.parts(i) + 1;
+  const int64_t wanted = std::clamp<int64_t>(work.back() / (2 * problem.dim() + 1), 8, 64);
+  const int64_t blocks = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(problem.size(), 1));
+  std::vector<int64_t> bounds{0};
+  for (int64_t b = 1; b < blocks; ++b) {
+    const auto found = std::lower_bound(work.begin(), work.end(), work.back() / blocks * b) - work.begin();
+    bounds.push_back(std::max<int64_t>(found, bounds.back()));
+  }
+  bounds.push_back(problem.size());
+  return bounds;
+}
+
+// Calls visit(example, thread, worker) for all examples, finish(block, thread) when a block is done, and fail() after
+// an exception.
+template <typename Visit, typename Finish, typename Fail>
+void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, const Finish& finish,
+                  const Fail& fail) {
+  const std::vector<int64_t> bounds = partition(problem);
+  const auto blocks = static_cast<int64_t>(bounds.size()) - 1;
+  std::vector<Worker> workers(static_cast<size_t>(std::max(threads, 1)));
+  const auto work = [&](int64_t block, int thread) {
+    Worker& worker = workers[static_cast<size_t>(thread)];
+    for (int64_t i = bounds[static_cast<size_t>(block)]; i < bounds[static_cast<size_t>(block) + 1]; ++i) {
+      worker.make_room(problem.parts(i));
+      visit(i, thread, worker);
+    }
+    finish(block, thread);
+    if (thread == 0) poll();
+  };
+  for_blocks(blocks, threads, work, fail);
+}
+
+// The same where the end of a block is nothing to wait for.
+template <typename Visit>
+void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit) {
+  for_examples(problem, threads, poll, visit, [](int64_t, int) {}, [] {});
+}
+
+// Calls visit(example, worker, sum) for all examples and adds what the visits put into `sum` to total, block by block
+// in order. total may be null: then so is sum.
+template <typename Visit>
+void sum_over_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, double* total) {
+  const auto dim = static_cast<size_t>(problem.dim());
+  std::vector<std::vector<double>> sums(static_cast<size_t>(std::max(threads, 1)));
+  Turnstile turnstile;
+  const auto visit_one = [&](int64_t i, int thread, Worker& worker) {
+    std::vector<double>& sum = sums[static_cast<size_t>(thread)];
+    if (total && sum.empty()) sum.resize(dim);
+    visit(i, worker, total ? sum.data() : nullptr);
+  };
+  const auto add = [&](int64_t block, int thread) {
+    if (!total) return;
+    turnstile.pass(block, [&] {
+      std::vector<double>& sum = sums[static_cast<size_t>(thread)];
+      if (sum.empty()) return;
+      for (size_t k = 0; k < dim; ++k) total[k] += sum[k];
+      std::fill(sum.begin(), sum.end(), 0.0);
+    });
+  };
+  for_examples(problem, threads, poll, visit_one, add, [&] { turnstile.open(); });
+}
+
+// losses[i] = L_i(w), and gradient += sum_i weight[i] A_i'(mu_i - y_i) unless null. Weights may be null: all `scale`.
+inline void losses_and_gradient(const Problem& problem, const double* w, const LossFamily& family,
+                                const double* sample_weight, double scale, int threads, const Poll& poll,
+                                double* losses, double* gradient) {
+  family.check(problem);
+  const auto visit = [&](int64_t i, Worker& worker, double* sum) {
+    problem.score(i, w, worker.theta.data());
+    losses[i] = evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker).loss;
+    if (sum) problem.scatter(i, worker.direction.data(), scale * (sample_weight ? sample_weight[i] : 1.0), sum);
+  };
+  sum_over_examples(problem, threads, poll, visit, gradient);
+}
+
+// The best output of every example, under scores A_i w.
+inline std::vector<Output> argmax_all(const Problem& problem, const double* w, int threads, const Poll& poll) {
+  std::vector<Output> outputs(static_cast<size_t>(problem.size()));
+  for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
+    problem.score(i, w, worker.theta.data());
+    problem.argmax(i, worker.theta.data(), outputs[static_cast<size_t>(i)], worker.scratch);
+  });
+  return outputs;
+}
+
+// Log partition and marginals of every example under scores beta A_i w; marginals one after another.
+inline void marginals_all(const Problem& problem, const double* w, double beta, int threads, const Poll& poll,
+                          const std::vector<int64_t>& begin, double* log_z, double* mu) {
+  for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
+    problem.score(i, w, worker.theta.data());
+    for (int64_t k = 0; k < problem.parts(i); ++k) worker.theta[static_cast<size_t>(k)] *= beta;
+    log_z[i] = problem.logsum(i, worker.theta.data(), mu + begin[static_cast<size_t>(i)], worker.scratch);
+  });
+}
+
+}  // namespace margrave

@@ -1,0 +1,460 @@
+// The n-slack cutting plane of the structural SVM (003, Algorithm 1), and the cuts of the 1-slack one.
+//
+// Block i holds the constraints S_i found so far, with multipliers b_y >= 0 of H(y) <= xi_i (rescaling.h); the paper's
+// alpha is factor * b. With w = sum_i sum_y alpha_y A_i'(y_gold - y), the duals of Propositions 4 to 9 are
+//
+//   D = sum_y linear_y b_y - 1/2 |w|^2 - sum_i (sum_y b_y)^2 / (2 C_i)     the last term with quadratic slack only,
+//
+// with sum_y b_y <= C_i for linear slack, and P - D is a sum over the examples of what `gap` below says.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "losses/rescaling.h"
+#include "passes/batch.h"
+#include "passes/gram.h"
+#include "solvers/block_qp.h"
+
+namespace margrave {
+
+struct Cut {
+  Output y;  // parts in order
+  double cost;
+  double linear;
+  double factor;
+  double multiplier;
+  int64_t idle;      // rounds without mass
+  double value = 0;  // H at the last look
+};
+
+struct CutBlock {
+  std::vector<Cut> cuts;
+  GramMatrix gram;  // factor_a factor_b <A_i'(y_gold - y_a), A_i'(y_gold - y_b)>, of the first constraints
+
+  double mass() const {
+    double sum = 0;
+    for (const Cut& cut : cuts) sum += cut.multiplier;
+    return sum;
+  }
+  double slack() const {
+    double xi = 0;
+    for (const Cut& cut : cuts) xi = std::max(xi, cut.value);
+    return xi;
+  }
+  void remove(size_t gone) {
+    cuts.erase(cuts.begin() + static_cast<int64_t>(gone));
+    if (gone < gram.rows()) gram.remove(gone);
+  }
+};
+
+// How many numbers the Gram matrices of all blocks may keep. A block's that does not fit goes after its visit, and its
+// rows are computed again at the next.
+struct GramMemory {
+  int64_t most;
+  int64_t used = 0;
+
+  // What `visit` does to the block's Gram matrix is accounted for.
+  template <typename Visit>
+  auto around(CutBlock& block, const Visit& visit) {
+    struct Settle {
+      GramMemory& memory;
+      CutBlock& block;
+      ~Settle() {
+        memory.used += size(block);
+        if (memory.used <= memory.most) return;
+        memory.used -= size(block);
+        block.gram = {};
+      }
+    };
+    used -= size(block);
+    const Settle settle{*this, block};
+    return visit();
+  }
+
+ private:
+  static int64_t size(const CutBlock& block) { return static_cast<int64_t>(block.gram.values().size()); }
+};
+
+// What a pass works on.
+struct Cutting {
+  const Problem& problem;
+  Rescaling rule;
+  double C;
+  const double* sample_weight;  // or null
+  double* w;
+  std::vector<CutBlock>& blocks;
+  GramMemory& memory;
+
+  double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
+  CutBlock& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
+  double cap(int64_t i) const { return rule.slack == 1 ? weight(i) : kInfinity; }
+  double q(int64_t i) const { return rule.slack == 2 ? 1 / weight(i) : 0.0; }
+
+  // The share of P - D that an example has at slack xi. With a hard margin there is none: what its slopes leave.
+  double gap(int64_t i, const CutBlock& block, double xi) const {
+    double of_cuts = 0;
+    for (const Cut& cut : block.cuts) of_cuts += cut.multiplier * cut.value;
+    if (rule.slack == 1) return weight(i) * xi - of_cuts;
+    const double S = block.mass();
+    if (rule.slack == 2) return 0.5 * weight(i) * xi * xi + 0.5 * S * S / weight(i) - of_cuts;
+    double left = xi;
+    for (const Cut& cut : block.cuts)
+      if (cut.multiplier > 0) left = std::max(left, std::fabs(cut.value));
+    return left;
+  }
+  // What the slopes of a block may leave for this gap.
+  double slopes(int64_t i, const CutBlock& block, double gap) const {
+    return rule.slack == 0 ? gap : gap / std::max(weight(i), block.mass());
+  }
+};
+
+struct CuttingSettings {
+  double epsilon;  // a constraint must be violated by more than this beyond the slack to enter S
+  int64_t rounds;  // after which a constraint without mass leaves S
+};
+
+namespace cutting {
+
+inline constexpr double kShare = 1e-2;      // of what slopes leave, a block is solved to
+inline constexpr double kRounding = 1e-13;  // of the sizes at hand
+
+inline void look(const Cutting& task, int64_t i, const double* theta, CutBlock& block, Worker& worker) {
+  task.problem.gold(i, 0, worker.gold);
+  const double gold_score = score_of(theta, worker.gold);
+  for (Cut& cut : block.cuts) cut.value = cut.linear - cut.factor * (gold_score - score_of(theta, cut.y));
+}
+
+// The rows of the Gram matrix that are not known yet. Inner products of a constraint with those before it are their
+// scores under its own features, A_i A_i'(y_gold - y).
+inline void complete_gram(const Cutting& task, int64_t i, CutBlock& block, Worker& worker) {
+  const size_t known = block.gram.rows(), n = block.cuts.size();
+  if (known == n) return;
+  block.gram.grow(n);
+  Scratch::Frame frame(worker.scratch);
+  const int64_t parts = task.problem.parts(i);
+  double* counts = worker.scratch.take(parts);
+  double* scores = worker.scratch.take(parts);
+  for (size_t b = known; b < n; ++b) {
+    const Cut& cut = block.cuts[b];
+    difference(worker.gold, cut.y, parts, counts);
+    score_under(task.problem, i, counts, scores, worker);
+    const double of_gold = score_of(scores, worker.gold);
+    for (size_t a = 0; a <= b; ++a) {
+      const Cut& other = block.cuts[a];
+      block.gram.set(a, b, other.factor * cut.factor * (of_gold - score_of(scores, other.y)));
+    }
+  }
+}
+
+// Optimises the multipliers of one block with the others fixed, and takes w along.
+inline void solve_within(const Cutting& task, int64_t i, CutBlock& block, double tol, Worker& worker) {
+  complete_gram(task, i, block, worker);
+  const size_t n = block.cuts.size();
+  std::vector<double> h(n), b(n);
+  double size = 1e-300;
+  for (size_t a = 0; a < n; ++a) b[a] = block.cuts[a].multiplier;
+  for (size_t a = 0; a < n; ++a) {
+    h[a] = block.cuts[a].value;
+    for (size_t c = 0; c < n; ++c) h[a] += block.gram.at(a, c) * b[c];
+    size = std::max(size, std::fabs(h[a]));
+  }
+  BlockQP(h.data(), block.gram.values().data(), static_cast<int64_t>(n), task.q(i), task.cap(i))
+      .solve(std::max(tol, kRounding * size), b);
+  double* d = worker.direction.data();
+  const int64_t parts = task.problem.parts(i);
+  std::fill(d, d + parts, 0.0);
+  double all = 0;
+  bool moved = false;
+  for (size_t a = 0; a < n; ++a) {
+    Cut& cut = block.cuts[a];
+    const double more = cut.factor * (b[a] - cut.multiplier);
+    cut.multiplier = b[a];
+    if (more == 0) continue;
+    moved = true;
+    all += more;
+    for (const int32_t part : cut.y) d[part] -= more;
+  }
+  if (!moved) return;
+  for (const int32_t part : worker.gold) d[part] += all;
+  task.problem.scatter(i, d, 1.0, task.w);
+}
+
+// The same for a block with this gap, within the memory for Gram matrices.
+inline void solve(const Cutting& task, int64_t i, CutBlock& block, double gap, Worker& worker) {
+  const double tol = kShare * task.slopes(i, block, gap);
+  task.memory.around(block, [&] { solve_within(task, i, block, tol, worker); });
+}
+
+inline void forget(CutBlock& block, int64_t rounds) {
+  for (size_t a = block.cuts.size(); a-- > 0;) {
+    Cut& cut = block.cuts[a];
+    cut.idle = cut.multiplier > 0 ? 0 : cut.idle + 1;
+    if (cut.idle > rounds) block.remove(a);
+  }
+}
+
+}  // namespace cutting
+
+// A visit without inference; the gap among the constraints that are known. One of no more than `enough` is left alone.
+inline double refine(const Cutting& task, int64_t i, double enough, Worker& worker) {
+  CutBlock& block = task.block(i);
+  worker.make_room(task.problem.parts(i));
+  double* theta = worker.theta.data();
+  task.problem.score(i, task.w, theta);
+  cutting::look(task, i, theta, block, worker);
+  const double gap = task.gap(i, block, block.slack());
+  if (gap > enough) cutting::solve(task, i, block, gap, worker);
+  return gap;
+}
+
+// Optimises over all of S, block by block, until their gaps sum to less than `goal` (with a hard margin: until none is
+// above it), or `most` rounds are over. Three rounds of four leave blocks with small gaps alone. Returns what is left.
+inline double optimise(const Cutting& task, double goal, int64_t most, const Poll& poll, Worker& worker) {
+  constexpr int64_t kWhole = 4;    // one round in so many
+  constexpr int64_t kStuck = 300;  // whole rounds without a gain: numbers get no better
+  const auto n = static_cast<size_t>(task.problem.size());
+  const bool hard = task.rule.slack == 0;
+  const double enough = hard ? 0.0 : 0.5 * goal / static_cast<double>(n);
+  std::vector<double> gaps(n, kInfinity);
+  double left = kInfinity, least = kInfinity;
+  int64_t visits = 0, since = 0;
+  for (int64_t round = 0; round < most && since < kStuck; ++round) {
+    const bool whole = round % kWhole == 0;
+    const double share = whole || hard ? -1 : std::max(enough, 0.5 * left / static_cast<double>(n));
+    double sum = 0, largest = 0;
+    for (size_t k = 0; k < n; ++k) {
+      if (task.blocks[k].cuts.empty() || task.weight(static_cast<int64_t>(k)) == 0) {
+        gaps[k] = 0;
+        continue;
+      }
+      if (gaps[k] > share) gaps[k] = refine(task, static_cast<int64_t>(k), enough, worker);
+      sum += gaps[k];
+      largest = std::max(largest, gaps[k]);
+      if (++visits % kPollEvery == 0) poll();
+    }
+    left = hard ? largest : sum;
+    if (whole && left <= goal) break;
+    if (!whole) continue;
+    since = left < 0.99 * least ? 0 : since + 1;
+    least = std::min(least, left);
+  }
+  return left;
+}
+
+// D, from the multipliers and w.
+inline double cutting_dual(const Cutting& task) {
+  double sum = -0.5 * task.problem.dot(task.w, task.w);
+  for (int64_t i = 0; i < task.problem.size(); ++i) {
+    const CutBlock& block = task.block(i);
+    for (const Cut& cut : block.cuts) sum += cut.linear * cut.multiplier;
+    const double S = block.mass();
+    if (task.rule.slack == 2 && S > 0) sum -= 0.5 * S * S * task.q(i);
+  }
+  return sum;
+}
+
+struct Gain {
+  int64_t example;
+  double gain;    // of D
+  double excess;  // of H over the slack
+};
+
+struct CuttingPass {
+  int64_t added = 0;
+  double gap = 0;     // as the visits saw it; with a hard margin the largest violation
+  double missed = 0;  // what inexact inference may have left out of it
+  bool exact = true;
+  int64_t worst = -1;  // the example with the largest violation
+  double violation = 0;
+  std::vector<Gain> gains;  // of variant (a)
+};
+
+// One pass of Algorithm 1 over `order`. Variant (a) optimises over all of S after every constraint, to `goal`; variant
+// (b) over S_i alone.
+inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& settings, bool variant_a, double goal,
+                                const std::vector<int64_t>& order, const Poll& poll) {
+  constexpr int64_t kRounds = 100000;
+  CuttingPass pass;
+  Worker worker;
+  int64_t visits = 0;
+  for (const int64_t i : order) {
+    task.problem.check_example(i);
+    if (task.weight(i) == 0) continue;
+    CutBlock& block = task.block(i);
+    worker.make_room(task.problem.parts(i));
+    double* theta = worker.theta.data();
+    task.problem.visit(i, task.w, task.rule.question(), theta);
+    const Violation found = most_violated(task.problem, i, task.rule, theta, worker);
+    cutting::look(task, i, theta, block, worker);
+    const double xi = block.slack();
+    const double top = std::max(xi, found.value);
+    const double gap = task.gap(i, block, top);
+    pass.exact &= found.exact;
+    if (task.rule.slack == 0) {
+      pass.gap = std::max(pass.gap, gap);
+    } else {
+      pass.gap += gap;
+      pass.missed += std::max(0.0, task.gap(i, block, std::max(found.bound, top)) - gap);
+    }
+    if (found.value > pass.violation) {
+      pass.violation = found.value;
+      pass.worst = i;
+    }
+    const auto same = [&](const Cut& cut) { return cut.y == found.y; };
+    const bool known = std::any_of(block.cuts.begin(), block.cuts.end(), same);
+    const bool add = found.value > xi + settings.epsilon && !known;
+    if (add) {
+      const double cost = task.rule.slack == 0 ? 1.0 : found.cost;
+      block.cuts.push_back({found.y, cost, task.rule.root(cost), task.rule.factor(cost), 0.0, 0, found.value});
+      ++pass.added;
+    }
+    if (variant_a && add) {
+      const double before = cutting_dual(task);
+      optimise(task, goal, kRounds, poll, worker);
+      pass.gains.push_back({i, cutting_dual(task) - before, found.value - xi});
+    } else if (!variant_a && (add || task.gap(i, block, xi) > 0)) {
+      cutting::solve(task, i, block, gap, worker);
+    }
+    task.memory.around(block, [&] { cutting::forget(block, settings.rounds); });
+    if (++visits % kPollEvery == 0) poll();
+  }
+  return pass;
+}
+
+// w(alpha), anew.
+inline void cutting_weights(const Cutting& task, double* w) {
+  Worker worker;
+  for (int64_t i = 0; i < task.problem.size(); ++i) {
+    const CutBlock& block = task.block(i);
+    if (block.cuts.empty()) continue;
+    const int64_t n = task.problem.parts(i);
+    worker.make_room(n);
+    double* d = worker.direction.data();
+    std::fill(d, d + n, 0.0);
+    task.problem.gold(i, 0, worker.gold);
+    for (const Cut& cut : block.cuts) {
+      const double alpha = cut.factor * cut.multiplier;
+      if (alpha == 0) continue;
+      for (const int32_t part : worker.gold) d[part] += alpha;
+      for (const int32_t part : cut.y) d[part] -= alpha;
+    }
+    task.problem.scatter(i, d, 1.0, w);
+  }
+}
+
+// ---- 1-slack (Joachims, Finley and Yu 2009): one constraint for all examples together ----
+
+struct OneCut {
+  double linear = 0;              // sum_i s_i linear_i, with the sample weights s_i
+  std::vector<double> direction;  // sum_i s_i factor_i A_i'(y_gold - y_i)
+  std::vector<double> violation;  // H of every example
+  std::vector<int64_t> begin;     // where the parts of each output begin
+  std::vector<int32_t> parts;
+  std::vector<double> factor;  // of every example, with its sample weight
+  double missed = 0;
+};
+
+// The outputs that were found last, for each example.
+class OutputCache {
+ public:
+  struct Entry {
+    Output y;
+    double cost;
+  };
+
+  OutputCache(int64_t examples, int64_t most)
+      : most_(static_cast<size_t>(most)), entries_(static_cast<size_t>(examples)) {}
+
+  void keep(int64_t i, const Violation& found) {
+    std::vector<Entry>& own = entries_[static_cast<size_t>(i)];
+    const auto same = [&](const Entry& entry) { return entry.y == found.y; };
+    const auto known = std::find_if(own.begin(), own.end(), same);
+    if (known != own.end()) {
+      std::rotate(own.begin(), known, known + 1);
+      return;
+    }
+    if (most_ == 0) return;
+    if (own.size() == most_) own.pop_back();
+    own.insert(own.begin(), {found.y, found.cost});
+  }
+  // An output that was found before those which are kept.
+  void restore(int64_t i, Entry entry) {
+    std::vector<Entry>& own = entries_[static_cast<size_t>(i)];
+    if (own.size() < most_) own.push_back(std::move(entry));
+  }
+  const std::vector<Entry>& of(int64_t i) const { return entries_[static_cast<size_t>(i)]; }
+  int64_t size() const { return static_cast<int64_t>(entries_.size()); }
+
+ private:
+  size_t most_;
+  std::vector<std::vector<Entry>> entries_;
+};
+
+// The most violated constraint at w, by inference or, with `cached`, among the outputs that are known. Inference adds
+// what it finds to the cache. The same bits with any number of threads.
+inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const double* w, const double* sample_weight,
+                      OutputCache& cache, bool cached, int threads, const Poll& poll) {
+  const auto n = static_cast<size_t>(problem.size());
+  OneCut cut;
+  cut.direction.assign(static_cast<size_t>(problem.dim()), 0.0);
+  cut.violation.assign(n, 0.0);
+  cut.factor.assign(n, 0.0);
+  std::vector<double> linear(n, 0.0), missed(n, 0.0);
+  std::vector<Output> outputs(n);
+  const auto visit = [&](int64_t i, Worker& worker, double* sum) {
+    const auto k = static_cast<size_t>(i);
+    const double weight = sample_weight ? sample_weight[i] : 1.0;
+    const int64_t parts = problem.parts(i);
+    double* theta = worker.theta.data();
+    if (cached)
+      problem.score(i, w, theta);
+    else
+      problem.visit(i, w, rule.question(), theta);
+    Violation found;
+    if (cached) {
+      problem.gold(i, 0, worker.gold);
+      const double gold_score = score_of(theta, worker.gold);
+      found.y = worker.gold;
+      for (const OutputCache::Entry& entry : cache.of(i))
+        rescaling::offer(rule, entry.cost, gold_score - score_of(theta, entry.y), entry.y, worker.gold, found);
+    } else {
+      found = most_violated(problem, i, rule, theta, worker);
+      if (found.value > 0) cache.keep(i, found);
+      missed[k] = weight * (found.bound - found.value);
+    }
+    cut.violation[k] = found.value;
+    outputs[k] = found.y;
+    if (!(found.value > 0) || weight == 0) return;
+    const double factor = weight * rule.factor(found.cost);
+    cut.factor[k] = factor;
+    linear[k] = weight * rule.root(found.cost);
+    difference(worker.gold, found.y, parts, worker.direction.data());
+    problem.scatter(i, worker.direction.data(), factor, sum);
+  };
+  sum_over_examples(problem, threads, poll, visit, cut.direction.data());
+  cut.begin.push_back(0);
+  for (size_t k = 0; k < n; ++k) {
+    cut.linear += linear[k];
+    cut.missed += missed[k];
+    cut.parts.insert(cut.parts.end(), outputs[k].begin(), outputs[k].end());
+    cut.begin.push_back(static_cast<int64_t>(cut.parts.size()));
+  }
+  return cut;
+}
+
+// xi_i of all examples at w; with `bounds`, what they cannot exceed where inference is not exact.
+inline void svm_slacks(const Problem& problem, const Rescaling& rule, const double* w, int threads, const Poll& poll,
+                       double* slack, double* bound) {
+  const auto visit = [&](int64_t i, Worker& worker, double*) {
+    double* theta = worker.theta.data();
+    problem.score(i, w, theta);
+    const Violation found = most_violated(problem, i, rule, theta, worker);
+    slack[i] = found.value;
+    bound[i] = found.bound;
+  };
+  sum_over_examples(problem, threads, poll, visit, nullptr);
+}
+
+}  // namespace margrave

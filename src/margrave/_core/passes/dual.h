@@ -1,0 +1,309 @@
+// What the dual learners share: blocks of dual variables, one an example, and the weights that they imply.
+//
+// alpha_i is a distribution over the outputs of example i with expected parts mu_i, expected cost c_i and entropy H_i
+// (docs/design.md, section 1). All learners keep w = w(alpha) = sum_i C_i A_i'(y_i - mu_i), and
+//
+//   D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2,
+//
+// where C_i = C * sample_weight_i. A step changes one block, and w by C_i A_i'(mu_i - mu_i').
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <vector>
+
+#include "passes/batch.h"
+
+namespace margrave {
+
+// How often threads that work on copies of the weights tell each other of changes (see Exchange): of a weight that a
+// share f of the examples touches every 2^tier exchanges, so that few steps on it go by in the meantime.
+class Sharing {
+ public:
+  struct Run {  // of neighbouring weights
+    int64_t begin;
+    int64_t end;
+  };
+
+  Sharing(const Problem& problem, int threads) : dim_(problem.dim()), tiers_(kTiers) {
+    const int64_t every = std::max<int64_t>(1, problem.size() / kSample);
+    const int64_t samples = (problem.size() + every - 1) / every;
+    std::vector<int> touched(static_cast<size_t>(problem.dim()), 0);
+    std::mutex mutex;
+    const auto sample = [&](int64_t s, int) {
+      Row row;
+      const std::vector<double> ones(static_cast<size_t>(problem.parts(s * every)), 1.0);
+      problem.row(s * every, ones.data(), row);
+      const std::lock_guard guard(mutex);
+      for (const int64_t k : row.index) ++touched[static_cast<size_t>(k)];
+    };
+    if (problem.euclidean())
+      for_blocks(samples, threads, sample, [] {});
+    else  // every coefficient of a kernel has a part in every example's scores
+      std::fill(touched.begin(), touched.end(), static_cast<int>(samples));
+    for (int64_t k = 0; k < dim_; ++k) {
+      std::vector<Run>& runs =
+          tiers_[static_cast<size_t>(tier(touched[static_cast<size_t>(k)] / static_cast<double>(samples)))];
+      if (!runs.empty() && runs.back().end == k && runs.back().end - runs.back().begin < kLongest)
+        ++runs.back().end;
+      else
+        runs.push_back({k, k + 1});
+    }
+  }
+
+  int64_t dim() const { return dim_; }
+
+  // Calls settle(run) for the weights that the exchange of this number is about, and expect(run) a little before.
+  template <typename Expect, typename Settle>
+  void for_runs(int64_t exchange, const Expect& expect, const Settle& settle) const {
+    for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+      const std::vector<Run>& runs = tiers_[tier];
+      const size_t period = size_t{1} << tier, slice = static_cast<size_t>(exchange) % period;
+      const size_t begin = runs.size() * slice / period, end = runs.size() * (slice + 1) / period;
+      for (size_t r = begin; r < end + kAhead; ++r) {
+        if (r < end) expect(runs[r]);
+        if (r >= begin + kAhead) settle(runs[r - kAhead]);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kSample = 128;
+  static constexpr int kTiers = 11;
+  static constexpr double kOften = 0.3;  // the share of the examples that puts a weight into the first tier
+  static constexpr int64_t kLongest = 64;
+  static constexpr size_t kAhead = 12;
+
+  static int tier(double share) {
+    const double above = kOften / std::max(share, 1e-9);
+    return std::clamp(static_cast<int>(std::ceil(std::log2(above))), 0, kTiers - 1);
+  }
+
+  int64_t dim_;
+  std::vector<std::vector<Run>> tiers_;
+};
+
+// The dual ascent that a pass works on.
+struct Ascent {
+  const Problem& problem;
+  LossFamily family;
+  double C;
+  const double* sample_weight;  // or null
+  double* w;
+  double* sum = nullptr;             // of weighted updates, for learners that average
+  const Sharing* sharing = nullptr;  // for several threads
+
+  double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
+};
+
+// Weights that several threads change, each in a copy of its own: a shared copy would travel between the processors'
+// caches at every step. Now and then a thread adds its changes to the weights of all and takes over those of others,
+// often of those that many examples touch, since a step that does not know of other steps on them goes too far.
+class Exchange {
+ public:
+  static constexpr int64_t kVisits = 8;  // of a thread between two exchanges
+
+  Exchange(double* w, const Sharing& sharing, int threads)
+      : w_(w), sharing_(sharing), copies_(static_cast<size_t>(threads)) {}
+
+  class Copy {
+   public:
+    void begin(Exchange& exchange) {
+      exchange_ = &exchange;
+      own_.assign(exchange.w_, exchange.w_ + exchange.sharing_.dim());
+      known_ = own_;
+    }
+    double* w() { return own_.data(); }
+
+    // Called after every visit; where another thread is exchanging just now, the next visit will do.
+    void visited() {
+      if (++visits_ < kVisits) return;
+      const std::unique_lock lock(exchange_->mutex_, std::try_to_lock);
+      if (!lock) return;
+      visits_ = 0;
+      exchange_->sharing_.for_runs(
+          exchanges_++, [&](const Sharing::Run& run) { exchange_->prefetch(run); },
+          [&](const Sharing::Run& run) { settle(run); });
+    }
+
+   private:
+    friend Exchange;
+
+    void settle(const Sharing::Run& run) {
+      kernels().settle(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin,
+                       run.end - run.begin);
+    }
+    void add_changes(int64_t begin, int64_t end, double* w) const {
+      for (int64_t k = begin; k < end; ++k) w[k] += own_[static_cast<size_t>(k)] - known_[static_cast<size_t>(k)];
+    }
+
+    Exchange* exchange_ = nullptr;
+    std::vector<double> own_;
+    std::vector<double> known_;  // the weights of all when this thread last looked
+    int64_t visits_ = 0;
+    int64_t exchanges_ = 0;
+  };
+
+  Copy& copy(int64_t thread) { return copies_[static_cast<size_t>(thread)]; }
+
+  // When all threads have ended: w is w(alpha) again.
+  void finish() {
+    const auto threads = static_cast<int>(copies_.size());
+    const int64_t dim = sharing_.dim();
+    const auto add = [&](int64_t block, int) {
+      for (const Copy& copy : copies_)
+        if (copy.exchange_) copy.add_changes(dim * block / threads, dim * (block + 1) / threads, w_);
+    };
+    for_blocks(threads, threads, add, [] {});
+  }
+
+ private:
+  static constexpr int64_t kLine = 8;  // numbers in a cache line
+
+  // The other thread has written there.
+  void prefetch(const Sharing::Run& run) const {
+    for (int64_t k = run.begin; k < run.end; k += kLine) __builtin_prefetch(w_ + k, 1);
+    __builtin_prefetch(w_ + run.end - 1, 1);
+  }
+
+  double* w_;
+  const Sharing& sharing_;
+  std::vector<Copy> copies_;
+  std::mutex mutex_;
+};
+
+inline constexpr int64_t kNeighbours = 64;  // examples whose numbers lie side by side belong to the same thread
+
+// Calls visit(ascent, i, k, worker) for example i = order[k], for k = 0, 1 and so on. Of several threads each has its
+// own examples and its own copy of the weights. Examples without weight are left alone.
+template <typename Visit>
+void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int threads, const Poll& poll,
+                const Visit& visit) {
+  for (const int64_t i : order) ascent.problem.check_example(i);
+  const auto visits = static_cast<int64_t>(order.size());
+  const auto visit_one = [&](const Ascent& own, int64_t k, Worker& worker) {
+    const int64_t i = order[static_cast<size_t>(k)];
+    if (own.weight(i) == 0) return;
+    worker.make_room(own.problem.parts(i));
+    visit(own, i, k, worker);
+  };
+  if (threads == 1) {
+    Worker worker;
+    for (int64_t k = 0; k < visits; ++k) {
+      visit_one(ascent, k, worker);
+      if ((k + 1) % kPollEvery == 0) poll();
+    }
+    return;
+  }
+
+  const auto dim = static_cast<size_t>(ascent.problem.dim());
+  std::vector<std::vector<double>> sums(ascent.sum ? static_cast<size_t>(threads) : 0, std::vector<double>(dim));
+  Exchange exchange(ascent.w, *ascent.sharing, threads);
+  std::atomic<bool> stopped{false};
+  const auto work = [&](int64_t share, int thread) {
+    Worker worker;
+    Exchange::Copy& copy = exchange.copy(share);
+    copy.begin(exchange);
+    Ascent own = ascent;
+    own.w = copy.w();
+    if (own.sum) own.sum = sums[static_cast<size_t>(share)].data();
+    int64_t done = 0;
+    for (int64_t k = 0; k < visits && !stopped; ++k) {
+      if (order[static_cast<size_t>(k)] / kNeighbours % threads != share) continue;
+      visit_one(own, k, worker);
+      copy.visited();
+      if (thread == 0 && ++done % kPollEvery == 0) poll();
+    }
+  };
+  const auto together = [&] {
+    exchange.finish();
+    for (const std::vector<double>& sum : sums)
+      for (size_t k = 0; k < dim; ++k) ascent.sum[k] += sum[k];
+  };
+  try {
+    for_blocks(threads, threads, work, [&] { stopped = true; });
+  } catch (...) {
+    together();
+    throw;
+  }
+  together();
+}
+
+// v = theta + gamma delta, and c0. `delta` is filled only where gamma > 0; EG and SMO need costs that are sums over
+// parts.
+inline double augment(const Problem& problem, int64_t i, const LossFamily& family, const double* theta, double* delta,
+                      double* v) {
+  const int64_t n = problem.parts(i);
+  std::copy(theta, theta + n, v);
+  if (family.gamma == 0) return 0;
+  const double c0 = family.cost(problem, i, delta);
+  kernels().add_scaled(delta, family.gamma, v, n);
+  return c0;
+}
+
+// One step along a line: w += C_i s A_i'd raises D by s * slope - s^2 * bend / 2, with bend = C_i^2 |A_i'd|^2. A trial
+// step of the whole length measures the bend, which spares a sparse vector; `theta_d` = <A_i w, d>.
+class LineStep {
+ public:
+  LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d)
+      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)), change_(ascent.problem.move(i, d, C_, ascent.w)) {
+    bend_ = std::max(0.0, 2 * (change_ - C_ * theta_d));
+  }
+
+  double bend() const { return bend_; }
+  double change() const { return change_; }  // of 1/2 |w|^2 since the beginning
+  double best(double slope, double most) const {
+    const double s = slope < bend_ * most ? slope / bend_ : most;
+    return std::fabs(s - at_) < kNear ? at_ : s;
+  }
+
+  // Goes to s of the whole length.
+  void go(double s) {
+    if (s == at_) return;
+    change_ += ascent_.problem.move(i_, d_, C_ * (s - at_), ascent_.w);
+    at_ = s;
+  }
+
+  // Goes to the best s up to `most`; gain(s) is what D gains beside the change of 1/2 |w|^2. Where D would fall,
+  // because the gain drowns in rounding, the step is taken back: 0.
+  template <typename Gain>
+  double ascend(double slope, double most, const Gain& gain) {
+    double s = slope > 0 ? best(slope, most) : 0;
+    go(s);
+    for (int trial = 0; s > 0 && !(gain(s) >= change_); ++trial) {
+      s = trial < kHalvings ? s / 2 : 0;
+      go(s);
+    }
+    return s;
+  }
+
+ private:
+  static constexpr int kHalvings = 3;
+  static constexpr double kNear = 1e-6;  // of the best step: D cannot tell, and a move is spared
+
+  const Ascent& ascent_;
+  int64_t i_;
+  const double* d_;
+  double C_;
+  double change_;
+  double bend_;
+  double at_ = 1;
+};
+
+// w(alpha) = sum_i C_i A_i'(y_i - mu_i): what an interrupted step, or rounding, may have left behind.
+inline void weights_of(const Problem& problem, const double* mu, double C, const double* sample_weight, int threads,
+                       const Poll& poll, double* w) {
+  const std::vector<int64_t> begin = part_offsets(problem);
+  const auto visit = [&](int64_t i, Worker& worker, double* sum) {
+    const double* own = mu + begin[static_cast<size_t>(i)];
+    for (int64_t k = 0; k < problem.parts(i); ++k) worker.direction[static_cast<size_t>(k)] = -own[k];
+    problem.gold(i, 0, worker.gold);
+    for (const int32_t part : worker.gold) worker.direction[static_cast<size_t>(part)] += 1;
+    problem.scatter(i, worker.direction.data(), sample_weight ? C * sample_weight[i] : C, sum);
+  };
+  sum_over_examples(problem, threads, poll, visit, w);
+}
+
+}  // namespace margrave

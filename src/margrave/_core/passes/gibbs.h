@@ -1,0 +1,255 @@
+// Exponentiated gradient on the dual: alpha_i is a Gibbs distribution with natural parameters t_i over the parts
+// (000, sections 3 and 5; 002, Fig. 1 and 2; docs/design.md, section 1).
+//
+// With v = A_i w + gamma delta_i the update is
+//
+//   t <- (1 - rho) t + rho beta v   at finite beta (rho = eta C / beta),   t <- t + eta C v   at beta = inf.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "passes/dual.h"
+
+namespace margrave {
+
+// EG walks through distributions over parts: a cost that is none of parts has no place in them.
+inline void check_cost_of_parts(const Problem& problem, const LossFamily& family) {
+  family.check(problem);
+  if (family.beyond_parts(problem))
+    throw InputError("the zero-one cost of a structured output is no sum over parts, which this learner needs.");
+}
+
+// The update with `rate` (rho, or eta C at beta = inf): t' = keep t + add v.
+struct GibbsUpdate {
+  double keep;
+  double add;
+
+  static GibbsUpdate of(const LossFamily& family, double rate) {
+    return family.beta < kInfinity ? GibbsUpdate{1 - rate, rate * family.beta} : GibbsUpdate{1, rate};
+  }
+};
+
+// The distribution of one example.
+template <typename Real>
+struct GibbsBlock {
+  Real* t;
+  Real* mu;
+  double& rate;     // rho, or eta C at beta = inf
+  double& entropy;  // H_i
+  double& cost;     // c_i
+  double& gap;      // what the last visit saw of the example's gap; at beta = inf what it gained
+};
+
+// Where online EG keeps its distributions, all examples one after another; the caller owns the arrays.
+template <typename Real>
+struct GibbsState {
+  Real* t;
+  Real* mu;
+  double* rate;
+  double* entropy;
+  double* cost;
+  double* gap;
+
+  GibbsBlock<Real> block(int64_t i, int64_t first_part) const {
+    return {t + first_part, mu + first_part, rate[i], entropy[i], cost[i], gap[i]};
+  }
+};
+
+struct GibbsSettings {
+  double growth;          // the most that a rate grows from one visit to the next; 1: rates are fixed
+  double cap;             // the most that a natural parameter changes in one step
+  double relaxation = 1;  // beyond the best rate of a block
+};
+
+namespace gibbs {
+
+// t' into next; the largest change of a parameter.
+inline double propose(const double* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
+  return kernels().propose(t, v, u.keep, u.add, n, next);
+}
+inline double propose(const float* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
+  return kernels().propose_single(t, v, u.keep, u.add, n, next);
+}
+inline void keep(const double* from, int64_t n, double* to) { kernels().keep(from, n, to); }
+inline void keep(const double* from, int64_t n, float* to) { kernels().keep_single(from, n, to); }
+inline Comparison compare(const double* t, const double* v, const double* mu, const double* before, int64_t n,
+                          double* change) {
+  return kernels().compare(t, v, mu, before, n, change);
+}
+inline Comparison compare(const double* t, const double* v, const double* mu, const float* before, int64_t n,
+                          double* change) {
+  return kernels().compare_single(t, v, mu, before, n, change);
+}
+
+// What a trial step says about rates: D gains `linear` less `bend`. In the neighbourhood of the optimum the first is
+// C gap (2 rho - rho^2) at finite beta (the divergence from the loss's own distribution shrinks by (1 - rho)^2) and
+// proportional to the rate at beta = inf; the second is quadratic.
+struct Trial {
+  bool smooth;  // beta is finite
+  double rate;
+  double linear;
+  double bend;
+
+  double gap() const { return smooth ? linear / (rate * (2 - rate)) : linear; }
+  double best_rate() const {
+    if (!(linear > 0)) return 0;
+    if (smooth) return gap() / (gap() + std::max(bend, 0.0) / (rate * rate));
+    return bend > 0 ? rate * linear / (2 * bend) : kInfinity;
+  }
+};
+
+// Over-relaxation takes off a tenth of the passes (CoNLL-2000); of several threads' steps so much is too much.
+inline constexpr double kRelaxation = 1.2;
+inline constexpr double kRelaxationOfMany = 1.1;
+inline constexpr int kTrials = 10;
+inline constexpr double kTooSmall = 1e-12;  // a relative gain from which nothing is learned about rates
+inline constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
+
+// What storing marginals in single precision makes of <v, mu>: as many small errors, which partly cancel.
+inline double blur(const double*, const double*, int64_t) { return 0; }
+inline double blur(const float* mu, const double* v, int64_t n) {
+  double squares = 0;
+  for (int64_t k = 0; k < n; ++k) squares += v[k] * v[k] * static_cast<double>(mu[k]) * static_cast<double>(mu[k]);
+  return std::numeric_limits<float>::epsilon() * std::sqrt(squares);
+}
+
+}  // namespace gibbs
+
+// One visit: moves t_i if D does not fall, else halves the rate and tries again. Returns the number of trials.
+template <typename Real>
+int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSettings& settings, int64_t i,
+             Worker& worker) {
+  const Problem& problem = ascent.problem;
+  const LossFamily& family = ascent.family;
+  const bool smooth = family.beta < kInfinity;
+  const int64_t n = problem.parts(i);
+  const double C = ascent.weight(i);
+  Scratch::Frame frame(worker.scratch);
+  double* delta = worker.scratch.take(n);
+  double* v = worker.scratch.take(n);
+  double* next = worker.scratch.take(n);
+  double* next_mu = worker.scratch.take(n);
+  double* theta = worker.theta.data();
+  double* d = worker.direction.data();  // mu - mu'
+
+  problem.score(i, ascent.w, theta);
+  augment(problem, i, family, theta, delta, v);
+  const bool adaptive = settings.growth > 1;
+  double sum_of_v = 0;
+  for (int64_t k = 0; k < n && !smooth; ++k) sum_of_v += std::fabs(v[k]);
+  double rate = block.rate;
+  for (int trial = 1;; ++trial) {
+    const double change = gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
+    if (adaptive && change > settings.cap) {
+      rate *= settings.cap / change;
+      gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
+    }
+    const double log_z = problem.logsum(i, next, next_mu, worker.scratch);
+    const Comparison sums = gibbs::compare(next, v, next_mu, block.mu, n, d);
+    const double entropy = log_z - sums.t_mu;
+    const double cost_change = family.gamma > 0 ? -kernels().dot(delta, d, n) : 0.0;
+    const double smooth_change = smooth ? (entropy - block.entropy) / family.beta : 0.0;
+    const double linear = C * (sums.v_moved + smooth_change);
+    // A gain cannot be told from what rounding makes of the numbers whose difference it is; a step that neither gains
+    // nor loses is taken all the same, for at beta = inf an output without mass comes back by such steps alone.
+    const double sizes = smooth ? std::fabs(log_z) + std::fabs(sums.t_mu) : sum_of_v;
+    const double noise = C * (gibbs::kRounding * (sizes + 1) + gibbs::blur(block.mu, v, n));
+
+    const double value_change = C * (family.gamma * cost_change + smooth_change);
+    const double gain = value_change - problem.move(i, d, C, ascent.w);
+    const bool keep = gain >= -noise || !adaptive;
+    if (!keep) problem.move(i, d, -C, ascent.w);
+
+    const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
+    const gibbs::Trial seen{smooth, rate, linear, linear - gain};
+    if (keep) {
+      gibbs::keep(next, n, block.t);
+      gibbs::keep(next_mu, n, block.mu);
+      block.entropy = entropy;
+      block.cost += cost_change;
+      block.gap = std::max(0.0, seen.gap() / C);
+      if (adaptive && !lost) {
+        const double best = std::clamp(settings.relaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
+        block.rate = smooth ? std::min(best, 1.0) : best;
+      } else if (adaptive && !smooth) {
+        block.rate = settings.growth * rate;
+      }
+      return trial;
+    }
+    if (lost || trial == gibbs::kTrials) {
+      if (!lost) block.rate *= 0.5;  // the next visit tries again, not much below
+      return trial;
+    }
+    rate = std::min(0.5 * rate, std::max(seen.best_rate(), 0.1 * rate));
+  }
+}
+
+// One pass of online EG over `order`; returns the number of trials.
+template <typename Real>
+int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, GibbsSettings settings,
+                const std::vector<int64_t>& order, int threads, const Poll& poll) {
+  check_cost_of_parts(ascent.problem, ascent.family);
+  settings.relaxation = threads == 1 ? gibbs::kRelaxation : gibbs::kRelaxationOfMany;
+  const std::vector<int64_t> begin = part_offsets(ascent.problem);
+  std::atomic<int64_t> trials{0};
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+    trials += eg_visit(own, state.block(i, begin[static_cast<size_t>(i)]), settings, i, worker);
+  });
+  return trials;
+}
+
+// Where the natural parameters of batch EG come from.
+struct GibbsSource {
+  const double* t = nullptr;  // stored, or
+  const double* z = nullptr;  // t = A z + s delta (000, section 3: the primal form)
+  double s = 0;
+  // a step of stored parameters: t <- keep t + add (A w + gamma delta), written to next
+  const double* w = nullptr;
+  GibbsUpdate update{1, 0};
+  double* next = nullptr;
+};
+
+// Expectations under the Gibbs distributions of all examples: entropies, costs, marginals (unless null), and
+// w += sum_i C_i A_i'(y_i - mu_i). The same bits with any number of threads.
+template <typename Real>
+void gibbs_expectations(const Problem& problem, const LossFamily& family, const GibbsSource& source, double C,
+                        const double* sample_weight, int threads, const Poll& poll, double* entropy, double* cost,
+                        Real* marginals, double* w) {
+  check_cost_of_parts(problem, family);
+  const std::vector<int64_t> begin = part_offsets(problem);
+  const auto visit = [&](int64_t i, Worker& worker, double* sum) {
+    Scratch::Frame frame(worker.scratch);
+    const int64_t n = problem.parts(i);
+    const int64_t at = begin[static_cast<size_t>(i)];
+    double* t = worker.theta.data();
+    double* delta = worker.scratch.take(n);
+    const double c0 = family.gamma > 0 ? family.cost(problem, i, delta) : 0.0;
+    if (source.z) {
+      problem.score(i, source.z, t);
+      if (family.gamma > 0) kernels().add_scaled(delta, source.s, t, n);
+    } else if (source.w) {
+      double* v = worker.scratch.take(n);
+      problem.score(i, source.w, v);
+      if (family.gamma > 0) kernels().add_scaled(delta, family.gamma, v, n);
+      gibbs::propose(source.t + at, v, source.update, n, t);
+      std::copy(t, t + n, source.next + at);
+    } else {
+      std::copy(source.t + at, source.t + at + n, t);
+    }
+    double* mu = worker.direction.data();
+    entropy[i] = problem.logsum(i, t, mu, worker.scratch) - kernels().dot(t, mu, n);
+    cost[i] = family.gamma > 0 ? c0 + kernels().dot(delta, mu, n) : 0.0;
+    if (marginals)
+      for (int64_t k = 0; k < n; ++k) mu[k] = static_cast<double>(marginals[at + k] = static_cast<Real>(mu[k]));
+    problem.gold(i, 0, worker.gold);
+    for (const int32_t part : worker.gold) mu[part] -= 1;
+    problem.scatter(i, mu, -(sample_weight ? C * sample_weight[i] : C), sum);
+  };
+  sum_over_examples(problem, threads, poll, visit, w);
+}
+
+}  // namespace margrave

@@ -1,0 +1,265 @@
+// The constraints of LP-Struct (004) and the search for the most violated ones (Algorithm 1, lines 4 to 11).
+//
+// With m(y, y') = <theta, y - y'>, a good output y and a wrong one y' say m(y, y') >= margin(y') - xi_i, where the
+// margin is 1, or the cost of y'. Program (8) has a constraint for every pair of them, (7) for every wrong output and
+// the good one closest to it; with one good output both are (6).
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "passes/batch.h"
+
+namespace margrave {
+
+using Metric = std::function<double(int64_t i, const Output& good, const Output& wrong)>;
+
+struct LPRule {
+  double gamma;   // the margin is so many times
+  bool zero_one;  // 1, or else the cost of the wrong output
+  bool closest;   // program (7); else (8)
+  Metric metric;  // of (7); null: the distance of features
+
+  Question question(int64_t good) const { return {zero_one ? 0.0 : gamma, good + 1}; }
+};
+
+struct LPViolation {
+  double value = -kInfinity;  // margin - m: what slack the constraint asks for
+  double margin = 0;
+  Output good;
+  Output wrong;
+};
+
+// The constraints of all examples, one at a time.
+class LPConstraints {
+ public:
+  // `closest`: for program (7) where every output is one part, what `find_closest` found; else null.
+  LPConstraints(const Problem& problem, const LPRule& rule, const int32_t* closest)
+      : problem_(problem), rule_(rule), closest_(closest) {
+    if (rule.closest && problem.zero_one_is_of_parts()) begin_ = part_offsets(problem);
+  }
+
+  const Problem& problem() const { return problem_; }
+
+  // The number of the good output closest to every part, where parts are outputs.
+  void find_closest(int threads, const Poll& poll, int32_t* closest) const {
+    std::vector<std::vector<double>> rooms(static_cast<size_t>(threads));
+    const auto visit = [&](int64_t i, int thread, Worker& worker) {
+      const std::vector<Output> good = good_outputs(i);
+      int32_t* own = closest + begin_[static_cast<size_t>(i)];
+      if (rule_.metric) {
+        const auto is_good = [&](int32_t part) {
+          return std::any_of(good.begin(), good.end(), [&](const Output& y) { return y[0] == part; });
+        };
+        for (int32_t part = 0; part < problem_.parts(i); ++part)
+          own[part] = good.size() == 1 || is_good(part) ? 0 : static_cast<int32_t>(nearest(i, good, {part}));
+        return;
+      }
+      std::vector<double>& room = rooms[static_cast<size_t>(thread)];
+      room.resize(static_cast<size_t>(problem_.dim()));
+      closest_by_features(i, good, room.data(), worker, own);
+    };
+    for_examples(problem_, rule_.metric ? 1 : threads, poll, visit);
+  }
+
+  // The most violated constraint of example i at w; an infinitely negative value if it has none.
+  LPViolation most_violated(int64_t i, const double* w, Worker& worker) const {
+    Scratch::Frame frame(worker.scratch);
+    const std::vector<Output> good = good_outputs(i);
+    double* theta = worker.theta.data();
+    problem_.visit(i, w, rule_.question(static_cast<int64_t>(good.size())), theta);
+    return problem_.zero_one_is_of_parts() ? among_parts(i, good, theta, worker) : by_kbest(i, good, theta, worker);
+  }
+
+ private:
+  std::vector<Output> good_outputs(int64_t i) const {
+    std::vector<Output> good(1);
+    const int64_t n = problem_.gold(i, 0, good[0]);
+    good.resize(static_cast<size_t>(n));
+    for (int64_t k = 1; k < n; ++k) problem_.gold(i, k, good[static_cast<size_t>(k)]);
+    return good;
+  }
+
+  // delta = the margin by parts, and v = theta + delta; the constant part of the margin.
+  double augment(int64_t i, const double* theta, double* delta, double* v) const {
+    const int64_t n = problem_.parts(i);
+    std::copy(theta, theta + n, v);
+    if (rule_.zero_one) {
+      std::fill(delta, delta + n, 0.0);
+      return rule_.gamma;
+    }
+    const double c0 = problem_.cost(i, delta);
+    for (int64_t k = 0; k < n; ++k) delta[k] *= rule_.gamma;
+    kernels().add_scaled(delta, 1.0, v, n);
+    return rule_.gamma * c0;
+  }
+
+  // The good output that scores least (program 8).
+  static size_t worst(const std::vector<Output>& good, const double* theta) {
+    size_t least = 0;
+    for (size_t k = 1; k < good.size(); ++k)
+      if (score_of(theta, good[k]) < score_of(theta, good[least])) least = k;
+    return least;
+  }
+
+  // Every output is one part, so that all of them can be looked at.
+  LPViolation among_parts(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
+    const int64_t n = problem_.parts(i);
+    double* delta = worker.scratch.take(n);
+    double* v = worker.scratch.take(n);
+    const double constant = augment(i, theta, delta, v);
+    problem_.clamp(i, v);
+    for (const Output& y : good) v[y[0]] = -kInfinity;
+    const int32_t* closest = rule_.closest ? closest_ + begin_[static_cast<size_t>(i)] : nullptr;
+    const size_t least = worst(good, theta);
+    LPViolation most;
+    size_t paired = least;
+    int32_t wrong = -1;
+    for (int32_t part = 0; part < n; ++part) {
+      const size_t k = closest ? static_cast<size_t>(closest[part]) : least;
+      if (k >= good.size()) throw InputError("the closest good outputs are of another problem.");
+      const double value = v[part] + constant - theta[good[k][0]];
+      if (value > most.value) {
+        most.value = value;
+        wrong = part;
+        paired = k;
+      }
+    }
+    if (wrong < 0) return most;
+    most.margin = delta[wrong] + constant;
+    most.value = most.margin + (theta[wrong] - theta[good[paired][0]]);  // scores may dwarf the margin
+    most.good = good[paired];
+    most.wrong = {wrong};
+    return most;
+  }
+
+  // The best output that is not good is among the k best with k = number of good outputs + 1.
+  LPViolation by_kbest(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
+    double* delta = worker.scratch.take(problem_.parts(i));
+    double* v = worker.scratch.take(problem_.parts(i));
+    const double constant = augment(i, theta, delta, v);
+    problem_.kbest(i, v, static_cast<int64_t>(good.size()) + 1, worker.k_best, worker.scratch);
+    const auto is_good = [&](const ScoredOutput& other) {
+      return std::any_of(good.begin(), good.end(), [&](const Output& y) { return same_parts(y, other.y); });
+    };
+    const auto best = std::find_if_not(worker.k_best.begin(), worker.k_best.end(), is_good);
+    LPViolation most;
+    if (best == worker.k_best.end()) return most;
+    const size_t k = rule_.closest && good.size() > 1 ? nearest(i, good, best->y) : worst(good, theta);
+    most.margin = score_of(delta, best->y) + constant;
+    most.value = most.margin - (score_of(theta, good[k]) - score_of(theta, best->y));
+    most.good = good[k];
+    most.wrong = best->y;
+    return most;
+  }
+
+  double distance(int64_t i, const Output& good, const Output& wrong) const {
+    if (rule_.metric) return rule_.metric(i, good, wrong);
+    std::vector<double> counts(static_cast<size_t>(problem_.parts(i)));
+    difference(good, wrong, problem_.parts(i), counts.data());
+    Row row;
+    problem_.row(i, counts.data(), row);
+    double sum = 0;
+    for (const double value : row.value) sum += value * value;
+    return sum;
+  }
+
+  size_t nearest(int64_t i, const std::vector<Output>& good, const Output& wrong) const {
+    size_t best = 0;
+    double least = kInfinity;
+    for (size_t k = 0; k < good.size(); ++k) {
+      const double far = distance(i, good[k], wrong);
+      if (far < least) {
+        least = far;
+        best = k;
+      }
+    }
+    return best;
+  }
+
+  // Of all |a - b|^2 = |a|^2 - 2<a, b> + |b|^2, with the features a of a good output as weights: then <a, b> are the
+  // scores of all parts. `room` is zero before and after.
+  void closest_by_features(int64_t i, const std::vector<Output>& good, double* room, Worker& worker,
+                           int32_t* closest) const {
+    const auto n = static_cast<size_t>(problem_.parts(i));
+    std::fill(closest, closest + n, 0);
+    if (good.size() == 1) return;
+    std::vector<double> least(n, kInfinity);
+    double* dots = worker.theta.data();
+    double* counts = worker.direction.data();
+    for (size_t k = 0; k < good.size(); ++k) {
+      Row row;
+      std::fill(counts, counts + n, 0.0);
+      counts[good[k][0]] = 1;
+      problem_.row(i, counts, row);
+      for (size_t a = 0; a < row.value.size(); ++a) room[row.index[a]] += row.value[a];
+      problem_.score(i, room, dots);
+      for (const int64_t index : row.index) room[index] = 0;
+      for (size_t part = 0; part < n; ++part) {
+        const double far = dots[good[k][0]] - 2 * dots[part];
+        if (far < least[part]) {
+          least[part] = far;
+          closest[part] = static_cast<int32_t>(k);
+        }
+      }
+    }
+  }
+
+  const Problem& problem_;
+  const LPRule& rule_;
+  const int32_t* closest_;
+  std::vector<int64_t> begin_;  // where those of each example begin
+};
+
+// What a round of Algorithm 1 finds: the slack of every example, and the constraints that ask for more than `known`.
+struct LPRound {
+  std::vector<double> slack;
+  std::vector<int64_t> owner;  // the example of each constraint
+  std::vector<double> margin;
+  std::vector<int64_t> begin;  // the rows A_i'(y - y')
+  std::vector<int64_t> column;
+  std::vector<double> value;
+};
+
+inline LPRound lp_round(const LPConstraints& constraints, const double* w, const double* known, double epsilon,
+                        int threads, const Poll& poll) {
+  struct Found {
+    bool any = false;
+    double margin = 0;
+    Row row;  // which may be empty: a constraint without features asks for slack all the same
+  };
+  const Problem& problem = constraints.problem();
+  const auto n = static_cast<size_t>(problem.size());
+  LPRound round;
+  round.slack.assign(n, 0.0);
+  std::vector<Found> found(n);
+  const auto visit = [&](int64_t i, int, Worker& worker) {
+    const LPViolation most = constraints.most_violated(i, w, worker);
+    const auto k = static_cast<size_t>(i);
+    round.slack[k] = std::max(0.0, most.value);
+    if (!(most.value > known[i] + epsilon)) return;
+    found[k].any = true;
+    found[k].margin = most.margin;
+    difference(most.good, most.wrong, problem.parts(i), worker.direction.data());
+    problem.row(i, worker.direction.data(), found[k].row);
+  };
+  for_examples(problem, threads, poll, visit);
+  round.begin.push_back(0);
+  for (size_t k = 0; k < n; ++k) {
+    if (!found[k].any) continue;
+    const Row& row = found[k].row;
+    round.owner.push_back(static_cast<int64_t>(k));
+    round.margin.push_back(found[k].margin);
+    for (size_t a = 0; a < row.value.size(); ++a) {
+      if (row.value[a] == 0) continue;
+      round.column.push_back(row.index[a]);
+      round.value.push_back(row.value[a]);
+    }
+    round.begin.push_back(static_cast<int64_t>(round.column.size()));
+  }
+  return round;
+}
+
+}  // namespace margrave

@@ -1,0 +1,375 @@
+// Ascent of the dual by mixing each example's distribution with better ones, by exact line search
+// (docs/design.md, section 1).
+//
+// mu_i <- (1 - s) mu_i + s mu(w): block-coordinate Frank-Wolfe at beta = inf (Lacoste-Julien et al. 2013), stochastic
+// dual coordinate ascent at finite beta. At beta = inf a block may also keep its outputs, and move mass from the worst
+// of them to the best (pairwise steps; Lacoste-Julien and Jaggi 2015), also without inference (cached outputs; Shah et
+// al. 2015).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <vector>
+
+#include "passes/dual.h"
+#include "passes/gram.h"
+
+namespace margrave {
+
+// The state of plain mixing; the caller owns the arrays.
+struct MixingState {
+  double* mu;       // all examples one after another
+  double* entropy;  // h_i: a lower bound on the mixture's entropy, or the entropy itself (exact_entropy)
+  double* cost;     // c_i
+  double* gap;      // seen at the last visit
+};
+
+// A share of what rounding leaves of a loss: a gap below it is none.
+inline double rounding_of(double loss, double gap) { return 1e-15 * (std::fabs(loss) + std::fabs(loss - gap) + 1); }
+
+// The best s in [0, 1] of a concave function, by golden sections.
+template <typename Function>
+double golden_section(const Function& f) {
+  constexpr double kRatio = 0.6180339887498949;
+  double low = 0, high = 1;
+  double a = high - kRatio, b = low + kRatio;
+  double at_a = f(a), at_b = f(b);
+  for (int k = 0; k < 40; ++k) {
+    if (at_a < at_b) {
+      low = a, a = b, at_a = at_b;
+      at_b = f(b = low + kRatio * (high - low));
+    } else {
+      high = b, b = a, at_b = at_a;
+      at_a = f(a = high - kRatio * (high - low));
+    }
+  }
+  const double middle = 0.5 * (low + high);
+  return f(1.0) >= f(middle) ? 1.0 : middle;
+}
+
+inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool exact_entropy, int64_t i, double* mu,
+                         Worker& worker) {
+  const Problem& problem = ascent.problem;
+  const LossFamily& family = ascent.family;
+  const double per_beta = family.beta < kInfinity ? 1 / family.beta : 0.0;
+  const int64_t n = problem.parts(i);
+  const double C = ascent.weight(i);
+  Scratch::Frame frame(worker.scratch);
+  double* d = worker.scratch.take(n);  // mu_i - mu(w)
+  double* mixed = worker.scratch.take(n);
+  double* logs = worker.scratch.take(n);
+  double* theta = worker.theta.data();
+  double* target = worker.direction.data();
+
+  problem.visit(i, ascent.w, family.question(problem), theta);
+  const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
+  for (const int32_t part : worker.gold) target[part] += 1;
+  double gold_score = 0;
+  for (const int32_t part : worker.gold) gold_score += theta[part];
+  for (int64_t k = 0; k < n; ++k) d[k] = mu[k] - target[k];
+  const double mu_score = dot_finite(theta, mu, n);
+  const double gap = own.loss - (family.gamma * state.cost[i] + mu_score - gold_score + state.entropy[i] * per_beta);
+  state.gap[i] = std::max(gap, 0.0);
+  if (!(gap > rounding_of(own.loss, gap))) return;
+
+  const auto mix = [&](double s) {
+    for (int64_t k = 0; k < n; ++k) mixed[k] = mu[k] - s * d[k];
+  };
+  const auto entropy_at = [&](double s) {
+    if (!exact_entropy) return state.entropy[i] + s * (own.entropy - state.entropy[i]);
+    mix(s);
+    return problem.entropy(i, mixed, logs, worker.scratch);
+  };
+  const auto gain = [&](double s) {
+    return C * (s * family.gamma * (own.cost - state.cost[i]) + (entropy_at(s) - state.entropy[i]) * per_beta);
+  };
+  const double theta_d = dot_finite(theta, d, n);
+  const auto ascend = [&] {
+    LineStep step(ascent, i, d, theta_d);
+    if (!exact_entropy) return step.ascend(C * gap, 1.0, gain);
+    double best = golden_section([&](double x) { return gain(x) - C * x * theta_d - 0.5 * x * x * step.bend(); });
+    step.go(best);
+    if (gain(best) < step.change()) step.go(best = 0);
+    return best;
+  };
+  const double s = ascend();
+  if (s == 0) return;
+  state.entropy[i] = entropy_at(s);
+  state.cost[i] += s * (own.cost - state.cost[i]);
+  mix(s);
+  std::copy(mixed, mixed + n, mu);
+}
+
+inline void mixing_pass(const Ascent& ascent, const MixingState& state, bool exact_entropy,
+                        const std::vector<int64_t>& order, int threads, const Poll& poll) {
+  ascent.family.check(ascent.problem);
+  const std::vector<int64_t> begin = part_offsets(ascent.problem);
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+    mixing_visit(own, state, exact_entropy, i, state.mu + begin[static_cast<size_t>(i)], worker);
+  });
+}
+
+// ---- blocks that keep their outputs (beta = inf) ----
+
+struct Atom {
+  Output y;  // parts in order
+  double cost;
+  double alpha;
+  double value;  // <theta, y> + gamma cost at the last look
+};
+
+// alpha_i as a sparse distribution over outputs; those without mass are remembered for a while. gram holds
+// <A_i'y, A_i'y'> for all pairs of them, row by row, so that steps among them need neither w nor inference.
+struct Block {
+  std::vector<Atom> atoms;
+  GramMatrix gram;
+
+  double inner(size_t a, size_t b) const { return gram.at(a, b); }
+  double cost() const {
+    double sum = 0;
+    for (const Atom& atom : atoms) sum += atom.alpha * atom.cost;
+    return sum;
+  }
+
+  // Adds an output, given its inner products with all that are there and with itself.
+  void add(Atom&& atom, const std::vector<double>& inner_products) {
+    const size_t n = atoms.size();
+    gram.grow(n + 1);
+    for (size_t a = 0; a <= n; ++a) gram.set(a, n, inner_products[a]);
+    atoms.push_back(std::move(atom));
+  }
+  void remove(size_t gone) {
+    gram.remove(gone);
+    atoms.erase(atoms.begin() + static_cast<int64_t>(gone));
+  }
+};
+
+struct PairwiseSettings {
+  int64_t cached_steps;  // at most this many steps a visit among outputs that are known, for each of them
+  int64_t memory;        // outputs without mass that a block remembers
+  double enough;         // steps end when the gap among known outputs is below this share of the gap that was found
+};
+
+namespace pairwise {
+
+inline void look(Block& block, double gamma, const double* theta) {
+  for (Atom& atom : block.atoms) {
+    double value = gamma * atom.cost;
+    for (const int32_t part : atom.y) value += theta[part];
+    atom.value = value;
+  }
+}
+
+// The inner products of the new output's features with all others' are the scores under its own features: A_i A_i'y.
+inline void add(const Problem& problem, int64_t i, Atom&& atom, Block& block, Worker& worker) {
+  Scratch::Frame frame(worker.scratch);
+  const int64_t n = problem.parts(i);
+  double* counts = worker.scratch.take(n);
+  double* scores = worker.scratch.take(n);
+  family::count_parts(atom.y, n, counts);
+  score_under(problem, i, counts, scores, worker);
+  std::vector<double> inner;
+  for (const Atom& other : block.atoms) inner.push_back(score_of(scores, other.y));
+  inner.push_back(score_of(scores, atom.y));
+  block.add(std::move(atom), inner);
+}
+
+// Pairwise steps over the known outputs alone: mass moves from the one with the lowest slope of D to the one with the
+// highest, by exact line search, until they differ by less than `goal`. Returns the new alpha.
+inline std::vector<double> solve(const Block& block, double C, double goal, int64_t most) {
+  const size_t n = block.atoms.size();
+  std::vector<double> alpha(n);
+  std::vector<double> slope(n);
+  for (size_t a = 0; a < n; ++a) {
+    alpha[a] = block.atoms[a].alpha;
+    slope[a] = block.atoms[a].value;
+  }
+  for (int64_t k = 0; k < most; ++k) {
+    size_t best = 0;
+    size_t away = n;
+    for (size_t a = 0; a < n; ++a) {
+      if (slope[a] > slope[best]) best = a;
+      if (alpha[a] > 0 && (away == n || slope[a] < slope[away])) away = a;
+    }
+    const double gap = slope[best] - slope[away];
+    if (!(gap > std::max(goal, rounding_of(slope[best], gap)))) break;
+    const double bend = C * (block.inner(best, best) + block.inner(away, away) - 2 * block.inner(best, away));
+    const double mass = gap < bend * alpha[away] ? gap / bend : alpha[away];
+    alpha[away] = mass == alpha[away] ? 0.0 : alpha[away] - mass;
+    alpha[best] += mass;
+    for (size_t a = 0; a < n; ++a) slope[a] -= mass * C * (block.inner(a, best) - block.inner(a, away));
+  }
+  return alpha;
+}
+
+// Moves the block towards `alpha` as far as D gains.
+inline void go(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha, const double* theta,
+               double* d) {
+  const double C = ascent.weight(i);
+  const int64_t n = ascent.problem.parts(i);
+  std::fill(d, d + n, 0.0);
+  double slope = 0;
+  double cost_change = 0;
+  for (size_t a = 0; a < alpha.size(); ++a) {
+    const Atom& atom = block.atoms[a];
+    const double more = alpha[a] - atom.alpha;
+    if (more == 0) continue;
+    for (const int32_t part : atom.y) d[part] -= more;
+    slope += C * more * atom.value;
+    cost_change += C * ascent.family.gamma * more * atom.cost;
+  }
+  LineStep line(ascent, i, d, dot_finite(theta, d, n));
+  const double s = line.ascend(slope, 1.0, [&](double x) { return x * cost_change; });
+  for (size_t a = 0; a < alpha.size(); ++a) {
+    Atom& atom = block.atoms[a];
+    atom.alpha = s == 1 ? alpha[a] : atom.alpha + s * (alpha[a] - atom.alpha);
+  }
+}
+
+// Forgets the worst of the outputs without mass.
+inline void forget(Block& block, int64_t memory) {
+  int64_t idle = 0;
+  for (const Atom& atom : block.atoms) idle += atom.alpha == 0;
+  for (; idle > memory; --idle) {
+    size_t worst = block.atoms.size();
+    for (size_t k = 0; k < block.atoms.size(); ++k)
+      if (block.atoms[k].alpha == 0 && (worst == block.atoms.size() || block.atoms[k].value < block.atoms[worst].value))
+        worst = k;
+    block.remove(worst);
+  }
+}
+
+}  // namespace pairwise
+
+// The blocks of a problem, each at first on its gold output.
+class Blocks {
+ public:
+  explicit Blocks(const Problem& problem) : blocks_(static_cast<size_t>(problem.size())) {
+    Worker worker;
+    for (int64_t i = 0; i < problem.size(); ++i) {
+      Output gold;
+      problem.gold(i, 0, gold);
+      std::sort(gold.begin(), gold.end());
+      worker.make_room(problem.parts(i));
+      pairwise::add(problem, i, {std::move(gold), 0.0, 1.0, 0.0}, blocks_[static_cast<size_t>(i)], worker);
+    }
+  }
+  explicit Blocks(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}
+
+  int64_t size() const { return static_cast<int64_t>(blocks_.size()); }
+  Block& operator[](int64_t i) { return blocks_[static_cast<size_t>(i)]; }
+  const Block& operator[](int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
+
+ private:
+  std::vector<Block> blocks_;
+};
+
+// One visit: finds the best output by inference, then moves mass between the outputs that are known.
+inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSettings& settings, int64_t i,
+                           double* gap_seen, Worker& worker) {
+  const Problem& problem = ascent.problem;
+  const LossFamily& family = ascent.family;
+  const int64_t n = problem.parts(i);
+  Scratch::Frame frame(worker.scratch);
+  double* d = worker.scratch.take(n);
+  double* theta = worker.theta.data();
+  double* target = worker.direction.data();
+
+  problem.visit(i, ascent.w, family.question(problem), theta);
+  pairwise::look(block, family.gamma, theta);
+  const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
+  double gold_score = 0;
+  for (const int32_t part : worker.gold) {
+    target[part] += 1;
+    gold_score += theta[part];
+  }
+  double average = 0;
+  for (const Atom& atom : block.atoms) average += atom.alpha * atom.value;
+  const double gap = own.loss + gold_score - average;
+  *gap_seen = std::max(gap, 0.0);
+  if (!(gap > rounding_of(own.loss, gap))) return;
+  Output y;
+  for (int64_t k = 0; k < n; ++k)
+    for (int count = 0; count < static_cast<int>(target[k]); ++count) y.push_back(static_cast<int32_t>(k));
+  const auto known = [&](const Atom& atom) { return atom.y == y; };
+  if (std::none_of(block.atoms.begin(), block.atoms.end(), known))
+    pairwise::add(problem, i, {std::move(y), own.cost, 0.0, own.loss + gold_score}, block, worker);
+  const int64_t most = 1 + settings.cached_steps * static_cast<int64_t>(block.atoms.size());
+  pairwise::go(ascent, i, block, pairwise::solve(block, ascent.weight(i), settings.enough * gap, most), theta, d);
+  pairwise::forget(block, settings.memory);
+}
+
+inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSettings& settings, double* gap,
+                          const std::vector<int64_t>& order, int threads, const Poll& poll) {
+  ascent.family.check(ascent.problem);
+  if (ascent.family.beta < kInfinity) throw InputError("pairwise steps need beta = inf.");
+  if (blocks.size() != ascent.problem.size()) throw InputError("there must be one block for every example.");
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+    pairwise_visit(own, blocks[i], settings, i, gap + i, worker);
+  });
+}
+
+// ---- factored SMO ----
+
+// Moves mass from the worst output whose parts all have positive marginals to the loss-augmented argmax, at most the
+// smallest marginal among the parts that only the first has (Taskar et al. 2003; the comparison method of 000). Parts
+// must be untied: then every such output has mass under the maximum-entropy distribution with these marginals.
+// Returns the number of inferences.
+inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, double* mu, Worker& worker) {
+  constexpr double kNothing = 1e-13;  // a marginal that rounding has left over
+  const Problem& problem = ascent.problem;
+  const int64_t n = problem.parts(i);
+  const double C = ascent.weight(i);
+  Scratch::Frame frame(worker.scratch);
+  double* delta = worker.scratch.take(n);
+  double* v = worker.scratch.take(n);
+  double* low = worker.scratch.take(n);
+  double* theta = worker.theta.data();
+  double* d = worker.direction.data();
+
+  problem.score(i, ascent.w, theta);
+  augment(problem, i, ascent.family, theta, delta, v);
+  const double top = problem.argmax(i, v, worker.y, worker.scratch);
+  const double gap = top - dot_finite(v, mu, n);
+  state.gap[i] = std::max(gap, 0.0);
+  if (!(gap > rounding_of(top, gap))) return 1;
+  for (int64_t k = 0; k < n; ++k) low[k] = mu[k] > kNothing ? -v[k] : -kInfinity;
+  Output worst;
+  const double bottom = problem.argmax(i, low, worst, worker.scratch);
+  if (bottom == -kInfinity) return 2;
+
+  std::fill(d, d + n, 0.0);
+  for (const int32_t part : worst) d[part] += 1;
+  for (const int32_t part : worker.y) d[part] -= 1;
+  double most = 1;
+  for (const int32_t part : worst)
+    if (d[part] > 0) most = std::min(most, mu[part]);
+  const double cost_change = -dot_finite(delta, d, n);
+  LineStep line(ascent, i, d, dot_finite(theta, d, n));
+  const double s =
+      line.ascend(C * (top + bottom), most, [&](double x) { return x * C * ascent.family.gamma * cost_change; });
+  state.cost[i] += s * cost_change;
+  for (const int32_t part : worst)
+    if (d[part] > 0) mu[part] = mu[part] - s > kNothing ? mu[part] - s : 0.0;
+  for (const int32_t part : worker.y)
+    if (d[part] < 0) mu[part] += s;
+  return 2;
+}
+
+inline int64_t smo_pass(const Ascent& ascent, const MixingState& state, const std::vector<int64_t>& order, int threads,
+                        const Poll& poll) {
+  ascent.family.check(ascent.problem);
+  const Problem& problem = ascent.problem;
+  if (ascent.family.beta < kInfinity || ascent.family.beyond_parts(problem))
+    throw InputError("SMO needs beta = inf and a cost that is a sum over parts.");
+  if (!(problem.offers() & kUntied)) throw InputError("SMO needs untied parts.");
+  const std::vector<int64_t> begin = part_offsets(problem);
+  std::atomic<int64_t> inferences{0};
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+    inferences += smo_visit(own, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
+  });
+  return inferences;
+}
+
+}  // namespace margrave

@@ -1,0 +1,80 @@
+// One pass of each sequential learner, written against `Problem`; what surrounds a pass is Python (learners/).
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "passes/batch.h"
+
+namespace margrave {
+
+template <typename Step>
+void for_order(const Problem& problem, const std::vector<int64_t>& order, const Poll& poll, Worker& worker,
+               const Step& step) {
+  int64_t seen = 0;
+  for (const int64_t i : order) {
+    problem.check_example(i);
+    worker.make_room(problem.parts(i));
+    step(i);
+    if (++seen % kPollEvery == 0) poll();
+  }
+}
+
+// Stochastic gradient descent on lambda/2 |w|^2 + 1/n sum_i L_i, lambda = 1/(n C), with the rate of 001, section 5:
+// eta_t = eta / (1 + (t-1)/n). The shrinking of w is a factor kept aside, so that a step costs what its example costs.
+inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order, double C,
+                        double eta, int64_t step, const double* sample_weight, const Poll& poll, double* w) {
+  family.check(problem);
+  const auto n = static_cast<double>(problem.size());
+  const double lambda = 1 / (n * C);
+  double scale = 1;  // the true weights are scale * w
+  const auto unscale = [&] {
+    for (int64_t k = 0; k < problem.dim(); ++k) w[k] *= scale;
+    scale = 1;
+  };
+  Worker worker;
+  const Poll settle = [&] {  // an interrupted pass leaves true weights
+    try {
+      poll();
+    } catch (...) {
+      unscale();
+      throw;
+    }
+  };
+  for_order(problem, order, settle, worker, [&](int64_t i) {
+    const double rate = eta / (1 + static_cast<double>(step++) / n);
+    problem.score(i, w, worker.theta.data());
+    for (int64_t k = 0; k < problem.parts(i); ++k) worker.theta[static_cast<size_t>(k)] *= scale;
+    evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker);
+    scale *= std::max(0.0, 1 - rate * lambda);
+    if (scale < 1e-9) unscale();  // before 1/scale overflows
+    problem.scatter(i, worker.direction.data(), -rate * (sample_weight ? sample_weight[i] : 1.0) / scale, w);
+  });
+  unscale();
+  return step;
+}
+
+// The structured perceptron. `sum` gathers step * update, so that the average is w - sum / steps (lazy averaging).
+// Returns the number of mistakes.
+inline int64_t perceptron_pass(const Problem& problem, const std::vector<int64_t>& order, int64_t step,
+                               const double* sample_weight, const Poll& poll, double* w, double* sum) {
+  Worker worker;
+  int64_t mistakes = 0;
+  for_order(problem, order, poll, worker, [&](int64_t i) {
+    const int64_t n = problem.parts(i);
+    problem.score(i, w, worker.theta.data());
+    problem.argmax(i, worker.theta.data(), worker.y, worker.scratch);
+    problem.gold(i, 0, worker.gold);
+    difference(worker.gold, worker.y, n, worker.direction.data());
+    if (std::any_of(worker.direction.data(), worker.direction.data() + n, [](double d) { return d != 0; })) {
+      ++mistakes;
+      const double weight = sample_weight ? sample_weight[i] : 1.0;
+      problem.scatter(i, worker.direction.data(), weight, w);
+      problem.scatter(i, worker.direction.data(), weight * static_cast<double>(step), sum);
+    }
+    ++step;
+  });
+  return mistakes;
+}
+
+}  // namespace margrave

@@ -1,0 +1,326 @@
+// The protocol: what a learner may ask of a structured prediction problem, and nothing else (docs/design.md, section
+// 3).
+//
+// An output is a bag of parts; every part has a score, linear in the weights. `Structure` knows which bags are outputs,
+// `Features` knows the linear map A, and `BoundProblem` joins the two over one data set. Learners see `Problem` alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/random.h"
+#include "protocol/scratch.h"
+#include "simd/loops.h"
+
+namespace margrave {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+using Output = std::vector<int32_t>;  // part ids, repeats allowed
+
+struct ScoredOutput {
+  double value;
+  Output y;
+};
+
+struct CostedOutput {
+  int64_t cost;
+  double value;
+  Output y;
+};
+
+// A_i' v as a sparse vector.
+struct Row {
+  std::vector<int64_t> index;
+  std::vector<double> value;
+};
+
+// What a structure can do beyond the argmax; learners state what they need in the same words.
+enum Offer : unsigned {
+  kArgmax = 1,
+  kArgmaxByCost = 2,
+  kLogsum = 4,
+  kKbest = 8,
+  kSample = 16,
+  kEntropy = 32,
+  kUntied = 64,  // every part occurs at one place, so that marginals of neighbouring parts determine a distribution
+};
+
+// What inference will be asked at a theta: the k best outputs, or the log partition function (k = 0), with gamma times
+// the cost in their scores.
+struct Question {
+  double gamma;
+  int64_t k;
+};
+
+// A mistake in what was passed in; the message is one sentence for the user.
+struct InputError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+inline void unsupported(const char* what) { throw InputError(std::string("this problem offers no ") + what + "."); }
+
+// The combinatorics of a data set: no weights, no features.
+class Structure {
+ public:
+  virtual ~Structure() = default;
+
+  virtual int64_t size() const = 0;
+  virtual int64_t parts(int64_t i) const = 0;
+  virtual unsigned offers() const = 0;
+
+  virtual bool has_gold() const = 0;
+  virtual int64_t golds(int64_t) const { return 1; }             // how many outputs are good
+  virtual void gold(int64_t i, int64_t k, Output& y) const = 0;  // the k-th of them, best first
+  virtual double cost(int64_t i, double* delta) const = 0;
+  virtual bool zero_one_is_of_parts() const { return false; }  // every output is a single part
+
+  // Hard constraints: -inf on the parts that no output of example i may have.
+  virtual bool constrained() const { return false; }
+  virtual void forbid(int64_t, double*) const {}
+
+  virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
+  virtual double logsum(int64_t, const double*, double*, Scratch&) const { return unsupported("logsum"), 0.0; }
+  virtual void argmax_by_cost(int64_t, const double*, const double*, std::vector<CostedOutput>&, Scratch&) const {
+    unsupported("argmax_by_cost");
+  }
+  virtual void kbest(int64_t, const double*, int64_t, std::vector<ScoredOutput>&, Scratch&) const {
+    unsupported("kbest");
+  }
+  virtual void sample(int64_t, const double*, Random&, Output&, Scratch&) const { unsupported("sample"); }
+  virtual double entropy(int64_t, const double*, double*, Scratch&) const { return unsupported("entropy"), 0.0; }
+};
+
+// The linear map A_i from weights to part scores, and its adjoint.
+class Features {
+ public:
+  virtual ~Features() = default;
+
+  virtual int64_t size() const = 0;
+  virtual int64_t dim() const = 0;
+  virtual int64_t parts(int64_t i) const = 0;
+  virtual void score(int64_t i, const double* w, double* theta) const = 0;
+  virtual void scatter(int64_t i, const double* mu, double c, double* g) const = 0;
+  virtual double move(int64_t i, const double* v, double c, double* w) const = 0;
+  virtual void row(int64_t i, const double* v, Row& row) const = 0;
+  virtual double radius(int64_t i) const = 0;
+
+  // The inner product of weights, and whether it is the Euclidean one.
+  virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim()); }
+  virtual bool euclidean() const { return true; }
+};
+
+class Problem {
+ public:
+  Problem(int64_t size, int64_t dim) : size_(size), dim_(dim) {
+    if (size < 0 || dim < 0) throw InputError("a problem's size and dim must not be negative.");
+  }
+  virtual ~Problem() = default;
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
+  int64_t size() const { return size_; }
+  int64_t dim() const { return dim_; }
+
+  virtual unsigned offers() const = 0;
+  virtual bool has_gold() const = 0;
+  virtual int64_t parts(int64_t i) const = 0;
+  virtual void score(int64_t i, const double* w, double* theta) const = 0;
+  // The same where a learner goes on to step along the scores of what it asks for. A problem that knows its outputs by
+  // inference alone then makes it now, so that theta and the costs have the answer.
+  virtual void visit(int64_t i, const double* w, Question, double* theta) const { score(i, w, theta); }
+  virtual void row(int64_t i, const double* v, Row& row) const = 0;
+  virtual double radius(int64_t i) const = 0;
+  // The k-th good output of example i, best first; returns how many there are, and leaves y alone if they are fewer.
+  // Learners that want one take the first; the zero-one cost spares all of them where it is a sum over parts.
+  virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
+  virtual double cost(int64_t i, double* delta) const = 0;
+  virtual bool zero_one_is_of_parts() const { return false; }
+  virtual void clamp(int64_t, double*) const {}
+
+  virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
+  virtual double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
+  virtual void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                              Scratch& scratch) const = 0;
+  virtual void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
+                     Scratch& scratch) const = 0;
+  virtual void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const = 0;
+  virtual double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const = 0;
+
+  // g += c A_i' mu. Problems that know a faster way than a sparse row override it.
+  virtual void scatter(int64_t i, const double* mu, double c, double* g) const {
+    Row row_of_mu;
+    row(i, mu, row_of_mu);
+    for (size_t k = 0; k < row_of_mu.index.size(); ++k) g[row_of_mu.index[k]] += c * row_of_mu.value[k];
+  }
+
+  // w += c A_i' v, and the change of 1/2 dot(w, w): what a dual step needs to know whether it gained.
+  virtual double move(int64_t i, const double* v, double c, double* w) const {
+    Row row_of_v;
+    row(i, v, row_of_v);
+    double change = 0;
+    for (size_t k = 0; k < row_of_v.index.size(); ++k) {
+      double& weight = w[row_of_v.index[k]];
+      const double before = weight;
+      weight += c * row_of_v.value[k];
+      change += 0.5 * c * row_of_v.value[k] * (before + weight);
+    }
+    return change;
+  }
+
+  // The inner product of weights: Euclidean, unless a kernel says otherwise.
+  virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim_); }
+  virtual bool euclidean() const { return true; }
+
+  void check_example(int64_t i) const {
+    if (i < 0 || i >= size_)
+      throw InputError("example " + std::to_string(i) + " is out of range: there are " + std::to_string(size_) + ".");
+  }
+
+ private:
+  int64_t size_;
+  int64_t dim_;
+};
+
+// A structure with its features, bound to a data set.
+class BoundProblem final : public Problem {
+ public:
+  BoundProblem(std::shared_ptr<const Structure> structure, std::shared_ptr<const Features> features)
+      : Problem(structure->size(), features->dim()),
+        structure_(std::move(structure)),
+        features_(std::move(features)),
+        constrained_(structure_->constrained()) {
+    if (features_->size() != structure_->size())
+      throw InputError("there are features for " + std::to_string(features_->size()) +
+                       " examples, and the structure has " + std::to_string(structure_->size()) + ".");
+    for (int64_t i = 0; i < size(); ++i)
+      if (features_->parts(i) != structure_->parts(i))
+        throw InputError("example " + std::to_string(i) + " has features for " + std::to_string(features_->parts(i)) +
+                         " parts, and the structure has " + std::to_string(structure_->parts(i)) + ".");
+  }
+
+  unsigned offers() const override { return structure_->offers(); }
+  bool has_gold() const override { return structure_->has_gold(); }
+  int64_t parts(int64_t i) const override { return structure_->parts(i); }
+  void score(int64_t i, const double* w, double* theta) const override { features_->score(i, w, theta); }
+  void scatter(int64_t i, const double* mu, double c, double* g) const override { features_->scatter(i, mu, c, g); }
+  double move(int64_t i, const double* v, double c, double* w) const override { return features_->move(i, v, c, w); }
+  void row(int64_t i, const double* v, Row& row) const override { features_->row(i, v, row); }
+  double dot(const double* u, const double* v) const override { return features_->dot(u, v); }
+  bool euclidean() const override { return features_->euclidean(); }
+  double radius(int64_t i) const override { return features_->radius(i); }
+  int64_t gold(int64_t i, int64_t k, Output& y) const override {
+    const int64_t n = structure_->golds(i);
+    if (k < n) structure_->gold(i, k, y);
+    return n;
+  }
+  double cost(int64_t i, double* delta) const override { return structure_->cost(i, delta); }
+  bool zero_one_is_of_parts() const override { return structure_->zero_one_is_of_parts(); }
+  void clamp(int64_t i, double* theta) const override { structure_->forbid(i, theta); }
+
+  double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    Scratch::Frame frame(scratch);
+    return structure_->argmax(i, constrain(i, theta, scratch), y, scratch);
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    Scratch::Frame frame(scratch);
+    return structure_->logsum(i, constrain(i, theta, scratch), mu, scratch);
+  }
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch& scratch) const override {
+    Scratch::Frame frame(scratch);
+    structure_->argmax_by_cost(i, constrain(i, theta, scratch), delta, ys, scratch);
+  }
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
+             Scratch& scratch) const override {
+    Scratch::Frame frame(scratch);
+    structure_->kbest(i, constrain(i, theta, scratch), k, ys, scratch);
+  }
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
+    Scratch::Frame frame(scratch);
+    structure_->sample(i, constrain(i, theta, scratch), random, y, scratch);
+  }
+  double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
+    return structure_->entropy(i, mu, t, scratch);
+  }
+
+ private:
+  // Scores stay linear in w; constraints enter at inference only.
+  const double* constrain(int64_t i, const double* theta, Scratch& scratch) const {
+    if (!constrained_) return theta;
+    const int64_t n = parts(i);
+    double* copy = scratch.take(n);
+    std::copy(theta, theta + n, copy);
+    structure_->forbid(i, copy);
+    return copy;
+  }
+
+  std::shared_ptr<const Structure> structure_;
+  std::shared_ptr<const Features> features_;
+  bool constrained_;
+};
+
+// Examples [begin, end) of another problem: the unit of threads, of checkpoints and of clusters.
+class SliceProblem : public Problem {
+ public:
+  SliceProblem(std::shared_ptr<const Problem> whole, int64_t begin, int64_t end)
+      : Problem(end - begin, whole->dim()), whole_(std::move(whole)), begin_(begin) {
+    if (begin < 0 || end > whole_->size())
+      throw InputError("slice " + std::to_string(begin) + ":" + std::to_string(end) + " is out of range: there are " +
+                       std::to_string(whole_->size()) + " examples.");
+  }
+
+  unsigned offers() const override { return whole_->offers(); }
+  bool has_gold() const override { return whole_->has_gold(); }
+  int64_t parts(int64_t i) const override { return whole_->parts(begin_ + i); }
+  void score(int64_t i, const double* w, double* theta) const override { whole_->score(begin_ + i, w, theta); }
+  void visit(int64_t i, const double* w, Question question, double* theta) const override {
+    whole_->visit(begin_ + i, w, question, theta);
+  }
+  void scatter(int64_t i, const double* mu, double c, double* g) const override {
+    whole_->scatter(begin_ + i, mu, c, g);
+  }
+  double move(int64_t i, const double* v, double c, double* w) const override {
+    return whole_->move(begin_ + i, v, c, w);
+  }
+  void row(int64_t i, const double* v, Row& row) const override { whole_->row(begin_ + i, v, row); }
+  double dot(const double* u, const double* v) const override { return whole_->dot(u, v); }
+  bool euclidean() const override { return whole_->euclidean(); }
+  double radius(int64_t i) const override { return whole_->radius(begin_ + i); }
+  int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(begin_ + i, k, y); }
+  double cost(int64_t i, double* delta) const override { return whole_->cost(begin_ + i, delta); }
+  bool zero_one_is_of_parts() const override { return whole_->zero_one_is_of_parts(); }
+  void clamp(int64_t i, double* theta) const override { whole_->clamp(begin_ + i, theta); }
+  double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    return whole_->argmax(begin_ + i, theta, y, scratch);
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    return whole_->logsum(begin_ + i, theta, mu, scratch);
+  }
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch& scratch) const override {
+    whole_->argmax_by_cost(begin_ + i, theta, delta, ys, scratch);
+  }
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
+             Scratch& scratch) const override {
+    whole_->kbest(begin_ + i, theta, k, ys, scratch);
+  }
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
+    whole_->sample(begin_ + i, theta, random, y, scratch);
+  }
+  double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
+    return whole_->entropy(begin_ + i, mu, t, scratch);
+  }
+
+ private:
+  std::shared_ptr<const Problem> whole_;
+  int64_t begin_;
+};
+
+}  // namespace margrave

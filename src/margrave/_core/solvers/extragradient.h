@@ -1,0 +1,444 @@
+// The extragradient method (Korpelevich, 1976) for the linear programs of LP-Struct (004, section 4, Eq. 13):
+//
+//   min  |w|_1 + C'xi   subject to   H w + M xi >= margin,  w >= 0 (or of free sign),  xi >= 0
+//   max  margin'lambda  subject to   H'lambda <= 1 (|H'lambda| <= 1),  M'lambda <= C,  lambda >= 0
+//
+// M has one 1 a row, in the column of the example that the constraint belongs to. From any w the best slacks, and from
+// any lambda a feasible one by division, give a value of each program, whose difference certifies both.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "passes/batch.h"
+
+namespace margrave {
+
+struct LPMaster {
+  int64_t rows, columns, owners;
+  const int64_t* begin;  // H by rows
+  const int32_t* column;
+  const double* value;
+  const int32_t* owner;  // of each row
+  const double* margin;
+  const double* C;  // of each owner
+  bool free_sign;
+};
+
+enum class StepRule {
+  kFrobenius,  // 004's (2 |H|_F^2 + 2 |M|_F^2)^(-1/2)
+  kSpectral,   // 0.9 over an estimate of the largest singular value of (H M), and less where that proves too small
+  kScaled,     // the same, after rows and columns have been scaled by their sums (Pock and Chambolle, 2011)
+};
+
+struct ExtragradientSettings {
+  StepRule step;
+  double goal;     // stop when the programs' values differ by no more,
+  double change;   // or as Algorithm 2, line 10: when nothing changes by more than this share
+  double balance;  // and the two objectives differ by no more than that
+  int64_t most;    // iterations
+  int threads;
+};
+
+struct ExtragradientResult {
+  int64_t iterations = 0;
+  double primal = kInfinity;
+  double dual = 0;
+  bool done = false;
+  std::vector<double> w;  // that has this value of the primal
+};
+
+// One number a block, and their sum in order.
+class BlockSum {
+ public:
+  double& operator[](int64_t block) { return of_[static_cast<size_t>(block)]; }
+  double sum() const {
+    double total = 0;
+    for (const double value : of_) total += value;
+    return total;
+  }
+  double largest() const { return *std::max_element(of_.begin(), of_.end()); }
+
+ private:
+  std::vector<double> of_ = std::vector<double>(Team::kBlocks);
+};
+
+class Extragradient {
+ public:
+  // `weight` makes the steps of lambda longer and those of w and xi shorter.
+  Extragradient(const LPMaster& lp, const ExtragradientSettings& settings, double weight, Poll poll)
+      : lp_(lp),
+        settings_(settings),
+        poll_(std::move(poll)),
+        team_(lp.begin[lp.rows] < kWorthThreads ? 1 : settings.threads),
+        weight_(weight) {
+    transpose();
+    choose_steps();
+  }
+
+  // From (w, xi, lambda), which become where the iterations ended: to go on from.
+  ExtragradientResult solve(double* w, double* xi, double* lambda);
+  double weight() const { return weight_; }
+
+ private:
+  // Entries of H: with fewer, threads wait for each other longer than they work.
+  static constexpr int64_t kWorthThreads = 100'000;
+  static constexpr int64_t kEvery = 40;       // iterations between two looks at the values
+  static constexpr double kOfSpectral = 0.9;  // over the norm that was estimated from below: the step
+  static constexpr double kShorter = 0.7;     // what a step that proved too long becomes
+  static constexpr double kRounding = 1e-12;  // relative: what a difference of squares may have lost
+  // When to restart (PDLP: Applegate et al., 2021): at this share of the gap at the last restart; at that one if it
+  // has begun to rise; and after so long a share of all iterations.
+  static constexpr double kSufficient = 0.2, kNecessary = 0.8, kLong = 1.0 / 3;
+
+  struct Point {
+    std::vector<double> w, xi, lambda;
+    explicit Point(const LPMaster& lp)
+        : w(static_cast<size_t>(lp.columns)),
+          xi(static_cast<size_t>(lp.owners)),
+          lambda(static_cast<size_t>(lp.rows)) {}
+  };
+  struct Values {
+    double primal, dual;
+    double gap() const { return primal - dual; }
+  };
+  // Squared lengths of a step and of where it led, for (w, xi) and for lambda, and what speaks for its length.
+  struct Moved {
+    double primal = 0, dual = 0, of_x = 0, of_lambda = 0, against = 0;
+    void add(const Moved& other) {
+      primal += other.primal;
+      dual += other.dual;
+      of_x += other.of_x;
+      of_lambda += other.of_lambda;
+      against += other.against;
+    }
+  };
+
+  template <typename Visit>  // visit(k) for the numbers of a block out of n
+  static void for_part(int64_t n, int64_t block, const Visit& visit) {
+    const int64_t last = n * (block + 1) / Team::kBlocks;
+    for (int64_t k = n * block / Team::kBlocks; k < last; ++k) visit(k);
+  }
+  double row_dot(int64_t r, const std::vector<double>& w) const {
+    double sum = 0;
+    for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k)
+      sum += lp_.value[k] * w[static_cast<size_t>(lp_.column[k])];
+    return sum;
+  }
+  double column_dot(int64_t j, const std::vector<double>& lambda) const {
+    double sum = 0;
+    for (int64_t k = column_begin_[static_cast<size_t>(j)]; k < column_begin_[static_cast<size_t>(j) + 1]; ++k)
+      sum += column_value_[static_cast<size_t>(k)] * lambda[static_cast<size_t>(column_row_[static_cast<size_t>(k)])];
+    return sum;
+  }
+  double owner_sum(int64_t i, const std::vector<double>& lambda) const {
+    double sum = 0;
+    for (int64_t k = owner_begin_[static_cast<size_t>(i)]; k < owner_begin_[static_cast<size_t>(i) + 1]; ++k)
+      sum += lambda[static_cast<size_t>(owner_row_[static_cast<size_t>(k)])];
+    return sum;
+  }
+  double xi_of_row(int64_t r, const Point& at) const { return at.xi[static_cast<size_t>(lp_.owner[r])]; }
+
+  void transpose();
+  void choose_steps();
+  double spectral_norm();
+  Values values(const Point& at);
+  Moved iterate();
+  void move(const Point& from, const Point& at, Point& to, bool extra);
+  bool reached_tolerances(const Moved& moved) const;
+  void rebalance(const Point& start);
+
+  const LPMaster& lp_;
+  const ExtragradientSettings settings_;
+  const Poll poll_;
+  Team team_;
+  std::vector<int64_t> column_begin_, owner_begin_;  // H and M by columns
+  std::vector<int32_t> column_row_, owner_row_;
+  std::vector<double> column_value_;
+  std::vector<double> of_w_, of_xi_, of_lambda_;  // relative step lengths,
+  double eta_ = 1;                                // times all of them,
+  double weight_;                                 // times those of lambda, and over those of w and xi
+  Point z_{lp_}, bar_{lp_}, next_{lp_}, slope_{lp_}, sum_{lp_};
+  std::vector<Moved> moves_ = std::vector<Moved>(Team::kBlocks);
+};
+
+inline void Extragradient::transpose() {
+  const auto count = [](int64_t keys, int64_t n, const int32_t* key, std::vector<int64_t>& begin) {
+    begin.assign(static_cast<size_t>(keys) + 1, 0);
+    for (int64_t k = 0; k < n; ++k) ++begin[static_cast<size_t>(key[k]) + 1];
+    for (size_t k = 0; k < static_cast<size_t>(keys); ++k) begin[k + 1] += begin[k];
+  };
+  const int64_t n = lp_.begin[lp_.rows];
+  count(lp_.columns, n, lp_.column, column_begin_);
+  count(lp_.owners, lp_.rows, lp_.owner, owner_begin_);
+  column_row_.resize(static_cast<size_t>(n));
+  column_value_.resize(static_cast<size_t>(n));
+  owner_row_.resize(static_cast<size_t>(lp_.rows));
+  std::vector<int64_t> next = column_begin_, next_of_owner = owner_begin_;
+  for (int64_t r = 0; r < lp_.rows; ++r) {
+    for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k) {
+      const auto place = static_cast<size_t>(next[static_cast<size_t>(lp_.column[k])]++);
+      column_row_[place] = static_cast<int32_t>(r);
+      column_value_[place] = lp_.value[k];
+    }
+    owner_row_[static_cast<size_t>(next_of_owner[static_cast<size_t>(lp_.owner[r])]++)] = static_cast<int32_t>(r);
+  }
+}
+
+inline void Extragradient::choose_steps() {
+  of_w_.assign(static_cast<size_t>(lp_.columns), 1.0);
+  of_xi_.assign(static_cast<size_t>(lp_.owners), 1.0);
+  of_lambda_.assign(static_cast<size_t>(lp_.rows), 1.0);
+  if (settings_.step == StepRule::kFrobenius) {
+    double squares = static_cast<double>(lp_.rows);
+    for (int64_t k = 0; k < lp_.begin[lp_.rows]; ++k) squares += lp_.value[k] * lp_.value[k];
+    eta_ = 1 / std::sqrt(2 * squares);
+    return;
+  }
+  if (settings_.step == StepRule::kScaled) {
+    std::vector<double> unit(of_w_.size(), 1.0);  // that each feature is measured in: its mean size
+    for (size_t j = 0; j < of_w_.size(); ++j) {
+      double sum = 0;
+      for (int64_t k = column_begin_[j]; k < column_begin_[j + 1]; ++k)
+        sum += std::fabs(column_value_[static_cast<size_t>(k)]);
+      if (!(sum > 0)) continue;
+      unit[j] = sum / static_cast<double>(column_begin_[j + 1] - column_begin_[j]);
+      of_w_[j] = 1 / sum / unit[j];
+    }
+    for (int64_t r = 0; r < lp_.rows; ++r) {
+      double sum = 1;
+      for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k)
+        sum += std::fabs(lp_.value[k]) / unit[static_cast<size_t>(lp_.column[k])];
+      of_lambda_[static_cast<size_t>(r)] = 1 / sum;
+    }
+    for (size_t i = 0; i < of_xi_.size(); ++i)
+      of_xi_[i] = 1 / std::max(1.0, static_cast<double>(owner_begin_[i + 1] - owner_begin_[i]));
+  }
+  eta_ = kOfSpectral / spectral_norm();
+}
+
+// The largest singular value of (H M), scaled, by power iteration: an estimate from below.
+inline double Extragradient::spectral_norm() {
+  constexpr int kIterations = 20;
+  Point z(lp_);
+  for (size_t r = 0; r < z.lambda.size(); ++r)  // no symmetry that a singular vector could be orthogonal to
+    z.lambda[r] = 1 + 0.5 * std::sin(static_cast<double>(r));
+  double norm = 1;
+  for (int t = 0; t < kIterations; ++t) {
+    BlockSum length;
+    team_.all([&](int64_t block) {
+      for_part(lp_.columns, block, [&](int64_t j) {
+        z.w[static_cast<size_t>(j)] = of_w_[static_cast<size_t>(j)] * column_dot(j, z.lambda);
+      });
+      for_part(lp_.owners, block, [&](int64_t i) {
+        z.xi[static_cast<size_t>(i)] = of_xi_[static_cast<size_t>(i)] * owner_sum(i, z.lambda);
+      });
+    });
+    team_.all([&](int64_t block) {
+      double sum = 0;
+      for_part(lp_.rows, block, [&](int64_t r) {
+        double& of_row = z.lambda[static_cast<size_t>(r)];
+        of_row = of_lambda_[static_cast<size_t>(r)] * (row_dot(r, z.w) + xi_of_row(r, z));
+        sum += of_row * of_row;
+      });
+      length[block] = sum;
+    });
+    norm = std::sqrt(length.sum());
+    if (!(norm > 0)) return 1;
+    for (double& value : z.lambda) value /= norm;
+  }
+  return std::sqrt(norm);
+}
+
+// The value of w with the best slacks, and that of lambda divided until it is feasible.
+inline Extragradient::Values Extragradient::values(const Point& at) {
+  BlockSum primal, dual, excess;
+  std::vector<double> short_of(static_cast<size_t>(lp_.rows));
+  team_.all([&](int64_t block) {
+    double sum = 0, most = 1;
+    for_part(lp_.rows, block, [&](int64_t r) {
+      short_of[static_cast<size_t>(r)] = lp_.margin[r] - row_dot(r, at.w);
+      sum += lp_.margin[r] * at.lambda[static_cast<size_t>(r)];
+    });
+    for_part(lp_.columns, block, [&](int64_t j) {
+      const double load = column_dot(j, at.lambda);
+      most = std::max(most, lp_.free_sign ? std::fabs(load) : load);
+    });
+    for_part(lp_.owners, block, [&](int64_t i) {
+      const double mass = owner_sum(i, at.lambda);
+      if (mass > 0) most = std::max(most, mass / lp_.C[i]);
+    });
+    dual[block] = sum;
+    excess[block] = most;
+  });
+  team_.all([&](int64_t block) {
+    double sum = 0;
+    for_part(lp_.columns, block, [&](int64_t j) { sum += std::fabs(at.w[static_cast<size_t>(j)]); });
+    for_part(lp_.owners, block, [&](int64_t i) {
+      double slack = 0;
+      for (int64_t k = owner_begin_[static_cast<size_t>(i)]; k < owner_begin_[static_cast<size_t>(i) + 1]; ++k)
+        slack = std::max(slack, short_of[static_cast<size_t>(owner_row_[static_cast<size_t>(k)])]);
+      sum += lp_.C[i] * slack;
+    });
+    primal[block] = sum;
+  });
+  return {primal.sum(), dual.sum() / excess.largest()};
+}
+
+// One half of Eq. 13: `to` is the projection of `from` moved along the slopes at `at`. The first half keeps the
+// slopes; the second, which is the `extra` one, measures the step.
+inline void Extragradient::move(const Point& from, const Point& at, Point& to, bool extra) {
+  const double of_primal = eta_ / weight_, of_dual = eta_ * weight_;
+  team_.all([&](int64_t block) {
+    Moved moved;
+    // Korpelevich's proof needs 2 <F(z) - F(bar), next - bar> <= |bar - z|^2 + |next - bar|^2 in the norm of the steps.
+    const auto note = [&](double length, double z, double bar, double next, double slope, double before, double& far,
+                          double& size) {
+      far += (next - z) * (next - z);
+      size += next * next;
+      moved.against +=
+          ((bar - z) * (bar - z) + (next - bar) * (next - bar)) / length - 2 * (slope - before) * (bar - next);
+    };
+    for_part(lp_.columns, block, [&](int64_t number) {
+      const auto j = static_cast<size_t>(number);
+      const double length = of_primal * of_w_[j], slope = column_dot(number, at.lambda);
+      const double moves = from.w[j] + length * slope;
+      to.w[j] = lp_.free_sign ? std::copysign(std::max(std::fabs(moves) - length, 0.0), moves)
+                              : std::max(moves - length, 0.0);
+      if (extra)
+        note(length, from.w[j], at.w[j], to.w[j], -slope, slope_.w[j], moved.primal, moved.of_x);
+      else
+        slope_.w[j] = -slope;
+    });
+    for_part(lp_.owners, block, [&](int64_t number) {
+      const auto i = static_cast<size_t>(number);
+      const double length = of_primal * of_xi_[i], slope = lp_.C[number] - owner_sum(number, at.lambda);
+      to.xi[i] = std::max(from.xi[i] - length * slope, 0.0);
+      if (extra)
+        note(length, from.xi[i], at.xi[i], to.xi[i], slope, slope_.xi[i], moved.primal, moved.of_x);
+      else
+        slope_.xi[i] = slope;
+    });
+    for_part(lp_.rows, block, [&](int64_t number) {
+      const auto r = static_cast<size_t>(number);
+      const double length = of_dual * of_lambda_[r];
+      const double slope = lp_.margin[number] - xi_of_row(number, at) - row_dot(number, at.w);
+      to.lambda[r] = std::max(from.lambda[r] + length * slope, 0.0);
+      if (extra)
+        note(length, from.lambda[r], at.lambda[r], to.lambda[r], -slope, slope_.lambda[r], moved.dual, moved.of_lambda);
+      else
+        slope_.lambda[r] = -slope;
+    });
+    moves_[static_cast<size_t>(block)] = moved;
+  });
+}
+
+// Both halves, with shorter steps where those at hand prove too long.
+inline Extragradient::Moved Extragradient::iterate() {
+  for (;;) {
+    move(z_, z_, bar_, false);
+    move(z_, bar_, next_, true);
+    Moved moved;
+    for (const Moved& of_block : moves_) moved.add(of_block);
+    const bool too_long = moved.against < -kRounding * (moved.of_x + moved.of_lambda);
+    if (settings_.step == StepRule::kFrobenius || !too_long) {
+      std::swap(z_, next_);
+      return moved;
+    }
+    eta_ *= kShorter;
+  }
+}
+
+// Algorithm 2, line 10.
+inline bool Extragradient::reached_tolerances(const Moved& moved) const {
+  double ours = 0, theirs = 0;
+  for (const double value : z_.w) ours += std::fabs(value);
+  for (size_t i = 0; i < z_.xi.size(); ++i) ours += lp_.C[i] * z_.xi[i];
+  for (size_t r = 0; r < z_.lambda.size(); ++r) theirs += lp_.margin[r] * z_.lambda[r];
+  const double share = settings_.change * settings_.change;
+  return moved.primal < share * moved.of_x && moved.dual < share * moved.of_lambda &&
+         std::fabs(ours - theirs) < settings_.balance;
+}
+
+// Makes steps of w and xi, and those of lambda, as long as the ways that both have gone since the last restart (PDLP).
+inline void Extragradient::rebalance(const Point& start) {
+  struct Way {
+    double gone = 0, length = 0;
+    void add(const std::vector<double>& from, const std::vector<double>& to, const std::vector<double>& step) {
+      for (size_t k = 0; k < to.size(); ++k) {
+        gone += (to[k] - from[k]) * (to[k] - from[k]) / step[k];
+        length += to[k] * to[k] / step[k];
+      }
+    }
+    bool any() const { return gone > kRounding * kRounding * length; }
+  } x, lambda;
+  x.add(start.w, z_.w, of_w_);
+  x.add(start.xi, z_.xi, of_xi_);
+  lambda.add(start.lambda, z_.lambda, of_lambda_);
+  if (x.any() && lambda.any()) weight_ = std::sqrt(weight_ * std::sqrt(lambda.gone / x.gone));
+}
+
+inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* lambda) {
+  const auto each = [](Point& a, const Point& b, const auto& visit) {
+    for (size_t k = 0; k < a.w.size(); ++k) visit(a.w[k], b.w[k]);
+    for (size_t k = 0; k < a.xi.size(); ++k) visit(a.xi[k], b.xi[k]);
+    for (size_t k = 0; k < a.lambda.size(); ++k) visit(a.lambda[k], b.lambda[k]);
+  };
+  std::copy_n(w, lp_.columns, z_.w.begin());
+  std::copy_n(xi, lp_.owners, z_.xi.begin());
+  std::copy_n(lambda, lp_.rows, z_.lambda.begin());
+  Point start = z_, mean(lp_);
+  const Values first = values(z_);
+  ExtragradientResult result{0, first.primal, first.dual, first.gap() <= settings_.goal, z_.w};
+  double at_restart = first.gap(), last = kInfinity;
+  int64_t since = 0;
+  const auto keep = [&](const Point& at, const Values& found) {
+    if (found.primal < result.primal) {
+      result.primal = found.primal;
+      result.w = at.w;
+    }
+    result.dual = std::max(result.dual, found.dual);
+  };
+  while (!result.done && result.iterations < settings_.most) {
+    const Moved moved = iterate();
+    each(sum_, bar_, [](double& sum, double value) { sum += value; });
+    ++result.iterations;
+    ++since;
+    if (settings_.change > 0 && reached_tolerances(moved)) {
+      keep(z_, values(z_));
+      result.done = true;
+      break;
+    }
+    if (result.iterations % kEvery != 0) continue;
+    poll_();
+    const Values now = values(z_);
+    mean = sum_;
+    each(mean, mean, [&](double& value, double) { value /= static_cast<double>(since); });
+    const Values average = values(mean);
+    keep(z_, now);
+    keep(mean, average);
+    result.done = result.primal - result.dual <= settings_.goal;
+    const double gap = std::min(now.gap(), average.gap());
+    const bool long_since = static_cast<double>(since) >= kLong * static_cast<double>(result.iterations);
+    const bool restart = gap <= kSufficient * at_restart || (gap <= kNecessary * at_restart && gap > last) ||
+                         (gap < at_restart && long_since);
+    last = gap;
+    if (!restart || result.done || result.iterations >= settings_.most) continue;  // means have no zeros to end with
+    if (average.gap() < now.gap()) z_ = mean;                                      // restarts from the better point
+    if (settings_.step != StepRule::kFrobenius) rebalance(start);
+    start = z_;
+    each(sum_, sum_, [](double& value, double) { value = 0; });
+    since = 0;
+    at_restart = gap;
+    last = kInfinity;
+  }
+  std::copy(z_.w.begin(), z_.w.end(), w);
+  std::copy(z_.xi.begin(), z_.xi.end(), xi);
+  std::copy(z_.lambda.begin(), z_.lambda.end(), lambda);
+  return result;
+}
+
+}  // namespace margrave

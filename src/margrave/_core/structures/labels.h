@@ -1,0 +1,81 @@
+// Gold labels, label costs and allowed labels of tokens: what multiclass and chains have in common.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/problem.h"
+
+namespace margrave {
+
+class Labels {
+ public:
+  // begin (examples + 1): where each example's tokens begin. gold: a label a token, or empty. cost: (labels, labels)
+  // from gold to predicted, or empty. allowed: (tokens, labels) of 0 and 1, or empty.
+  Labels(int64_t labels, std::vector<int64_t> begin, std::vector<int32_t> gold, std::vector<double> cost,
+         std::vector<uint8_t> allowed)
+      : labels_(labels),
+        begin_(std::move(begin)),
+        gold_(std::move(gold)),
+        cost_(std::move(cost)),
+        allowed_(std::move(allowed)) {
+    if (labels < 1) throw InputError("at least one label is needed.");
+    if (begin_.empty() || begin_.front() != 0) throw InputError("token bounds must begin with 0.");
+    for (size_t i = 1; i < begin_.size(); ++i)
+      if (begin_[i] <= begin_[i - 1]) throw InputError("example " + std::to_string(i - 1) + " has no tokens.");
+    const auto tokens = static_cast<size_t>(begin_.back());
+    if (!gold_.empty() && gold_.size() != tokens) throw InputError("there must be one gold label a token.");
+    for (const int32_t label : gold_)
+      if (label < 0 || label >= labels) throw InputError("a gold label is out of range.");
+    if (!cost_.empty() && cost_.size() != at(labels * labels)) throw InputError("costs must be (labels, labels).");
+    for (const double c : cost_)
+      if (!std::isfinite(c)) throw InputError("costs must be finite.");
+    if (!allowed_.empty() && allowed_.size() != tokens * at(labels))
+      throw InputError("allowed labels must be (tokens, labels).");
+  }
+
+  int64_t size() const { return static_cast<int64_t>(begin_.size()) - 1; }
+  int64_t labels() const { return labels_; }
+  int64_t first(int64_t i) const { return begin_[at(i)]; }
+  int64_t length(int64_t i) const { return begin_[at(i + 1)] - begin_[at(i)]; }
+  bool has_gold() const { return !gold_.empty() || begin_.back() == 0; }
+  bool restricted() const { return !allowed_.empty(); }
+  const int32_t* gold(int64_t i) const {
+    if (gold_.empty()) throw InputError("this problem was bound without gold labels.");
+    return gold_.data() + begin_[at(i)];
+  }
+
+  // delta (length, labels) of the label costs.
+  void cost(int64_t i, double* delta) const {
+    const int32_t* y = gold(i);
+    for (int64_t t = 0; t < length(i); ++t)
+      for (int64_t l = 0; l < labels_; ++l)
+        delta[t * labels_ + l] = cost_.empty() ? 0.0 : cost_[at(y[t] * labels_ + l)];
+  }
+
+  void forbid(int64_t i, double* theta) const {
+    if (allowed_.empty()) return;
+    const uint8_t* allow = allowed_.data() + begin_[at(i)] * labels_;
+    for (int64_t k = 0; k < length(i) * labels_; ++k)
+      if (!allow[k]) theta[k] = -kInfinity;
+  }
+
+ private:
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  int64_t labels_;
+  std::vector<int64_t> begin_;
+  std::vector<int32_t> gold_;
+  std::vector<double> cost_;
+  std::vector<uint8_t> allowed_;
+};
+
+// The sentence for constraints that leave an example without any output.
+inline InputError forbids_everything(int64_t example, int64_t position) {
+  return InputError("example " + std::to_string(example) + ", position " + std::to_string(position) +
+                    ": the constraints forbid every label here.");
+}
+
+}  // namespace margrave

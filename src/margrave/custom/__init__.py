@@ -1,0 +1,5 @@
+"""Problems that users write in Python."""
+
+from margrave.custom.problem import CustomProblem
+
+__all__ = ["CustomProblem"]

@@ -1,0 +1,141 @@
+"""What describes a class (003, section 4.2): its ancestors in a taxonomy, the words of its description, similarities.
+
+Each is a matrix of classes by output features, row y being Lambda(y); side by side they add up their inner products.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import real
+from margrave.errors import MargraveError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from margrave.labels.taxonomy import Taxonomy
+
+# Eigenvalues of a similarity below this share of the largest are rounding: a double has 2e-16, times some hundred rows.
+_ROUNDING = 1e-10
+
+
+@dataclass
+class OutputMatrix:
+    """Lambda: a sparse matrix of classes by output features, and what the features are called."""
+
+    matrix: "csr_array"
+    names: list[Any]
+
+
+def arrays_of(matrix: "csr_array") -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Bounds of rows, columns and values of a sparse matrix, as the core wants them."""
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
+
+
+def with_output(features: _core.Features, matrix: "csr_array", spread: float = 0.0) -> _core.OutputFeatures:
+    """Features of classes from features of what describes them; `spread` as in the core."""
+    return _core.output_features(features, matrix.shape[1], *arrays_of(matrix), spread)
+
+
+def side_by_side(blocks: Sequence[OutputMatrix]) -> OutputMatrix:
+    """All output features of all blocks; their similarities of classes add up."""
+    from scipy.sparse import csr_array, hstack
+
+    joined = csr_array(hstack([block.matrix for block in blocks]))
+    return OutputMatrix(joined, [name for block in blocks for name in block.names])
+
+
+def class_ancestors(
+    taxonomy: "Taxonomy", classes: Sequence[Any], node_weights: Mapping[Any, float] | None = None
+) -> OutputMatrix:
+    """A feature for every node: its weight (1 unless given) where the class is the node or lies below it.
+
+    A node above all classes tells nothing about them and has none.
+    """
+    from scipy.sparse import csr_array
+
+    weights = _checked_weights(taxonomy, node_weights)
+    above = [taxonomy.ancestors(name) for name in classes]
+    counts: dict[Any, int] = {}
+    for nodes in above:
+        for node in nodes:
+            counts[node] = counts.get(node, 0) + 1
+    shared = [node for node in taxonomy.nodes if node not in set(classes)]
+    telling = [node for node in (*classes, *shared) if 0 < counts.get(node, 0) < len(classes)]
+    column = {node: k for k, node in enumerate(telling)}
+    places = [(y, column[node]) for y, nodes in enumerate(above) for node in nodes if node in column]
+    rows, columns = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    values = np.array([weights.get(telling[k], 1.0) for k in columns], dtype=np.float64)
+    return OutputMatrix(csr_array((values, (rows, columns)), shape=(len(classes), len(telling))), telling)
+
+
+def class_words(descriptions: Mapping[Any, str], classes: Sequence[Any]) -> OutputMatrix:
+    """The tf-idf of the words of each class's description, as a row of length 1; idf counts these descriptions.
+
+    A word that all of them have tells nothing about them and is none of the features.
+    """
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if not isinstance(descriptions, Mapping):
+        raise MargraveError(f"descriptions must be a mapping from classes to texts, not {type(descriptions).__name__}.")
+    for name in classes:
+        if name not in descriptions:
+            raise MargraveError(f"class {name!r} has no description.")
+        if not isinstance(descriptions[name], str):
+            raise MargraveError(f"the description of class {name!r} must be a string, not {descriptions[name]!r}.")
+    vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b", max_df=max(1, len(classes) - 1))
+    try:
+        matrix = vectorizer.fit_transform([descriptions[name] for name in classes])
+    except ValueError:
+        raise MargraveError("the descriptions have no words that tell the classes apart.") from None
+    return OutputMatrix(csr_array(matrix), vectorizer.get_feature_names_out().tolist())
+
+
+def class_similarity(similarity: Any, classes: Sequence[Any]) -> OutputMatrix:
+    """Features whose inner products are these similarities, a symmetric matrix without negative eigenvalues.
+
+    They are the eigenvectors of the matrix, each times the root of its eigenvalue.
+    """
+    from scipy.sparse import csr_array
+
+    n = len(classes)
+    try:
+        matrix = np.asarray(similarity, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MargraveError("similarities must be a matrix of numbers.") from None
+    if matrix.shape != (n, n):
+        raise MargraveError(f"similarities must be a matrix of {n} x {n} classes, not of shape {matrix.shape}.")
+    if not np.isfinite(matrix).all():
+        raise MargraveError("similarities must be finite.")
+    largest = np.abs(matrix).max()
+    if np.abs(matrix - matrix.T).max() > _ROUNDING * largest:
+        raise MargraveError("similarities must be symmetric.")
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    if values[0] < -_ROUNDING * max(values[-1], largest):
+        raise MargraveError(f"similarities must have no negative eigenvalue, and there is {values[0]:.3g}.")
+    kept = values > _ROUNDING * values[-1]
+    if not kept.any():
+        raise MargraveError("similarities must not all be zero.")
+    roots = vectors[:, kept] * np.sqrt(values[kept])
+    return OutputMatrix(csr_array(roots[:, ::-1]), [f"eigenvector {k}" for k in range(roots.shape[1])])
+
+
+def _checked_weights(taxonomy: "Taxonomy", node_weights: Mapping[Any, float] | None) -> dict[Any, float]:
+    if node_weights is None:
+        return {}
+    if not isinstance(node_weights, Mapping):
+        raise MargraveError(f"node_weights must be a mapping from nodes to numbers, not {type(node_weights).__name__}.")
+    for node in node_weights:
+        if node not in taxonomy:
+            raise MargraveError(f"node_weights has a weight for {node!r}, and the taxonomy has no such node.")
+    rule = "be finite and not negative"
+    return {
+        node: real(f"the weight of node {node!r}", weight, rule, lambda w: w >= 0 and isfinite(w))
+        for node, weight in node_weights.items()
+    }

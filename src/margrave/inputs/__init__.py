@@ -1,0 +1,1 @@
+"""From raw data to attributes: one file per kind of input."""

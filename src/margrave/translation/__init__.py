@@ -1,0 +1,1 @@
+"""Tuning and reranking translations: pseudo-references, minimum error rate training."""

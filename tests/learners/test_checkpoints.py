@@ -1,0 +1,902 @@
+"""Checkpoints: a run that was stopped, killed or interrupted goes on to the bits of one that never was."""
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from math import inf, nan
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, SequenceTagger, _core, load
+from margrave.files import model as model_file
+from margrave.learners import (
+    CG,
+    LBFGS,
+    LEARNERS,
+    SGD,
+    AveragedPerceptron,
+    Checkpoint,
+    Learner,
+    OnlineEG,
+    Record,
+    Solution,
+    Task,
+)
+from margrave.learners.base import State, Step
+from margrave.losses import DifferenceOfLosses
+from tests.learners.test_learners import KINDS, Watched, Weights, matching, multiclass, primal
+from tests.references.dual import best, of_classes, untied_chain
+
+PROBLEMS = {**KINDS, "untied chain": untied_chain}
+SMOOTH, HINGE, PERCEPTRON = (1.0, 1.0), (inf, 1.0), (inf, 0.0)
+BATCH = ("lbfgs", "cg", "eg-batch")
+UNTIED = ("smo", "smo-eg")
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here cuts the power, and waiting for the disk is most of the time that a small checkpoint takes."""
+    monkeypatch.setattr(os, "fsync", lambda file: None)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.checkpoint"
+
+
+# ---- the learners ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A learner with its options, and the losses that it takes."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    losses: tuple[tuple[float, float], ...] = (SMOOTH, HINGE)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.options)})"
+
+    def make(self) -> Learner:
+        return LEARNERS[self.name](**dict(self.options))
+
+    def loss(self, beta: float, gamma: float) -> LossFamily:
+        return DifferenceOfLosses(beta, gamma) if self.name == "cccp" else LossFamily(beta, gamma)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        untied = self.name in UNTIED or ("exact_entropy", True) in self.options
+        return ("multiclass", "untied chain" if untied else "chain")
+
+
+def case(name: str, losses: tuple[tuple[float, float], ...] = (SMOOTH, HINGE), **options: Any) -> Case:
+    return Case(name, tuple(options.items()), losses)
+
+
+CASES = [
+    case("auto", (SMOOTH, HINGE, PERCEPTRON)),
+    case("lbfgs", (SMOOTH, (3.0, 0.5))),
+    case("lbfgs", (SMOOTH,), memory=2),
+    case("lbfgs", (SMOOTH,), gradient_tol=1e-3),
+    case("cg", (SMOOTH, (3.0, 0.5))),
+    case("sgd"),
+    case("sgd", rate=0.1),
+    case("sgd", rates=[0.5, 0.05]),
+    case("perceptron", (SMOOTH, PERCEPTRON)),
+    case("eg"),
+    case("eg", order="gap"),
+    case("eg", order="cyclic"),
+    case("eg", (SMOOTH,), single=True),
+    case("eg", (SMOOTH,), single=True, order="gap"),
+    case("eg", adaptive=False, rate=0.1),
+    case("eg", skip=False, start=2.0),
+    case("eg-batch"),
+    case("eg-batch", form="weights"),
+    case("eg-batch", rate="safe"),
+    case("eg-batch", rate=0.05, form="weights"),
+    case("smo", (HINGE,)),
+    case("smo", (HINGE,), order="gap"),
+    case("smo-eg", (HINGE,)),
+    case("smo-eg", (HINGE,), smo_passes=2, order="gap"),
+    case("mira"),
+    case("mira", exact=True),
+    case("mira", average=False),
+    case("mira", (HINGE,), prediction=True),
+    case("kbest-mira", (HINGE,)),
+    case("kbest-mira", (HINGE,), k=2, average=False),
+    case("bcfw"),
+    case("bcfw", pairwise=False),
+    case("bcfw", averaging=True),
+    case("bcfw", order="gap"),
+    case("bcfw", order="cyclic", cached_steps=0),
+    case("bcfw", (SMOOTH,), exact_entropy=True),
+    case("cutting-plane", (HINGE,)),
+    case("cutting-plane", (HINGE,), variant="a", epsilon=0.01),
+    case("one-slack", (HINGE,)),
+    case("one-slack", (HINGE,), cached=3),
+    case("lp", (HINGE,)),
+    case("cccp"),
+    case("cccp", inner="lbfgs", losses=(SMOOTH,)),
+]
+DEFAULTS = [one for one in CASES if not one.options]
+
+
+def test_every_learner_is_here() -> None:
+    assert {one.name for one in DEFAULTS} == set(LEARNERS)
+
+
+@cache
+def problem_of(kind: str, beta: float, gamma: float) -> Problem:
+    return PROBLEMS[kind](1, LossFamily(beta, gamma))[0]
+
+
+def run(learner: Learner, problem: Problem, loss: LossFamily, path: Path | None = None, **settings: Any) -> Solution:
+    file = None if path is None else Checkpoint(path, every=0)
+    return learner.solve(Task(problem, loss, checkpoint=file, **{"n_threads": 1, "tol": 0.0, "seed": 3, **settings}))
+
+
+def bits(solution: Solution) -> tuple[Any, ...]:
+    """All that a solution says, but for the time it took."""
+    records = [(record.passes, record.primal, record.dual, record.gap) for record in (solution.kept, *solution.history)]
+    return solution.w.tobytes(), repr(records), solution.converged, solution.reason
+
+
+def weights_for(problem: Problem) -> Weights:
+    """Some examples count more, and one not at all."""
+    return np.arange(problem.size) % 3 / 2 + (np.arange(problem.size) > 0)
+
+
+# ---- stopped, and gone on --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one", CASES, ids=str)
+@pytest.mark.parametrize("chained", [False, True], ids=["classes", "chains"])
+def test_a_run_stopped_after_every_pass_has_the_bits_of_one_that_never_was(
+    one: Case, chained: bool, tmp_path: Path
+) -> None:
+    """Each run goes on from where the one before was stopped; each is compared with one from the very beginning."""
+    kind = one.kinds[chained]
+    for beta, gamma in one.losses:
+        loss, problem = one.loss(beta, gamma), problem_of(kind, beta, gamma)
+        path = tmp_path / f"{beta}-{gamma}"
+        settings = {"C": 0.7, "sample_weight": None if chained else weights_for(problem)}
+        for passes in range(1, 9):
+            whole = run(one.make(), problem, loss, max_iter=passes, **settings)
+            assert bits(run(one.make(), problem, loss, path, max_iter=passes, **settings)) == bits(whole)
+
+
+@pytest.mark.parametrize("one", CASES, ids=str)
+def test_a_run_stopped_on_its_way_to_the_optimum_stops_for_the_same_reason(one: Case, tmp_path: Path) -> None:
+    """With a tolerance, when to certify depends on what was certified before."""
+    for beta, gamma in one.losses:
+        loss, problem = one.loss(beta, gamma), problem_of(one.kinds[1], beta, gamma)
+        path = tmp_path / f"{beta}-{gamma}"
+        whole = run(one.make(), problem, loss, tol=1e-3, max_iter=30)
+        for passes in (2, 9, 23, 30, 30):
+            parts = run(one.make(), problem, loss, path, tol=1e-3, max_iter=passes)
+        assert bits(parts) == bits(whole)
+
+
+def test_a_run_may_go_on_in_another_process(tmp_path: Path, child: Callable[[str], str]) -> None:
+    """One for every learner; the other process makes its own problems."""
+    wanted = {}
+    for one in DEFAULTS:
+        run(one.make(), *elsewhere(one), tmp_path / one.name, max_iter=4)
+        wanted[one.name] = bits(run(one.make(), *elsewhere(one), max_iter=9))
+    printed = child(f"""
+from pathlib import Path
+from tests.learners.test_checkpoints import *
+for one in DEFAULTS:
+    w, *rest = bits(run(one.make(), *elsewhere(one), Path({str(tmp_path)!r}) / one.name, max_iter=9))
+    print(json.dumps([one.name, w.hex(), *rest]))
+""")
+    found = {name: (bytes.fromhex(w), *rest) for name, w, *rest in map(json.loads, printed.splitlines())}
+    assert found == wanted
+
+
+def elsewhere(one: Case) -> tuple[Problem, LossFamily]:
+    loss = one.loss(*one.losses[0])
+    return PROBLEMS[one.kinds[1]](4, loss)[0], loss
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if one.name in BATCH], ids=str)
+def test_batch_learners_go_on_with_any_number_of_threads(one: Case, tmp_path: Path) -> None:
+    for beta, gamma in one.losses:
+        loss, problem = one.loss(beta, gamma), large(beta, gamma)
+        whole = bits(run(one.make(), problem, loss, max_iter=8))
+        for threads in ((2, 2), (1, 2), (2, 1)):
+            path = tmp_path / f"{beta}-{gamma}-{threads}"
+            run(one.make(), problem, loss, path, max_iter=3, n_threads=threads[0])
+            assert bits(run(one.make(), problem, loss, path, max_iter=8, n_threads=threads[1])) == whole
+
+
+SEQUENTIAL = [one for one in CASES if one.name not in BATCH]
+DRAWN = [one for one in SEQUENTIAL if ("order", "gap") in one.options]  # examples may come twice in a pass
+
+
+@pytest.mark.parametrize("one", [one for one in SEQUENTIAL if one not in DRAWN], ids=str)
+def test_two_threads_go_on_from_where_they_were(one: Case, path: Path) -> None:
+    """Their steps come in any order: the past is the same to the bit, and D does not fall."""
+    go_on_with_two_threads(one, path)
+
+
+def test_two_threads_that_draw_examples_go_on_from_where_they_were(tmp_path: Path, child: Callable[[str], str]) -> None:
+    """In a process of its own: two threads at the same example at the same time would tear it apart."""
+    child(f"""
+from pathlib import Path
+from tests.learners.test_checkpoints import *
+for k in range(3):
+    for one in DRAWN:
+        go_on_with_two_threads(one, Path({str(tmp_path)!r}) / f"{{one}}-{{k}}", seed=k)
+""")
+
+
+def go_on_with_two_threads(one: Case, path: Path, seed: int = 0) -> None:
+    beta, gamma = one.losses[-1]
+    loss, problem = one.loss(beta, gamma), large(beta, gamma)
+    before = run(one.make(), problem, loss, path, max_iter=4, n_threads=2, C=0.1, seed=seed)
+    after = run(one.make(), problem, loss, path, max_iter=8, n_threads=2, C=0.1, seed=seed)
+    assert repr(after.history[:3]) == repr(before.history[:3])
+    if one.make().reaches_tol and ("adaptive", False) not in one.options and ("averaging", True) not in one.options:
+        duals = [record.dual for record in after.history]
+        assert all(later >= before.history[-1].dual * (1 - 1e-7) for later in duals[4:])
+        assert max(duals) <= min(record.primal for record in after.history if record.primal is not None) * (1 + 1e-9)
+    if one.name in ("sgd", "perceptron"):  # which step with one thread alone
+        assert bits(after) == bits(run(one.make(), problem, loss, max_iter=8, C=0.1, seed=seed))
+
+
+@cache
+def large(beta: float, gamma: float) -> Problem:
+    """Enough examples that two threads are at work at the same time."""
+    random = np.random.default_rng(2)
+    X, labels = random.normal(size=(200, 4)), [int(k) for k in random.integers(0, 3, size=200)]
+    return of_classes(X, labels, LossFamily(beta, gamma), 1 - np.eye(3))[0]
+
+
+# ---- runs that are over, and settings that may change ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("learner", "loss", "reason"),
+    [
+        (LBFGS(), Log(), "relative gap"),
+        (OnlineEG(), Log(), "relative gap"),
+        (LBFGS(gradient_tol=0.5), Log(), "gradient norm"),
+        (AveragedPerceptron(), Perceptron(), "no mistakes in a whole pass"),
+    ],
+    ids=["lbfgs", "eg", "gradient", "perceptron"],
+)
+def test_a_run_that_is_over_does_no_more_work(learner: Learner, loss: LossFamily, reason: str, path: Path) -> None:
+    problem = Watched(matching(5, size=3)[0])
+    first = run(learner, problem, loss, path, max_iter=500, tol=1e-3, C=0.1)
+    assert first.converged
+    assert first.reason.startswith(reason)
+    written = path.read_bytes()
+    problem.calls = 0
+    for most in (500, 1000, 2):
+        assert bits(run(learner, problem, loss, path, max_iter=most, tol=1e-3, C=0.1)) == bits(first)
+    assert problem.calls == 0
+    assert path.read_bytes() == written
+
+
+def test_a_search_at_the_limit_of_numbers_stays_there(path: Path) -> None:
+    """It has failed, and would fail again."""
+    problem = Watched(matching(5)[0])
+    first = run(LBFGS(), problem, Log(), path, max_iter=500)
+    assert "the limit of floating-point numbers" in first.reason
+    assert not first.converged
+    problem.calls = 0
+    assert bits(run(LBFGS(), problem, Log(), path, max_iter=500)) == bits(first)
+    assert problem.calls == 0
+
+
+@pytest.mark.parametrize("learner", [LBFGS(), CG(), OnlineEG()], ids=lambda learner: learner.name)
+def test_a_smaller_tolerance_goes_on_and_a_larger_one_is_met(learner: Learner, path: Path) -> None:
+    problem = problem_of("chain", 1.0, 1.0)
+    loose = run(learner, problem, LossFamily(1.0, 1.0), path, max_iter=300, tol=1e-2)
+    assert loose.converged
+    tight = run(learner, problem, LossFamily(1.0, 1.0), path, max_iter=300, tol=1e-6)
+    assert tight.converged
+    assert repr(tight.history[: len(loose.history)]) == repr(loose.history)
+    assert tight.history[-1].relative_gap <= 1e-6 < loose.history[-1].relative_gap
+    again = run(learner, problem, LossFamily(1.0, 1.0), path, max_iter=300, tol=1e-2)
+    assert again.reason.endswith("<= tol 0.01")
+    assert again.w.tobytes() == tight.w.tobytes()
+    if learner.name != "eg":  # which certifies when the tolerance makes it worth while
+        assert bits(tight) == bits(run(learner, problem, LossFamily(1.0, 1.0), max_iter=300, tol=1e-6))
+
+
+def test_fewer_passes_than_were_made_give_what_there_is(path: Path) -> None:
+    """Even if no certificate has been spent on it so far."""
+    problem = problem_of("chain", *HINGE)
+    for name in ("eg", "bcfw"):
+        file = path.with_name(name)
+        run(LEARNERS[name](), problem, Hinge(), file, max_iter=6)
+        solution = run(LEARNERS[name](), problem, Hinge(), file, max_iter=1)
+        assert len(solution.history) == 6
+        assert bits(solution) == bits(run(LEARNERS[name](), problem, Hinge(), max_iter=6))
+
+
+def test_the_passes_and_the_seconds_of_all_runs_add_up(path: Path) -> None:
+    problem = problem_of("chain", *SMOOTH)
+    for passes in (2, 4, 6):
+        history = run(OnlineEG(), problem, LossFamily(*SMOOTH), path, max_iter=passes).history
+    assert [record.passes for record in history] == sorted(record.passes for record in history)
+    assert [record.seconds for record in history] == sorted(record.seconds for record in history)
+
+
+# ---- killed ----------------------------------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys, time
+from margrave import LossFamily
+from margrave.files import model as model_file
+from margrave.features.table import AttributeTable
+from margrave.learners import LEARNERS, Checkpoint, Task
+from margrave.structures import Multiclass
+
+name, beta, path = {name!r}, float('{beta}'), {path!r}
+random = np.random.default_rng(0)
+X, labels = random.normal(size=(300, 20)), random.integers(0, 5, size=300).astype(np.int32)
+loss = LossFamily(beta, 1.0)
+problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=list(range(5)), loss=loss)
+
+def run(checkpoint=None):
+    return LEARNERS[name]().solve(Task(problem, loss, 100.0, tol=0.0, max_iter=90, n_threads=1, checkpoint=checkpoint))
+
+def bits(solution):
+    return solution.w.tobytes(), [(r.passes, r.primal, r.dual, r.gap) for r in solution.history]
+
+whole = bits(run())
+began = time.perf_counter()
+run(Checkpoint(path, every=0))
+one_pass = (time.perf_counter() - began) / len(whole[1])
+os.remove(path)
+
+def version():
+    return os.stat(path).st_mtime_ns if os.path.exists(path) else 0
+
+kills, passes, seen, most_left = 0, 0, set(), 0
+while kills < 20:
+    before, late = version(), random.random() < 0.5
+    process = os.fork()
+    if not process:
+        code = 1
+        try:
+            run(Checkpoint(path, every=0))
+            code = 0
+        finally:
+            os._exit(code)
+    ended = status = 0
+    while late and version() == before and not ended:
+        time.sleep(one_pass / 10)
+        ended, status = os.waitpid(process, os.WNOHANG)
+    time.sleep(random.uniform(0, 2 * one_pass))
+    if not ended:
+        os.kill(process, signal.SIGKILL)
+        ended, status = os.waitpid(process, 0)
+    if os.WIFEXITED(status):  # it was over before it was killed: the next one begins anew
+        assert status == 0
+        os.remove(path)
+        passes = 0
+        continue
+    kills += 1
+    if os.path.exists(path):
+        header, arrays = model_file.read(path)
+        assert len(header["history"]) >= passes, "a pass was lost"
+        passes = len(header["history"])
+        seen.add(passes)
+    left = set(os.listdir(os.path.dirname(path))) - {{os.path.basename(path)}}
+    most_left = max(most_left, len(left))
+assert bits(run(Checkpoint(path, every=0))) == whole
+print(len(seen), most_left, len(os.listdir(os.path.dirname(path))))
+"""
+
+
+@pytest.mark.parametrize(("name", "beta"), [("eg", 1.0), ("bcfw", inf)])
+def test_a_run_killed_twenty_times_ends_with_the_bits_of_one_that_never_was(
+    name: str, beta: float, path: Path, child: Callable[[str], str]
+) -> None:
+    printed = child(KILLED.format(name=name, beta=beta, path=str(path)))
+    stops, most_left, files = map(int, printed.split())
+    assert stops >= 5  # it was killed at different passes, not only before the first
+    assert most_left <= 1  # a temporary file, which the next write takes over
+    assert files == 1
+
+
+# ---- interrupted -----------------------------------------------------------------------------------------------------
+
+
+def once_after(calls: int) -> Callable[[int], None]:
+    """Ctrl-C at one call, and never again."""
+
+    def event(so_far: int) -> None:
+        if so_far == calls + 1:
+            raise KeyboardInterrupt
+
+    return event
+
+
+class Measured(Watched):
+    """With the one thing more that a safe rate asks for."""
+
+    def radius(self, i: int) -> float:
+        return float(self.inner.radius(i))
+
+
+@cache
+def least(beta: float, gamma: float) -> float:
+    """P* of the problem that is interrupted, or a bound on it."""
+    loss = LossFamily(beta, gamma)
+    return best(matching(2, loss)[1], loss, 1.0).primal if gamma else 0.0
+
+
+NATIVE = (*UNTIED, "kbest-mira")  # which need more of a structure than one written in Python can offer
+PYTHON = [
+    one
+    for one in CASES
+    if one.name not in (*NATIVE, "cccp", "lp") and not {"exact", "exact_entropy"} & dict(one.options).keys()
+]
+
+
+@pytest.mark.parametrize("one", PYTHON, ids=str)
+def test_ctrl_c_returns_a_solution_and_leaves_the_last_whole_pass(one: Case, tmp_path: Path) -> None:
+    for beta, gamma in one.losses:
+        loss = LossFamily(beta, gamma)
+        inner, examples = matching(2, loss)
+        counted = Measured(inner)
+        whole = run(one.make(), counted, loss, max_iter=5)
+        for calls in np.linspace(3, counted.calls - 1, 4).astype(int):
+            path = tmp_path / f"{beta}-{gamma}-{calls}"
+            try:
+                solution = run(one.make(), Measured(inner, once_after(calls)), loss, path, max_iter=5)
+            except KeyboardInterrupt:  # before the end of the first pass
+                assert not path.exists()
+                continue
+            assert solution.reason == "interrupted"
+            assert not solution.converged
+            assert solution.kept.primal == pytest.approx(primal(solution.w, examples, loss, 1.0)[0], rel=1e-9)
+            assert all(record.dual is None or record.dual <= least(beta, gamma) + 1e-9 for record in solution.history)
+            past = len(model_file.read(path)[0]["history"]) - 1  # the last record is of where the run was interrupted
+            assert [record.dual for record in solution.history[:past]] == [r.dual for r in whole.history[:past]]
+            assert bits(run(one.make(), inner, loss, path, max_iter=5)) == bits(whole)
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if one.name in NATIVE], ids=str)
+@pytest.mark.parametrize("at", [2, 3, 4])
+def test_ctrl_c_within_a_native_pass_leaves_the_last_whole_pass(
+    one: Case, at: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = problem_of("untied chain", *HINGE)
+    whole = run(one.make(), problem, Hinge(), max_iter=6)
+    calls = 0
+
+    def interrupted(native: Callable[..., Any]) -> Callable[..., Any]:
+        def some_of_a_pass(*arguments: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls != at:
+                return native(*arguments)
+            order = arguments[7]
+            native(*arguments[:7], order[: len(order) // 2], *arguments[8:])
+            raise KeyboardInterrupt
+
+        return some_of_a_pass
+
+    with monkeypatch.context() as patch:
+        for name in ("smo_pass", "eg_pass", "kbest_mira_pass"):
+            patch.setattr(_core, name, interrupted(getattr(_core, name)))
+        solution = run(one.make(), problem, Hinge(), path, max_iter=6)
+    assert solution.reason == "interrupted"
+    assert len(model_file.read(path)[0]["history"]) == at - 1
+    assert bits(run(one.make(), problem, Hinge(), path, max_iter=6)) == bits(whole)
+
+
+@pytest.mark.parametrize("beta", [1.0, inf])
+def test_ctrl_c_within_a_convex_problem_of_cccp_leaves_the_last_whole_round(beta: float, tmp_path: Path) -> None:
+    """Even within the first, of which there is a model already."""
+    loss = DifferenceOfLosses(beta)
+    inner, _ = matching(2, loss)
+    counted = Watched(inner)
+    whole = run(LEARNERS["cccp"](), counted, loss, max_iter=3)
+    for calls in np.linspace(0.1, 0.9, 4) * counted.calls:
+        path = tmp_path / f"{calls}"
+        solution = run(LEARNERS["cccp"](), Watched(inner, once_after(int(calls))), loss, path, max_iter=3)
+        assert solution.reason == "interrupted"
+        assert not solution.converged
+        assert bits(run(LEARNERS["cccp"](), inner, loss, path, max_iter=3)) == bits(whole)
+
+
+def test_ctrl_c_while_the_file_is_written_leaves_the_one_before(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_of("chain", *SMOOTH)
+    writes = 0
+
+    def third_time(file: int) -> None:
+        nonlocal writes
+        writes += 1
+        if writes == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", third_time)
+        solution = run(OnlineEG(), problem, LossFamily(*SMOOTH), path, max_iter=6)
+    assert solution.reason == "interrupted"
+    assert os.listdir(path.parent) == [path.name]
+    assert len(model_file.read(path)[0]["history"]) == 2
+    whole = run(OnlineEG(), problem, LossFamily(*SMOOTH), max_iter=6)
+    assert bits(run(OnlineEG(), problem, LossFamily(*SMOOTH), path, max_iter=6)) == bits(whole)
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+
+LOSS = LossFamily(*SMOOTH)
+
+
+def changed(name: str) -> tuple[Learner, Problem, LossFamily, dict[str, Any]]:
+    """The run of `OnlineEG(rate=0.5)` on classes with C = 1, but for one thing."""
+    learner: Learner = OnlineEG(rate=0.5)
+    problem, loss, settings = multiclass(0, LOSS)[0], LOSS, {}
+    match name:
+        case "learner":
+            learner = LEARNERS["bcfw"]()
+        case "setting 'rate'":
+            learner = OnlineEG(rate=0.25)
+        case "setting 'order'":
+            learner = OnlineEG(rate=0.5, order="gap")
+        case "loss":
+            loss = LossFamily(1.0000001, 1.0)
+        case "C":
+            settings = {"C": 1.0000001}
+        case "seed":
+            settings = {"seed": 4}
+        case "data":
+            problem = multiclass(1, LOSS)[0]
+        case "cost":
+            problem = classes(cost=2.0)
+        case "examples":
+            problem = classes(n=11)
+        case "weights":
+            problem = classes(d=5)
+        case "sample_weight":
+            settings = {"sample_weight": weights_for(problem)}
+        case "start":
+            settings = {"start": np.ones(problem.dim)}
+    return learner, problem, loss, settings
+
+
+def classes(n: int = 12, d: int = 4, cost: float = 1.0) -> Problem:
+    """The examples of `multiclass(0)`, but for what is asked for."""
+    random = np.random.default_rng(0)
+    X, labels = random.normal(size=(12, 4)), random.integers(0, 3, size=12)
+    labels[:3] = range(3)
+    matrix = random.uniform(0.5, 2, size=(3, 3)) * (1 - np.eye(3))
+    matrix[0, 1] *= cost
+    wide = np.hstack([X, np.ones((12, 1))])
+    return of_classes(wide[:n, :d], labels[:n], LOSS, matrix)[0]
+
+
+CHANGES = [
+    "learner",
+    "setting 'rate'",
+    "setting 'order'",
+    "loss",
+    "C",
+    "seed",
+    "data",
+    "cost",
+    "examples",
+    "weights",
+    "sample_weight",
+    "start",
+]
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_the_checkpoint_of_another_run_is_refused_and_stays(what: str, path: Path) -> None:
+    learner, problem, loss, settings = changed("nothing")
+    run(learner, problem, loss, path, max_iter=2, **settings)
+    assert len(run(learner, classes(), loss, path, max_iter=3, **settings).history) == 3
+    before = path.read_bytes()
+    learner, problem, loss, settings = changed(what)
+    with pytest.raises(MargraveError) as error:
+        run(learner, problem, loss, path, max_iter=4, **settings)
+    message = str(error.value)
+    assert message.startswith(f"{path}: this checkpoint is of another run: its {what} is ")
+    assert message.endswith("; remove the file, or name another.")
+    assert "\n" not in message
+    assert path.read_bytes() == before
+
+
+def test_a_refusal_shows_both_values(path: Path) -> None:
+    problem = problem_of("chain", *HINGE)
+    run(SGD(rate=0.1), problem, Hinge(), path, max_iter=2)
+    for learner, settings, shown in (
+        (LEARNERS["bcfw"](), {}, "its learner is 'sgd', and not 'bcfw'"),
+        (SGD(rate=0.2), {}, "its setting 'rate' is 0.1, and not 0.2"),
+        (SGD(rate=0.1, rates=[0.1]), {}, r"its setting 'rates' is \[0.001, .*\], and not \[0.1\]"),
+        (SGD(rate=0.1), {"C": 2.0}, "its C is 1.0, and not 2.0"),
+        (SGD(rate=0.1), {"seed": 9}, "its seed is 3, and not 9"),
+    ):
+        with pytest.raises(MargraveError, match=shown):
+            run(learner, problem, Hinge(), path, max_iter=3, **settings)
+    with pytest.raises(MargraveError, match=r"loss is L\(beta=inf, gamma=1.0\), and not L\(beta=1.0, gamma=1.0\)"):
+        run(SGD(rate=0.1), problem, LOSS, path, max_iter=3)
+
+
+@pytest.mark.parametrize("example", [0, 7, 399])
+def test_data_that_differ_in_one_example_are_other_data(example: int, path: Path) -> None:
+    """However small its numbers are, and however many examples there are."""
+    random = np.random.default_rng(0)
+    X, labels = random.normal(size=(400, 3)) * 1e-9, [k % 3 for k in range(400)]
+    run(SGD(rate=0.1), of_classes(X, labels, LOSS, 1 - np.eye(3))[0], LOSS, path, max_iter=2)
+    other = X.copy()
+    other[example, 1] *= 1.001
+    with pytest.raises(MargraveError, match="its data is another"):
+        run(SGD(rate=0.1), of_classes(other, labels, LOSS, 1 - np.eye(3))[0], LOSS, path, max_iter=3)
+    labels[example] = (labels[example] + 1) % 3
+    with pytest.raises(MargraveError, match="its data is another"):
+        run(SGD(rate=0.1), of_classes(X, labels, LOSS, 1 - np.eye(3))[0], LOSS, path, max_iter=3)
+
+
+def test_the_number_of_threads_the_tolerance_and_the_passes_may_change(path: Path) -> None:
+    problem = problem_of("chain", *SMOOTH)
+    run(LBFGS(), problem, LOSS, path, max_iter=2)
+    solution = run(LBFGS(), problem, LOSS, path, max_iter=200, tol=1e-6, n_threads=2)
+    assert bits(solution) == bits(run(LBFGS(), problem, LOSS, max_iter=200, tol=1e-6))
+
+
+def test_a_damaged_file_is_refused_at_every_length(path: Path) -> None:
+    problem = problem_of("multiclass", *SMOOTH)
+    run(OnlineEG(), problem, LOSS, path, max_iter=2)
+    content = path.read_bytes()
+    flipped = bytearray(content)
+    flipped[-9] ^= 1
+    cut = [content[:n] for n in range(0, len(content), 97)]
+    for damaged in (*cut, content + b"x", bytes(flipped), b"garbage" * 99):
+        path.write_bytes(damaged)
+        with pytest.raises(MargraveError) as error:
+            run(OnlineEG(), problem, LOSS, path, max_iter=4)
+        assert str(error.value).startswith(f"{path}: ")
+        assert "\n" not in str(error.value)
+        assert path.read_bytes() == damaged
+
+
+def test_a_model_is_no_checkpoint_and_a_checkpoint_no_model(path: Path) -> None:
+    SequenceTagger("log").fit([[["a"], ["b"]]], [[0, 1]]).save(path)
+    before = path.read_bytes()
+    problem = problem_of("chain", *SMOOTH)
+    with pytest.raises(MargraveError, match=r"run\.checkpoint: this is no checkpoint\.$"):
+        run(LBFGS(), problem, LOSS, path, max_iter=4)
+    assert path.read_bytes() == before
+    path.unlink()
+    run(LBFGS(), problem, LOSS, path, max_iter=4)
+    with pytest.raises(MargraveError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("part", ["history", "best", "state", "t", "random"])
+def test_a_checkpoint_that_lacks_something_is_refused(part: str, path: Path) -> None:
+    """As one of another release might."""
+    problem = problem_of("multiclass", *SMOOTH)
+    run(OnlineEG(), problem, LOSS, path, max_iter=2)
+    header, views = model_file.read(path)
+    content, arrays = json.loads(json.dumps(header)), {name: np.array(array) for name, array in views.items()}
+    match part:
+        case "t":
+            del arrays["state.t"]
+        case "random":
+            del content["state"]["random"]
+        case _:
+            del content[part]
+    model_file.write(path, content, arrays)
+    with pytest.raises(MargraveError, match=r"checkpoint: this checkpoint lacks what .* needs to go on: remove it\.$"):
+        run(OnlineEG(), problem, LOSS, path, max_iter=4)
+
+
+# ---- files that cannot be written ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("every", [0.0, 1e6])
+def test_a_place_where_no_checkpoint_can_be_is_refused_before_the_first_pass(every: float, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    for place, why in (
+        ("missing/run.checkpoint", "cannot be written: its directory does not exist."),
+        ("file/run.checkpoint", "cannot be written: its directory does not exist."),
+        ("folder", "cannot be written: it is a directory."),
+    ):
+        problem = Watched(matching()[0])
+        with pytest.raises(MargraveError) as error:
+            LBFGS().solve(Task(problem, Log(), checkpoint=Checkpoint(tmp_path / place, every), n_threads=1))
+        assert str(error.value) == f"{tmp_path / place}: {why}"
+        assert problem.calls == 0
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_place_without_permission_is_refused_before_the_first_pass(
+    there: bool, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if there:
+        run(LBFGS(), matching()[0], Log(), path, max_iter=2)
+    problem = Watched(matching()[0])
+    monkeypatch.setattr(os, "access", lambda place, mode: os.fspath(place) != str(path if there else path.parent))
+    with pytest.raises(MargraveError) as error:
+        run(LBFGS(), problem, Log(), path)
+    what = "the file" if there else "its directory"
+    assert str(error.value) == f"{path}: cannot be written: {what} is read-only."
+    assert problem.calls == 0
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_the_checkpoint_before(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = problem_of("chain", *SMOOTH)
+    writes = 0
+
+    def third_time(file: int) -> None:
+        nonlocal writes
+        writes += 1
+        if writes == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", third_time)
+        with pytest.raises(MargraveError) as error:
+            run(OnlineEG(), problem, LOSS, path, max_iter=6)
+    assert str(error.value) == f"{path}: cannot be written: no space left on device."
+    assert os.listdir(path.parent) == [path.name]
+    assert len(model_file.read(path)[0]["history"]) == 2
+    assert bits(run(OnlineEG(), problem, LOSS, path, max_iter=6)) == bits(run(OnlineEG(), problem, LOSS, max_iter=6))
+
+
+def test_a_checkpoint_is_written_after_the_first_pass_and_at_the_end(path: Path) -> None:
+    """In between, when it is due."""
+    records = []
+
+    def look(calls: int) -> None:
+        records.append(len(model_file.read(path)[0]["history"]) if path.exists() else 0)
+
+    problem = Watched(matching()[0], look)
+    LBFGS().solve(Task(problem, LOSS, max_iter=4, tol=0.0, n_threads=1, checkpoint=Checkpoint(path, every=1e6)))
+    assert set(records) == {0, 1}
+    assert len(model_file.read(path)[0]["history"]) == 4
+
+
+@pytest.mark.parametrize("every", [-1.0, inf, nan, "often", None, True])
+def test_a_time_between_checkpoints_that_makes_no_sense_is_refused(every: Any, path: Path) -> None:
+    with pytest.raises(MargraveError, match=r"^the seconds between checkpoints must be .*\.$"):
+        Checkpoint(path, every)
+
+
+# ---- learners of the user --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Numbers(State):
+    """One of everything that a state may hold."""
+
+    w: Weights
+    random: np.random.Generator
+    single: Any = field(default_factory=lambda: np.zeros(2, dtype=np.float32))
+    integers: Any = field(default_factory=lambda: np.arange(3))
+    flags: Any = field(default_factory=lambda: np.array([True, False]))
+    nothing: Any = field(default_factory=lambda: np.zeros((0, 3)))
+    count: Any = field(default_factory=lambda: np.int64(0))
+    half: Any = field(default_factory=lambda: np.float16(0.1))
+    low: float = inf
+    unknown: float = nan
+    large: int = 0
+    text: str = ""
+    flag: bool = False
+    missing: float | None = None
+    rows: list[list[float]] = field(default_factory=list)
+    other: Any = None
+
+
+@dataclass
+class Mine(Learner):
+    """Walks at random; its records hold what the built-in ones never do."""
+
+    name: ClassVar[str] = "mine"
+    regularised: ClassVar[bool] = False
+
+    other: Any = None
+    schedule: Callable[[int], float] = abs
+    most: float = inf
+
+    def blank(self, task: Task) -> Numbers:
+        return Numbers(task, np.zeros(task.problem.dim), np.random.default_rng(task.seed))
+
+    def one_pass(self, state: Numbers) -> Step:
+        state.w += state.random.normal(size=len(state.w))
+        state.single += np.float32(0.1)
+        state.integers[1] += 1
+        state.count += 1
+        state.half += np.float16(0.1)
+        state.large += 10**30
+        state.text += "\u00e9\ud800"
+        state.flag = not state.flag
+        state.rows.append([0.1, float(state.count)])
+        state.other = self.other
+        state.task.passes += 1
+        primal = np.float32(1.0) + np.float32(state.random.random())
+        return Step(state.w.copy(), primal, *((-inf, inf) if state.count % 2 else (nan, None)))
+
+
+def test_a_learner_of_the_user_goes_on_with_the_same_bits(path: Path) -> None:
+    """Numbers of numpy, of any width, infinite or none; texts; lists; and records of all of them."""
+    problem = problem_of("multiclass", *SMOOTH)
+    whole = run(Mine(), problem, LOSS, max_iter=5)
+    for passes in range(1, 6):
+        parts = run(Mine(), problem, LOSS, path, max_iter=passes)
+    assert parts.w.tobytes() == whole.w.tobytes()
+    for mine, theirs in zip(parts.history, whole.history, strict=True):
+        assert_array_equal(numbers(mine), numbers(theirs))
+        assert (mine.gap is None) == (theirs.gap is None)
+    for name in vars(whole.state).keys() - {"task", "random"}:
+        mine, theirs = getattr(parts.state, name), getattr(whole.state, name)
+        assert_array_equal(mine, theirs)
+        assert np.asarray(mine).dtype == np.asarray(theirs).dtype
+
+
+def numbers(record: Record) -> Weights:
+    return np.array([record.passes, record.primal, record.dual, record.gap], dtype=np.float64)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [(1, 2), {1, 2}, {1: 2}, [(1,)], [np.int64(1)], [inf], object(), 1j, np.zeros(2, complex), np.array(["a"])],
+    ids=str,
+)
+def test_a_state_that_no_file_can_hold_is_refused_at_the_first_write(value: Any, path: Path) -> None:
+    """Rather than given back as something else."""
+    with pytest.raises(MargraveError) as error:
+        run(Mine(other=value), problem_of("multiclass", *SMOOTH), LOSS, path, max_iter=5)
+    assert "other" in str(error.value)
+    assert os.listdir(path.parent) == []
+
+
+class Plain(Learner):
+    """No dataclass, and a state that is none."""
+
+    name = "plain"
+    regularised = False
+
+    def begin(self, task: Task) -> dict[str, Any]:
+        return {"task": task}
+
+    def one_pass(self, state: dict[str, Any]) -> Step:
+        state["task"].passes += 1
+        return Step(np.zeros(state["task"].problem.dim), state["task"].primal(np.zeros(state["task"].problem.dim)))
+
+
+class Unprepared(Plain):
+    def blank(self, task: Task) -> dict[str, Any]:
+        return {"task": task}
+
+
+def test_a_learner_without_a_state_to_keep_is_refused_before_it_has_much_to_lose(path: Path) -> None:
+    problem = Watched(matching()[0])
+    assert run(Plain(), problem, Log(), max_iter=2).history
+    problem.calls = 0
+    with pytest.raises(MargraveError, match=r"^the learner Plain .* checkpoint\.$"):
+        run(Plain(), problem, Log(), path, max_iter=2)
+    assert problem.calls == 0
+    with pytest.raises(MargraveError, match=r"^the state of learner 'plain' is no State, which a checkpoint needs\.$"):
+        run(Unprepared(), problem, Log(), path, max_iter=2)
+    assert not path.exists()
+
+
+def test_numbers_of_numpy_are_settings_like_any_other(path: Path) -> None:
+    problem = problem_of("multiclass", *SMOOTH)
+    run(SGD(rate=np.float32(0.5)), problem, LOSS, path, max_iter=2)
+    assert len(run(SGD(rate=0.5), problem, LOSS, path, max_iter=3).history) == 3

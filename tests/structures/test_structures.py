@@ -1,0 +1,804 @@
+"""Every registered structure against enumeration; hand kernels against references that have no shortcuts."""
+
+import gc
+from math import inf, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from margrave import MargraveError, _core
+from margrave.features.sparse import ArcFeatures
+from margrave.features.table import AttributeTable
+from margrave.structures import Chain, NonProjectiveTree
+from tests.references.enumeration import (
+    ChainParts,
+    Graph,
+    Outputs,
+    arc_part,
+    chain_graph,
+    chain_logsum,
+    chain_logsum_of_any_order,
+    entropy_of,
+    numerical_gradient,
+    tree_logsum_lapack,
+    tree_parts,
+    trees,
+)
+from tests.registry import KINDS, Case, Kind, core_graph, random_forbidden
+
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+seeds = st.integers(0, 2**32 - 1)
+few = settings(max_examples=6, deadline=None)
+some = settings(max_examples=25, deadline=None)
+
+# Scores: of usual size; such that outputs tie, exactly or but for rounding; with forbidden parts; around where chains
+# leave scaled space; large.
+SCORES = ("usual", "ties", "nearly ties", "forbidden", "range 230", "300", "800", "800, forbidden")
+
+
+def random_scores(rng: np.random.Generator, n: int, style: str) -> np.ndarray:
+    if style == "ties":
+        return rng.integers(-1, 2, n).astype(float)
+    if style == "nearly ties":
+        return rng.choice([0.1, 0.2, 0.3, -0.7], n)
+    size = {"usual": 1.0, "forbidden": 1.0, "range 230": 115.0, "300": 300.0}.get(style, 800.0)
+    theta = size * (rng.standard_normal(n) if size == 1 else rng.choice([-1.0, 1.0], n) * rng.uniform(0.99, 1.0, n))
+    if "forbidden" in style:
+        theta[rng.random(n) < 0.25] = -inf
+    return theta
+
+
+def every_example(case: Case, seed: int):
+    """(example, its outputs, scores), with all styles of scores in turn."""
+    rng = np.random.default_rng(seed + 1)
+    for turn, style in enumerate(rng.permutation(SCORES)):
+        i = turn % len(case)
+        yield i, case.outputs[i], random_scores(rng, case.outputs[i].n, style)
+
+
+def assert_close(actual, expected, *, smallest: float = 1e-9) -> None:
+    """Equal to nine digits; marginals also where they are small, down to this size."""
+    assert_allclose(actual, expected, rtol=1e-9, atol=smallest)
+
+
+def offering(problem: _core.Problem, what: str) -> None:
+    if what not in problem.offers:
+        pytest.skip(f"offers no {what}")
+
+
+# ---- the contracts --------------------------------------------------------------------------------------------------
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_argmax_is_the_best_output(kind: Kind, seed: int) -> None:
+    case = kind(seed)
+    for i, outputs, theta in every_example(case, seed):
+        value, parts = case.problem.argmax(i, theta)
+        best = float(outputs.values(theta).max())
+        assert value == best or abs(value - best) <= 1e-9 * max(1.0, abs(best))
+        if best == -inf:
+            if kind.name != "written in Python":
+                assert len(parts) == 0
+            continue
+        y = tuple(sorted(parts.tolist()))
+        assert y in outputs.ys
+        assert_close(theta[list(y)].sum(), best)
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_logsum_and_marginals_are_those_of_the_enumeration(kind: Kind, seed: int) -> None:
+    case = kind(seed)
+    if "logsum" not in case.problem.offers:
+        return
+    for i, outputs, theta in every_example(case, seed):
+        if not np.isfinite(outputs.values(theta)).any() and "Python" in kind.name:
+            continue
+        value, mu = case.problem.logsum(i, theta)
+        expected, marginals = outputs.logsum(theta)
+        if expected == -inf:
+            assert value == -inf and not mu.any()
+            continue
+        assert_close(value, expected)
+        assert_close(mu, marginals, smallest=1e-30)
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_kbest_is_the_sorted_enumeration(kind: Kind, seed: int) -> None:
+    case = kind(seed)
+    offers = case.problem.offers
+    rng = np.random.default_rng(seed)
+    for i, outputs, theta in every_example(case, seed):
+        if "kbest" not in offers:
+            continue
+        values = outputs.values(theta)
+        order = np.sort(values[values > -inf])[::-1].astype(float)
+        for k in (1, 2, int(rng.integers(1, len(values) + 1)), len(values) + 3):
+            found = case.problem.kbest(i, theta, k)
+            assert len(found) == min(k, len(order))
+            ys = [tuple(sorted(parts.tolist())) for _, parts in found]
+            assert len(set(ys)) == len(ys)
+            assert set(ys) <= set(outputs.ys)
+            assert_close(np.array([value for value, _ in found]), order[:k])
+            assert_close(np.array([theta[list(y)].sum() for y in ys]), order[:k])
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_argmax_by_cost_is_the_best_output_at_every_cost(kind: Kind, seed: int) -> None:
+    case = kind(seed)
+    if "argmax_by_cost" not in case.problem.offers:
+        return
+    rng = np.random.default_rng(seed)
+    for i, outputs, theta in every_example(case, seed):
+        delta = rng.integers(0, 4, outputs.n).astype(float)
+        found = case.problem.argmax_by_cost(i, theta, delta)
+        expected = outputs.best_by_cost(theta, delta)
+        assert [cost for cost, _, _ in found] == sorted(expected)
+        for cost, value, parts in found:
+            y = tuple(sorted(parts.tolist()))
+            assert y in outputs.ys
+            assert delta[list(y)].sum() == cost
+            assert_close(value, expected[cost])
+            assert_close(theta[list(y)].sum(), expected[cost])
+
+
+def frequencies_agree(problem: _core.Problem, i: int, outputs: Outputs, theta: np.ndarray, draws: int) -> None:
+    """Pearson's chi-square over outputs that are expected five times or more; it fails by chance once in 10^6 runs,
+    and the seeds are fixed."""
+    from scipy.stats import chi2
+
+    place = {y: k for k, y in enumerate(outputs.ys)}
+    seen = np.zeros(len(outputs.ys))
+    for seed in range(draws):
+        seen[place[tuple(sorted(problem.sample(i, theta, seed).tolist()))]] += 1
+    values = outputs.values(theta)
+    p = np.exp(values - values.max()).astype(float)
+    expected = draws * p / p.sum()
+    assert (seen[expected == 0] == 0).all()
+    frequent = expected >= 5
+    statistic = ((seen - expected)[frequent] ** 2 / expected[frequent]).sum()
+    rare_seen, rare_expected = seen[~frequent].sum(), expected[~frequent].sum()
+    cells = int(frequent.sum())
+    if rare_expected >= 5:
+        statistic += (rare_seen - rare_expected) ** 2 / rare_expected
+        cells += 1
+    else:
+        assert rare_seen <= rare_expected + 5 * (rare_expected + 4) ** 0.5
+    if cells > 1:
+        assert statistic < chi2.isf(1e-6, cells - 1)
+    else:
+        assert statistic < 30
+
+
+@every_kind
+@pytest.mark.parametrize("style", ["usual", "forbidden"])
+def test_samples_have_the_frequencies_of_the_distribution(kind: Kind, style: str) -> None:
+    case = kind(11)
+    offering(case.problem, "sample")
+    rng = np.random.default_rng(5)
+    for i in (1, 2):
+        outputs = case.outputs[i]
+        theta = random_scores(rng, outputs.n, style)
+        if outputs.values(theta).max() == -inf:
+            theta = random_scores(rng, outputs.n, "usual")
+        frequencies_agree(case.problem, i, outputs, theta, 1000 if "Python" in kind.name else 3000)
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_entropy_gives_the_parameters_that_reproduce_the_marginals(kind: Kind, seed: int) -> None:
+    case = kind(seed)
+    if "entropy" not in case.problem.offers:
+        return
+    rng = np.random.default_rng(seed)
+    for i, outputs in enumerate(case.outputs):
+        for style in ("usual", "forbidden", "ties"):
+            values = outputs.values(random_scores(rng, outputs.n, style))
+            if values.max() == -inf:
+                continue
+            p = np.exp(values - values.max())
+            p /= p.sum()
+            mu = (p @ outputs.counts).astype(float)
+            entropy, t = case.problem.entropy(i, mu)
+            assert_close(entropy, entropy_of(p))  # a chain that is Markov has the largest entropy of its marginals
+            log_z, again = case.problem.logsum(i, t)
+            assert_close(log_z, 0.0)
+            assert_close(again, mu, smallest=1e-30)
+            assert_close(entropy, log_z - t[mu > 0] @ mu[mu > 0])
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_marginals_are_the_gradient_of_logsum(kind: Kind, seed: int) -> None:
+    case = kind(seed, size=2)
+    if "logsum" not in case.problem.offers:
+        return
+    theta = np.random.default_rng(seed).standard_normal(case.outputs[1].n)
+    _, mu = case.problem.logsum(1, theta)
+    gradient = numerical_gradient(lambda v: case.problem.logsum(1, v)[0], theta)
+    possible = case.outputs[1].counts.any(axis=0)
+    assert_allclose(gradient[possible], mu[possible], atol=1e-7)
+    assert not mu[~possible].any()
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_gold_outputs_and_their_costs_are_the_users(kind: Kind, seed: int) -> None:
+    for cost in kind.costs:
+        case = kind(seed, cost)
+        assert case.problem.has_gold
+        assert case.problem.size == len(case)
+        for i, outputs in enumerate(case.outputs):
+            assert case.problem.parts(i) == outputs.n
+            assert tuple(sorted(case.problem.gold(i).tolist())) == case.gold[i]
+            assert case.problem.golds(i) == len(case.good(i))
+            for k in range(1, case.problem.golds(i)):
+                assert tuple(sorted(case.problem.gold(i, k).tolist())) == case.good(i)[k]
+            delta, c0 = case.problem.cost(i)
+            assert_allclose(c0 + outputs.counts @ delta, case.costs[i], rtol=1e-12, atol=1e-12)
+            assert case.costs[i][case.gold_index(i)] == 0
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_clamp_forbids_what_no_output_has_and_nothing_else(kind: Kind, seed: int) -> None:
+    case = kind(seed)
+    for i, outputs in enumerate(case.outputs):
+        theta = np.random.default_rng(seed).standard_normal(outputs.n)
+        clamped = case.problem.clamp(i, theta)
+        counts = outputs.counts
+        assert np.array_equal(clamped[counts.any(axis=0)], theta[counts.any(axis=0)])
+        assert ((clamped == theta) | (clamped == -inf)).all()
+
+
+@every_kind
+@given(seed=seeds)
+@settings(max_examples=3, deadline=None)
+def test_a_slice_is_the_problem_of_its_examples(kind: Kind, seed: int) -> None:
+    case = kind(seed, size=5)
+    whole, part = case.problem.slice(0, 5), case.problem.slice(1, 4)
+    w = np.random.default_rng(seed).standard_normal(whole.dim)
+    assert (part.size, part.dim, part.offers, part.has_gold) == (3, whole.dim, whole.offers, whole.has_gold)
+    for i in range(3):
+        theta = part.score(i, w)
+        assert part.parts(i) == whole.parts(i + 1)
+        assert np.array_equal(theta, whole.score(i + 1, w))
+        assert np.array_equal(part.gold(i), whole.gold(i + 1))
+        assert np.array_equal(part.clamp(i, theta), whole.clamp(i + 1, theta))
+        assert np.array_equal(part.cost(i)[0], whole.cost(i + 1)[0]) and part.cost(i)[1] == whole.cost(i + 1)[1]
+        assert part.radius(i) == whole.radius(i + 1)
+        assert part.argmax(i, theta)[0] == whole.argmax(i + 1, theta)[0]
+        assert np.array_equal(part.logsum(i, theta)[1], whole.logsum(i + 1, theta)[1])
+        assert [v for v, _ in part.kbest(i, theta, 4)] == [v for v, _ in whole.kbest(i + 1, theta, 4)]
+        assert np.array_equal(part.sample(i, theta, 3), whole.sample(i + 1, theta, 3))
+        assert part.oracle(i, w, 1.0, 1.0)[:3] == whole.oracle(i + 1, w, 1.0, 1.0)[:3]
+        rows = part.row(i, theta), whole.row(i + 1, theta)
+        assert np.array_equal(rows[0][0], rows[1][0]) and np.array_equal(rows[0][1], rows[1][1])
+        g, h = np.zeros(part.dim), np.zeros(part.dim)
+        part.scatter(i, theta, 2.0, g)
+        whole.scatter(i + 1, theta, 2.0, h)
+        assert np.array_equal(g, h)
+    assert part.slice(1, 3).slice(1, 1).size == 0
+
+
+@every_kind
+def test_a_slice_outlives_the_name_of_its_whole(kind: Kind) -> None:
+    case = kind(3)
+    part = case.problem.slice(1, 3)
+    theta = np.zeros(case.outputs[1].n)
+    expected = case.outputs[1].logsum(theta)[0]
+    case.problem = None  # type: ignore[assignment]
+    gc.collect()
+    assert_close(part.logsum(0, theta)[0], expected)
+
+
+@every_kind
+def test_wrong_lengths_and_numbers_are_refused_in_words(kind: Kind) -> None:
+    case = kind(1)
+    problem, n = case.problem, case.outputs[1].n
+    fine = np.zeros(n)
+    for wrong in (np.zeros(n + 1), np.zeros(n - 1)):
+        for call in (
+            lambda v: problem.argmax(1, v),
+            lambda v: problem.logsum(1, v),
+            lambda v: problem.kbest(1, v, 2),
+            lambda v: problem.sample(1, v, 0),
+            lambda v: problem.argmax_by_cost(1, v, fine),
+            lambda v: problem.argmax_by_cost(1, fine, v),
+            lambda v: problem.clamp(1, v),
+        ):
+            if "Python" in kind.name and not isinstance(problem, _core.SliceProblem):
+                break  # a direct call is the user's own method
+            with pytest.raises(MargraveError, match=f"length {n}"):
+                call(wrong)
+    for bad in (np.nan, inf):
+        theta = fine.copy()
+        theta[n - 1] = bad
+        for call in (
+            lambda v: problem.argmax(1, v),
+            lambda v: problem.logsum(1, v),
+            lambda v: problem.kbest(1, v, 2),
+            lambda v: problem.sample(1, v, 0),
+            lambda v: problem.argmax_by_cost(1, v, fine),
+        ):
+            if "Python" in kind.name and not isinstance(problem, _core.SliceProblem):
+                break
+            with pytest.raises(MargraveError, match=f"part {n - 1} has the score"):
+                call(theta)
+    for w in (np.zeros(problem.dim + 1), np.zeros(problem.dim + 7)):
+        with pytest.raises(MargraveError, match=f"w must have length {problem.dim}"):
+            problem.oracle(1, w, 1.0, 0.0)
+        with pytest.raises(MargraveError, match=f"w must have length {problem.dim}"):
+            _core.losses_and_gradient(problem, w, 1.0, 0.0, False, 1.0, None, 2, True)
+        with pytest.raises(MargraveError, match=f"w must have length {problem.dim}"):
+            _core.argmax_all(problem, w, 2)
+        with pytest.raises(MargraveError, match=f"w must have length {problem.dim}"):
+            _core.marginals_all(problem, w, 1.0, 2)
+    for i in (-1, len(case), 2**40):
+        with pytest.raises(MargraveError, match=f"example {i} is out of range"):
+            problem.oracle(i, np.zeros(problem.dim), 1.0, 0.0)
+        if isinstance(problem, _core.BoundProblem | _core.SliceProblem):
+            for call in (problem.parts, problem.gold, problem.cost, problem.radius):
+                with pytest.raises(MargraveError, match=f"example {i} is out of range"):
+                    call(i)
+            with pytest.raises(MargraveError, match=f"example {i} is out of range"):
+                problem.argmax(i, fine)
+    for begin, end in ((-1, 2), (0, len(case) + 1), (3, 2)):
+        with pytest.raises(MargraveError):
+            problem.slice(begin, end)
+
+
+def test_costs_that_cannot_be_counted_are_refused() -> None:
+    for kind in KINDS:
+        case = kind(1)
+        if "argmax_by_cost" not in case.problem.offers or "Python" in kind.name:
+            continue
+        for bad in (0.5, 2e6, -2e6, np.nan, inf):
+            delta = np.zeros(case.outputs[1].n)
+            delta[-1] = bad
+            with pytest.raises(MargraveError, match="whole numbers"):
+                case.problem.argmax_by_cost(1, np.zeros(case.outputs[1].n), delta)
+
+
+def test_costs_that_are_few_but_large_are_counted_in_time(child) -> None:
+    """Ten tokens with one label that costs 50000: eleven different costs, however large they are."""
+    printed = child("""
+from tests.structures.test_structures import as_hypergraph, plain_chain
+for problem in (plain_chain(10, 3, True), plain_chain(10, 3, False), as_hypergraph(10, 3, True)):
+    delta = np.zeros(problem.parts(0))
+    delta[1:30:3] = 50_000
+    found = problem.argmax_by_cost(0, np.ones(problem.parts(0)), delta)
+    assert [cost for cost, _, _ in found] == [50_000 * k for k in range(11)]
+print("counted")
+""")
+    assert "counted" in printed
+
+
+# ---- chains ---------------------------------------------------------------------------------------------------------
+
+
+def plain_chain(length: int, labels: int, tied: bool, order: int = 1, forbidden=()) -> _core.Problem:
+    """One sequence without attributes; only its scores matter."""
+    classes = list(range(labels))
+    return Chain(order=order, tied=tied, forbidden=forbidden).bind(
+        [[[]] * length], np.zeros(length, dtype=np.int32), features=AttributeTable(), classes=classes
+    )
+
+
+def assert_chain_logsum(emission: np.ndarray, tables: np.ndarray, tied: bool) -> None:
+    """The core against forward-backward in extended precision; tables: (1 or length - 1, labels, labels)."""
+    length, labels = emission.shape
+    theta = np.concatenate([emission.ravel(), tables.ravel()])
+    expected, mu, pairs = chain_logsum(
+        emission, np.broadcast_to(tables, (length - 1, labels, labels)) if tied else tables
+    )
+    value, marginals = plain_chain(length, labels, tied).logsum(0, theta)
+    if expected == -inf:
+        assert value == -inf and not marginals.any()
+        return
+    assert_close(value, expected)
+    assert_close(marginals[: length * labels], mu.ravel(), smallest=1e-30)
+    assert_close(marginals[length * labels :], (pairs.sum(axis=0) if tied else pairs).ravel(), smallest=1e-30)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("width", [200.0, 229.9, 230.0, 230.1, 260.0, 800.0])
+@given(seed=seeds, length=st.integers(2, 200), labels=st.integers(1, 6))
+@settings(max_examples=12, deadline=None)
+def test_long_chains_agree_on_both_sides_of_the_switch_to_log_space(
+    tied: bool, width: float, seed: int, length: int, labels: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    share = rng.uniform()  # of the whole width that lies in the transitions
+    emission = rng.uniform(0, width * (1 - share), (length, labels)) + rng.normal(0, 100, (length, 1))
+    tables = rng.uniform(0, width * share, (1 if tied else length - 1, labels, labels))
+    t, m = rng.integers(length), rng.integers(len(tables))
+    emission[t, [0, -1]] = 0.0, width * (1 - share)
+    tables[m, 0, 0], tables[m, -1, -1] = 0.0, width * share
+    assert_chain_logsum(emission, tables, tied)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@given(seed=seeds, length=st.integers(2, 60), labels=st.integers(2, 7))
+@settings(max_examples=40, deadline=None)
+def test_long_chains_agree_where_states_starve(tied: bool, seed: int, length: int, labels: int) -> None:
+    """-inf makes states that nothing reaches, or that lead nowhere, while their scores run away from all others."""
+    rng = np.random.default_rng(seed)
+    size = rng.choice([1.0, 50.0, 100.0, 115.0, 300.0, 800.0])
+    emission = rng.uniform(-size, size, (length, labels)) / 2
+    tables = rng.uniform(-size, size, (1 if tied else length - 1, labels, labels)) / 2
+    emission[rng.random((length, labels)) < rng.choice([0, 0.1, 0.3])] = -inf
+    tables[rng.random(tables.shape) < rng.choice([0, 0.2, 0.5])] = -inf
+    island = rng.random(labels) < 0.5  # labels that only ever follow each other, and score much better or worse
+    tables[:, island[:, None] != island[None, :]] = -inf
+    emission[:, island] += rng.choice([-1, 1]) * size / 2
+    emission[rng.choice([0, -1]), island] = -inf
+    assert_chain_logsum(emission, tables, tied)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("end", [0, -1])
+@pytest.mark.parametrize("per_step", [20.0, 100.0, 220.0])
+def test_a_dead_end_may_outweigh_everything_that_counts(tied: bool, end: int, per_step: float) -> None:
+    """Two labels that never meet; one is better by `per_step` at every position, but cannot begin (or end)."""
+    for length in range(2, 60):
+        emission = np.zeros((length, 3))
+        emission[:, 2] = per_step
+        emission[:, 1] = np.linspace(-1, 1, length)
+        emission[end, 2] = -inf
+        tables = np.zeros((1 if tied else length - 1, 3, 3))
+        tables[:, 2, :2] = tables[:, :2, 2] = -inf
+        assert_chain_logsum(emission, tables, tied)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_marginals_keep_nine_digits_in_log_space_however_long_the_chain(tied: bool) -> None:
+    """All scores are near 800, so that log Z is huge, and one of -800 sends the chain to log space."""
+    rng = np.random.default_rng(0)
+    for length in (50, 200):
+        emission = 800 + rng.standard_normal((length, 4))
+        tables = 800 + rng.standard_normal((1 if tied else length - 1, 4, 4))
+        emission[length // 2, 0] = -800
+        assert_chain_logsum(emission, tables, tied)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("labels", [1, 2, 3, 4, 5, 8, 9, 31, 32, 33, 34, 37, 40])
+def test_kernels_of_every_number_of_labels_agree(labels: int, tied: bool) -> None:
+    """Up to 32 labels the compiler knows their number, and rows are padded to four."""
+    rng = np.random.default_rng(labels)
+    for length in (1, 2, 5):
+        problem = plain_chain(length, labels, tied)
+        emission = rng.standard_normal((length, labels))
+        tables = rng.standard_normal((1 if tied else length - 1, labels, labels))
+        if length > 1:
+            assert_chain_logsum(emission, tables, tied)
+        else:
+            value, mu = problem.logsum(0, np.concatenate([emission.ravel(), tables.ravel()]))
+            assert_close(value, log(np.exp(emission).sum()))
+            assert_close(mu[:labels], (np.exp(emission) / np.exp(emission).sum()).ravel())
+            assert not mu[labels:].any()
+        theta = np.concatenate([emission.ravel(), tables.ravel()])
+        best = emission[0]
+        for t in range(1, length):
+            best = (best[:, None] + tables[0 if tied else t - 1]).max(axis=0) + emission[t]
+        value, parts = problem.argmax(0, theta)
+        assert_close(value, best.max())
+        assert_close(theta[parts].sum(), best.max())
+        assert ChainParts(labels, 1, tied).of([int(k) % labels for k in parts[:length]]) == tuple(
+            sorted(parts.tolist())
+        )
+
+
+def as_hypergraph(length: int, labels: int, tied: bool) -> _core.Problem:
+    parts = ChainParts(labels, 1, tied)
+    emission = np.arange(length * labels).reshape(length, labels)
+    grams = np.array(
+        [[[parts.gram_part(length, t, (a, b)) for b in range(labels)] for a in range(labels)] for t in range(1, length)]
+    ).reshape(length - 1, labels, labels)
+    count = np.array([parts.count(length)], dtype=np.int64)
+    structure = _core.hypergraphs([core_graph(chain_graph(emission, grams))], count, None, None, None)
+    rows = _core.Tokens(np.array([0, count[0]]), np.zeros(count[0] + 1, dtype=np.int64), np.zeros(0, np.int32), None)
+    return _core.join(structure, _core.sparse_parts(0, rows, np.ones(1, dtype=np.int64)))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@given(seed=seeds, length=st.integers(1, 30), labels=st.integers(1, 5))
+@some
+def test_hand_kernels_of_chains_agree_with_the_hypergraph_engine(
+    tied: bool, seed: int, length: int, labels: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    hand, engine = plain_chain(length, labels, tied), as_hypergraph(length, labels, tied)
+    for style in SCORES:
+        theta = random_scores(rng, hand.parts(0), style)
+        best, expected = hand.argmax(0, theta)[0], engine.argmax(0, theta)[0]
+        assert best == expected or abs(best - expected) <= 1e-9 * max(1.0, abs(expected))
+        value, mu = hand.logsum(0, theta)
+        again, also = engine.logsum(0, theta)
+        assert (value == -inf) == (again == -inf)
+        if value > -inf:
+            assert_close(value, again)
+            assert_close(mu, also, smallest=1e-30)
+        few_best = [v for v, _ in hand.kbest(0, theta, 20)]
+        assert_close(np.array(few_best), np.array([v for v, _ in engine.kbest(0, theta, 20)]))
+        delta = (rng.random(len(theta)) < 0.3).astype(float)
+        by_cost, engines = hand.argmax_by_cost(0, theta, delta), engine.argmax_by_cost(0, theta, delta)
+        assert [c for c, _, _ in by_cost] == [c for c, _, _ in engines]
+        assert_close(np.array([v for _, v, _ in by_cost]), np.array([v for _, v, _ in engines]))
+
+
+@given(seed=seeds, order=st.integers(1, 3), tied=st.booleans(), length=st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_long_chains_of_any_order_agree_with_log_space(seed: int, order: int, tied: bool, length: int) -> None:
+    """Around the switch to log space, and where -inf makes states starve."""
+    rng = np.random.default_rng(seed)
+    labels = int(rng.integers(1, 4 if order < 3 else 3))
+    forbidden = random_forbidden(rng, labels) if rng.random() < 0.5 else frozenset()
+    parts = ChainParts(labels, order, tied, forbidden)
+    width = rng.choice([1.0, 60.0, 110.0, 229.9, 230.1, 400.0, 1600.0])
+    theta = rng.uniform(-0.5, 0.5, parts.count(length)) * width / (order + 1) + rng.choice([0.0, 100.0])
+    if rng.random() < 0.5:
+        theta[rng.random(len(theta)) < rng.choice([0.05, 0.2])] = -inf
+    if rng.random() < 0.5:  # one label runs away from the others, and comes to nothing
+        theta[0 : length * labels : labels] += width / 2
+        theta[rng.choice([0, (length - 1) * labels])] = -inf
+    value, mu = plain_chain(length, labels, tied, order, sorted(forbidden)).logsum(0, theta)
+    expected, marginals = chain_logsum_of_any_order(parts, length, theta)
+    if expected == -inf:
+        assert value == -inf and not mu.any()
+        return
+    assert_close(value, expected)
+    assert_close(mu, marginals, smallest=1e-30)
+
+
+@given(seed=seeds, order=st.integers(2, 3), tied=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_a_chain_whose_long_tuples_score_nothing_is_one_of_order_1(seed: int, order: int, tied: bool) -> None:
+    """Long chains of higher order, where there is nothing to enumerate."""
+    rng = np.random.default_rng(seed)
+    length, labels = 25, 3
+    high, low = plain_chain(length, labels, tied, order), plain_chain(length, labels, tied)
+    parts = ChainParts(labels, order, tied)
+    emission = 50 * rng.standard_normal(length * labels)
+    pairs = 50 * rng.standard_normal((1 if tied else length - 1, labels * labels))
+    tables = np.zeros((len(pairs), len(parts.grams)))
+    tables[:, : labels * labels] = pairs
+    value, mu = high.logsum(0, np.concatenate([emission, tables.ravel()]))
+    expected, marginals = low.logsum(0, np.concatenate([emission, pairs.ravel()]))
+    assert_close(value, expected)
+    found = np.concatenate(
+        [mu[: length * labels], mu[length * labels :].reshape(len(tables), -1)[:, : labels**2].ravel()]
+    )
+    assert_close(found, marginals, smallest=1e-30)
+    best = high.argmax(0, np.concatenate([emission, tables.ravel()]))[0]
+    assert_close(best, low.argmax(0, np.concatenate([emission, pairs.ravel()]))[0])
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -0.7])
+def test_kbest_of_many_equal_scores_takes_no_exponential_search(value: float, child) -> None:
+    """Ties are broken by rounding alone, and no such difference may send the search through all paths."""
+    printed = child(f"""
+from tests.structures.test_structures import as_hypergraph, plain_chain, plain_tree
+for problem in (
+    plain_chain(200, 4, True), plain_chain(200, 4, False), plain_chain(60, 3, True, 2), plain_chain(60, 3, False, 3),
+    as_hypergraph(200, 4, True), plain_tree(40, True), plain_tree(40, False),
+):
+    theta = np.full(problem.parts(0), {value})
+    found = problem.kbest(0, theta, 20)
+    assert len({{tuple(sorted(y.tolist())) for _, y in found}}) == 20
+    assert np.allclose([value for value, _ in found], problem.argmax(0, theta)[0], rtol=1e-9, atol=1e-9)
+print("found")
+""")
+    assert "found" in printed
+
+
+def test_one_token_and_one_label() -> None:
+    for tied in (True, False):
+        for order in (1, 2, 3):
+            single = plain_chain(1, 3, tied, order)
+            theta = np.zeros(single.parts(0))
+            theta[:3] = 1.0, 3.0, 2.0
+            theta[3:] = 100.0  # no transition takes place
+            assert single.argmax(0, theta)[0] == 3.0
+            assert single.argmax(0, theta)[1].tolist() == [1]
+            assert_close(single.logsum(0, theta)[0], log(np.exp([1.0, 3.0, 2.0]).sum()))
+            assert [y.tolist() for _, y in single.kbest(0, theta, 9)] == [[1], [2], [0]]
+            only = plain_chain(4, 1, tied, order)
+            theta = np.ones(only.parts(0))
+            value, mu = only.logsum(0, theta)
+            assert value == only.argmax(0, theta)[0] == theta[only.argmax(0, theta)[1]].sum()
+            assert_close(mu, np.bincount(only.argmax(0, theta)[1], minlength=len(mu)).astype(float))
+
+
+def test_constraints_that_forbid_every_output_or_the_gold_one_are_refused() -> None:
+    X, y = [[["a"], ["b"], ["c"]]], np.array([0, 1, 0], dtype=np.int32)
+    table = AttributeTable
+    with pytest.raises(MargraveError, match="example 0, position 1"):
+        Chain().bind(X, y, features=table(), classes=[0, 1], allowed=np.array([[1, 1], [0, 0], [1, 1]], dtype=bool))
+    with pytest.raises(MargraveError, match="example 0, position 1"):
+        Chain().bind(X, y, features=table(), classes=[0, 1], allowed=np.array([[1, 1], [1, 0], [1, 1]], dtype=bool))
+    for order in (1, 2, 3):
+        with pytest.raises(MargraveError, match="example 0"):
+            Chain(order, forbidden=[(0, 1)]).bind(X, y, features=table(), classes=[0, 1])
+    with pytest.raises(MargraveError, match="forbid"):
+        _core.multiclass(2, np.arange(2), np.zeros(1, np.int32), None, np.array([False, False]))
+
+
+def test_a_multiclass_example_whose_gold_label_is_not_allowed_is_refused() -> None:
+    with pytest.raises(MargraveError, match="example 0"):
+        _core.multiclass(2, np.arange(2), np.zeros(1, np.int32), None, np.array([False, True]))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("length", [2, 3])
+def test_forbidding_every_transition_is_refused(order: int, length: int, child) -> None:
+    printed = child(f"""
+try:
+    _core.chain(2, np.array([0, {length}]), None, None, None, {order}, True, np.ones(4, dtype=bool))
+except MargraveError as error:
+    print(error)
+""")
+    assert "example 0, position 1" in printed
+
+
+def test_too_many_label_tuples_are_refused_before_they_are_made(child) -> None:
+    """270 labels of order 3 would be 5 thousand million tuples."""
+    printed = child("""
+try:
+    _core.chain(270, np.array([0, 1]), None, None, None, 3, True, None)
+except MargraveError as error:
+    print(error)
+""")
+    assert "too many label tuples" in printed
+
+
+def test_a_chain_with_more_parts_than_can_be_numbered_is_refused() -> None:
+    """Part ids have 32 bits: 300000 positions of 100 labels, untied, need 3 thousand million."""
+    begin = np.array([0, 300_000])
+    gold = np.zeros(300_000, dtype=np.int32)
+    with pytest.raises(MargraveError, match="example 0"):
+        _core.chain(100, begin, gold, None, None, 1, False, None)
+    assert (_core.chain(100, begin, gold, None, None, 1, True, None).gold(0) >= 0).all()
+
+
+def test_allowed_labels_in_another_shape_are_refused() -> None:
+    X, y = [[["a"], ["b"], ["c"]]], np.zeros(3, dtype=np.int32)
+    for shape in ((2, 3), (6,), (1, 3, 2)):
+        with pytest.raises(MargraveError, match="allowed"):
+            Chain().bind(X, y, features=AttributeTable(), classes=[0, 1], allowed=np.ones(shape, dtype=bool))
+
+
+def test_without_gold_outputs_there_are_none_to_ask_for() -> None:
+    multiclass = _core.multiclass(2, np.arange(2), None, np.ones(4), None)
+    chain = _core.chain(2, np.array([0, 3]), None, np.ones(4), None, 1, True, None)
+    tree = _core.non_projective_tree(np.array([2]), None, True)
+    graph = core_graph(Graph(1, [(0, (), (0,)), (0, (), (1,))]))
+    hypergraph = _core.hypergraphs([graph], np.array([2]), None, None, None)
+    for structure, parts in ((multiclass, 2), (chain, 10), (tree, 4), (hypergraph, 2)):
+        rows = _core.Tokens(np.array([0, parts]), np.zeros(parts + 1, np.int64), np.zeros(0, np.int32), None)
+        problem = _core.join(structure, _core.sparse_parts(1, rows, np.ones(1, np.int64)))
+        assert not problem.has_gold
+        assert problem.argmax(0, np.ones(parts))[0] > 0
+        for call in (lambda p: p.gold(0), lambda p: p.oracle(0, np.zeros(1), 1.0, 0.0)):
+            with pytest.raises(MargraveError, match="gold"):
+                call(problem)
+
+
+# ---- trees ----------------------------------------------------------------------------------------------------------
+
+
+def plain_tree(n: int, single_root: bool) -> _core.Problem:
+    return NonProjectiveTree(single_root).bind([[[]] * (n * n)], [list(range(n))], features=ArcFeatures())
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@given(seed=seeds, n=st.integers(2, 40))
+@some
+def test_tree_marginals_agree_with_lapack(single_root: bool, seed: int, n: int) -> None:
+    theta = np.random.default_rng(seed).standard_normal(n * n)
+    value, mu = plain_tree(n, single_root).logsum(0, theta)
+    expected, marginals = tree_logsum_lapack(theta, n, single_root)
+    assert_allclose(value, expected, rtol=1e-9)
+    assert_allclose(mu, marginals, rtol=1e-9, atol=1e-11)
+    assert_close(mu.reshape(n, n).sum(axis=1), np.ones(n))
+    if single_root:
+        assert_close(mu.reshape(n, n)[:, 0].sum(), 1.0)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("strength", [10.0, 20.0, 30.0, 200.0, 800.0])
+def test_tree_marginals_keep_their_digits_where_lapack_loses_them(single_root: bool, strength: float) -> None:
+    """Words 3 and 4 want each other as heads so much that the Laplacian is nearly singular."""
+    n = 4
+    theta = np.random.default_rng(4).standard_normal(n * n)
+    theta[[arc_part(n, 4, 3), arc_part(n, 3, 4)]] += strength
+    outputs = Outputs(n * n, [tree_parts(heads) for heads in trees(n, single_root)])
+    value, mu = plain_tree(n, single_root).logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_close(value, expected)
+    assert_close(mu, marginals, smallest=1e-30)
+    if strength == 30.0:
+        assert np.abs(tree_logsum_lapack(theta, n, single_root)[1] - marginals).max() > 1e-6
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@given(seed=seeds, n=st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_trees_of_extreme_scores_and_forbidden_arcs_agree_with_enumeration(
+    single_root: bool, seed: int, n: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    theta = rng.choice([1.0, 30.0, 100.0, 400.0, 1000.0]) * rng.standard_normal(n * n)
+    theta *= rng.choice([1.0, 1e-3], n * n)
+    theta[rng.random(n * n) < rng.choice([0.0, 0.3, 0.6])] = -inf
+    outputs = Outputs(n * n, [tree_parts(heads) for heads in trees(n, single_root)])
+    problem = plain_tree(n, single_root)
+    value, mu = problem.logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    best, parts = problem.argmax(0, theta)
+    if expected == -inf:
+        assert value == best == -inf and not mu.any() and len(parts) == 0
+        with pytest.raises(MargraveError, match="forbidden"):
+            problem.sample(0, theta, seed)
+        return
+    assert_close(value, expected)
+    assert_close(mu, marginals, smallest=1e-30)
+    assert_close(best, float(outputs.values(theta).max()))
+    assert tuple(sorted(problem.sample(0, theta, seed).tolist())) in outputs.ys
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("strength", [3.0, 8.0, 60.0])
+def test_tree_samples_have_their_frequencies_where_walks_run_in_circles(single_root: bool, strength: float) -> None:
+    """Attracting pairs make Wilson's walks exceed their budget, so that draws come from the elimination."""
+    n = 4
+    theta = np.random.default_rng(8).standard_normal(n * n)
+    for word, head in ((1, 2), (2, 1), (3, 4), (4, 3)):
+        theta[arc_part(n, head, word)] += strength
+    outputs = Outputs(n * n, [tree_parts(heads) for heads in trees(n, single_root)])
+    frequencies_agree(plain_tree(n, single_root), 0, outputs, theta, 4000)
+
+
+def test_heads_that_make_no_tree_are_refused() -> None:
+    def bind(heads, single_root=True):
+        n = len(heads)
+        return NonProjectiveTree(single_root).bind([[[]] * (n * n)], [heads], features=ArcFeatures())
+
+    for heads, word in (([2, 1], "cycle"), ([1, 0], "own head"), ([3, 0], "out of range"), ([-1, 0], "out of range")):
+        with pytest.raises(MargraveError, match=word):
+            bind(heads)
+    with pytest.raises(MargraveError, match="word 2: it is a second child of the root"):
+        bind([0, 0])
+    assert bind([0, 0], single_root=False).gold(0).tolist() == [0, 2]
+
+
+@given(seed=seeds)
+@some
+def test_decoded_trees_and_sequences_are_the_gold_ones(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 5))
+    every = list(trees(n, True))
+    heads = list(every[rng.integers(len(every))])
+    problem = NonProjectiveTree().bind([[[]] * (n * n)], [heads], features=ArcFeatures())
+    assert NonProjectiveTree().decode(problem.gold(0), n) == heads
+    lengths = rng.integers(1, 5, 3)
+    labels = rng.integers(0, 3, lengths.sum()).astype(np.int32)
+    chain = Chain(order=2).bind([[[]] * int(k) for k in lengths], labels, features=AttributeTable(), classes=[0, 1, 2])
+    gold = [chain.gold(i) for i in range(3)]
+    begin = np.concatenate([[0], np.cumsum([len(y) for y in gold])])
+    assert np.array_equal(Chain(order=2).decode(begin, np.concatenate(gold), lengths, 3), labels)
