@@ -1,0 +1,190 @@
+"""Objects that write themselves into model files: settings by name, arrays by name, classes registered by subclassing.
+
+A file names a class by its kind and name ("learner", "eg") and never by a module: only classes that are registered when
+a file is read can come out of it. Settings are the declared fields of the class and go through its constructor, which
+checks them; what training adds on top is handed to `restore`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.errors import MargraveError
+
+Arrays = dict[str, NDArray[Any]]  # the arrays of a file, by name
+
+
+class Stored:
+    """The base of losses, learners, structures, features, inputs and all else that a model file holds.
+
+    `class Loss(Stored, kind="loss")` opens a kind. Every class below it that has a `name` in its own body is registered
+    under that name; two classes of one kind and name are an error.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    registered: ClassVar[dict[str, type[Any]]]  # of this kind, by name
+
+    def __init_subclass__(cls, *, kind: str | None = None, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if kind is not None:
+            if kind in _KINDS:
+                raise TypeError(f"there are two kinds of stored objects named {kind!r}.")
+            cls.kind, cls.registered = kind, {}
+            _KINDS[kind] = cls
+        name = vars(cls).get("name")
+        if isinstance(name, str):
+            other = cls.registered.get(name, cls)
+            # A definition that is run again, as in a notebook, replaces itself.
+            if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise TypeError(
+                    f"the {cls.kind} {name!r} is already {other.__module__}.{other.__qualname__}: give "
+                    f"{cls.__qualname__} another name."
+                )
+            cls.registered[name] = cls
+
+    def stored_settings(self) -> dict[str, Any]:
+        """The arguments that make this object anew: by default the declared fields of the dataclass."""
+        if not is_dataclass(self):
+            return {}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+
+    def learned(self) -> dict[str, Any]:
+        """What training has added to the settings, by name; numbers, texts, arrays and other stored objects."""
+        return {}
+
+    def restore(self, learned: Mapping[str, Any]) -> None:
+        """Takes back what `learned` gave; refuses what does not fit together."""
+        if learned:
+            raise MargraveError(f"the {self.kind} {self.name!r} learns nothing, and there is {', '.join(learned)}.")
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """A new object with these settings, which must be declared fields."""
+        declared: set[str] = {each.name for each in fields(cls) if each.init} if is_dataclass(cls) else set()
+        for each in settings:
+            if each not in declared:
+                raise MargraveError(f"the {cls.kind} {cls.name!r} has no setting {each!r}.")
+        return cls(**settings)
+
+
+_KINDS: dict[str, type[Stored]] = {}
+
+
+def pack(value: Any, arrays: Arrays, place: str) -> Any:
+    """The value as JSON can hold it, with its arrays added to `arrays` under names that begin with `place`.
+
+    >>> arrays = {}
+    >>> pack({"a": (1, np.ones(2))}, arrays, "costs")
+    {'kind': 'mapping', 'items': [['a', {'kind': 'tuple', 'items': [1, {'kind': 'array', 'array': 'costs.0.1'}]}]]}
+    >>> list(arrays)
+    ['costs.0.1']
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.generic):
+        return pack(value.item(), arrays, place)
+    if isinstance(value, int | float):
+        return value if isfinite(value) else {"kind": "number", "value": repr(value)}
+    if isinstance(value, np.ndarray):
+        return _pack_array(value, arrays, place)
+    if isinstance(value, Stored):
+        return _pack_stored(value, arrays, place)
+    if isinstance(value, list | tuple):
+        items = [pack(item, arrays, f"{place}.{k}") for k, item in enumerate(value)]
+        return items if isinstance(value, list) else {"kind": "tuple", "items": items}
+    if isinstance(value, Mapping):
+        pairs = enumerate(value.items())
+        items = [[pack(key, arrays, place), pack(item, arrays, f"{place}.{k}")] for k, (key, item) in pairs]
+        return {"kind": "mapping", "items": items}
+    if callable(value):
+        raise MargraveError(
+            f"{place} is a function, which a file cannot keep: prediction does not need it, so replace it by "
+            f"set_params first."
+        )
+    raise MargraveError(f"{place} is a {type(value).__name__}, which a file cannot keep.")
+
+
+def unpack(stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """What `pack` was given. A file may say anything: what does not fit together raises some error."""
+    if isinstance(stored, list):
+        return [unpack(item, arrays) for item in stored]
+    if not isinstance(stored, dict):
+        return stored
+    match stored:
+        case {"kind": "number", "value": "inf" | "-inf" as value}:
+            return float(value)
+        case {"kind": "array", "array": str(place)}:
+            return arrays[place]
+        case {"kind": "array", "length": int(length), "blank": int() | float() as blank, "sparse": str(place)}:
+            return _dense(arrays[f"{place}.place"], arrays[f"{place}.value"], length, blank, place)
+        case {"kind": "tuple", "items": list(items)}:
+            return tuple(unpack(item, arrays) for item in items)
+        case {"kind": "mapping", "items": list(items)}:
+            return {unpack(key, arrays): unpack(item, arrays) for key, item in items}
+        case {"kind": str(kind), "name": str(name), "settings": dict(settings), "learned": dict(learned)}:
+            value = stored_class(kind, name).from_settings({k: unpack(v, arrays) for k, v in settings.items()})
+            value.restore({k: unpack(v, arrays) for k, v in learned.items()})
+            return value
+    raise MargraveError(f"it holds {str(stored)[:60]!r}, which is nothing that a model file has.")
+
+
+def stored_class(kind: str, name: str) -> type[Stored]:
+    """The class that is registered under this kind and name."""
+    if kind not in _KINDS or name not in _KINDS[kind].registered:
+        raise MargraveError(f"it holds the {kind} {name!r}, which this Margrave does not know.")
+    found: type[Stored] = _KINDS[kind].registered[name]
+    return found
+
+
+def _pack_stored(value: Stored, arrays: Arrays, place: str) -> dict[str, Any]:
+    if vars(type(value)).get("name") is None or value.registered.get(type(value).name) is not type(value):
+        raise MargraveError(
+            f"{place} is a {type(value).__name__}, which a file cannot name: give the class a name of its own."
+        )
+    return {
+        "kind": value.kind,
+        "name": type(value).name,
+        "settings": {k: pack(v, arrays, f"{place}.{k}") for k, v in value.stored_settings().items()},
+        "learned": {k: pack(v, arrays, f"{place}.{k}") for k, v in value.learned().items()},
+    }
+
+
+# Values that fill vectors which are nearly all alike: weights that are zero, label tuples that have no weight.
+_BLANKS = (0, -1)
+
+
+def _pack_array(array: NDArray[Any], arrays: Arrays, place: str) -> dict[str, Any]:
+    """An array as it is; a vector that is nearly all blank as places and values.
+
+    A place takes as much room as a value, so that a third of the values saves a third of the room.
+    """
+    if array.ndim == 1 and array.dtype.kind in "fi" and array.dtype.itemsize == 8:
+        for blank in _BLANKS:
+            filled = np.flatnonzero(array != blank)
+            if 3 * len(filled) < len(array):
+                arrays[f"{place}.place"], arrays[f"{place}.value"] = filled.astype(np.int64), array[filled]
+                return {"kind": "array", "length": len(array), "blank": blank, "sparse": place}
+    arrays[place] = array
+    return {"kind": "array", "array": place}
+
+
+def _dense(place: NDArray[Any], value: NDArray[Any], length: int, blank: float, name: str) -> NDArray[Any]:
+    if place.ndim != 1 or place.dtype != np.int64 or value.shape != place.shape or not 0 <= length < 2**62:
+        raise MargraveError(f"its {name} must have as many values as places.")
+    if len(place) and (place[0] < 0 or place[-1] >= length or (np.diff(place) <= 0).any()):
+        raise MargraveError(f"the places of its {name} must ascend below {length}.")
+    dense = np.full(length, blank, dtype=value.dtype) if blank else np.zeros(length, dtype=value.dtype)
+    dense[place] = value
+    return dense
+
+
+def vector(array: Any, dtype: Any, name: str) -> NDArray[Any]:
+    """The array, if it is one-dimensional and of this type."""
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != dtype:
+        raise MargraveError(f"its {name} must be one-dimensional and of type {np.dtype(dtype)}.")
+    return array
