@@ -12,11 +12,18 @@ from margrave.errors import MargraveError
 from margrave.features.table import AttributeTable
 from margrave.structures import Chain, Multiclass
 
+NOT_ON_EVERY_PROCESSOR = ("avx2", "avx512")
+
 
 @contextmanager
 def instruction_set(name: str) -> Iterator[None]:
     before = _core.instruction_set()
-    _core.choose_instruction_set(name)
+    try:
+        _core.choose_instruction_set(name)
+    except MargraveError:
+        if name not in NOT_ON_EVERY_PROCESSOR:
+            raise
+        pytest.skip(f"this processor has no {name}")
     try:
         yield
     finally:
@@ -68,7 +75,7 @@ def test_forward_backward_is_exact_on_both_sides_of_the_switch_to_log_space(
     """Scores beyond the range of the scaled kernel are repeated in log space; the plain recursion is the judge."""
     problem = chain_problem(labels, "all", True, False)
     rng = np.random.default_rng(labels)
-    with instruction_set(_core.instruction_set() if name == "best" else name):
+    with instruction_set(name):
         for i, length in enumerate([1, 2, 3, 9, 30]):
             theta = rng.normal(scale=scale, size=problem.parts(i))
             emission = theta[: length * labels].reshape(length, labels)
@@ -94,7 +101,7 @@ def test_softmax_is_exact_for_extreme_scores(name: str) -> None:
         problem = Multiclass().bind(np.ones((1, 2)), gold, features=AttributeTable("all"), classes=list(range(labels)))
         for scale in (1e-3, 1.0, 50.0, 1e3, 1e6):
             theta = rng.normal(scale=scale, size=labels)
-            with instruction_set(_core.instruction_set() if name == "best" else name):
+            with instruction_set(name):
                 value, mu = problem.logsum(0, theta)
             assert value == pytest.approx(logsumexp(theta), rel=1e-14, abs=1e-14)
             np.testing.assert_allclose(mu, np.exp(theta - logsumexp(theta)), rtol=1e-10, atol=1e-300)
