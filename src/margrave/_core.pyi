@@ -33,6 +33,14 @@ class Problem:
         """What it can do beyond scoring."""
 
     @property
+    def exact(self) -> bool:
+        """
+        Whether inference is exact. A problem written in Python may say that its own is not.
+        """
+
+    @exact.setter
+    def exact(self, arg: bool, /) -> None: ...
+    @property
     def zero_one_is_of_parts(self) -> bool:
         """Whether every output is a single part."""
 
@@ -204,9 +212,96 @@ def offset(
     The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r.
     """
 
-class Structure:
+class LabelCost:
+    """What it costs to predict one label where another is right."""
+
     @property
-    def size(self) -> int: ...
+    def labels(self) -> int:
+        """The number of labels."""
+
+    def row(self, gold: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The cost of predicting each label where `gold` is right."""
+
+class HammingCost(LabelCost):
+    pass
+
+class MatrixCost(LabelCost):
+    pass
+
+class TreeCost(LabelCost):
+    pass
+
+def hamming_cost(
+    weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> HammingCost:
+    """Every wrong label costs the weight of the right one."""
+
+def matrix_cost(
+    labels: int, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+) -> MatrixCost:
+    """The cost of every pair of labels: (right, predicted), row by row."""
+
+def tree_cost(
+    above_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    above: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    below_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    below: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    height: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    root: float,
+) -> TreeCost:
+    """
+    The cost of two classes is the height of the lowest node that is above both, or `root` if there is none. Given: the nodes above each class, the classes below each node, and the height of each node.
+    """
+
+class Structure:
+    """Which bags of parts are outputs, for every example of a data set."""
+
+    @property
+    def size(self) -> int:
+        """The number of examples."""
+
+    def parts(self, i: int) -> int:
+        """The number of parts of example i."""
+
+    @property
+    def offers(self) -> list[str]:
+        """What it can do beyond scoring."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether inference is exact."""
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether gold outputs are known."""
+
+    @property
+    def columns(self) -> int:
+        """
+        How many parts each row of features has: the number of labels, or 1 if every part has its own row.
+        """
+
+    def choice(self, i: int) -> int:
+        """
+        Parts come in groups of this many, of which an output has exactly one; 1: a part may be there or not.
+        """
+
+    @property
+    def choices(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """choice(i) for every example."""
+
+    @property
+    def repeats(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """How often an output of each example can have the same part, at most."""
+
+    def gold_parts(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
+    ]:
+        """
+        The parts of the first gold output of every example, one after another: bounds and parts.
+        """
 
 class MulticlassStructure(Structure):
     pass
@@ -226,14 +321,14 @@ def multiclass(
     labels: int,
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: LabelCost | None,
     allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
 ) -> MulticlassStructure: ...
 def chain(
     labels: int,
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: LabelCost | None,
     allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     order: int,
     tied: bool,
@@ -305,6 +400,11 @@ class Vocabulary:
     ]:
         """The names one after another as bytes, and where each begins."""
 
+    def merge(self, other: Vocabulary) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        Adds the names of another vocabulary in their order; their numbers here.
+        """
+
     def __getstate__(self) -> object: ...
     def __setstate__(
         self,
@@ -333,6 +433,22 @@ class Tokens:
     def entries(self) -> int: ...
     @property
     def example_begin(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None,
+    ]:
+        """
+        Where the tokens of each example begin, where the entries of each token begin, and the entries: their attributes and their values (None: all are 1).
+        """
+
+    def renumbered(
+        self, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Tokens:
+        """The same rows, with map[a] in the place of attribute a."""
 
 def dense_rows(
     x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
@@ -372,6 +488,11 @@ class Pairs:
     def size(self) -> int: ...
     @property
     def packed(self) -> bool: ...
+    def union(self, other: Pairs) -> Pairs:
+        """
+        The pairs of both tables, for as many attributes as the larger one has.
+        """
+
     def arrays(
         self,
     ) -> tuple[
@@ -424,7 +545,13 @@ def sparse_parts(
     dim: int,
     rows: Tokens,
     choice: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-) -> SparseParts: ...
+    repeats: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
+) -> SparseParts:
+    """
+    A sparse vector for every part. choice, repeats: the structure's choices and repeats, for the radius.
+    """
+
 def join(structure: Structure, features: Features) -> BoundProblem:
     """A structure with its features."""
 
@@ -455,22 +582,65 @@ def add_scaled(
 
 def argmax_all(
     problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     threads: int,
+    *,
+    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
 ) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
-    """The best output of every example: bounds and parts."""
+    """
+    The best output of every example: bounds and parts. Scores are those of the weights w, or theta: the scores of the parts of all examples, one after another.
+    """
 
 def marginals_all(
     problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     beta: float,
     threads: int,
+    *,
+    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
 ) -> tuple[
     Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
 ]:
-    """Bounds, log partition functions and marginals of every example."""
+    """
+    Bounds, log partition functions and marginals of every example, under beta times the scores.
+    """
+
+def kbest_all(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    k: int,
+    threads: int,
+    *,
+    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+]:
+    """
+    The k best outputs of every example, best first, or all if there are fewer: where those of each example begin, their values, where the parts of each output begin, and the parts.
+    """
+
+def sample_all(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    beta: float,
+    n: int,
+    seed: int,
+    threads: int,
+    *,
+    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
+) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    n outputs of every example, drawn in proportion to exp(beta score), example by example: bounds and parts. They depend on the seed and on the number of the example only.
+    """
 
 def sgd_pass(
     problem: Problem,

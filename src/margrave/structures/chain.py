@@ -76,7 +76,7 @@ class Chain:
             width,
             begin,
             labels,
-            None if loss is None else loss.cost_matrix(classes).ravel(),
+            None if loss is None else _core.matrix_cost(width, loss.cost_matrix(classes).ravel()),
             None if allowed is None else np.ascontiguousarray(allowed, dtype=np.bool_).ravel(),
             self.order,
             tied,

@@ -52,7 +52,7 @@ class Multiclass:
                 of_labels = output[labels]
                 seen_begin, seen = of_labels.indptr.astype(np.int64), of_labels.indices.astype(np.int32)
             features.learn_tokens(rows, columns, seen_begin, seen)
-        cost = None if loss is None else loss.cost_matrix(classes).ravel()
+        cost = None if loss is None else _core.matrix_cost(width, loss.cost_matrix(classes).ravel())
         structure = _core.multiclass(width, begin, labels, cost, None)
         features.check_fit(columns, 0)
         bound = features.map(rows, training=learn)

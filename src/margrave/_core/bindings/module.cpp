@@ -55,6 +55,13 @@ struct PythonProblem final : Problem {
       if (overrides(name)) flags |= flag;
     return flags;
   }
+  // From an attribute or a property of the class in Python, or set on the object.
+  bool exact() const override {
+    const nb::gil_scoped_acquire gil;
+    if (!overrides("exact")) return exact_;
+    return result<bool>(nb_trampoline.base().attr("exact"), "exact must be True or False");
+  }
+  void set_exact(bool exact) { exact_ = exact; }
   bool has_gold() const override {
     const nb::gil_scoped_acquire gil;
     return overrides("gold");
@@ -234,6 +241,7 @@ struct PythonProblem final : Problem {
     return y;
   }
 
+  bool exact_ = true;
   mutable std::vector<int64_t> parts_;  // -1: not asked yet; changed only under Python's lock
 };
 
@@ -245,6 +253,8 @@ std::vector<std::pair<double, Array<int32_t>>> scored(std::vector<ScoredOutput>&
   for (ScoredOutput& y : ys) result.emplace_back(y.value, to_numpy(std::move(y.y)));
   return result;
 }
+
+bool is_score(double value) { return !std::isnan(value) && value != kInfinity; }
 
 std::vector<std::string> offered(unsigned flags) {
   const std::pair<const char*, unsigned> all[] = {{"argmax", kArgmax}, {"argmax_by_cost", kArgmaxByCost},
@@ -262,7 +272,7 @@ struct Checked {  // an example and its scores, checked
     problem.check_example(i);
     expect_size(theta, problem.parts(i), "the scores of this example");
     for (size_t k = 0; k < theta.size(); ++k)
-      if (std::isnan(theta.data()[k]) || theta.data()[k] == kInfinity)
+      if (!is_score(theta.data()[k]))
         throw InputError("part " + std::to_string(k) + " has the score " + std::to_string(theta.data()[k]) +
                          "; scores must be finite, or -inf for a forbidden part.");
   }
@@ -276,6 +286,14 @@ void bind_problem(nb::module_& m) {
       .def_prop_ro("dim", &Problem::dim, "The number of weights.")
       .def_prop_ro(
           "offers", [](const Problem& p) { return offered(p.offers()); }, "What it can do beyond scoring.")
+      .def_prop_rw(
+          "exact", &Problem::exact,
+          [](Problem& p, bool exact) {
+            auto* written_in_python = dynamic_cast<PythonProblem*>(&p);
+            if (!written_in_python) throw InputError("whether inference is exact follows from the structure.");
+            written_in_python->set_exact(exact);
+          },
+          "Whether inference is exact. A problem written in Python may say that its own is not.")
       .def_prop_ro("zero_one_is_of_parts", &Problem::zero_one_is_of_parts, "Whether every output is a single part.")
       .def_prop_ro("has_gold", &Problem::has_gold, "Whether gold outputs are known.")
       .def_prop_ro("euclidean", &Problem::euclidean, "Whether the inner product of weights is the Euclidean one.")
@@ -490,15 +508,100 @@ std::vector<uint8_t> flags_of(const std::optional<In<bool>>& array) {
   return array ? std::vector<uint8_t>(array->data(), array->data() + array->size()) : std::vector<uint8_t>();
 }
 
+Array<int64_t> of_examples(const Structure& structure, int64_t (Structure::*ask)(int64_t) const) {
+  std::vector<int64_t> answers;
+  for (int64_t i = 0; i < structure.size(); ++i) answers.push_back((structure.*ask)(i));
+  return to_numpy(std::move(answers));
+}
+
+void bind_label_costs(nb::module_& m) {
+  nb::class_<LabelCost>(m, "LabelCost", "What it costs to predict one label where another is right.")
+      .def_prop_ro("labels", &LabelCost::labels, "The number of labels.")
+      .def(
+          "row",
+          [](const LabelCost& cost, int64_t gold) {
+            if (gold < 0 || gold >= cost.labels())
+              throw InputError("label " + std::to_string(gold) + " is out of range: there are " +
+                               std::to_string(cost.labels()) + ".");
+            std::vector<double> delta(static_cast<size_t>(cost.labels()));
+            cost.row(static_cast<int32_t>(gold), delta.data());
+            return to_numpy(std::move(delta));
+          },
+          "gold"_a, "The cost of predicting each label where `gold` is right.");
+  nb::class_<HammingCost, LabelCost>(m, "HammingCost");
+  nb::class_<MatrixCost, LabelCost>(m, "MatrixCost");
+  nb::class_<TreeCost, LabelCost>(m, "TreeCost");
+  m.def(
+      "hamming_cost",
+      [](const In<double>& weights) -> std::shared_ptr<HammingCost> {
+        return std::make_shared<HammingCost>(to_vector(weights));
+      },
+      "weights"_a, "Every wrong label costs the weight of the right one.");
+  m.def(
+      "matrix_cost",
+      [](int64_t labels, const In<double>& costs) -> std::shared_ptr<MatrixCost> {
+        return std::make_shared<MatrixCost>(labels, to_vector(costs));
+      },
+      "labels"_a, "costs"_a, "The cost of every pair of labels: (right, predicted), row by row.");
+  m.def(
+      "tree_cost",
+      [](const In<int64_t>& above_begin, const In<int32_t>& above, const In<int64_t>& below_begin,
+         const In<int32_t>& below, const In<double>& height, double root) -> std::shared_ptr<TreeCost> {
+        return std::make_shared<TreeCost>(to_vector(above_begin), to_vector(above), to_vector(below_begin),
+                                          to_vector(below), to_vector(height), root);
+      },
+      "above_begin"_a, "above"_a, "below_begin"_a, "below"_a, "height"_a, "root"_a,
+      "The cost of two classes is the height of the lowest node that is above both, or `root` if there is none. "
+      "Given: the nodes above each class, the classes below each node, and the height of each node.");
+}
+
 void bind_structures(nb::module_& m) {
-  nb::class_<Structure>(m, "Structure").def_prop_ro("size", &Structure::size);
+  bind_label_costs(m);
+  nb::class_<Structure>(m, "Structure", "Which bags of parts are outputs, for every example of a data set.")
+      .def_prop_ro("size", &Structure::size, "The number of examples.")
+      .def(
+          "parts", [](const Structure& s, int64_t i) { return s.check_example(i), s.parts(i); }, "i"_a,
+          "The number of parts of example i.")
+      .def_prop_ro(
+          "offers", [](const Structure& s) { return offered(s.offers()); }, "What it can do beyond scoring.")
+      .def_prop_ro("exact", &Structure::exact, "Whether inference is exact.")
+      .def_prop_ro("has_gold", &Structure::has_gold, "Whether gold outputs are known.")
+      .def_prop_ro("columns", &Structure::columns,
+                   "How many parts each row of features has: the number of labels, or 1 if every part has its own row.")
+      .def(
+          "choice", [](const Structure& s, int64_t i) { return s.check_example(i), s.choice(i); }, "i"_a,
+          "Parts come in groups of this many, of which an output has exactly one; 1: a part may be there or not.")
+      .def_prop_ro(
+          "choices", [](const Structure& s) { return of_examples(s, &Structure::choice); }, nb::rv_policy::move,
+          "choice(i) for every example.")
+      .def_prop_ro(
+          "repeats", [](const Structure& s) { return of_examples(s, &Structure::repeats); }, nb::rv_policy::move,
+          "How often an output of each example can have the same part, at most.")
+      .def(
+          "gold_parts",
+          [](const Structure& s) {
+            if (!s.has_gold()) throw InputError("this structure was bound without gold outputs.");
+            std::vector<int64_t> begin{0};
+            std::vector<int32_t> parts;
+            {
+              const nb::gil_scoped_release release;
+              Output y;
+              for (int64_t i = 0; i < s.size(); ++i) {
+                s.gold(i, 0, y);
+                parts.insert(parts.end(), y.begin(), y.end());
+                begin.push_back(static_cast<int64_t>(parts.size()));
+              }
+            }
+            return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(parts)));
+          },
+          "The parts of the first gold output of every example, one after another: bounds and parts.");
   nb::class_<MulticlassStructure, Structure>(m, "MulticlassStructure");
   nb::class_<ChainStructure, Structure>(m, "ChainStructure")
       .def_prop_ro("gram_parts", [](const ChainStructure& c) { return c.grams().parts(); })
       .def(
           "gold",
           [](const ChainStructure& c, int64_t i) {
-            if (i < 0 || i >= c.size()) throw InputError("example out of range.");
+            c.check_example(i);
             Output y;
             c.gold(i, 0, y);
             return to_numpy(std::move(y));
@@ -508,23 +611,23 @@ void bind_structures(nb::module_& m) {
   nb::class_<HypergraphStructure, Structure>(m, "HypergraphStructure");
 
   const auto labels_of = [](int64_t labels, const In<int64_t>& begin, const std::optional<In<int32_t>>& gold,
-                            const std::optional<In<double>>& cost, const std::optional<In<bool>>& allowed) {
-    return Labels(labels, to_vector(begin), to_vector(gold), to_vector(cost), flags_of(allowed));
+                            std::shared_ptr<LabelCost> cost, const std::optional<In<bool>>& allowed) {
+    return Labels(labels, to_vector(begin), to_vector(gold), std::move(cost), flags_of(allowed));
   };
   m.def(
       "multiclass",
       [labels_of](int64_t labels, const In<int64_t>& begin, const std::optional<In<int32_t>>& gold,
-                  const std::optional<In<double>>& cost,
+                  std::shared_ptr<LabelCost> cost,
                   const std::optional<In<bool>>& allowed) -> std::shared_ptr<MulticlassStructure> {
-        return std::make_shared<MulticlassStructure>(labels_of(labels, begin, gold, cost, allowed));
+        return std::make_shared<MulticlassStructure>(labels_of(labels, begin, gold, std::move(cost), allowed));
       },
       "labels"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "allowed"_a.none());
   m.def(
       "chain",
       [labels_of](int64_t labels, const In<int64_t>& begin, const std::optional<In<int32_t>>& gold,
-                  const std::optional<In<double>>& cost, const std::optional<In<bool>>& allowed, int64_t order,
-                  bool tied, const std::optional<In<bool>>& forbidden) -> std::shared_ptr<ChainStructure> {
-        return std::make_shared<ChainStructure>(labels_of(labels, begin, gold, cost, allowed), order, tied,
+                  std::shared_ptr<LabelCost> cost, const std::optional<In<bool>>& allowed, int64_t order, bool tied,
+                  const std::optional<In<bool>>& forbidden) -> std::shared_ptr<ChainStructure> {
+        return std::make_shared<ChainStructure>(labels_of(labels, begin, gold, std::move(cost), allowed), order, tied,
                                                 flags_of(forbidden));
       },
       "labels"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "allowed"_a.none(), "order"_a, "tied"_a,
@@ -622,6 +725,9 @@ void bind_features(nb::module_& m) {
                                   to_numpy(std::vector<int64_t>(v.offsets())));
           },
           "The names one after another as bytes, and where each begins.")
+      .def(
+          "merge", [](Vocabulary& v, const Vocabulary& other) { return to_numpy(v.merge(other)); }, "other"_a,
+          "Adds the names of another vocabulary in their order; their numbers here.")
       .def("__getstate__", [](const nb::object& self) { return self.attr("arrays")(); })
       .def("__setstate__", [](Vocabulary& self, const std::pair<In<uint8_t>, In<int64_t>>& state) {
         const auto& [bytes, offsets] = state;
@@ -643,7 +749,24 @@ void bind_features(nb::module_& m) {
       .def_prop_ro("entries", [](const Tokens& t) { return t.index.size(); })
       .def_prop_ro(
           "example_begin", [](const Tokens& t) { return to_numpy(std::vector<int64_t>(t.example_begin)); },
-          nb::rv_policy::move);
+          nb::rv_policy::move)
+      .def(
+          "arrays",
+          [](const Tokens& t) {
+            std::optional<Array<double>> value;
+            if (!t.value.empty()) value = to_numpy(std::vector<double>(t.value));
+            return std::make_tuple(to_numpy(std::vector<int64_t>(t.example_begin)),
+                                   to_numpy(std::vector<int64_t>(t.row_begin)), to_numpy(std::vector<int32_t>(t.index)),
+                                   std::move(value));
+          },
+          "Where the tokens of each example begin, where the entries of each token begin, and the entries: their "
+          "attributes and their values (None: all are 1).")
+      .def(
+          "renumbered",
+          [](const Tokens& t, const In<int32_t>& map) {
+            return t.renumbered(map.data(), static_cast<int64_t>(map.size()));
+          },
+          "map"_a, "The same rows, with map[a] in the place of attribute a.");
 
   m.def(
       "dense_rows",
@@ -688,6 +811,8 @@ void bind_features(nb::module_& m) {
       .def_prop_ro("labels", &Pairs::labels)
       .def_prop_ro("size", &Pairs::size)
       .def_prop_ro("packed", &Pairs::packed)
+      .def("union", &Pairs::united, "other"_a,
+           "The pairs of both tables, for as many attributes as the larger one has.")
       .def(
           "arrays",
           [](const Pairs& p) {
@@ -729,11 +854,13 @@ void bind_features(nb::module_& m) {
       "stop"_a, "edges"_a.none(), "edge_pairs"_a.none());
   m.def(
       "sparse_parts",
-      [](int64_t dim, std::shared_ptr<Tokens> rows, const In<int64_t>& choice) -> std::shared_ptr<SparseParts> {
+      [](int64_t dim, std::shared_ptr<Tokens> rows, const In<int64_t>& choice,
+         const std::optional<In<int64_t>>& repeats) -> std::shared_ptr<SparseParts> {
         if (!rows) throw InputError("sparse parts need rows.");
-        return std::make_shared<SparseParts>(dim, std::move(rows), to_vector(choice));
+        return std::make_shared<SparseParts>(dim, std::move(rows), to_vector(choice), to_vector(repeats));
       },
-      "dim"_a, "rows"_a, "choice"_a);
+      "dim"_a, "rows"_a, "choice"_a, "repeats"_a.none() = nb::none(),
+      "A sparse vector for every part. choice, repeats: the structure's choices and repeats, for the radius.");
   m.def(
       "join",
       [](std::shared_ptr<Structure> structure, std::shared_ptr<Features> features) -> std::shared_ptr<BoundProblem> {
@@ -745,6 +872,40 @@ void bind_features(nb::module_& m) {
 
 // ---- passes
 // ----------------------------------------------------------------------------------------------------------
+
+// Bags of parts one after another.
+struct Lists {
+  std::vector<int64_t> begin{0};
+  std::vector<int32_t> parts;
+  void add(const Output& y) {
+    parts.insert(parts.end(), y.begin(), y.end());
+    begin.push_back(static_cast<int64_t>(parts.size()));
+  }
+};
+
+using Weights = std::optional<In<double>>;
+
+// The scores that a pass over all examples is to use: exactly one of w and theta is given.
+Scores scores_of(const Problem& p, const Weights& w, const Weights& theta) {
+  if (w.has_value() == theta.has_value())
+    throw InputError("pass weights w, or scores theta and None for the weights: exactly one of the two.");
+  if (w) {
+    expect_size(*w, p.dim(), "w");
+    return Scores(p, w->data());
+  }
+  std::vector<int64_t> begin = part_offsets(p);
+  expect_size(*theta, begin.back(), "theta");
+  for (size_t k = 0; k < theta->size(); ++k)
+    if (!is_score(theta->data()[k]))
+      throw InputError("theta has " + std::to_string(theta->data()[k]) + " at place " + std::to_string(k) +
+                       "; scores must be finite, or -inf for a forbidden part.");
+  return Scores(p, theta->data(), std::move(begin));
+}
+
+void expect_beta(double beta, const char* what) {
+  if (!(beta > 0 && beta < kInfinity))
+    throw InputError(std::string(what) + " need a beta that is positive and finite.");
+}
 
 void bind_passes(nb::module_& m) {
   m.def(
@@ -774,37 +935,81 @@ void bind_passes(nb::module_& m) {
       "u"_a, "c"_a, "v"_a.noconvert(), "v += c u, without the copy that an expression makes.");
   m.def(
       "argmax_all",
-      [](const Problem& p, const In<double>& w, int threads) {
-        expect_size(w, p.dim(), "w");
+      [](const Problem& p, const Weights& w, int threads, const Weights& theta) {
+        const Scores scores = scores_of(p, w, theta);
         std::vector<Output> outputs;
         {
           const nb::gil_scoped_release release;
-          outputs = argmax_all(p, w.data(), checked_threads(threads), check_signals);
+          outputs = argmax_all(p, scores, checked_threads(threads), check_signals);
         }
-        std::vector<int64_t> begin{0};
-        std::vector<int32_t> parts;
-        for (const Output& y : outputs) {
-          parts.insert(parts.end(), y.begin(), y.end());
-          begin.push_back(static_cast<int64_t>(parts.size()));
-        }
-        return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(parts)));
+        Lists lists;
+        for (const Output& y : outputs) lists.add(y);
+        return std::make_pair(to_numpy(std::move(lists.begin)), to_numpy(std::move(lists.parts)));
       },
-      "problem"_a, "w"_a, "threads"_a, "The best output of every example: bounds and parts.");
+      "problem"_a, "w"_a.none(), "threads"_a, nb::kw_only(), "theta"_a.none() = nb::none(),
+      "The best output of every example: bounds and parts. Scores are those of the weights w, or theta: the scores of "
+      "the parts of all examples, one after another.");
   m.def(
       "marginals_all",
-      [](const Problem& p, const In<double>& w, double beta, int threads) {
-        expect_size(w, p.dim(), "w");
-        if (!(beta > 0 && beta < kInfinity)) throw InputError("marginals need a beta that is positive and finite.");
+      [](const Problem& p, const Weights& w, double beta, int threads, const Weights& theta) {
+        const Scores scores = scores_of(p, w, theta);
+        expect_beta(beta, "marginals");
         std::vector<int64_t> begin = part_offsets(p);
         std::vector<double> log_z(static_cast<size_t>(p.size()));
         std::vector<double> mu(static_cast<size_t>(begin.back()));
         {
           const nb::gil_scoped_release release;
-          marginals_all(p, w.data(), beta, checked_threads(threads), check_signals, begin, log_z.data(), mu.data());
+          marginals_all(p, scores, beta, checked_threads(threads), check_signals, begin, log_z.data(), mu.data());
         }
         return std::make_tuple(to_numpy(std::move(begin)), to_numpy(std::move(log_z)), to_numpy(std::move(mu)));
       },
-      "problem"_a, "w"_a, "beta"_a, "threads"_a, "Bounds, log partition functions and marginals of every example.");
+      "problem"_a, "w"_a.none(), "beta"_a, "threads"_a, nb::kw_only(), "theta"_a.none() = nb::none(),
+      "Bounds, log partition functions and marginals of every example, under beta times the scores.");
+  m.def(
+      "kbest_all",
+      [](const Problem& p, const Weights& w, int64_t k, int threads, const Weights& theta) {
+        const Scores scores = scores_of(p, w, theta);
+        if (k < 1) throw InputError("k must be at least 1.");
+        std::vector<std::vector<ScoredOutput>> outputs;
+        {
+          const nb::gil_scoped_release release;
+          outputs = kbest_all(p, scores, k, checked_threads(threads), check_signals);
+        }
+        std::vector<int64_t> output_begin{0};
+        std::vector<double> values;
+        Lists lists;
+        for (const std::vector<ScoredOutput>& ys : outputs) {
+          for (const ScoredOutput& y : ys) {
+            values.push_back(y.value);
+            lists.add(y.y);
+          }
+          output_begin.push_back(static_cast<int64_t>(values.size()));
+        }
+        return std::make_tuple(to_numpy(std::move(output_begin)), to_numpy(std::move(values)),
+                               to_numpy(std::move(lists.begin)), to_numpy(std::move(lists.parts)));
+      },
+      "problem"_a, "w"_a.none(), "k"_a, "threads"_a, nb::kw_only(), "theta"_a.none() = nb::none(),
+      "The k best outputs of every example, best first, or all if there are fewer: where those of each example begin, "
+      "their values, where the parts of each output begin, and the parts.");
+  m.def(
+      "sample_all",
+      [](const Problem& p, const Weights& w, double beta, int64_t n, uint64_t seed, int threads, const Weights& theta) {
+        const Scores scores = scores_of(p, w, theta);
+        expect_beta(beta, "samples");
+        if (n < 1) throw InputError("n must be at least 1.");
+        std::vector<std::vector<Output>> outputs;
+        {
+          const nb::gil_scoped_release release;
+          outputs = sample_all(p, scores, beta, n, seed, checked_threads(threads), check_signals);
+        }
+        Lists lists;
+        for (const std::vector<Output>& drawn : outputs)
+          for (const Output& y : drawn) lists.add(y);
+        return std::make_pair(to_numpy(std::move(lists.begin)), to_numpy(std::move(lists.parts)));
+      },
+      "problem"_a, "w"_a.none(), "beta"_a, "n"_a, "seed"_a, "threads"_a, nb::kw_only(), "theta"_a.none() = nb::none(),
+      "n outputs of every example, drawn in proportion to exp(beta score), example by example: bounds and parts. They "
+      "depend on the seed and on the number of the example only.");
   m.def(
       "sgd_pass",
       [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, const In<int64_t>& order,

@@ -56,6 +56,14 @@ class Hypergraph {
   int64_t edges() const { return static_cast<int64_t>(heads_.size()); }
   int64_t parts() const { return part_count_; }  // one more than the largest part id
 
+  // How many parts an output has at most, with its repeats; -inf if there is no output.
+  double longest() const {
+    std::vector<double> best;
+    std::vector<int64_t> choice;
+    viterbi(std::vector<double>(at(part_count_), 1.0).data(), best, choice);
+    return best.back();
+  }
+
   double argmax(const double* theta, Output& y) const {
     std::vector<double> best;
     std::vector<int64_t> choice;
@@ -415,6 +423,10 @@ class HypergraphStructure final : public Structure {
 
   int64_t size() const override { return static_cast<int64_t>(examples_.size()); }
   int64_t parts(int64_t i) const override { return of(i).parts; }
+  // No part is in an output more often than the longest output has parts.
+  int64_t repeats(int64_t i) const override {
+    return static_cast<int64_t>(std::clamp(of(i).graph->longest(), 1.0, 0x1.0p53));
+  }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
   bool has_gold() const override { return has_gold_; }
   void gold(int64_t i, int64_t, Output& y) const override {

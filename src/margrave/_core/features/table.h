@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -26,6 +27,20 @@ struct Tokens {
 
   int64_t examples() const { return static_cast<int64_t>(example_begin.size()) - 1; }
   int64_t tokens() const { return static_cast<int64_t>(row_begin.size()) - 1; }
+
+  // The same rows with attribute a called number[a].
+  Tokens renumbered(const int32_t* number, int64_t n) const {
+    Tokens result = *this;
+    for (int32_t& a : result.index) {
+      if (a >= n)
+        throw InputError("attribute " + std::to_string(a) + " occurs, and there are new numbers for " +
+                         std::to_string(n) + ".");
+      if (number[a] < 0)
+        throw InputError("attribute " + std::to_string(a) + " occurs, and its new number is negative.");
+      a = number[a];
+    }
+    return result;
+  }
 
   void check() const {
     const auto ragged = [](const std::vector<int64_t>& begin, int64_t total) {
@@ -85,6 +100,30 @@ class Pairs {
   WeightRows rows() const {
     static constexpr uint16_t none = 0;
     return {attributes_, labels_, !packed_ ? nullptr : column_.empty() ? &none : column_.data()};
+  }
+
+  // The pairs of both tables, for as many attributes as the larger one has.
+  Pairs united(const Pairs& other) const {
+    if (labels_ != other.labels_)
+      throw InputError("tables of " + std::to_string(labels_) + " and of " + std::to_string(other.labels_) +
+                       " columns cannot be united.");
+    if (packed_ != other.packed_) throw InputError("a table of observed pairs and one of all pairs cannot be united.");
+    const int64_t attributes = std::max(attributes_, other.attributes_);
+    if (!packed_) return Pairs(attributes, labels_);
+    std::vector<int64_t> begin{0};
+    std::vector<uint16_t> column;
+    const auto row = [](const Pairs& pairs, int64_t a) {
+      const bool there = a < pairs.attributes_;
+      return std::pair(pairs.column_.begin() + (there ? pairs.begin_[at(a)] : 0),
+                       pairs.column_.begin() + (there ? pairs.begin_[at(a + 1)] : 0));
+    };
+    for (int64_t a = 0; a < attributes; ++a) {
+      const auto [first, last] = row(*this, a);
+      const auto [other_first, other_last] = row(other, a);
+      std::set_union(first, last, other_first, other_last, std::back_inserter(column));
+      begin.push_back(static_cast<int64_t>(column.size()));
+    }
+    return Pairs(labels_, std::move(begin), std::move(column));
   }
 
   // Where the weights of each attribute begin, and which they are (TokenRows::span); empty unless packed.
@@ -366,11 +405,17 @@ class Table final : public Features {
 // A sparse vector for every part: the feature map of trees, and of anything whose parts have features of their own.
 class SparseParts final : public Features {
  public:
-  // rows: one token row a part; part_begin (examples + 1) in rows; choice (examples): parts come in groups of this
-  // many, of which an output has exactly one (for the radius).
-  SparseParts(int64_t dim, std::shared_ptr<const Tokens> rows, std::vector<int64_t> choice)
-      : dim_(dim), rows_(std::move(rows)), choice_(std::move(choice)) {
-    if (static_cast<int64_t>(choice_.size()) != rows_->examples()) throw InputError("one group size an example.");
+  // rows: one token row per part. choice and repeats (examples): what the structure says of its parts (for the radius).
+  // No repeats: a part is in an output at most once.
+  SparseParts(int64_t dim, std::shared_ptr<const Tokens> rows, std::vector<int64_t> choice,
+              std::vector<int64_t> repeats = {})
+      : dim_(dim), rows_(std::move(rows)), choice_(std::move(choice)), repeats_(std::move(repeats)) {
+    if (static_cast<int64_t>(choice_.size()) != rows_->examples())
+      throw InputError("there must be one group size per example.");
+    if (!repeats_.empty() && repeats_.size() != choice_.size())
+      throw InputError("there must be one number of repeats per example.");
+    for (const int64_t often : repeats_)
+      if (often < 1) throw InputError("the number of repeats must be at least 1.");
     for (const int32_t a : rows_->index)
       if (a >= dim) throw InputError("a feature's index is out of range.");
     for (int64_t i = 0; i < rows_->examples(); ++i) {
@@ -404,7 +449,8 @@ class SparseParts final : public Features {
     merge_entries(entries, row);
   }
 
-  // Two outputs differ in each group by two rows at most.
+  // If outputs have exactly one part of each group, then two of them differ in a group by two rows at most. In groups
+  // of one part, which may be there or not, they differ by as many copies of its row as an output may have.
   double radius(int64_t i) const override {
     double total = 0;
     double longest = 0;
@@ -422,7 +468,7 @@ class SparseParts final : public Features {
       for (const double v : row.value) square += v * v;
       longest = std::max(longest, std::sqrt(square));
     });
-    return 2 * (total + longest);
+    return static_cast<double>(std::max<int64_t>(repeats_.empty() ? 1 : repeats_[at(i)], 2)) * (total + longest);
   }
 
  private:
@@ -450,6 +496,7 @@ class SparseParts final : public Features {
   int64_t dim_;
   std::shared_ptr<const Tokens> rows_;
   std::vector<int64_t> choice_;
+  std::vector<int64_t> repeats_;
 };
 
 }  // namespace margrave

@@ -87,6 +87,16 @@ class Vocabulary {
     return static_cast<int32_t>(size() - 1);
   }
 
+  // Adds the names of another vocabulary in their order; their numbers here.
+  std::vector<int32_t> merge(const Vocabulary& other) {
+    std::vector<int32_t> numbers(static_cast<size_t>(other.size()));
+    for (int64_t k = 0; k < other.size(); ++k) {
+      const std::string_view text = other.name(k);
+      numbers[static_cast<size_t>(k)] = add(text, hash_bytes(text.data(), text.size()));
+    }
+    return numbers;
+  }
+
   const std::vector<char>& bytes() const { return bytes_; }
   const std::vector<int64_t>& offsets() const { return offsets_; }
 

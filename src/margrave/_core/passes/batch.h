@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "losses/family.h"
@@ -101,24 +102,76 @@ inline void losses_and_gradient(const Problem& problem, const double* w, const L
   sum_over_examples(problem, threads, poll, visit, gradient);
 }
 
-// The best output of every example, under scores A_i w.
-inline std::vector<Output> argmax_all(const Problem& problem, const double* w, int threads, const Poll& poll) {
+// Where a pass takes the scores of the parts from: A_i w, or the scores of all examples one after another.
+class Scores {
+ public:
+  Scores(const Problem& problem, const double* w) : problem_(problem), w_(w) {}
+  Scores(const Problem& problem, const double* theta, std::vector<int64_t> begin)
+      : problem_(problem), theta_(theta), begin_(std::move(begin)) {}
+
+  void of(int64_t i, double* scores) const {
+    if (w_) return problem_.score(i, w_, scores);
+    std::copy(theta_ + begin_[static_cast<size_t>(i)], theta_ + begin_[static_cast<size_t>(i) + 1], scores);
+  }
+  // beta times the scores
+  void of(int64_t i, double beta, double* scores) const {
+    of(i, scores);
+    for (int64_t k = 0; k < problem_.parts(i); ++k) scores[k] *= beta;
+  }
+
+ private:
+  const Problem& problem_;
+  const double* w_ = nullptr;
+  const double* theta_ = nullptr;
+  std::vector<int64_t> begin_;
+};
+
+// The best output of every example.
+inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scores, int threads, const Poll& poll) {
   std::vector<Output> outputs(static_cast<size_t>(problem.size()));
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
-    problem.score(i, w, worker.theta.data());
+    scores.of(i, worker.theta.data());
     problem.argmax(i, worker.theta.data(), outputs[static_cast<size_t>(i)], worker.scratch);
   });
   return outputs;
 }
 
-// Log partition and marginals of every example under scores beta A_i w; marginals one after another.
-inline void marginals_all(const Problem& problem, const double* w, double beta, int threads, const Poll& poll,
+// Log partition and marginals of every example under beta times the scores; marginals one after another.
+inline void marginals_all(const Problem& problem, const Scores& scores, double beta, int threads, const Poll& poll,
                           const std::vector<int64_t>& begin, double* log_z, double* mu) {
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
-    problem.score(i, w, worker.theta.data());
-    for (int64_t k = 0; k < problem.parts(i); ++k) worker.theta[static_cast<size_t>(k)] *= beta;
+    scores.of(i, beta, worker.theta.data());
     log_z[i] = problem.logsum(i, worker.theta.data(), mu + begin[static_cast<size_t>(i)], worker.scratch);
   });
+}
+
+// The k best outputs of every example, best first.
+inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, const Scores& scores, int64_t k,
+                                                        int threads, const Poll& poll) {
+  std::vector<std::vector<ScoredOutput>> outputs(static_cast<size_t>(problem.size()));
+  for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
+    scores.of(i, worker.theta.data());
+    problem.kbest(i, worker.theta.data(), k, outputs[static_cast<size_t>(i)], worker.scratch);
+  });
+  return outputs;
+}
+
+// n outputs of every example, drawn in proportion to exp(beta score). The draws of an example depend on the seed and on
+// its number alone.
+inline std::vector<std::vector<Output>> sample_all(const Problem& problem, const Scores& scores, double beta, int64_t n,
+                                                   uint64_t seed, int threads, const Poll& poll) {
+  std::vector<std::vector<Output>> outputs(static_cast<size_t>(problem.size()));
+  for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
+    Random random = Random::of_example(seed, i);
+    scores.of(i, beta, worker.theta.data());
+    std::vector<Output>& drawn = outputs[static_cast<size_t>(i)];
+    drawn.resize(static_cast<size_t>(n));
+    for (Output& y : drawn) {
+      const Scratch::Frame frame(worker.scratch);
+      problem.sample(i, worker.theta.data(), random, y, worker.scratch);
+    }
+  });
+  return outputs;
 }
 
 }  // namespace margrave

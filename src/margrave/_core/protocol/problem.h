@@ -64,6 +64,12 @@ struct InputError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+inline void check_number(int64_t example, int64_t size) {
+  if (example < 0 || example >= size)
+    throw InputError("example " + std::to_string(example) + " is out of range: there are " + std::to_string(size) +
+                     ".");
+}
+
 inline void unsupported(const char* what) { throw InputError(std::string("this problem offers no ") + what + "."); }
 
 // The combinatorics of a data set: no weights, no features.
@@ -74,6 +80,15 @@ class Structure {
   virtual int64_t size() const = 0;
   virtual int64_t parts(int64_t i) const = 0;
   virtual unsigned offers() const = 0;
+  virtual bool exact() const { return true; }  // whether inference finds the best output, the true sums, and so on
+
+  // How the parts lie, for feature maps. A row of features serves `columns` parts, one after another: the labels of one
+  // token, or a single part that has a row of its own.
+  virtual int64_t columns() const { return 1; }
+  // Parts come in groups of `choice`, one after another, of which an output has exactly one. 1 means that nothing is
+  // known: a part may be there or not, up to `repeats` times.
+  virtual int64_t choice(int64_t) const { return 1; }
+  virtual int64_t repeats(int64_t) const { return 1; }  // at most this often is one part in one output
 
   virtual bool has_gold() const = 0;
   virtual int64_t golds(int64_t) const { return 1; }             // how many outputs are good
@@ -95,6 +110,8 @@ class Structure {
   }
   virtual void sample(int64_t, const double*, Random&, Output&, Scratch&) const { unsupported("sample"); }
   virtual double entropy(int64_t, const double*, double*, Scratch&) const { return unsupported("entropy"), 0.0; }
+
+  void check_example(int64_t i) const { check_number(i, size()); }
 };
 
 // The linear map A_i from weights to part scores, and its adjoint.
@@ -129,6 +146,7 @@ class Problem {
   int64_t dim() const { return dim_; }
 
   virtual unsigned offers() const = 0;
+  virtual bool exact() const { return true; }
   virtual bool has_gold() const = 0;
   virtual int64_t parts(int64_t i) const = 0;
   virtual void score(int64_t i, const double* w, double* theta) const = 0;
@@ -178,10 +196,7 @@ class Problem {
   virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim_); }
   virtual bool euclidean() const { return true; }
 
-  void check_example(int64_t i) const {
-    if (i < 0 || i >= size_)
-      throw InputError("example " + std::to_string(i) + " is out of range: there are " + std::to_string(size_) + ".");
-  }
+  void check_example(int64_t i) const { check_number(i, size_); }
 
  private:
   int64_t size_;
@@ -206,6 +221,7 @@ class BoundProblem final : public Problem {
   }
 
   unsigned offers() const override { return structure_->offers(); }
+  bool exact() const override { return structure_->exact(); }
   bool has_gold() const override { return structure_->has_gold(); }
   int64_t parts(int64_t i) const override { return structure_->parts(i); }
   void score(int64_t i, const double* w, double* theta) const override { features_->score(i, w, theta); }
@@ -277,6 +293,7 @@ class SliceProblem : public Problem {
   }
 
   unsigned offers() const override { return whole_->offers(); }
+  bool exact() const override { return whole_->exact(); }
   bool has_gold() const override { return whole_->has_gold(); }
   int64_t parts(int64_t i) const override { return whole_->parts(begin_ + i); }
   void score(int64_t i, const double* w, double* theta) const override { whole_->score(begin_ + i, w, theta); }

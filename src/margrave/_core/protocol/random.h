@@ -18,6 +18,12 @@ class Random {
     }
   }
 
+  // A sequence for each of many examples. Seeds that are neighbours are far apart in where their sequences begin, so
+  // that example 1 of seed 0 has another sequence than example 0 of seed 1.
+  static Random of_example(uint64_t seed, int64_t example) {
+    return Random(Random(seed).next() + static_cast<uint64_t>(example));
+  }
+
   uint64_t next() {
     const uint64_t result = rotate(state_[0] + state_[3], 23) + state_[0];
     const uint64_t t = state_[1] << 17;

@@ -1,20 +1,22 @@
 // Gold labels, label costs and allowed labels of tokens: what multiclass and chains have in common.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "protocol/problem.h"
+#include "structures/label_cost.h"
 
 namespace margrave {
 
 class Labels {
  public:
-  // begin (examples + 1): where each example's tokens begin. gold: a label a token, or empty. cost: (labels, labels)
-  // from gold to predicted, or empty. allowed: (tokens, labels) of 0 and 1, or empty.
-  Labels(int64_t labels, std::vector<int64_t> begin, std::vector<int32_t> gold, std::vector<double> cost,
+  // begin (examples + 1): where each example's tokens begin. gold: one label per token, or empty. cost: null if nothing
+  // costs anything. allowed: (tokens, labels) of 0 and 1, or empty.
+  Labels(int64_t labels, std::vector<int64_t> begin, std::vector<int32_t> gold, std::shared_ptr<const LabelCost> cost,
          std::vector<uint8_t> allowed)
       : labels_(labels),
         begin_(std::move(begin)),
@@ -26,12 +28,12 @@ class Labels {
     for (size_t i = 1; i < begin_.size(); ++i)
       if (begin_[i] <= begin_[i - 1]) throw InputError("example " + std::to_string(i - 1) + " has no tokens.");
     const auto tokens = static_cast<size_t>(begin_.back());
-    if (!gold_.empty() && gold_.size() != tokens) throw InputError("there must be one gold label a token.");
+    if (!gold_.empty() && gold_.size() != tokens) throw InputError("there must be one gold label per token.");
     for (const int32_t label : gold_)
       if (label < 0 || label >= labels) throw InputError("a gold label is out of range.");
-    if (!cost_.empty() && cost_.size() != at(labels * labels)) throw InputError("costs must be (labels, labels).");
-    for (const double c : cost_)
-      if (!std::isfinite(c)) throw InputError("costs must be finite.");
+    if (cost_ && cost_->labels() != labels)
+      throw InputError("there are " + std::to_string(labels) + " labels, and costs of " +
+                       std::to_string(cost_->labels()) + ".");
     if (!allowed_.empty() && allowed_.size() != tokens * at(labels))
       throw InputError("allowed labels must be (tokens, labels).");
   }
@@ -50,9 +52,8 @@ class Labels {
   // delta (length, labels) of the label costs.
   void cost(int64_t i, double* delta) const {
     const int32_t* y = gold(i);
-    for (int64_t t = 0; t < length(i); ++t)
-      for (int64_t l = 0; l < labels_; ++l)
-        delta[t * labels_ + l] = cost_.empty() ? 0.0 : cost_[at(y[t] * labels_ + l)];
+    if (!cost_) std::fill(delta, delta + length(i) * labels_, 0.0);
+    for (int64_t t = 0; cost_ && t < length(i); ++t) cost_->row(y[t], delta + t * labels_);
   }
 
   void forbid(int64_t i, double* theta) const {
@@ -68,7 +69,7 @@ class Labels {
   int64_t labels_;
   std::vector<int64_t> begin_;
   std::vector<int32_t> gold_;
-  std::vector<double> cost_;
+  std::shared_ptr<const LabelCost> cost_;
   std::vector<uint8_t> allowed_;
 };
 

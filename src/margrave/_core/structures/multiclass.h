@@ -1,4 +1,4 @@
-// One label an example: no structure at all. Parts are the labels.
+// One label per example: no structure at all. Parts are the labels.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +27,7 @@ class MulticlassStructure final : public SinglePartStructure {
 
   int64_t size() const override { return data_.size(); }
   int64_t parts(int64_t) const override { return data_.labels(); }
+  int64_t columns() const override { return data_.labels(); }
   bool has_gold() const override { return data_.has_gold(); }
   void gold(int64_t i, int64_t, Output& y) const override { y.assign(1, *data_.gold(i)); }
   double cost(int64_t i, double* delta) const override { return data_.cost(i, delta), 0.0; }

@@ -33,6 +33,7 @@ class NodeSetStructure final : public Structure {
 
   int64_t size() const override { return size_; }
   int64_t parts(int64_t) const override { return nodes(); }
+  int64_t columns() const override { return nodes(); }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
   bool has_gold() const override { return !begin_.empty(); }
   void gold(int64_t i, int64_t, Output& y) const override {

@@ -31,6 +31,7 @@ class TreeStructure final : public Structure {
 
   int64_t size() const override { return static_cast<int64_t>(begin_.size()) - 1; }
   int64_t parts(int64_t i) const override { return int64_t{words(i)} * words(i); }
+  int64_t choice(int64_t i) const override { return words(i); }  // every word has one head
   unsigned offers() const override { return kArgmax | kLogsum | kKbest | kSample; }
   bool has_gold() const override { return !heads_.empty() || begin_.back() == 0; }
   void gold(int64_t i, int64_t, Output& y) const override { to_parts(words(i), gold_heads(i), y); }

@@ -16,6 +16,7 @@ class SinglePartStructure : public Structure {
  public:
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kEntropy | kUntied; }
   bool zero_one_is_of_parts() const override { return true; }
+  int64_t choice(int64_t i) const override { return parts(i); }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
     const double* best = std::max_element(theta, theta + parts(i));
