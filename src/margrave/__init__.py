@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives. They are imported on first use: `import margrave` alone must cost next to nothing.
 _HOMES = {
+    "DependencyParser": "margrave.estimators",
     "HMMTagger": "margrave.estimators",
     "SequenceTagger": "margrave.estimators",
     "SequenceTaggerCV": "margrave.estimators",
@@ -32,6 +33,7 @@ _HOMES = {
 
 __all__ = [
     "CustomProblem",
+    "DependencyParser",
     "DifferenceOfLosses",
     "ExpectedCostBound",
     "HMMTagger",
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from margrave.custom import CustomProblem
     from margrave.errors import MargraveError
     from margrave.estimators import (
+        DependencyParser,
         HierarchicalMultiLabelClassifier,
         HMMTagger,
         Reranker,

@@ -1,9 +1,12 @@
 """What people import: estimators with scikit-learn's conventions, and `load` for their model files."""
 
 from os import PathLike
+from typing import Any
 
 from margrave.errors import DataError
-from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.dependency_parser import DependencyParser
+from margrave.estimators.files import SavedEstimator
+from margrave.estimators.format1 import upgraded
 from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
 from margrave.estimators.hmm_tagger import HMMTagger
 from margrave.estimators.reranker import Reranker
@@ -12,8 +15,10 @@ from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
 from margrave.estimators.structured_classifier import StructuredClassifier
 from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
 from margrave.files import model as model_file
+from margrave.files.stored import import_modules
 
 __all__ = [
+    "DependencyParser",
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
     "Reranker",
@@ -24,25 +29,27 @@ __all__ = [
     "load",
 ]
 
-_ESTIMATORS: dict[str, type[StructuredEstimator] | type[HMMTagger]] = {
-    "HMMTagger": HMMTagger,
-    "HierarchicalMultiLabelClassifier": HierarchicalMultiLabelClassifier,
-    "Reranker": Reranker,
-    "SequenceTagger": SequenceTagger,
-    "StructuredClassifier": StructuredClassifier,
-    "TaxonomyClassifier": TaxonomyClassifier,
-}
+import_modules(__name__)  # an estimator in a file of its own needs no entry here
 
 
-def load(path: str | PathLike[str]) -> StructuredEstimator | HMMTagger:
-    """The model that `save` wrote; a damaged, foreign or newer file is refused in one sentence."""
+def load(path: str | PathLike[str]) -> Any:
+    """The model that `save` wrote; a damaged, foreign or newer file is refused in one sentence.
+
+    Parameters
+    ----------
+    path : the file. Nothing in it is executed: it holds numbers, texts and the names of Margrave's own classes.
+    """
     header, arrays = model_file.read(path)
     name = str(header.get("estimator"))
-    if name not in _ESTIMATORS:
+    if name not in SavedEstimator.registered:
         raise DataError(path, None, f"it holds a {name}, which this Margrave does not know: upgrade Margrave.")
     try:
-        return _ESTIMATORS[name]._from_file(header, arrays)
+        if "structure" in header:  # as format 1 has it
+            header = upgraded(header, arrays)
+        return SavedEstimator.registered[name]._from_file(header, arrays)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         # the checksum is right, so the file was made this way: say what does not fit, on one line
         reason = " ".join(str(error).split()).rstrip(".")
-        raise DataError(path, None, f"it is no model that Margrave wrote ({type(error).__name__}: {reason}).") from None
+        raise DataError(
+            path, None, f"it is not a model that Margrave wrote ({type(error).__name__}: {reason})."
+        ) from None

@@ -1,113 +1,296 @@
-"""What all estimators share: solving, the attributes after `fit`, and model files."""
+"""What all estimators share: every verb, the attributes after `fit`, and model files.
+
+An estimator names a structure, its features and its scores (`_structure`, `_features`, `_score`); the rest is here. The
+flow of a fit is that of docs/design.md, section 5: raw data, inputs, rows, a bound structure, a problem, weights.
+"""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
+from numbers import Real
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _core
 from margrave.checks import real, whole
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, unknown
+from margrave.estimators.files import SavedEstimator
+from margrave.features.base import Features, Ranked
 from margrave.features.mercer import Kernel
-from margrave.features.table import AttributeTable, RowEncoder, features_named
+from margrave.features.table import AttributeTable
 from margrave.files import model as model_file
-from margrave.learners import LEARNERS, Checkpoint, Learner, Record, Solution, Task, learner_named
+from margrave.files.stored import pack, unpack, vector
+from margrave.inputs.base import Inputs
+from margrave.learners import Checkpoint, Learner, Record, Solution, Task, learner_named
 from margrave.learners.base import available_threads, check_loss, check_settings
-from margrave.losses import LOSSES, DifferenceOfLosses, LossFamily, loss_named
+from margrave.learners.checkpoint import as_checkpoint
+from margrave.losses import Cost, LossFamily, loss_named
+from margrave.structures.base import Outputs, Structure, Units, decode_one
 
-Show = Callable[[int, NDArray[np.int32]], Any]  # an example's output as users know it, from its parts
+Weights = NDArray[np.float64]
+
+# Parameters that belong to a run rather than to the model: files do not keep them.
+_NOT_STORED = ("n_threads", "verbose")
 
 
-class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
-    """The base of estimators over attribute tables."""
+@dataclass(frozen=True)
+class Given:
+    """What a verb was given: examples, their outputs where known, and what goes to features and structure besides."""
+
+    X: Any
+    Y: Any = None
+    to_features: Mapping[str, Any] = field(default_factory=dict)  # attributes of transitions
+    to_structure: Mapping[str, Any] = field(default_factory=dict)  # allowed labels
+    costs: Any = None  # of the outputs of each example
+    original: Any = None  # X as it was passed, where it has been converted: it may name its columns
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Examples bound to a problem, and how to read its outputs."""
+
+    problem: _core.Problem
+    structure: Structure
+    outputs: Any
+    units: Units
+
+    def decode(self, begin: NDArray[np.int64], parts: NDArray[np.int32]) -> Any:
+        """The outputs of all examples."""
+        return self.structure.decode(self.outputs, self.units, begin, parts)
+
+    def best(self, w: Weights, threads: int) -> Any:
+        """The best outputs of all examples."""
+        return self.decode(*_core.argmax_all(self.problem, w, threads))
+
+    def offers(self, what: str, verb: str) -> None:
+        """Refuses a verb that the structure cannot do."""
+        if what not in self.problem.offers:
+            raise MargraveError(f"{verb} needs '{what}', which {type(self.structure).__name__} does not offer.")
+
+
+@dataclass(frozen=True)
+class Training:
+    """All that a learner needs, and what becomes of it."""
+
+    given: Given
+    bound: Bound
+    features: Features
+    inputs: Inputs | None
+    sample_weight: Any
+
+
+class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
+    """The base of all estimators that minimise 1/2 |w|^2 + C sum_i L_i(w)."""
 
     loss: str | LossFamily
     C: float
     learner: str | Learner
-    features: str | AttributeTable
+    features: Any
+    inputs: Inputs | str | None
     max_iter: int | None
     tol: float
     n_threads: int | None
     seed: int
     verbose: bool
 
-    coef_: NDArray[np.float64]
-    classes_: NDArray[Any]
+    coef_: Weights
     learner_: Learner  # the one that ran, which "auto" chose; files do not keep it
     history_: list[Record]  # P is None after passes that it was not computed for
     certificate_: Record  # of the weights in coef_; it always has P
     n_iter_: int
     converged_: bool
     stop_reason_: str
-    features_: AttributeTable
+    features_: Any  # the features with what they have learned
+    inputs_: Inputs | None  # the inputs with what they have learned; None: X are attributes
+    outputs_: Any  # what the outputs have in common
     n_support_: int  # of a kernel: how many kernels the prediction of one input takes
     metadata_: dict[str, Any]
 
     _n_left_out: int = 0  # weights that are not in coef_ because the model's file does not keep them: all zero
 
-    @property
-    def n_weights_(self) -> int:
-        """How many weights were learned; `coef_` has fewer where `save` left zeros out."""
-        self._check_fitted()
-        return self._weights().size + self._n_left_out
+    # ---- what an estimator says of itself ----------------------------------------------------------------------------
 
-    @property
-    def n_zero_weights_(self) -> int:
-        """How many of them are exactly zero."""
-        return self.n_weights_ - int(np.count_nonzero(self._weights()))
+    def _structure(self, given: Given) -> Structure:
+        """The structure of these examples."""
+        raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
 
-    def _settings(self) -> tuple[LossFamily, AttributeTable]:
-        """The loss and fresh features; refuses every wrong parameter before any data are looked at."""
+    def _features(self, outputs: Any) -> Features:
+        """Fresh features for such outputs."""
+        raise MargraveError(f"{type(self).__name__} does not say which features it has.")
+
+    def _default_inputs(self) -> Inputs:
+        """The inputs that `inputs="default"` stands for."""
+        raise MargraveError(
+            f"a {type(self).__name__} has no default inputs: pass an object of margrave.inputs, or None."
+        )
+
+    def _costs(self, loss: LossFamily, outputs: Any, given: Given) -> Cost:
+        """What wrong outputs cost: by default what the loss says."""
+        return loss.costs
+
+    def _score(self, Y: Any, predicted: Any) -> float:
+        """How good predictions are; higher is better."""
+        raise MargraveError(f"{type(self).__name__} has no score.")
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        """Training data as the structure and the features take them; refuses what makes no sense."""
+        return given, sample_weight
+
+    def _raw(self, X: Any) -> Any:
+        """New examples as the inputs, or else the features, take them."""
+        return X
+
+    def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
+        """How a cost function gets the outputs of an example, from their parts."""
+        bound = training.bound
+        return lambda i, parts: decode_one(bound.structure, bound.outputs, bound.units, i, parts)
+
+    def _no_examples(self, features: Any) -> Given:
+        """No examples, as a model with these features would get them."""
+        return Given([])
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        dev: tuple[Any, ...] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        observers: Sequence[Any] = (),
+    ) -> Self:
+        """Learn from examples and their outputs.
+
+        Parameters
+        ----------
+        X : the examples.
+        y : their outputs.
+        sample_weight : one factor per example on its C; a number alone is the factor of all.
+        dev : more data (X, y), by which sgd chooses its rate.
+        checkpoint : a file that follows the learner; the same call goes on from it after it was killed or interrupted.
+        observers : called after every pass (`margrave.learners`).
+        """
+        return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
+
+    def fit_path(self, X: Any, y: Any, Cs: Sequence[float], *, sample_weight: Any = None) -> list[Self]:
+        """One model for each C, in the order given, each begun from where the one before ended.
+
+        From small C to large is the cheapest. Ctrl-C ends the path with the models so far.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`.
+        Cs : the values of C.
+        """
+        return self._fit_path(Given(X, y), Cs, sample_weight)
+
+    def _fit(
+        self, given: Given, sample_weight: Any, dev: Given | None, checkpoint: Any, observers: Sequence[Any]
+    ) -> Self:
+        loss = self._settings()
+        kept = as_checkpoint(checkpoint)
+        training = self._training(given, sample_weight, loss)
+        task = self._task(
+            training,
+            loss,
+            dev_score=None if dev is None else self._dev_score(dev, training),
+            checkpoint=kept,
+            observers=observers,
+        )
+        learner = learner_named(self.learner).resolve(loss, task.problem)
+        self._set_fitted(training, self._set_solution(learner, learner.solve(task)))
+        return self
+
+    def _fit_path(self, given: Given, Cs: Any, sample_weight: Any) -> list[Any]:
+        models = [self._at(C) for C in check_path(Cs)]
+        loss = models[0]._settings()
+        training = self._training(given, sample_weight, loss)
+        learner = learner_named(self.learner).resolve(loss, training.bound.problem)
+        if len(models) > 1 and type(learner).carry is Learner.carry:
+            learner.carry(None, models[1]._task(training, loss))  # refuses, before any work
+        path: list[Any] = []
+        state = None
+        for model in models:
+            task = model._task(training, loss)
+            try:
+                if state is not None:
+                    state = learner.carry(state, task)
+                solution = learner.solve(task, state)
+            except KeyboardInterrupt:
+                if not path:
+                    raise  # there is no model yet
+                break
+            state = solution.state
+            model._set_fitted(training, model._set_solution(learner, solution))
+            path.append(model)
+            if solution.reason == "interrupted":
+                break
+        return path
+
+    def _at(self, C: float) -> Any:
+        """An unfitted estimator with this C."""
+        return clone(self).set_params(C=C)
+
+    def _settings(self) -> LossFamily:
+        """The loss; refuses every wrong parameter before any data are looked at."""
         loss = loss_named(self.loss)
         learner = learner_named(self.learner)
         check_loss(learner, loss)
         learner.check_packages()
         check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
-        return loss, features_named(self.features)
+        self._chosen_inputs()
+        return loss
 
-    def _threads(self) -> int:
-        return available_threads(self.n_threads)
+    def _chosen_inputs(self) -> Inputs | None:
+        if isinstance(self.inputs, str) and self.inputs == "default":
+            return self._default_inputs()
+        if self.inputs is not None and not isinstance(self.inputs, Inputs):
+            raise MargraveError(f"inputs must be an object of margrave.inputs, not {type(self.inputs).__name__}.")
+        return self.inputs
 
-    def _temperature(self) -> float:
-        """The beta of the distribution that probabilities are of: the loss's, or 1 where that is infinite."""
-        beta = loss_named(self.loss).beta
-        return beta if isfinite(beta) else 1.0
-
-    def _solve(
-        self,
-        problem: _core.Problem,
-        loss: LossFamily,
-        sample_weight: Any,
-        *,
-        dev_score: Callable[[NDArray[np.float64]], float] | None = None,
-        checkpoint: Checkpoint | None = None,
-        show: Show | None = None,
-    ) -> NDArray[np.float64]:
-        """Runs the learner, sets what `fit` promises, and returns the weights; `show` decodes for a cost function."""
-        learner = learner_named(self.learner).resolve(loss, problem)
-        task = self._task(problem, loss, sample_weight, show, dev_score, checkpoint)
-        return self._set_solution(learner, learner.solve(task))
+    def _training(self, given: Given, sample_weight: Any, loss: LossFamily) -> Training:
+        """The problem that examples with their outputs make."""
+        given, sample_weight = self._checked(given, sample_weight)
+        structure = self._structure(given)
+        outputs: Any = structure.learn(given.Y)
+        structure.count_examples(given.X, given.Y)
+        outputs.check()
+        features = self._features(outputs)
+        chosen = self._chosen_inputs()
+        inputs = None if chosen is None else chosen.learn(given.X)
+        rows = features.encode(given.X if inputs is None else inputs.transform(given.X), grow=True, **given.to_features)
+        units = np.diff(rows.example_begin)
+        costs = self._costs(loss, outputs, given)
+        bound = structure.bind(outputs, units, given.Y, costs=costs, **given.to_structure)
+        features.learn(rows, bound)
+        problem = _core.join(bound, features.map(rows, bound, training=True))
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(problem.size, sample_weight)
+        return Training(given, Bound(problem, structure, outputs, units), features, inputs, sample_weight)
 
     def _task(
         self,
-        problem: _core.Problem,
+        training: Training,
         loss: LossFamily,
-        sample_weight: Any,
-        show: Show | None,
-        dev_score: Callable[[NDArray[np.float64]], float] | None = None,
+        *,
+        dev_score: Callable[[Weights], float] | None = None,
         checkpoint: Checkpoint | None = None,
+        observers: Sequence[Any] = (),
     ) -> Task:
         return Task(
-            problem,
+            training.bound.problem,
             loss,
             C=self.C,
-            sample_weight=sample_weight,
+            sample_weight=training.sample_weight,
             max_iter=self.max_iter,
             tol=self.tol,
             n_threads=self.n_threads,
@@ -115,10 +298,30 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             verbose=bool(self.verbose),
             dev_score=dev_score,
             checkpoint=checkpoint,
-            show=show,
+            show=self._decoder(training),
         )
 
-    def _set_solution(self, learner: Learner, solution: Solution) -> NDArray[np.float64]:
+    def _dev_given(self, dev: Any) -> Given | None:
+        """Development data as they were passed."""
+        if dev is None:
+            return None
+        if not isinstance(dev, tuple | list) or len(dev) != 2:
+            raise MargraveError("dev must be a pair (X, y).")
+        return Given(*dev)
+
+    def _dev_score(self, given: Given, training: Training) -> Callable[[Weights], float]:
+        """The score on other data, as a function of the weights."""
+        try:
+            training.bound.structure.learn(given.Y)
+            training.bound.structure.count_examples(given.X, given.Y)
+            bound = self._bound(given, training.bound.outputs, training.features, training.inputs)
+            threads = self._threads()
+            self._score(given.Y, bound.best(np.zeros(bound.problem.dim), threads))
+        except MargraveError as error:
+            raise MargraveError(f"dev: {error}") from None
+        return lambda w: self._score(given.Y, bound.best(w, threads))
+
+    def _set_solution(self, learner: Learner, solution: Solution) -> Weights:
         self.learner_ = learner
         self.history_ = solution.history
         self.certificate_ = solution.kept
@@ -136,43 +339,159 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return solution.w
 
+    def _set_fitted(self, training: Training, w: Weights) -> None:
+        """Sets what `fit` promises."""
+        features, w = training.features.compact(w)
+        self._set_model(training.bound.outputs, features, training.inputs, w)
+
+    def _set_model(self, outputs: Outputs, features: Features, inputs: Inputs | None, w: Weights) -> None:
+        """Takes over what was learned, here or in a file."""
+        self.outputs_, self.features_, self.inputs_ = outputs, features, inputs
+        if hasattr(outputs, "classes"):
+            self.classes_ = outputs.classes
+        table = token_table(features)
+        if isinstance(table, Kernel):
+            self.n_support_ = table.n_support
+        self._set_weights(w)
+
+    def _weights(self) -> Weights:
+        return self.coef_
+
+    def _set_weights(self, w: Weights) -> None:
+        self.coef_ = w
+
+    @property
+    def n_weights_(self) -> int:
+        """How many weights were learned; `coef_` has fewer where `save` left zeros out."""
+        self._check_fitted()
+        return self._weights().size + self._n_left_out
+
+    @property
+    def n_zero_weights_(self) -> int:
+        """How many of them are exactly zero."""
+        return self.n_weights_ - int(np.count_nonzero(self._weights()))
+
+    # ---- using a model -----------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Any:
+        """The best output of every example."""
+        return self._predict(Given(X))
+
+    def predict_marginals(self, X: Any) -> Any:
+        """The probabilities of the parts of every example's outputs.
+
+        Under the model p(y) ~ exp(beta <theta, y>) with the loss's beta; 1 where that is infinite.
+        """
+        return self._predict_marginals(Given(X))
+
+    def predict_kbest(self, X: Any, k: int = 10) -> list[list[tuple[float, Any]]]:
+        """The k best outputs of every example, best first, each with its score; fewer where there are not so many."""
+        return self._predict_kbest(Given(X), k)
+
+    def sample(self, X: Any, n: int = 1, seed: int = 0) -> list[list[Any]]:
+        """Outputs of every example drawn from the model, n of each; the same seed draws the same outputs."""
+        return self._sample(Given(X), n, seed)
+
+    def score(self, X: Any, y: Any) -> float:
+        """How good the predictions of these examples are."""
+        return self._score(y, self.predict(X))
+
+    def _predict(self, given: Given) -> Any:
+        return self._bind(given).best(self._weights(), self._threads())
+
+    def _predict_marginals(self, given: Given) -> Any:
+        bound = self._bind(given)
+        bound.offers("logsum", "predict_marginals")
+        begin, _, mu = _core.marginals_all(bound.problem, self._weights(), self._temperature(), self._threads())
+        return bound.structure.present(bound.outputs, bound.units, begin, mu)
+
+    def _predict_kbest(self, given: Given, k: int) -> list[list[tuple[float, Any]]]:
+        k = whole("k", k, 1, 2**31 - 1)
+        bound = self._bind(given)
+        bound.offers("kbest", "predict_kbest")
+        begin, values, part_begin, parts = _core.kbest_all(bound.problem, self._weights(), k, self._threads())
+        outputs = self._repeated(bound, np.diff(begin)).decode(part_begin, parts)
+        scored = list(zip(values.tolist(), outputs, strict=True))
+        return [scored[first:last] for first, last in zip(begin[:-1], begin[1:], strict=True)]
+
+    def _sample(self, given: Given, n: int, seed: int) -> list[list[Any]]:
+        n, seed = whole("n", n, 1, 2**31 - 1), whole("seed", seed, 0, 2**63 - 1)
+        bound = self._bind(given)
+        bound.offers("sample", "sample")
+        begin, parts = _core.sample_all(bound.problem, self._weights(), self._temperature(), n, seed, self._threads())
+        outputs = self._repeated(bound, np.full(bound.problem.size, n)).decode(begin, parts)
+        return [list(outputs[first : first + n]) for first in range(0, len(outputs), n)]
+
+    @staticmethod
+    def _repeated(bound: Bound, counts: NDArray[np.int64]) -> Bound:
+        """The same examples, each so many times: what decodes several outputs of each."""
+        return replace(bound, units=np.repeat(bound.units, counts))
+
+    def _bind(self, given: Given) -> Bound:
+        """New examples, bound by what the model has learned."""
+        self._check_fitted()
+        given = replace(given, X=self._raw(given.X))
+        return self._bound(given, self.outputs_, self.features_, self.inputs_)
+
+    def _bound(self, given: Given, outputs: Any, features: Features, inputs: Inputs | None) -> Bound:
+        X = given.X if inputs is None else inputs.transform(given.X)
+        rows = features.encode(X, grow=False, **given.to_features)
+        units = np.diff(rows.example_begin)
+        structure = self._structure(given)
+        bound = structure.bind(outputs, units, **given.to_structure)
+        return Bound(_core.join(bound, features.map(rows, bound)), structure, outputs, units)
+
+    def _threads(self) -> int:
+        return available_threads(self.n_threads)
+
+    def _temperature(self) -> float:
+        """The beta of the distribution that probabilities are of: the loss's, or 1 where that is infinite."""
+        beta = loss_named(self.loss).beta
+        return beta if isfinite(beta) else 1.0
+
+    def top_features(self, n: int = 10) -> dict[Any, Ranked]:
+        """The n heaviest features by label (or node), or of all parts where these share their weights; with weights.
+
+        By label these are the features that speak most for it. Refused for kernels and hashed features, which have no
+        names.
+        """
+        self._check_fitted()
+        columns = self._structure(Given([])).part_names(self.outputs_)
+        found: dict[Any, Ranked] = self.features_.top(self._weights(), columns, whole("n", n, 1, 2**31 - 1))
+        if self.inputs_ is None or not hasattr(self.inputs_, "column_names"):
+            return found
+        names = self.inputs_.column_names()
+        return {column: [(names[k], weight) for k, weight in ranked] for column, ranked in found.items()}
+
+    def without_inputs(self) -> Self:
+        """The same model without its inputs: it takes attributes instead of raw examples."""
+        self._check_fitted()
+        model = copy(self)
+        model.inputs = model.inputs_ = None
+        return model
+
     # ---- model files -------------------------------------------------------------------------------------------------
 
     def _kind_in_files(self) -> str:
         """The estimator that `load` is to make of a file."""
         return type(self).__name__
 
-    def _labels(self) -> list[Any]:
-        """The labels, for the model file; none where outputs have none."""
-        labels: list[Any] = self.classes_.tolist()
-        return labels
-
-    def _set_labels(self, labels: Any) -> None:
-        """Takes the labels from a file."""
-        self.classes_ = check_classes(labels)
-        if self.classes_.tolist() != labels:
-            raise MargraveError("its labels are not in order.")
-
-    def _structure_settings(self) -> dict[str, Any]:
-        """The parameters of the structure, for the model file."""
-        return {}
-
-    def _structure_arrays(self) -> dict[str, NDArray[Any]]:
-        """What else the structure has to say, for the model file."""
-        return {}
-
-    def _set_structure(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes from a file what `fit` learned of the structure."""
-
-    def _empty_problem(self) -> _core.Problem:
-        """A problem without examples, which tells how many weights there must be."""
-        raise MargraveError(f"a {type(self).__name__} cannot be kept in a file.")
+    def _stored_parameters(self) -> dict[str, Any]:
+        """The parameters of the constructor that a file keeps."""
+        parameters = self.get_params(deep=False)
+        check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
+        return {name: value for name, value in parameters.items() if name not in _NOT_STORED}
 
     def save(self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
-        """Writes the model as one file, whole or not at all; `metadata` is anything JSON can hold, by name.
+        """Write the model as one file, whole or not at all.
 
         A model most of whose weights are zero is written without these, and without attributes that have no others:
         the model that is read gives the same predictions from a shorter `coef_`.
+
+        Parameters
+        ----------
+        path : the file.
+        metadata : anything that JSON can hold, by name.
         """
         self._check_fitted()
         kept = self.certificate_
@@ -180,75 +499,40 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             metadata = self.metadata_
         elif not isinstance(metadata, Mapping):
             raise MargraveError(f"metadata must be a dictionary, not {type(metadata).__name__}.")
-        C, tol, max_iter, _, seed = check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
-        table, weights = self.features_, self._weights()
-        sparse = 2 * self.n_zero_weights_ > self.n_weights_
-        if sparse:
-            table, weights = table.without_zeros(weights)
-        arrays: dict[str, NDArray[Any]] = {"weights": weights, "gram_weight": table.gram_weight}
+        features, weights = self.features_, self._weights()
+        if 2 * self.n_zero_weights_ > self.n_weights_:
+            features, weights = features.without_zeros(weights)
+        arrays: dict[str, NDArray[Any]] = {}
         header: dict[str, object] = {
             "estimator": self._kind_in_files(),
-            "structure": self._structure_settings(),
-            "loss": _loss_to_file(loss_named(self.loss), self._labels()),
-            "learner": _learner_to_file(self.learner),
-            "settings": {"C": C, "tol": tol, "max_iter": max_iter, "seed": seed},
-            "labels": self._labels(),
-            "features": table.to_file(arrays),
+            "parameters": {name: pack(value, arrays, name) for name, value in self._stored_parameters().items()},
+            "inputs": pack(self.inputs_, arrays, "inputs_"),
+            "outputs": pack(self.outputs_, arrays, "outputs_"),
+            "features": pack(features, arrays, "features_"),
+            "weights": pack(weights, arrays, "weights"),
+            "n_weights": self.n_weights_,
             "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": kept.dual, "gap": kept.gap},
             "converged": self.converged_,
             "stop_reason": self.stop_reason_,
             "metadata": dict(metadata),
         }
-        if sparse:
-            header["sparse"] = {"n_weights": self.n_weights_, "lengths": _lengths_to_file(arrays)}
-        arrays |= self._structure_arrays()
-        header["encoders"] = {
-            name: _encoder_to_file(getattr(table, name), name, arrays) for name in ("tokens", "edges")
-        }
-        header["pairs"] = {
-            name: _pairs_to_file(getattr(table, name), name, arrays) for name in ("token_pairs", "edge_pairs")
-        }
         model_file.write(path, header, arrays)
 
-    def _set_features(self, features: AttributeTable) -> None:
-        self.features_ = features
-        if isinstance(features, Kernel):
-            self.n_support_ = features.n_support
-
-    def _weights(self) -> NDArray[np.float64]:
-        return self.coef_
-
-    def _set_weights(self, w: NDArray[np.float64]) -> None:
-        self.coef_ = w
-
     @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The model of a file. A file may say anything: what does not fit together raises some error."""
-        settings = header["settings"]
-        kind = Kernel if "kernel" in header["features"] else AttributeTable
-        table = kind.from_file(header["features"], arrays)
-        if "sparse" in header:
-            _fill(header["sparse"]["lengths"], arrays)
-        table.gram_weight = np.array(_vector(arrays["gram_weight"], np.int64))
-        for name in ("tokens", "edges"):
-            setattr(table, name, _encoder_from_file(header["encoders"][name], name, arrays, table.hash_bits))
-        for name in ("token_pairs", "edge_pairs"):
-            setattr(table, name, _pairs_from_file(header["pairs"].pop(name), name, arrays))
-        if header["pairs"]:
-            raise MargraveError(f"it has pairs of {', '.join(header['pairs'])}, which no table has.")
-        model = cls(
-            _loss_from_file(header["loss"]),
-            C=settings["C"],
-            learner=_learner_from_file(header["learner"]),
-            features=_named_features(table),
-            tol=settings["tol"],
-            max_iter=settings["max_iter"],
-            seed=settings["seed"],
-            **header["structure"],
-        )
+        known = set(cls._get_param_names())
+        for name in header["parameters"]:
+            if name not in known:
+                raise MargraveError(f"a {cls.__name__} has no parameter {name!r}.")
+        model = cls(**{name: unpack(value, arrays) for name, value in header["parameters"].items()})
+        loss_named(model.loss)
         check_settings(model.C, model.tol, model.max_iter, model.n_threads, model.seed)
-        model._set_features(table)
-        model._set_labels(header["labels"])
+        inputs, outputs, features = (unpack(header[name], arrays) for name in ("inputs", "outputs", "features"))
+        if inputs is not None and not isinstance(inputs, Inputs):
+            raise MargraveError("its inputs are none.")
+        if not isinstance(outputs, Outputs) or not isinstance(features, Features):
+            raise MargraveError("it has no outputs or no features.")
         stored = {
             name: None if value is None and name in ("dual", "gap") else real(name, value, "be finite", isfinite)
             for name, value in header["certificate"].items()
@@ -259,17 +543,15 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         model.converged_ = bool(header["converged"])
         model.stop_reason_ = str(header["stop_reason"])
         model.metadata_ = dict(header["metadata"])
-        model._set_structure(header, arrays)
-        weights = _vector(arrays["weights"], np.float64)
-        wanted = model._empty_problem().dim
-        if len(weights) != wanted:
-            raise MargraveError(f"it has {len(weights)} weights, and needs {wanted}.")
+        weights = vector(unpack(header["weights"], arrays), np.float64, "weights")
         if not np.isfinite(weights).all():
             raise MargraveError("its weights must be finite.")
-        model._set_weights(weights)
-        if "sparse" in header:
-            learned = whole("the number of weights learned", header["sparse"]["n_weights"], len(weights), 2**63)
-            model._n_left_out = learned - len(weights)
+        empty = model._bound(model._no_examples(features), outputs, features, None)
+        if len(weights) != empty.problem.dim:
+            raise MargraveError(f"it has {len(weights)} weights, and needs {empty.problem.dim}.")
+        model._set_model(outputs, features, inputs, weights)
+        learned = whole("the number of weights learned", header["n_weights"], len(weights), 2**63)
+        model._n_left_out = learned - len(weights)
         return model
 
     def _check_fitted(self) -> None:
@@ -278,7 +560,11 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
 
 
-E = TypeVar("E", bound=StructuredEstimator)
+def token_table(features: Any) -> AttributeTable | None:
+    """The table that scores tokens or examples; None where parts have features of their own."""
+    for name in ("tokens", "table"):
+        features = getattr(features, name, features)
+    return features if isinstance(features, AttributeTable) else None
 
 
 def check_path(Cs: Any) -> list[float]:
@@ -291,195 +577,7 @@ def check_path(Cs: Any) -> list[float]:
     return values
 
 
-def solve_path(
-    models: Sequence[E], problem: _core.Problem, loss: LossFamily, sample_weight: Any, show: Show | None = None
-) -> Iterator[tuple[E, NDArray[np.float64]]]:
-    """Models that differ in C alone, each solved from where the one before ended, and their weights.
-
-    Ctrl-C ends the path with the models so far.
-    """
-    learner = learner_named(models[0].learner).resolve(loss, problem)
-    if len(models) > 1 and type(learner).carry is Learner.carry:
-        learner.carry(None, models[1]._task(problem, loss, sample_weight, show))  # refuses, before any work
-    state = None
-    for model in models:
-        task = model._task(problem, loss, sample_weight, show)
-        try:
-            if state is not None:
-                state = learner.carry(state, task)
-            solution = learner.solve(task, state)
-        except KeyboardInterrupt:
-            if model is models[0]:
-                raise  # there is no model yet
-            return
-        state = solution.state
-        yield model, model._set_solution(learner, solution)
-        if solution.reason == "interrupted":
-            return
-
-
-def _vector(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    if array.ndim != 1 or array.dtype != dtype:
-        raise MargraveError(f"an array must be one-dimensional and of type {np.dtype(dtype)}.")
-    return array
-
-
-# What stands at the places of a vector that a file leaves out.
-_BLANKS = {"weights": 0.0, "gram_weight": -1}
-
-
-def _lengths_to_file(arrays: dict[str, NDArray[Any]]) -> dict[str, int]:
-    """Writes vectors that are nearly all blank as places and values; their lengths.
-
-    A place takes as much room as a value, so that a third of the values saves a third of the room.
-    """
-    lengths = {}
-    for name, blank in _BLANKS.items():
-        vector = arrays[name]
-        places = np.flatnonzero(vector != blank)
-        if 3 * len(places) < len(vector):
-            del arrays[name]
-            arrays[f"{name}.place"], arrays[f"{name}.value"] = places.astype(np.int64), vector[places]
-            lengths[name] = len(vector)
-    return lengths
-
-
-def _fill(lengths: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Makes whole the vectors that a file has as places and values."""
-    for name, length in lengths.items():
-        blank = _BLANKS[name]
-        place, value = _vector(arrays[f"{name}.place"], np.int64), arrays[f"{name}.value"]
-        whole(f"the length of its {name}", length, 0, 2**62)
-        if value.shape != place.shape:
-            raise MargraveError(f"its {name} must have as many values as places.")
-        if len(place) and (place[0] < 0 or place[-1] >= length or (np.diff(place) <= 0).any()):
-            raise MargraveError(f"the places of its {name} must ascend below {length}.")
-        arrays[name] = np.full(length, blank, dtype=value.dtype) if blank else np.zeros(length, dtype=value.dtype)
-        arrays[name][place] = value
-
-
-def _learner_to_file(learner: str | Learner) -> dict[str, Any]:
-    """Its name, and the settings of one that files can name; a learner among them likewise."""
-    if isinstance(learner, str):
-        return _learner_to_file(LEARNERS[learner]()) if learner in LEARNERS else {"name": learner, "settings": {}}
-    settings = vars(learner) if type(learner) is LEARNERS.get(learner.name) else {}
-    if any(map(callable, settings.values())):
-        raise MargraveError(
-            "a metric cannot be kept in a file: prediction does not need it, so set_params(learner='lp') first."
-        )
-    return {
-        "name": learner.name,
-        "settings": {k: _learner_to_file(v) if isinstance(v, Learner) else v for k, v in settings.items()},
-    }
-
-
-def _learner_from_file(stored: dict[str, Any]) -> str | Learner:
-    """A name where its defaults will do; a learner of the user's own is known by its name alone."""
-    name = str(stored["name"])
-    if name not in LEARNERS:
-        return name
-    learner = LEARNERS[name](**{key: _setting_from_file(value) for key, value in stored["settings"].items()})
-    return name if learner == LEARNERS[name]() else learner
-
-
-def _setting_from_file(value: Any) -> Any:
-    if isinstance(value, dict):  # a learner inside another
-        return _learner_from_file(value)
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _named_features(table: AttributeTable) -> str | AttributeTable:
-    if isinstance(table, Kernel):
-        return table.fresh()
-    if table.hash_bits == 0:
-        return table.pairs
-    return f"hash:{table.hash_bits}" if table.pairs == "all" else AttributeTable(table.pairs, table.hash_bits)
-
-
-def _loss_to_file(loss: LossFamily, classes: list[Any]) -> dict[str, Any]:
-    if callable(loss.cost):
-        raise MargraveError(
-            "a cost function cannot be kept in a file: prediction does not need it, so set_params(loss='hinge') first."
-        )
-    cost = loss.cost if isinstance(loss.cost, str) else loss.cost_matrix(classes).tolist()
-    beta = None if loss.beta == inf else loss.beta
-    return {
-        "beta": beta,
-        "gamma": loss.gamma,
-        "cost": cost,
-        "rescale": loss.rescale,
-        "slack": loss.slack,
-        "difference": not loss.convex,
-    }
-
-
-def _loss_from_file(stored: dict[str, Any]) -> str | LossFamily:
-    beta = inf if stored["beta"] is None else stored["beta"]
-    if stored.get("difference", False):
-        loss: LossFamily = DifferenceOfLosses(beta, stored["gamma"], stored["cost"])
-    else:  # files of before there was re-scaling do not speak of it
-        rescale, slack = stored.get("rescale", "margin"), stored.get("slack", 1)
-        loss = LossFamily(beta, stored["gamma"], stored["cost"], rescale, slack)
-    return loss.name if loss.name in LOSSES and stored["cost"] == "hamming" else loss
-
-
-def _encoder_to_file(encoder: RowEncoder, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    if encoder.vocabulary is not None:
-        arrays[f"{name}.bytes"], arrays[f"{name}.offsets"] = encoder.vocabulary.arrays()
-    return {"kind": encoder.kind, "columns": encoder.columns}
-
-
-def _encoder_from_file(
-    settings: dict[str, Any], name: str, arrays: dict[str, NDArray[Any]], hash_bits: int
-) -> RowEncoder:
-    kind, columns = settings["kind"], settings["columns"]
-    kinds = (None, "columns", "hashed") if hash_bits else (None, "columns", "names")
-    if kind not in kinds or not isinstance(columns, int) or not 0 <= columns < 2**31:
-        raise MargraveError(f"it knows no attributes of the kind {kind!r}.")
-    vocabulary = None
-    if kind == "names":
-        vocabulary = _core.Vocabulary(
-            _vector(arrays[f"{name}.bytes"], np.uint8), _vector(arrays[f"{name}.offsets"], np.int64)
-        )
-    return RowEncoder(hash_bits, kind, vocabulary, columns)
-
-
-def _pairs_to_file(pairs: _core.Pairs | None, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any] | None:
-    if pairs is None:
-        return None
-    if pairs.packed:
-        arrays[f"{name}.begin"], arrays[f"{name}.column"] = pairs.arrays()
-    return {"attributes": pairs.attributes, "labels": pairs.labels, "packed": pairs.packed}
-
-
-def _pairs_from_file(settings: dict[str, Any] | None, name: str, arrays: dict[str, NDArray[Any]]) -> _core.Pairs | None:
-    if settings is None:
-        return None
-    if settings["packed"]:
-        begin, column = _vector(arrays[f"{name}.begin"], np.int64), _vector(arrays[f"{name}.column"], np.uint16)
-        return _core.Pairs(settings["labels"], begin, column)
-    return _core.Pairs(settings["attributes"], settings["labels"])
-
-
-def check_classes(labels: Iterable[Any]) -> NDArray[Any]:
-    """The sorted distinct labels; refuses a single one, for then there is nothing to learn."""
-    try:
-        distinct = sorted(set(labels))
-    except TypeError:
-        raise MargraveError("labels must be strings or numbers, all of one kind.") from None
-    if not distinct:
-        raise MargraveError("there are no labels.")
-    if any(label != label for label in distinct):
-        raise MargraveError("labels must be strings or numbers, and one is nan.")
-    classes = np.array(distinct)
-    if classes.dtype.kind not in "Ubiuf" or classes.tolist() != distinct:
-        raise MargraveError("labels must be strings or numbers, of one kind that an array can hold.")
-    if len(distinct) < 2:
-        raise MargraveError(f"there is only one class, {distinct[0]!r}: at least two are needed to learn from.")
-    return classes
-
-
-def label_numbers(labels: list[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
-    """The number of each label among the classes."""
-    number = {label: k for k, label in enumerate(classes.tolist())}
-    return np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
+def check_choice(name: str, value: Any, valid: Sequence[str]) -> None:
+    """Refuses a value that is none of the valid ones."""
+    if value not in valid:
+        raise unknown(name, value, valid)

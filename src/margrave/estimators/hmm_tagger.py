@@ -28,18 +28,21 @@ from sklearn.base import BaseEstimator
 
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
-from margrave.estimators.base import check_classes, label_numbers
-from margrave.estimators.sequence_tagger import SequenceTagger, check_labels
-from margrave.features.table import AttributeTable
+from margrave.estimators.files import SavedEstimator
+from margrave.estimators.sequence_tagger import SequenceTagger
+from margrave.features import AttributeTable, ChainFeatures
 from margrave.files import model as model_file
+from margrave.labels.classes import label_numbers
 from margrave.structures import Chain
+from margrave.structures.base import Labels
+from margrave.structures.chain import check_labels
 
 Floats = NDArray[np.float64]
 
 ANY_WORD = "any word"  # the most general class of words
 
 
-class HMMTagger(BaseEstimator):  # type: ignore[misc]
+class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     """Predicts a tag for every word of a sentence; estimated by counting, so there is nothing to optimise.
 
     A sentence is a list of strings. Parameters: `order` (1, 2 or 3: how many tags the next one depends on),
@@ -79,8 +82,10 @@ class HMMTagger(BaseEstimator):  # type: ignore[misc]
             if len(words) != n:
                 raise MargraveError(f"example {i} has {len(words)} tokens and {n} labels.")
         labels = list(flatten.from_iterable(y))
-        classes = check_classes(labels)
-        tags = label_numbers(labels, classes)
+        outputs = Labels.of(labels)
+        outputs.check()
+        classes = outputs.classes
+        tags = label_numbers(labels, classes.tolist())
         words = list(flatten.from_iterable(X))
         symbols, emissions = _emissions(words, tags, len(classes), smoothing, suffix_length, rare)
         sentences = np.split(tags, np.cumsum(lengths)[:-1])
@@ -94,7 +99,7 @@ class HMMTagger(BaseEstimator):  # type: ignore[misc]
         return self._fitted().predict(self._symbols_of(X))
 
     def predict_marginals(self, X: Sequence[Sequence[str]]) -> list[Floats]:
-        """The probability of every tag at every position, given the words: one (words, classes) array a sentence."""
+        """The probability of every tag at every position, given the words: one (words, classes) array per sentence."""
         return self._fitted().predict_marginals(self._symbols_of(X))
 
     def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[Any]]) -> float:
@@ -118,7 +123,7 @@ class HMMTagger(BaseEstimator):  # type: ignore[misc]
 
     def _symbols_of(self, X: Sequence[Sequence[str]]) -> list[list[list[str]]]:
         """Every word as its only attribute: its own symbol if it is known, or that of its longest known suffix."""
-        vocabulary = self._fitted().features_.tokens.vocabulary
+        vocabulary = self._fitted().features_.tokens.encoder.vocabulary
         assert vocabulary is not None
         _check_sentences(X)
         symbol_of = {
@@ -130,18 +135,14 @@ class HMMTagger(BaseEstimator):  # type: ignore[misc]
     def _set(self, classes: NDArray[Any], symbols: list[str], emissions: Floats, transitions: Floats) -> None:
         """The fitted attributes, and a conditional random field with the log probabilities as weights."""
         self.classes_, self.symbols_, self.emissions_, self.transitions_ = classes, symbols, emissions, transitions
-        features = AttributeTable("all")
-        # one sentence of all symbols, whatever their labels, settles which weights there are
-        problem = Chain(self.order, start=True).bind(
-            [[[symbol] for symbol in symbols]],
-            np.zeros(len(symbols), dtype=np.int32),
-            features=features,
-            classes=classes.tolist(),
-        )
+        outputs, features = Labels(classes), ChainFeatures(AttributeTable("all"), start=True)
+        # One sentence of all symbols, whatever their labels, decides which weights there are.
+        rows = features.encode([[[symbol] for symbol in symbols]], grow=True)
+        tags = [classes.tolist()[:1] * len(symbols)]
+        features.learn(rows, Chain(self.order).bind(outputs, np.array([len(symbols)], dtype=np.int64), tags))
         tagger = SequenceTagger(order=self.order, start=True, features="all")
-        tagger.classes_, tagger.features_ = classes, features
-        tagger.coef_ = np.concatenate([np.log(emissions).ravel(), *_transition_weights(np.log(transitions))])
-        assert len(tagger.coef_) == problem.dim
+        w = np.concatenate([np.log(emissions).ravel(), *_transition_weights(np.log(transitions))])
+        tagger._set_model(outputs, features, None, w)
         self._tagger = tagger
 
     # ---- model files -------------------------------------------------------------------------------------------------
@@ -166,13 +167,13 @@ class HMMTagger(BaseEstimator):  # type: ignore[misc]
         model_file.write(path, header, arrays | {"symbols.bytes": blob, "symbols.offsets": offsets})
 
     @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The model of a file. A file may say anything: what does not fit together raises some error."""
         model = cls(**header["settings"])
         order = model._settings()[0]
-        classes = check_classes(header["labels"])
-        if classes.tolist() != header["labels"]:
-            raise MargraveError("its labels are not in order.")
+        outputs = Labels.from_settings({"classes": header["labels"]})
+        outputs.check()
+        classes = outputs.classes
         symbols = model_file.decode_strings(arrays["symbols.bytes"], arrays["symbols.offsets"])
         if len(set(symbols)) != len(symbols) or ANY_WORD not in symbols:
             raise MargraveError("its symbols must be distinct, and one must stand for any word.")

@@ -1,46 +1,57 @@
 """The best of a list of candidates: n-best lists of other systems, learning to rank (004, section 5.2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from margrave import _core
 from margrave.checks import real
-from margrave.errors import MargraveError, the_first, unknown
-from margrave.estimators.base import Show, StructuredEstimator, check_path, solve_path
-from margrave.features.table import AttributeTable
+from margrave.errors import MargraveError, the_first
+from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
+from margrave.features import SparseFeatures, features_named
+from margrave.inputs.base import Inputs
 from margrave.learners import Checkpoint, Learner, Record
-from margrave.learners.checkpoint import as_checkpoint
-from margrave.losses import LossFamily
+from margrave.losses import Cost, LossFamily
+from margrave.losses.costs import GivenCosts
 from margrave.structures import CandidateLists
-from margrave.structures.candidates import candidate_lists, check_cost, cost_lists, good_lists
+from margrave.structures.base import NoOutputs
+from margrave.structures.candidates import candidate_lists, cost_lists, good_lists
 
 _NO_GOOD = ("stop", "skip")
 
 
 class Reranker(StructuredEstimator):
-    """Chooses from each example's own list of candidates; minimises 1/2 |w|^2 + C sum_i L_i(w), a weight an attribute.
+    """Chooses from each example's own list of candidates; minimises 1/2 |w|^2 + C sum_i L_i(w), one weight per name.
 
     X has for each example a list of candidates, which are dictionaries from names to numbers or lists of names, or a
-    dense or sparse matrix with a row for each; y has the number of the good candidate, or the numbers of all good ones,
+    dense or sparse matrix with a row for each. y has the number of the good candidate, or the numbers of all good ones,
     best first. Where several are good, learners take the first as the right one, and the others cost nothing.
-    `costs[i]` are the costs of the candidates, 0 for good ones; by default all others cost 1. The loss's cost
-    "hamming" stands for these, "zero-one" for 1 whatever they are; a function, and the metric of learner `LP`, gets two
-    candidates as X has them.
 
-    `no_good`: whether examples without a good candidate "stop" the fit or are left out ("skip", `n_skipped_` of them).
-    Other parameters are those of `StructuredClassifier`; `features` are "all" or "hash:BITS".
+    Parameters
+    ----------
+    loss : a loss by name or an object of `margrave.losses`. Its cost "hamming" stands for the costs that `fit` gets, by
+        default 1 for every candidate that is not good; "zero-one" for 1 whatever they are. A cost function, and the
+        metric of learner `LP`, gets two candidates as X has them.
+    features : "all", or "hash:BITS" for hashed names.
+    inputs : how raw lists become candidates, such as `margrave.inputs.NGrams`; None if X has their features already.
+    no_good : whether examples without a good candidate "stop" the fit or are left out ("skip").
+    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+
+    Attributes
+    ----------
+    coef_ : one weight per name.
+    n_skipped_ : how many examples were left out; files do not keep it.
 
     >>> lists = [[{"lm": -2.0}, {"lm": -1.0}], [{"lm": -1.0}, {"lm": -3.0}, {"lm": -2.0, "oov": 1.0}]]
     >>> Reranker().fit(lists, [1, 0]).predict([[{"lm": -4.0}, {"lm": -2.0}]])
     array([1])
     """
 
-    n_skipped_: int  # files do not keep it
+    features_: SparseFeatures
+    n_skipped_: int
     n_features_in_: int  # where candidates are rows of matrices
 
     def __init__(
@@ -49,7 +60,8 @@ class Reranker(StructuredEstimator):
         *,
         C: float = 1.0,
         learner: str | Learner = "auto",
-        features: str | AttributeTable = "all",
+        features: str = "all",
+        inputs: Inputs | None = None,
         max_iter: int | None = None,
         tol: float = 1e-4,
         n_threads: int | None = None,
@@ -61,18 +73,13 @@ class Reranker(StructuredEstimator):
         self.C = C
         self.learner = learner
         self.features = features
+        self.inputs = inputs
         self.max_iter = max_iter
         self.tol = tol
         self.n_threads = n_threads
         self.seed = seed
         self.verbose = verbose
         self.no_good = no_good
-
-    def _settings(self) -> tuple[LossFamily, AttributeTable]:
-        loss, features = super()._settings()
-        check_cost(loss)
-        _check_no_good(self.no_good)
-        return loss, features
 
     def fit(
         self,
@@ -81,62 +88,35 @@ class Reranker(StructuredEstimator):
         costs: Any = None,
         sample_weight: Any = None,
         *,
+        dev: tuple[Any, ...] | None = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        observers: Sequence[Any] = (),
     ) -> Self:
-        """Learns from lists of candidates and the numbers of the good ones.
+        """Learn from lists of candidates and the numbers of the good ones.
 
-        `costs`: a number for each candidate. `sample_weight`: a factor on each example's C. `checkpoint`: a file that
-        follows the learner, from which the same call goes on after it was killed or interrupted.
+        Parameters
+        ----------
+        X : the lists.
+        y : for each, the number of its good candidate, or the numbers of all good ones, best first.
+        costs : for each, one number per candidate, 0 for good ones; None is 1 for all others.
+        sample_weight : one factor per example on its C.
+        dev : more data (X, y), by which sgd chooses its rate.
+        checkpoint : a file that follows the learner; the same call goes on from it after it was killed or interrupted.
+        observers : called after every pass.
         """
-        loss, features = self._settings()
-        kept = as_checkpoint(checkpoint)
-        problem, X, weight, skipped = self._learning_problem(X, y, costs, sample_weight, loss, features)
-        w = self._solve(problem, loss, weight, checkpoint=kept, show=_shown(X))
-        self._set_fitted(features, w, skipped)
-        return self
+        return self._fit(Given(X, y, costs=costs), sample_weight, self._dev_given(dev), checkpoint, observers)
 
     def fit_path(
         self, X: Any, y: Any, Cs: Sequence[float], *, costs: Any = None, sample_weight: Any = None
     ) -> list[Self]:
         """One reranker for each C, in the order given, each begun from where the one before ended.
 
-        From small C to large is the cheapest. Ctrl-C ends the path with the rerankers so far.
+        Parameters
+        ----------
+        X, y, costs, sample_weight : as in `fit`.
+        Cs : the values of C; from small to large is the cheapest.
         """
-        rerankers: list[Self] = [clone(self).set_params(C=C) for C in check_path(Cs)]
-        loss, features = rerankers[0]._settings()
-        problem, X, weight, skipped = self._learning_problem(X, y, costs, sample_weight, loss, features)
-        path = []
-        for reranker, w in solve_path(rerankers, problem, loss, weight, _shown(X)):
-            reranker._set_fitted(features, w, skipped)
-            path.append(reranker)
-        return path
-
-    def _learning_problem(
-        self, X: Any, y: Any, costs: Any, sample_weight: Any, loss: LossFamily, features: AttributeTable
-    ) -> tuple[_core.Problem, list[Any], Any, int]:
-        """The problem of the examples that have a good candidate, these, their weights, and how many have none."""
-        X = [x.tocsr() if hasattr(x, "tocsr") else x for x in candidate_lists(X)]
-        if not X:
-            raise MargraveError("there are no examples to learn from.")
-        good, costs = _checked(X, y, costs)
-        kept = [i for i, numbers in enumerate(good) if numbers]
-        skipped = len(X) - len(kept)
-        if skipped:
-            if self.no_good == "stop" or not kept:
-                raise _without_good([i for i, numbers in enumerate(good) if not numbers], len(X))
-            if sample_weight is not None:
-                sample_weight = np.asarray(sample_weight)
-                if sample_weight.shape != (len(X),):
-                    raise MargraveError(f"sample_weight must have one number an example: {len(X)} of them.")
-                sample_weight = sample_weight[kept]
-            X, good = [X[i] for i in kept], [good[i] for i in kept]
-            costs = None if costs is None else [costs[i] for i in kept]
-        return CandidateLists().bind(X, good, costs, features=features, loss=loss), X, sample_weight, skipped
-
-    def _set_fitted(self, features: AttributeTable, w: NDArray[np.float64], skipped: int) -> None:
-        self._set_features(features)
-        self._set_weights(w)
-        self.n_skipped_ = skipped
+        return self._fit_path(Given(X, y, costs=costs), Cs, sample_weight)
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, float]) -> Self:
@@ -153,93 +133,124 @@ class Reranker(StructuredEstimator):
             [real(f"the weight of {name!r}", value, "be finite", np.isfinite) for name, value in weights.items()]
         )
         model = cls()
-        features = AttributeTable("all")
-        CandidateLists().bind([[list(weights)]], [0], features=features)
+        features = SparseFeatures(unit="candidate")
+        features.encode([[list(weights)]], grow=True)
         model.certificate_ = Record(0.0, 0.0, 0.5 * float(w @ w))
         model.history_ = [model.certificate_]
         model.n_iter_ = 0
         model.converged_ = False
         model.stop_reason_ = "given weights"
         model.metadata_ = {}
-        model._set_fitted(features, w, 0)
+        model.n_skipped_ = 0
+        model._set_model(NoOutputs(), features, None, w)
         return model
 
     def weights(self) -> dict[Any, float]:
         """The weights that are not zero, by the names of their attributes, or by the numbers of columns."""
         self._check_fitted()
-        encoder = self.features_.tokens
-        if encoder.kind == "hashed":
-            raise MargraveError("hashed features keep no names: coef_ has their weights by row.")
-        names: Sequence[Any] = range(len(self.coef_)) if encoder.vocabulary is None else encoder.vocabulary.names()
+        names = self.features_.encoder.names()
         return {name: value for name, value in zip(names, self.coef_.tolist(), strict=True) if value}
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """The number of the best candidate of every example."""
-        _, parts = _core.argmax_all(self._bind(X), self.coef_, self._threads())
-        return parts.astype(np.int64)
-
     def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
-        """The probabilities of every example's candidates, under the loss's beta (1 where that is infinite)."""
-        begin, _, mu = _core.marginals_all(self._bind(X), self.coef_, self._temperature(), self._threads())
-        return np.split(mu, begin[1:-1]) if len(begin) > 1 else []
+        """The probabilities of every example's candidates, under the loss's beta (1 where that is infinite).
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        probabilities: list[NDArray[np.float64]] = self._predict_marginals(Given(X))
+        return probabilities
 
     def decision_function(self, X: Any) -> list[NDArray[np.float64]]:
-        """The scores of every example's candidates."""
-        problem = self._bind(X)
+        """The scores of every example's candidates.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        problem = self._bind(Given(X)).problem
         return [problem.score(i, self.coef_) for i in range(problem.size)]
 
     def score(self, X: Any, y: Any) -> float:
-        """The share of examples whose best candidate is good; one without a good candidate counts as wrong."""
-        X = candidate_lists(X)
+        """The share of examples whose best candidate is good; one without a good candidate counts as wrong.
+
+        Parameters
+        ----------
+        X, y : as in `fit`.
+        """
+        X = self._lists(X)
         if not X:
             raise MargraveError("there are no examples to score.")
-        best = self.predict(X).tolist()
-        good, _ = _checked(X, y, None)
-        return sum(k in numbers for k, numbers in zip(best, good, strict=True)) / len(best)
+        bound = self._bind(Given(X))
+        best = bound.best(self.coef_, self._threads())
+        return self._score(good_lists(y, bound.units.tolist()), best)
 
-    def _bind(self, X: Any) -> _core.Problem:
-        self._check_fitted()
-        return CandidateLists().bind(X, features=self.features_)
+    def _settings(self) -> LossFamily:
+        loss = super()._settings()
+        CandidateLists().check_cost(loss.costs)
+        check_choice("no_good", self.no_good, _NO_GOOD)
+        self._features(NoOutputs())
+        return loss
 
-    # ---- model files -------------------------------------------------------------------------------------------------
+    def _structure(self, given: Given) -> CandidateLists:
+        return CandidateLists()
 
-    def _empty_problem(self) -> _core.Problem:
-        return CandidateLists().bind([], features=self.features_)
+    def _features(self, outputs: NoOutputs) -> SparseFeatures:
+        table = features_named(self.features)
+        if type(table).name != "table" or table.pairs != "all":
+            raise MargraveError("the features of candidates are 'all' or 'hash:BITS': one weight per attribute.")
+        return SparseFeatures(table.hash_bits, "candidate")
+
+    def _costs(self, loss: LossFamily, outputs: NoOutputs, given: Given) -> Cost:
+        return loss.costs if given.costs is None else GivenCosts(given.costs, loss.costs)
+
+    def _score(self, Y: Any, predicted: Any) -> float:
+        good = [numbers if hasattr(numbers, "__len__") else [numbers] for numbers in Y]
+        return sum(k in numbers for k, numbers in zip(predicted.tolist(), good, strict=True)) / len(good)
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        """The examples that have a good candidate."""
+        X = [x.tocsr() if hasattr(x, "tocsr") else x for x in self._lists(given.X)]
+        if not X:
+            raise MargraveError("there are no examples to learn from.")
+        counts = [_count(x) for x in X]
+        good = good_lists(given.Y, counts)
+        costs = None if given.costs is None else cost_lists(given.costs, good, counts)
+        kept = [i for i, numbers in enumerate(good) if numbers]
+        self.n_skipped_ = len(X) - len(kept)
+        if self.n_skipped_:
+            if self.no_good == "stop" or not kept:
+                raise _without_good([i for i, numbers in enumerate(good) if not numbers], len(X))
+            if sample_weight is not None and np.ndim(sample_weight):
+                sample_weight = np.asarray(sample_weight)
+                if sample_weight.shape != (len(X),):
+                    raise MargraveError(f"sample_weight must have one number per example: {len(X)} of them.")
+                sample_weight = sample_weight[kept]
+            X, good = [X[i] for i in kept], [good[i] for i in kept]
+            costs = None if costs is None else [costs[i] for i in kept]
+        return replace(given, X=X, Y=good, costs=costs), sample_weight
+
+    def _raw(self, X: Any) -> Any:
+        return self._lists(X)
+
+    def _lists(self, X: Any) -> list[Any]:
+        """The examples, each of which has a number of candidates; raw ones are the inputs' business."""
+        return candidate_lists(X) if getattr(self, "inputs_", self.inputs) is None else list(X)
+
+    def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
+        return lambda i, parts: training.given.X[i][parts[0]]  # candidates as X has them
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         self.coef_ = w
-        if self.features_.tokens.kind == "columns":
-            self.n_features_in_ = self.features_.tokens.columns
-
-    def _labels(self) -> list[Any]:
-        return []
-
-    def _set_labels(self, labels: Any) -> None:
-        if labels != []:
-            raise MargraveError("it has labels, and candidates have none.")
-
-    def _structure_settings(self) -> dict[str, Any]:
-        return {"no_good": self.no_good}
-
-    def _set_structure(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        _check_no_good(self.no_good)
+        if self.inputs_ is None and self.features_.encoder.form == "columns":
+            self.n_features_in_ = self.features_.encoder.columns
 
 
-def _shown(X: list[Any]) -> Show:
-    """Candidates as X has them."""
-    return lambda i, parts: X[i][parts[0]]
-
-
-def _check_no_good(no_good: Any) -> None:
-    if no_good not in _NO_GOOD:
-        raise unknown("no_good", no_good, _NO_GOOD)
-
-
-def _checked(X: list[Any], y: Any, costs: Any) -> tuple[list[list[int]], list[NDArray[np.float64]] | None]:
-    """The good candidates and the costs of all examples."""
-    counts = [x.shape[0] if hasattr(x, "shape") else len(x) for x in X]
-    good = good_lists(y, counts)
-    return good, None if costs is None else cost_lists(costs, good, counts)
+def _count(x: Any) -> int:
+    """The number of candidates of one example."""
+    if hasattr(x, "hypotheses"):
+        return len(x.hypotheses)
+    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
 
 
 def _without_good(examples: list[int], of: int) -> MargraveError:

@@ -1,36 +1,55 @@
 """Tags for the tokens of sequences: conditional random fields, structural SVMs, perceptrons."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
-from itertools import chain as flatten
+from collections.abc import Collection, Sequence
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from margrave import _core
-from margrave.errors import MargraveError, unknown
-from margrave.estimators.base import Show, StructuredEstimator, check_classes, check_path, label_numbers, solve_path
-from margrave.features.table import AttributeTable
+from margrave.checks import whole
+from margrave.errors import MargraveError
+from margrave.estimators.base import Given, StructuredEstimator
+from margrave.features import AttributeTable, ChainFeatures, features_named
+from margrave.inputs.base import Inputs
 from margrave.learners import Checkpoint, Learner
-from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
 from margrave.structures import Chain
+from margrave.structures.chain import check_labels
 
 
 class SequenceTagger(StructuredEstimator):
     """Predicts a label for every token of a sequence; minimises 1/2 |w|^2 + C sum_i L_i(w).
 
     A token is a list of attribute strings, or a dictionary from names to numbers (or strings), or, for whole sequences
-    at once, a row of a two-dimensional array.
+    at once, a row of a two-dimensional array. With `inputs`, it is a row of columns.
 
-    Parameters: `loss` ("log", "hinge", "softmax-margin", "perceptron" or an object of `margrave.losses`), `C`,
-    `learner` ("auto", "lbfgs", "cg", "sgd", "perceptron", "eg", "eg-batch", "smo", "smo-eg", "mira", "kbest-mira",
-    "bcfw" or an object of `margrave.learners`), `features` ("observed", "all", "hash:BITS", or a `Kernel`), `order` of
-    the chain (1, 2 or 3), `forbidden` pairs of neighbouring labels, `start` and `stop` scores, `transition_scale`,
-    `tied` transition parts, `max_iter` (None: the learner's own), `tol` on the relative gap, `n_threads` (None: all
-    processors), `seed` and `verbose`.
+    Parameters
+    ----------
+    loss : "log", "hinge", "softmax-margin", "perceptron", "ramp", "expected-cost", or an object of `margrave.losses`.
+    C : how much the losses weigh against |w|^2 / 2.
+    learner : "auto", which chooses by the loss and the size of the data, another name, or an object of
+        `margrave.learners`.
+    features : which pairs of attribute and label have a weight: "observed", "all", "hash:BITS" for hashed attributes,
+        or a `Kernel`.
+    inputs : how raw rows become attributes, such as `margrave.inputs.Templates`; None if X has attributes already.
+    order : how many labels before it a label depends on: 1, 2 or 3.
+    forbidden : pairs of neighbouring labels that no output has.
+    start, stop : give the first and the last position weights of their own.
+    transition_scale : multiplies the features of transitions.
+    tied : share one table of transition parts among all positions; some learners need False.
+    max_iter : the most iterations; None is the learner's own limit.
+    tol : the relative gap to stop at.
+    n_threads : None uses all processors where that changes no result.
+    seed : decides in which order learners that take one example at a time do so.
+    verbose : report progress.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    coef_ : the weights.
+    history_, certificate_ : P, D and the gap after each pass, and at `coef_`.
+    n_iter_, converged_, stop_reason_ : how the learner ended.
 
     >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
     >>> y = [["D", "N", "V"], ["D", "N", "V"]]
@@ -41,6 +60,9 @@ class SequenceTagger(StructuredEstimator):
     True
     """
 
+    classes_: NDArray[Any]
+    features_: ChainFeatures
+
     def __init__(
         self,
         loss: str | LossFamily = "log",
@@ -48,6 +70,7 @@ class SequenceTagger(StructuredEstimator):
         C: float = 1.0,
         learner: str | Learner = "auto",
         features: str | AttributeTable = "observed",
+        inputs: Inputs | None = None,
         order: int = 1,
         forbidden: Collection[tuple[Any, Any]] = (),
         start: bool = False,
@@ -64,6 +87,7 @@ class SequenceTagger(StructuredEstimator):
         self.C = C
         self.learner = learner
         self.features = features
+        self.inputs = inputs
         self.order = order
         self.forbidden = forbidden
         self.start = start
@@ -80,28 +104,26 @@ class SequenceTagger(StructuredEstimator):
         self,
         X: Sequence[Any],
         y: Sequence[Sequence[Any]],
-        *,
         sample_weight: Any = None,
+        *,
         edges: Sequence[Any] | None = None,
         dev: tuple[Any, ...] | None = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        observers: Sequence[Any] = (),
     ) -> Self:
-        """Learns from sequences of tokens and their labels.
+        """Learn from sequences of tokens and their labels.
 
-        `sample_weight`: one factor a sequence. `edges`: attributes of the transition into each token, like X.
-        `dev`: other data (X, y), or (X, y, edges), by which sgd chooses its rate. `checkpoint`: a file that follows the
-        learner, from which the same call goes on after it was killed or interrupted.
+        Parameters
+        ----------
+        X : the sequences.
+        y : a list of labels for each.
+        sample_weight : one factor per sequence on its C.
+        edges : attributes of the transition into each token, in the form of X; the first token's play no part.
+        dev : more data (X, y), or (X, y, edges), by which sgd chooses its rate.
+        checkpoint : a file that follows the learner; the same call goes on from it after it was killed or interrupted.
+        observers : called after every pass.
         """
-        loss, features = self._settings()
-        kept = as_checkpoint(checkpoint)
-        problem, classes = self._learning_problem(X, y, edges, loss, features)
-        if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in (2, 3)):
-            raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
-        dev_score = None if dev is None else self._dev_score(features, classes, *dev)
-        show = _shown(classes, [len(labels) for labels in y])
-        w = self._solve(problem, loss, sample_weight, dev_score=dev_score, checkpoint=kept, show=show)
-        self._set_fitted(classes, features, w)
-        return self
+        return self._fit(_given(X, y, edges), sample_weight, self._dev_given(dev), checkpoint, observers)
 
     def fit_path(
         self,
@@ -111,199 +133,117 @@ class SequenceTagger(StructuredEstimator):
         *,
         sample_weight: Any = None,
         edges: Sequence[Any] | None = None,
-    ) -> list["SequenceTagger"]:
+    ) -> list[Any]:
         """One tagger for each C, in the order given, each begun from where the one before ended.
 
         From small C to large is the cheapest. Ctrl-C ends the path with the taggers so far.
+
+        Parameters
+        ----------
+        X, y, sample_weight, edges : as in `fit`.
+        Cs : the values of C.
         """
-        taggers = [self._at(C) for C in check_path(Cs)]
-        loss, features = taggers[0]._settings()
-        problem, classes = self._learning_problem(X, y, edges, loss, features)
-        show = _shown(classes, [len(labels) for labels in y])
-        path = []
-        for tagger, w in solve_path(taggers, problem, loss, sample_weight, show):
-            tagger._set_fitted(classes, features, w)
-            path.append(tagger)
-        return path
-
-    def _set_fitted(self, classes: NDArray[Any], features: AttributeTable, w: NDArray[np.float64]) -> None:
-        self.classes_ = classes
-        kept, self.coef_ = features.compact(w)
-        self._set_features(kept)
-
-    def _at(self, C: float) -> "SequenceTagger":
-        """An unfitted tagger with this C."""
-        tagger: SequenceTagger = clone(self).set_params(C=C)
-        return tagger
-
-    def _learning_problem(
-        self, X: Sequence[Any], y: Sequence[Sequence[Any]], edges: Any, loss: LossFamily, features: AttributeTable
-    ) -> tuple[_core.Problem, NDArray[Any]]:
-        """The problem that data with labels make, and the classes."""
-        chain = self._chain()
-        lengths = check_labels(y)
-        if hasattr(X, "__len__") and len(X) != len(y):
-            raise MargraveError(f"there are {len(X)} sequences in X and {len(y)} in y.")
-        labels = list(flatten.from_iterable(y))
-        if not labels:
-            raise MargraveError("example 0 is an empty sequence; every sequence needs a token.")
-        classes = check_classes(labels)
-        problem = chain.bind(
-            X,
-            label_numbers(labels, classes),
-            features=features,
-            classes=classes.tolist(),
-            lengths=lengths,
-            loss=loss,
-            edges=edges,
-        )
-        return problem, classes
+        return self._fit_path(_given(X, y, edges), Cs, sample_weight)
 
     def predict(
         self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
     ) -> list[list[Any]]:
         """The best labels of every sequence.
 
-        `allowed`: for each sequence, for each position, None or the labels that may stand there.
+        Parameters
+        ----------
+        X, edges : as in `fit`.
+        allowed : for each sequence, for each position, None or the labels that may stand there.
         """
-        problem, lengths = self._bind(X, edges, allowed)
-        labels = _flat_labels(problem, self.coef_, self.classes_, lengths, self._threads())
-        ends = np.cumsum(lengths).tolist()
-        return [labels[end - n : end] for end, n in zip(ends, lengths, strict=True)]
+        labels: list[list[Any]] = self._predict(_given(X, None, edges, allowed))
+        return labels
 
     def predict_marginals(
         self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
     ) -> list[NDArray[np.float64]]:
-        """The probability of every label at every position: one (tokens, classes) array a sequence.
+        """The probability of every label at every position: one (tokens, classes) array per sequence.
 
         Under the model p(y) ~ exp(beta <theta, y>) with the loss's beta; 1 where that is infinite.
+
+        Parameters
+        ----------
+        X, edges, allowed : as in `predict`.
         """
-        problem, lengths = self._bind(X, edges, allowed)
-        begin, _, mu = _core.marginals_all(problem, self.coef_, self._temperature(), self._threads())
-        width = len(self.classes_)
-        return [mu[at : at + n * width].reshape(n, width) for at, n in zip(begin[:-1], lengths, strict=True)]
+        marginals: list[NDArray[np.float64]] = self._predict_marginals(_given(X, None, edges, allowed))
+        return marginals
+
+    def predict_kbest(
+        self, X: Any, k: int = 10, *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
+    ) -> list[list[tuple[float, Any]]]:
+        """The k best label sequences of every sequence, best first, each with its score.
+
+        Parameters
+        ----------
+        X, edges, allowed : as in `predict`.
+        k : how many.
+        """
+        return self._predict_kbest(_given(X, None, edges, allowed), k)
+
+    def sample(
+        self,
+        X: Any,
+        n: int = 1,
+        seed: int = 0,
+        *,
+        edges: Sequence[Any] | None = None,
+        allowed: Sequence[Any] | None = None,
+    ) -> list[list[Any]]:
+        """Label sequences drawn from the model, n for every sequence; the same seed draws the same ones.
+
+        Parameters
+        ----------
+        X, edges, allowed : as in `predict`.
+        n : how many.
+        seed : decides which.
+        """
+        return self._sample(_given(X, None, edges, allowed), n, seed)
 
     def score(self, X: Sequence[Any], y: Sequence[Sequence[Any]], *, edges: Sequence[Any] | None = None) -> float:
-        """The share of tokens whose label is right."""
+        """The share of tokens whose label is right.
+
+        Parameters
+        ----------
+        X, y, edges : as in `fit`.
+        """
+        check_labels(y)
+        return self._score(y, self.predict(X, edges=edges))
+
+    def top_transitions(self, n: int = 10) -> list[tuple[tuple[Any, ...], float]]:
+        """The n tuples of neighbouring labels with the largest weights, whatever their sign, with these weights."""
+        self._check_fitted()
+        tuples = self._structure(Given([])).tuples(self.outputs_)
+        return self.features_.top_transitions(self.coef_, tuples, whole("n", n, 1, 2**31 - 1))
+
+    def _structure(self, given: Given) -> Chain:
+        return Chain(self.order, self.forbidden, self.tied and "edges" not in given.to_features)
+
+    def _features(self, outputs: Any) -> ChainFeatures:
+        return ChainFeatures(features_named(self.features), self.start, self.stop, self.transition_scale)
+
+    def _score(self, Y: Any, predicted: Any) -> float:
         from margrave.metrics import token_accuracy
 
-        check_labels(y)
-        return float(token_accuracy([list(labels) for labels in y], self.predict(X, edges=edges)))
+        return float(token_accuracy([list(labels) for labels in Y], predicted))
 
-    def _dev_score(
-        self,
-        features: AttributeTable,
-        classes: NDArray[Any],
-        X: Sequence[Any],
-        y: Sequence[Sequence[Any]],
-        edges: Sequence[Any] | None = None,
-    ) -> Callable[[NDArray[np.float64]], float]:
-        """Token accuracy on other data, as a function of the weights."""
-        try:
-            lengths = check_labels(y)
-            problem = self._chain().bind(X, features=features, classes=classes.tolist(), lengths=lengths, edges=edges)
-        except MargraveError as error:
-            raise MargraveError(f"dev: {error}") from None
-        gold = list(flatten.from_iterable(y))
-
-        def score(w: NDArray[np.float64]) -> float:
-            best = _flat_labels(problem, w, classes, lengths, self._threads())
-            return float(sum(a == b for a, b in zip(best, gold, strict=True)) / len(gold))
-
-        return score
-
-    def _chain(self) -> Chain:
-        return Chain(self.order, self.forbidden, self.start, self.stop, self.transition_scale, self.tied)
-
-    def _bind(self, X: Sequence[Any], edges: Any, allowed: Any) -> tuple[_core.Problem, list[int]]:
-        self._check_fitted()
+    def _raw(self, X: Any) -> Any:
         if not hasattr(X, "__len__"):
             raise MargraveError(f"X must be a sequence of examples, not {type(X).__name__}.")
-        lengths = [_length(x) for x in X]
-        mask = None if allowed is None else _allowed_mask(allowed, lengths, self.classes_.tolist())
-        classes = self.classes_.tolist()
-        problem = self._chain().bind(X, features=self.features_, classes=classes, edges=edges, allowed=mask)
-        return problem, lengths
+        return X
 
-    def _empty_problem(self) -> _core.Problem:
-        edges: list[Any] | None = None if self.features_.edge_pairs is None else []
-        return self._chain().bind([], features=self.features_, classes=self.classes_.tolist(), edges=edges)
+    def _dev_given(self, dev: Any) -> Given | None:
+        if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in (2, 3)):
+            raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
+        return None if dev is None else _given(*dev)
 
-    def _structure_settings(self) -> dict[str, Any]:
-        chain = self._chain()
-        return {
-            "order": chain.order,
-            "forbidden": [list(pair) for pair in chain.forbidden],
-            "start": chain.start,
-            "stop": chain.stop,
-            "transition_scale": chain.scale,
-            "tied": chain.tied,
-        }
+    def _no_examples(self, features: ChainFeatures) -> Given:
+        return _given([], None, None if features.edges is None else [])
 
 
-def check_labels(y: Sequence[Sequence[Any]]) -> list[int]:
-    """The number of labels of every sequence; refuses data without sequences, and labels that are no lists."""
-    if not hasattr(y, "__len__"):
-        raise MargraveError(f"y must be a list of lists of labels, not {type(y).__name__}.")
-    if len(y) == 0:
-        raise MargraveError("there are no sequences.")
-    for i, labels in enumerate(y):
-        if not _is_list(labels):
-            raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
-    return [len(labels) for labels in y]
-
-
-def _shown(classes: NDArray[Any], lengths: Sequence[int]) -> Show:
-    """Outputs as their labels."""
-    return lambda i, parts: list(classes[parts[: lengths[i]] % len(classes)])  # the parts of positions come first
-
-
-def _length(x: Any) -> int:
-    """The number of tokens of a sequence; what has no length is refused when it is encoded."""
-    if hasattr(x, "shape"):
-        return int(x.shape[0])
-    return len(x) if hasattr(x, "__len__") else 0
-
-
-def _is_list(x: Any) -> bool:
-    """Whether it has an order and a length, and is no text."""
-    ordered = hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "__iter__")
-    return ordered and not isinstance(x, str | bytes | bytearray | dict)
-
-
-def _flat_labels(
-    problem: _core.Problem, w: NDArray[np.float64], classes: NDArray[Any], lengths: Sequence[int], threads: int
-) -> list[Any]:
-    begin, parts = _core.argmax_all(problem, w, threads)
-    numbers = Chain().decode(begin, parts, np.asarray(lengths, dtype=np.int64), len(classes))
-    return np.array(classes.tolist(), dtype=object)[numbers].tolist()  # type: ignore[no-any-return]
-
-
-def _allowed_mask(allowed: Sequence[Any], lengths: Sequence[int], classes: list[Any]) -> NDArray[np.bool_]:
-    """(tokens, classes): whether a label may stand at a position."""
-    if not _is_list(allowed):
-        raise MargraveError(f"allowed must be a list with an entry for each sequence, not {type(allowed).__name__}.")
-    if len(allowed) != len(lengths):
-        raise MargraveError(f"there are {len(lengths)} sequences and allowed labels for {len(allowed)}.")
-    number = {label: k for k, label in enumerate(classes)}
-    mask = np.ones((sum(lengths), len(classes)), dtype=np.bool_)
-    row = 0
-    for i, (positions, n) in enumerate(zip(allowed, lengths, strict=True)):
-        if positions is not None and not _is_list(positions):
-            raise MargraveError(f"example {i}: its allowed labels must be a list, not {type(positions).__name__}.")
-        if positions is not None and len(positions) != n:
-            raise MargraveError(f"example {i} has {n} tokens and allowed labels for {len(positions)}.")
-        for t in range(n):
-            labels = None if positions is None else positions[t]
-            if labels is not None:
-                if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
-                    raise MargraveError(
-                        f"example {i}, position {t}: allowed labels must be a set, not {type(labels).__name__}."
-                    )
-                mask[row] = False
-                for label in labels:
-                    if not isinstance(label, Hashable) or label not in number:
-                        raise unknown("label among the allowed ones", label, map(str, classes))
-                    mask[row, number[label]] = True
-            row += 1
-    return mask
+def _given(X: Any, y: Any = None, edges: Any = None, allowed: Any = None) -> Given:
+    to_features = {} if edges is None else {"edges": edges}
+    return Given(X, y, to_features, {} if allowed is None else {"allowed": allowed})

@@ -12,10 +12,12 @@ from sklearn.base import clone
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import check_path
-from margrave.estimators.sequence_tagger import SequenceTagger, check_labels
-from margrave.features.table import AttributeTable
+from margrave.estimators.sequence_tagger import SequenceTagger
+from margrave.features import AttributeTable
+from margrave.inputs.base import Inputs
 from margrave.learners import Learner
 from margrave.losses import LossFamily
+from margrave.structures.chain import check_labels
 
 _Score = Callable[[SequenceTagger, Sequence[Any], Sequence[Any], Sequence[Any] | None], float]
 
@@ -54,6 +56,7 @@ class SequenceTaggerCV(SequenceTagger):
         scoring: str | Callable[[SequenceTagger, Any, Any], float] | None = None,
         learner: str | Learner = "auto",
         features: str | AttributeTable = "observed",
+        inputs: Inputs | None = None,
         order: int = 1,
         forbidden: Collection[tuple[Any, Any]] = (),
         start: bool = False,
@@ -72,6 +75,7 @@ class SequenceTaggerCV(SequenceTagger):
         self.scoring = scoring
         self.learner = learner
         self.features = features
+        self.inputs = inputs
         self.order = order
         self.forbidden = forbidden
         self.start = start
@@ -135,6 +139,9 @@ class SequenceTaggerCV(SequenceTagger):
 
     def _kind_in_files(self) -> str:
         return "SequenceTagger"
+
+    def _stored_parameters(self) -> dict[str, Any]:
+        return self._at(self.C_)._stored_parameters()
 
 
 def _rows(column: Any, of: NDArray[np.int64]) -> Any:

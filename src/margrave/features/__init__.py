@@ -1,1 +1,20 @@
-"""Parts from weights and back: one file a feature map."""
+"""Scores from weights and back: one file per feature map."""
+
+from margrave.features.chain import ChainFeatures
+from margrave.features.mercer import Kernel
+from margrave.features.outputs import NodeFeatures, OutputFeatures
+from margrave.features.sparse import SparseFeatures
+from margrave.features.table import AttributeTable, features_named
+from margrave.files.stored import import_modules
+
+__all__ = [
+    "AttributeTable",
+    "ChainFeatures",
+    "Kernel",
+    "NodeFeatures",
+    "OutputFeatures",
+    "SparseFeatures",
+    "features_named",
+]
+
+import_modules(__name__)

@@ -1,11 +1,11 @@
-"""Kernels between inputs (003, Eq. 14): scores are kernels with support inputs, instead of one weight an attribute.
+"""Kernels between inputs (003, Eq. 14): scores are kernels with support inputs, instead of one weight per attribute.
 
 The weights of such features are representer coefficients a[support input, label], with the inner product a'K b; label
 tuples, start, stop and transition attributes keep ordinary weights. The support inputs are the distinct inputs of the
 training data, of which a model keeps those that have a coefficient.
 """
 
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Self
@@ -16,32 +16,42 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
-from margrave.features.table import AttributeTable
+from margrave.features.base import Ranked, Weights
+from margrave.features.table import AttributeTable, Transitions
 
 KERNELS = ("linear", "polynomial", "rbf", "precomputed")
 
-_RANK = 1e-12  # of the largest eigenvalue: directions of the landmarks below it are none
+_RANK = 1e-12  # Eigenvalues below this fraction of the largest are treated as zero.
 
 
 @dataclass
 class Kernel(AttributeTable):
     """A kernel on the inputs of classes or on the tokens of sequences, given as `features=` to an estimator.
 
-    `name`: "linear", <x, z>; "polynomial", (gamma <x, z> + coef0)^degree; "rbf", exp(-gamma |x - z|^2); "precomputed",
-    for classes alone: X holds the kernel of each input with all training inputs. Of named attributes <x, z> counts
-    those that two tokens share; names not seen in training are left out. `gamma` None is 1, and for "rbf" one over the
-    mean squared length of the training inputs. `single` keeps the Gram matrix in half the memory. It is computed row by
-    row as needed, within `memory` megabytes. `nystroem` approximates by so many of the training inputs, drawn with
-    `seed`: weights are then ordinary ones, which every learner takes.
+    Parameters
+    ----------
+    function : "linear", <x, z>; "polynomial", (gamma <x, z> + coef0)^degree; "rbf", exp(-gamma |x - z|^2); or
+        "precomputed", for classes alone: X holds the kernel of each input with all training inputs. Where attributes
+        have names, <x, z> counts those that two inputs share; names that training did not have are left out.
+    degree : of the polynomial.
+    gamma : None is 1, and for "rbf" one over the mean squared length of the training inputs.
+    coef0 : the constant of the polynomial.
+    single : keep the Gram matrix in single precision, in half the memory. It is computed row by row as needed.
+    nystroem : approximate by so many of the training inputs, drawn with `seed`. Weights are then ordinary ones, which
+        every learner takes.
+    memory : megabytes for rows of the Gram matrix.
+    seed : decides which inputs `nystroem` draws.
 
     >>> Kernel("polynomial", degree=3).degree
     3
     """
 
+    name = "kernel"  # of the class; an object has the name of its function
+
     pairs: str = field(default="all", init=False, repr=False)  # of label tuples and transition attributes
     hash_bits: int = field(default=0, init=False, repr=False)
 
-    name: str = "linear"
+    function: str = "linear"
     degree: int = 2
     gamma: float | None = None
     coef0: float = 1.0
@@ -54,11 +64,13 @@ class Kernel(AttributeTable):
     columns: NDArray[np.int64] | None = field(default=None, init=False, repr=False)  # of them, if precomputed
     projection: NDArray[np.float64] | None = field(default=None, init=False, repr=False)  # of kernels with landmarks
     learned_gamma: float = field(default=1.0, init=False, repr=False)
+    _inputs: _core.Inputs | None = field(default=None, init=False, repr=False)  # all that were learned from
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.name not in KERNELS:
-            raise unknown("kernel", self.name, KERNELS)
+        if self.function not in KERNELS:
+            raise unknown("kernel", self.function, KERNELS)
+        self.name = self.function  # type: ignore[misc]
         self.degree = whole("the degree of a kernel", self.degree, 1, 100)
         if self.gamma is not None:
             rule = "be positive and finite"
@@ -71,7 +83,7 @@ class Kernel(AttributeTable):
         self.seed = whole("the seed of a kernel", self.seed, 0, 2**63)
         if self.nystroem is not None:
             self.nystroem = whole("the number of landmarks", self.nystroem, 1, 10**6)
-            if self.name == "precomputed":
+            if self.function == "precomputed":
                 raise MargraveError("landmarks need the inputs themselves, and a precomputed kernel has none.")
 
     @property
@@ -82,125 +94,132 @@ class Kernel(AttributeTable):
         return 0 if self.support is None else len(self.support)
 
     @property
-    def token_rows(self) -> int:
-        """The number of rows of the table of tokens: none, but for the directions that landmarks span."""
+    def height(self) -> int:
+        """The number of rows of the table of inputs: none, except for the directions that landmarks span."""
         return 0 if self.projection is None else self.projection.shape[1]
 
     @property
-    def token_weights(self) -> int:
-        """How many coefficients there are; of landmarks, how many weights."""
-        if self.projection is not None or self.token_pairs is None:
-            return super().token_weights
-        return self.n_support * self.token_pairs.labels
+    def size(self) -> int:
+        """How many coefficients there are; with landmarks, how many weights."""
+        if self.projection is not None or self.weighted is None:
+            return super().size
+        return self.n_support * self.weighted.labels
 
-    def fresh(self) -> "Kernel":
-        """The same settings, nothing learned."""
-        return Kernel(**self._settings())
+    def merge(self, other: Self) -> NDArray[np.int32] | None:
+        """Adds the other shard's names and inputs."""
+        numbers = self.encoder.merge(other.encoder)
+        if other.weighted is not None:
+            if other._inputs is None:
+                raise MargraveError("a precomputed kernel cannot be learned from shards: it needs all inputs at once.")
+            self._add_inputs(other._inputs)
+            self.weighted = _core.Pairs(self.height, other.weighted.labels)
+        return numbers
 
-    def learn_tokens(
+    def learn_columns(
         self, rows: _core.Tokens, width: int, seen_begin: NDArray[np.int64], seen: NDArray[np.int32]
     ) -> None:
         """The support inputs: the distinct ones of the training data."""
         inputs = _core.Inputs(rows)
-        if self.name == "precomputed":
+        if self.function == "precomputed":
+            if self.learned:
+                raise MargraveError("a precomputed kernel cannot be learned from shards: it needs all inputs at once.")
             self._check_gram(inputs, rows)
             self.columns = inputs.origin
         else:
-            self.learned_gamma = self._gamma_for(inputs)
-            self.support = inputs
-            if self.nystroem is not None:
-                self._learn_landmarks(inputs)
-        self.token_pairs = _core.Pairs(self.token_rows, width)
+            self._add_inputs(inputs)
+        self.weighted = _core.Pairs(self.height, width)
 
-    def map(
-        self,
-        rows: _core.Tokens,
-        *,
-        training: bool,
-        order: int = 0,
-        tied: bool = True,
-        scale: float = 1.0,
-        start: bool = False,
-        stop: bool = False,
-        edges: _core.Tokens | None = None,
+    def _add_inputs(self, inputs: _core.Inputs) -> None:
+        """Learns from these inputs as well: which are distinct, gamma, and the landmarks."""
+        if self._inputs is not None:
+            (begin, index, value), (more, index2, value2) = self._inputs.arrays(), inputs.arrays()
+            begins = np.concatenate([begin, begin[-1] + more[1:]])
+            rows = _core.Tokens(
+                np.arange(len(begins), dtype=np.int64),
+                begins,
+                np.concatenate([index, index2]),
+                np.concatenate([value, value2]),
+            )
+            inputs = _core.Inputs(rows)
+        self._inputs = self.support = inputs
+        self.learned_gamma = self._gamma_for(inputs)
+        if self.nystroem is not None:
+            self._learn_landmarks(inputs)
+
+    def map_columns(
+        self, rows: _core.Tokens, *, training: bool = False, transitions: Transitions | None = None
     ) -> _core.Features:
         """The feature map of these rows; those of new inputs can only score."""
-        settings: dict[str, Any] = {
-            "training": training, "order": order, "tied": tied, "scale": scale, "start": start, "stop": stop,
-        }  # fmt: skip
         if self.projection is not None:
-            return super().map(self._explicit(rows), edges=edges, **settings)
-        assert self.token_pairs is not None
+            return super().map_columns(self._explicit(rows), training=training, transitions=transitions)
+        assert self.weighted is not None
         nothing = np.zeros(rows.tokens + 1, dtype=np.int64)
         bare = _core.Tokens(rows.example_begin, nothing, np.zeros(0, dtype=np.int32), None)
-        rest = super().map(bare, edges=edges, **settings)
-        bytes_allowed, width = int(self.memory * 1e6), self.token_pairs.labels
+        rest = super().map_columns(bare, training=training, transitions=transitions)
+        bytes_allowed, width = int(self.memory * 1e6), self.weighted.labels
         if self.columns is not None:
             return _core.given_kernel_features(self.columns, rows, training, self.single, bytes_allowed, width, rest)
         assert self.support is not None
         return _core.kernel_features(*self._function(), self.support, rows, self.single, bytes_allowed, width, rest)
 
-    def compact(self, w: NDArray[np.float64]) -> tuple["Kernel", NDArray[np.float64]]:
+    def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
+        """Refused: a kernel has coefficients of inputs."""
+        raise MargraveError(
+            "a kernel gives coefficients to training inputs, and features have no weights of their own."
+        )
+
+    def compact(self, w: NDArray[np.float64]) -> tuple[Self, NDArray[np.float64]]:
         """The features and weights without the support inputs whose coefficients are all zero."""
         if self.projection is not None:
-            return self, w
-        assert self.token_pairs is not None
-        coefficients = w[: self.token_weights].reshape(-1, self.token_pairs.labels)
+            return self.copied(_inputs=None), w
+        assert self.weighted is not None
+        coefficients = w.reshape(-1, self.weighted.labels)
         kept = np.flatnonzero(coefficients.any(axis=1))
-        smaller = copy(self)
+        smaller = self.copied(_inputs=None)
         if self.columns is not None:
             smaller.columns = self.columns[kept]
         elif self.support is not None:
             smaller.support = self.support.subset(kept)
-        return smaller, np.concatenate([coefficients[kept].ravel(), w[self.token_weights :]])
+        return smaller, coefficients[kept].ravel()
 
-    def without_zeros(self, w: NDArray[np.float64]) -> tuple["Kernel", NDArray[np.float64]]:
+    def without_zeros(self, w: NDArray[np.float64]) -> tuple[Self, NDArray[np.float64]]:
         """The same: `compact` has left out the support inputs without a coefficient, and rows of others stay whole."""
         return self, w
 
-    def to_file(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """What a model file keeps of it: settings by name, and arrays."""
+    def state(self) -> dict[str, Any]:
+        """The names, the labels, and the support inputs or landmarks."""
+        state = super().state() | {"gamma": self.learned_gamma, "columns": self.columns, "projection": self.projection}
         if self.support is not None:
-            arrays |= dict(zip(_SUPPORT, self.support.arrays(), strict=True))
-        if self.columns is not None:
-            arrays["support.columns"] = self.columns
-        if self.projection is not None:
-            arrays["support.projection"] = self.projection
-        return super().to_file(arrays) | {"kernel": self._settings(), "gamma": self.learned_gamma}
+            state["support"] = dict(zip(_SUPPORT, self.support.arrays(), strict=True))
+        return state
 
-    @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """What `to_file` kept; some error where it does not fit together."""
-        kernel = cls(**header["kernel"])
-        kernel.learned_gamma = real("gamma", header["gamma"], "be positive and finite", lambda gamma: 0 < gamma < inf)
-        if kernel.name == "precomputed":
-            kernel.columns = np.array(arrays["support.columns"])
-            if kernel.columns.ndim != 1 or kernel.columns.dtype != np.int64:
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what `state` gave; some error where it does not fit together."""
+        super().restore(state)
+        self.learned_gamma = real("gamma", state["gamma"], "be positive and finite", lambda gamma: 0 < gamma < inf)
+        if self.function == "precomputed":
+            self.columns = np.array(state["columns"])
+            if self.columns.ndim != 1 or self.columns.dtype != np.int64:
                 raise MargraveError("the columns of support inputs must be whole numbers.")
-            return kernel
-        begin, index, value = (np.ascontiguousarray(arrays[name]) for name in _SUPPORT)
+            return
+        begin, index, value = (np.ascontiguousarray(state["support"][name]) for name in _SUPPORT)
         examples = np.arange(len(begin), dtype=np.int64)
-        kernel.support = _core.Inputs(_core.Tokens(examples, begin, index, value))
-        if len(kernel.support) != len(begin) - 1:
+        self.support = _core.Inputs(_core.Tokens(examples, begin, index, value))
+        if len(self.support) != len(begin) - 1:
             raise MargraveError("a support input occurs twice.")
-        if kernel.nystroem is not None:
-            kernel.projection = np.array(arrays["support.projection"])
-            ok = kernel.projection.ndim == 2 and kernel.projection.dtype == np.float64
-            if not ok or len(kernel.projection) != len(kernel.support) or not np.isfinite(kernel.projection).all():
+        if self.nystroem is not None:
+            self.projection = np.array(state["projection"])
+            ok = self.projection.ndim == 2 and self.projection.dtype == np.float64
+            if not ok or len(self.projection) != len(self.support) or not np.isfinite(self.projection).all():
                 raise MargraveError("the projection of landmarks must be finite numbers, a row for each.")
-        return kernel
-
-    def _settings(self) -> dict[str, Any]:
-        names = ("name", "degree", "gamma", "coef0", "single", "nystroem", "memory", "seed")
-        return {name: getattr(self, name) for name in names}
 
     def _function(self) -> tuple[str, float, float, int]:
-        return self.name, self.learned_gamma, self.coef0, self.degree
+        return self.function, self.learned_gamma, self.coef0, self.degree
 
     def _gamma_for(self, inputs: _core.Inputs) -> float:
         if self.gamma is not None:
             return self.gamma
-        mean = float(inputs.squares.mean()) if self.name == "rbf" else 1.0
+        mean = float(inputs.squares.mean()) if self.function == "rbf" else 1.0
         return 1.0 / mean if mean > 0 else 1.0
 
     def _check_gram(self, inputs: _core.Inputs, rows: _core.Tokens) -> None:
@@ -208,7 +227,7 @@ class Kernel(AttributeTable):
         from scipy.sparse import csr_array
 
         n = rows.tokens
-        if self.tokens.kind != "columns" or self.tokens.columns != n:
+        if self.encoder.form != "columns" or self.encoder.columns != n:
             raise MargraveError(
                 f"a precomputed kernel must be a square matrix of the {n} training inputs with one another."
             )
@@ -239,4 +258,4 @@ class Kernel(AttributeTable):
         return _core.dense_rows(np.ascontiguousarray(vectors[inputs.numbers(rows)]), rows.example_begin, False)
 
 
-_SUPPORT = ("support.begin", "support.index", "support.value")
+_SUPPORT = ("begin", "index", "value")

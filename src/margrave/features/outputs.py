@@ -4,16 +4,18 @@ Each is a matrix of classes by output features, row y being Lambda(y); side by s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from math import isfinite, sqrt
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import real
+from margrave.checks import flag, real
 from margrave.errors import MargraveError
+from margrave.features.base import Features, Ranked, Weights
+from margrave.features.table import AttributeTable, Transitions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -32,14 +34,140 @@ class OutputMatrix:
     names: list[Any]
 
 
-def arrays_of(matrix: "csr_array") -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+@dataclass
+class _TableBehind(Features):
+    """The base of maps whose columns are scored by a table of something else."""
+
+    table: AttributeTable
+
+    @property
+    def learned(self) -> bool:
+        """Whether a training set has decided which weights there are."""
+        return self.table.learned
+
+    def encode(self, X: Any, *, grow: bool, **more: Any) -> _core.Tokens:
+        """One row per example."""
+        return self.table.encode(X, grow=grow)
+
+    def merge(self, other: Self) -> Any:
+        """Adds the other shard's names and pairs."""
+        return self.table.merge(other.table)
+
+    def renumber(self, rows: _core.Tokens, numbers: Any) -> _core.Tokens:
+        """Rows of a shard with the numbers of the joint names."""
+        return self.table.renumber(rows, numbers)
+
+    def compact(self, w: Weights) -> tuple[Self, Weights]:
+        """The features without what prediction has no use for."""
+        return self._smaller(w, self.table.compact)
+
+    def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
+        """The features without pairs and names whose weights are all zero."""
+        return self._smaller(w, self.table.without_zeros)
+
+    def _smaller(self, w: Weights, shrink: Any) -> tuple[Self, Weights]:
+        at = self.table.size
+        table, of_table = shrink(w[:at])
+        return self.copied(table=table), np.concatenate([of_table, w[at:]])
+
+
+@dataclass
+class OutputFeatures(_TableBehind):
+    """A table with a column for each output feature instead of one for each class: A = M B (003, section 4.2).
+
+    `described`: the matrix M of classes by output features, and the names of the latter.
+    """
+
+    name = "outputs"
+
+    described: OutputMatrix
+
+    def learn(self, rows: _core.Tokens, bound: _core.Structure) -> None:
+        """The pairs of attributes with the output features of the gold classes."""
+        begin, labels = bound.gold_parts()
+        of_labels = self.described.matrix[labels]
+        seen_begin, seen = of_labels.indptr.astype(np.int64), of_labels.indices.astype(np.int32)
+        self.table.learn_columns(rows, self.described.matrix.shape[1], seen_begin, seen)
+
+    def map(self, rows: _core.Tokens, bound: _core.Structure, *, training: bool = False) -> _core.Features:
+        """The table of output features, and the matrix on top of it."""
+        self.table.check_width(self.described.matrix.shape[1])
+        if bound.columns != self.described.matrix.shape[0]:
+            raise MargraveError(f"{self.described.matrix.shape[0]} classes are described, not {bound.columns}.")
+        return _with_output(self.table.map_columns(rows, training=training), self.described.matrix)
+
+    def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
+        """The attributes that speak most for each output feature: node, word of a description, eigenvector."""
+        return self.table.top(w, self.described.names, n)
+
+    def stored_settings(self) -> dict[str, Any]:
+        """The table, and the matrix as arrays."""
+        matrix = self.described.matrix
+        return {
+            "table": self.table,
+            "names": list(self.described.names),
+            "classes": matrix.shape[0],
+            **dict(zip(_MATRIX, _arrays_of(matrix), strict=True)),
+        }
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The features of a file."""
+        from scipy.sparse import csr_array
+
+        table, names = settings["table"], settings["names"]
+        if not isinstance(table, AttributeTable) or not isinstance(names, list):
+            raise MargraveError("output features need a table and names.")
+        begin, column, value = (settings[name] for name in _MATRIX)
+        matrix = csr_array((value, column, begin), shape=(settings["classes"], len(names)))
+        matrix.check_format()
+        return cls(table, OutputMatrix(matrix, names))
+
+
+@dataclass
+class NodeFeatures(_TableBehind):
+    """A column for each node, any number of which an output has; with `intercept`, a weight of its own for each node."""
+
+    name = "nodes"
+
+    table: AttributeTable = field(default_factory=lambda: AttributeTable("all"))
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        self.intercept = flag("intercept", self.intercept)
+
+    def fresh(self) -> Self:
+        """The same settings, nothing learned."""
+        return type(self)(self.table.fresh(), self.intercept)
+
+    def learn(self, rows: _core.Tokens, bound: _core.Structure) -> None:
+        """The pairs of attributes with gold nodes."""
+        self.table.learn(rows, bound)
+
+    def map(self, rows: _core.Tokens, bound: _core.Structure, *, training: bool = False) -> _core.Features:
+        """The table of nodes; two sets differ in all nodes at most, which bounds their distance."""
+        from scipy.sparse import csr_array, eye_array
+
+        width = bound.columns
+        table = self.table.map(rows, bound, training=training, transitions=Transitions(start=self.intercept))
+        return _with_output(table, csr_array(eye_array(width)), spread=sqrt(width))
+
+    def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
+        """The attributes that speak most for each node."""
+        return self.table.top(w[: self.table.size], columns, n)
+
+
+_MATRIX = ("begin", "column", "value")
+
+
+def _arrays_of(matrix: "csr_array") -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """Bounds of rows, columns and values of a sparse matrix, as the core wants them."""
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
 
 
-def with_output(features: _core.Features, matrix: "csr_array", spread: float = 0.0) -> _core.OutputFeatures:
+def _with_output(features: _core.Features, matrix: "csr_array", spread: float = 0.0) -> _core.OutputFeatures:
     """Features of classes from features of what describes them; `spread` as in the core."""
-    return _core.output_features(features, matrix.shape[1], *arrays_of(matrix), spread)
+    return _core.output_features(features, matrix.shape[1], *_arrays_of(matrix), spread)
 
 
 def side_by_side(blocks: Sequence[OutputMatrix]) -> OutputMatrix:

@@ -10,7 +10,7 @@ tensor and has no checksum: here the arrays are read-only views of the mapped fi
     the rest    the tensors, little-endian, row-major, without gaps (the format allows none), widest dtype first:
                 so each is aligned to its dtype
 
-"margrave" is the JSON text {"format": 1, "header": {...}}. "checksum" is the SHA-256 of the whole file, taken with its
+"margrave" is the JSON text {"format": 2, "header": {...}}. "checksum" is the SHA-256 of the whole file, taken with its
 own 64 digits as zeros.
 """
 
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from margrave.errors import DataError, MargraveError
 from margrave.files.output import reason, replacing
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _ALIGNMENT = 64  # a cache line
 _MAX_TABLE = 100_000_000  # bytes; the limit of the safetensors library itself

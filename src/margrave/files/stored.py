@@ -7,7 +7,10 @@ checks them; what training adds on top is handed to `restore`.
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from math import isfinite
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -47,20 +50,25 @@ class Stored:
                 )
             cls.registered[name] = cls
 
+    @classmethod
+    def missing(cls, name: str) -> Any:
+        """What stands for an object whose class is not registered; refused unless the kind can do without it."""
+        raise MargraveError(f"it holds the {cls.kind} {name!r}, which this Margrave does not know.")
+
     def stored_settings(self) -> dict[str, Any]:
         """The arguments that make this object anew: by default the declared fields of the dataclass."""
         if not is_dataclass(self):
             return {}
         return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
 
-    def learned(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """What training has added to the settings, by name; numbers, texts, arrays and other stored objects."""
         return {}
 
-    def restore(self, learned: Mapping[str, Any]) -> None:
-        """Takes back what `learned` gave; refuses what does not fit together."""
-        if learned:
-            raise MargraveError(f"the {self.kind} {self.name!r} learns nothing, and there is {', '.join(learned)}.")
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what `state` gave; refuses what does not fit together."""
+        if state:
+            raise MargraveError(f"the {self.kind} {self.name!r} learns nothing, and there is {', '.join(state)}.")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
@@ -126,19 +134,21 @@ def unpack(stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             return tuple(unpack(item, arrays) for item in items)
         case {"kind": "mapping", "items": list(items)}:
             return {unpack(key, arrays): unpack(item, arrays) for key, item in items}
-        case {"kind": str(kind), "name": str(name), "settings": dict(settings), "learned": dict(learned)}:
-            value = stored_class(kind, name).from_settings({k: unpack(v, arrays) for k, v in settings.items()})
-            value.restore({k: unpack(v, arrays) for k, v in learned.items()})
+        case {"kind": str(kind), "name": str(name), "settings": dict(settings), "state": dict(state)} if kind in _KINDS:
+            found: type[Stored] | None = _KINDS[kind].registered.get(name)
+            if found is None:
+                return _KINDS[kind].missing(name)
+            value = found.from_settings({k: unpack(v, arrays) for k, v in settings.items()})
+            value.restore({k: unpack(v, arrays) for k, v in state.items()})
             return value
     raise MargraveError(f"it holds {str(stored)[:60]!r}, which is nothing that a model file has.")
 
 
-def stored_class(kind: str, name: str) -> type[Stored]:
-    """The class that is registered under this kind and name."""
-    if kind not in _KINDS or name not in _KINDS[kind].registered:
-        raise MargraveError(f"it holds the {kind} {name!r}, which this Margrave does not know.")
-    found: type[Stored] = _KINDS[kind].registered[name]
-    return found
+def import_modules(package: ModuleType | str) -> None:
+    """Imports all modules of a package, so that what they define is registered: a new file needs no entry elsewhere."""
+    module = import_module(package) if isinstance(package, str) else package
+    for found in iter_modules(module.__path__):
+        import_module(f"{module.__name__}.{found.name}")
 
 
 def _pack_stored(value: Stored, arrays: Arrays, place: str) -> dict[str, Any]:
@@ -150,7 +160,7 @@ def _pack_stored(value: Stored, arrays: Arrays, place: str) -> dict[str, Any]:
         "kind": value.kind,
         "name": type(value).name,
         "settings": {k: pack(v, arrays, f"{place}.{k}") for k, v in value.stored_settings().items()},
-        "learned": {k: pack(v, arrays, f"{place}.{k}") for k, v in value.learned().items()},
+        "state": {k: pack(v, arrays, f"{place}.{k}") for k, v in value.state().items()},
     }
 
 

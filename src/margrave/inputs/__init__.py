@@ -1,1 +1,22 @@
-"""From raw data to attributes: one file per kind of input."""
+"""From raw data to attributes: one file per kind of input. Inputs are saved with the model."""
+
+from margrave.files.stored import import_modules
+from margrave.inputs.arcs import ArcTemplates
+from margrave.inputs.base import Inputs
+from margrave.inputs.columns import Columns
+from margrave.inputs.ngrams import NGrams
+from margrave.inputs.templates import Templates, default_templates, read_templates
+from margrave.inputs.tfidf import TfIdf
+
+__all__ = [
+    "ArcTemplates",
+    "Columns",
+    "Inputs",
+    "NGrams",
+    "Templates",
+    "TfIdf",
+    "default_templates",
+    "read_templates",
+]
+
+import_modules(__name__)

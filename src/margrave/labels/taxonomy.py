@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from margrave.datasets.opening import TextSource
 from margrave.errors import MargraveError
+from margrave.files.stored import Stored
 
 Node = Any  # a string or a number
 
 
-class Taxonomy:
+class Taxonomy(Stored, kind="labels"):
     """Nodes and what each lies below; nodes without parents hang under one root that has no name.
 
     `parents` maps every node to its parent, to a list of its parents, or to None; a node that is only somebody's parent
@@ -29,6 +30,8 @@ class Taxonomy:
     >>> animals.tree_loss("cat", "dog"), animals.tree_loss("cat", "carp")
     (1, 2)
     """
+
+    name = "taxonomy"
 
     def __init__(self, parents: Mapping[Node, Any] | Sequence[Any]) -> None:
         if isinstance(parents, Mapping):
@@ -138,6 +141,11 @@ class Taxonomy:
                     queue.append(parent)
         return tuple(found)
 
+    @property
+    def depth(self) -> int:
+        """The height of the highest node."""
+        return max(self._heights.values())
+
     def height(self, node: Node) -> int:
         """The length of the longest way down from the node to a leaf."""
         return self._heights[self._known(node)]
@@ -151,7 +159,7 @@ class Taxonomy:
         if self._known(a) == self._known(b):
             return 0
         above = set(self.ancestors(a))
-        root = 1 + max(self._heights.values())
+        root = 1 + self.depth
         return min((self._heights[node] for node in self.ancestors(b) if node in above), default=root)
 
     def tree_losses(self, classes: Sequence[Node]) -> NDArray[np.float64]:
@@ -160,11 +168,20 @@ class Taxonomy:
         for k, name in enumerate(classes):
             for node in self.ancestors(name):
                 below.setdefault(node, []).append(k)
-        losses = np.full((len(classes), len(classes)), 1.0 + max(self._heights.values()))
+        losses = np.full((len(classes), len(classes)), 1.0 + self.depth)
         for node in sorted(below, key=self._heights.__getitem__, reverse=True):  # the lowest has the last word
             losses[np.ix_(below[node], below[node])] = self._heights[node]
         np.fill_diagonal(losses, 0.0)
         return losses
+
+    def stored_settings(self) -> dict[str, Any]:
+        """Every node with its parents."""
+        return {"parents": {node: list(above) for node, above in self._parents.items()}}
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The taxonomy of these parents."""
+        return cls(settings["parents"])
 
     def _known(self, node: Node) -> Node:
         try:

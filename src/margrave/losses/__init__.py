@@ -1,9 +1,9 @@
 """The loss family L(beta, gamma) of 001, Fig. 1, and the costs of outputs."""
 
+from margrave.losses.costs import F1, Cost, CostLike, Hamming, Matrix, Tree, ZeroOne, cost_named
 from margrave.losses.family import (
     LOSSES,
     RESCALINGS,
-    Cost,
     DifferenceOfLosses,
     ExpectedCostBound,
     Hinge,
@@ -13,19 +13,28 @@ from margrave.losses.family import (
     Ramp,
     SoftmaxMargin,
     loss_named,
+    loss_names,
 )
 
 __all__ = [
+    "F1",
     "LOSSES",
     "RESCALINGS",
     "Cost",
+    "CostLike",
     "DifferenceOfLosses",
     "ExpectedCostBound",
+    "Hamming",
     "Hinge",
     "Log",
     "LossFamily",
+    "Matrix",
     "Perceptron",
     "Ramp",
     "SoftmaxMargin",
+    "Tree",
+    "ZeroOne",
+    "cost_named",
     "loss_named",
+    "loss_names",
 ]

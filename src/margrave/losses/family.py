@@ -16,50 +16,48 @@ Differences `L(beta, gamma) - L(beta, 0)` (001, footnote 1) are not convex, and 
 `Ramp` loss, at beta = 1 `ExpectedCostBound`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
+from margrave.files.stored import Stored
+from margrave.losses.costs import F1, Cost, CostFunction, CostLike, ZeroOne, cost_named
 
-# "hamming": one for every wrong label (or wrong head); "zero-one": one for every wrong output; a number for every label
-# (what it costs to miss it), as a mapping or in the order of the classes; or a matrix from gold to predicted labels;
-# "f1": one minus the F1 score of the output's parts, for cutting planes; or, for them too, any function of the gold and
-# another output, which is then sought among the 100 best.
-Cost: TypeAlias = str | Mapping[Any, float] | ArrayLike | Callable[[Any, Any], float]
-
-_COSTS = ("hamming", "zero-one", "f1")
 RESCALINGS = ("margin", "slack")
 
 
 @dataclass(frozen=True, eq=False)
-class LossFamily:
+class LossFamily(Stored, kind="loss"):
     """Any member of the family, with the cost that gamma multiplies.
+
+    The `name` of the class is what files call it; that of an object tells which member it is.
 
     >>> LossFamily(beta=2.0, gamma=1.0).name
     'L(beta=2, gamma=1)'
     """
 
+    name: ClassVar[str] = "family"
     convex: ClassVar[bool] = True
 
     beta: float = 1.0
     gamma: float = 0.0
-    cost: Cost = "hamming"
+    cost: CostLike = "hamming"
     rescale: str = "margin"
     slack: int = 1
+    costs: Cost = field(init=False, repr=False)  # the cost as an object
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "beta", real("beta", self.beta, "be positive (or infinite)", lambda beta: beta > 0))
         rule = "be finite and not negative"
         object.__setattr__(self, "gamma", real("gamma", self.gamma, rule, lambda gamma: 0 <= gamma < inf))
-        if isinstance(self.cost, str) and self.cost not in _COSTS:
-            raise unknown("cost", self.cost, _COSTS)
+        object.__setattr__(self, "costs", cost_named(self.cost))
         if self.rescale not in RESCALINGS:
             raise unknown("re-scaling", self.rescale, RESCALINGS)
         object.__setattr__(self, "slack", whole("slack", self.slack, 0, 2))
@@ -67,25 +65,21 @@ class LossFamily:
             raise MargraveError(
                 "slack re-scaling and quadratic or no slack are for the hinge loss: beta = inf, gamma = 1."
             )
-        if (self._f1 or callable(self.cost)) and (self.smooth or self.gamma != 1):
+        if isinstance(self.costs, F1 | CostFunction) and (self.smooth or self.gamma != 1):
             raise MargraveError("the F1 cost and cost functions are for the hinge loss: beta = inf, gamma = 1.")
+        object.__setattr__(self, "name", self._member_name())
 
     @property
     def of_family(self) -> bool:
         """Whether it is a member of L(beta, gamma) with a cost that the core knows, as all learners take."""
-        return self.rescale == "margin" and self.slack == 1 and not self._f1 and not callable(self.cost)
-
-    @property
-    def _f1(self) -> bool:
-        return isinstance(self.cost, str) and self.cost == "f1"
+        return self.rescale == "margin" and self.slack == 1 and not isinstance(self.costs, F1 | CostFunction)
 
     @property
     def cost_kind(self) -> str:
         """What the core calls the cost, unless it is a function."""
-        return "zero-one" if self.zero_one else "f1" if self._f1 else "parts"
+        return self.costs.name if isinstance(self.costs, ZeroOne | F1) else "parts"
 
-    @property
-    def name(self) -> str:
+    def _member_name(self) -> str:
         """The field's name of this member, or its coordinates."""
         if not self.of_family:
             return self._hinge_name()
@@ -96,8 +90,8 @@ class LossFamily:
         """What 003 calls SVM0, SVM1 and SVM2, with its re-scaling."""
         slack = ("hard margin", "linear slack", "quadratic slack")[self.slack]
         what = "" if self.slack == 0 else f"{self.rescale} re-scaling, "
-        cost = ", F1 cost" if self._f1 else ", a cost function" if callable(self.cost) else ""
-        return f"hinge ({what}{slack}{cost})"
+        named = {F1: ", F1 cost", CostFunction: ", a cost function"}
+        return f"hinge ({what}{slack}{named.get(type(self.costs), '')})"
 
     @property
     def smooth(self) -> bool:
@@ -106,11 +100,11 @@ class LossFamily:
 
     @property
     def zero_one(self) -> bool:
-        """Whether the cost is one for every output but the gold one."""
-        return isinstance(self.cost, str) and self.cost == "zero-one"
+        """Whether the cost is 1 for every output but the gold one."""
+        return isinstance(self.costs, ZeroOne)
 
     def beyond_parts(self, problem: _core.Problem) -> bool:
-        """Whether its cost is no sum over the parts of this problem's outputs, and counts."""
+        """Whether its cost matters and does not decompose over the parts of this problem's outputs."""
         return self.zero_one and self.gamma > 0 and not problem.zero_one_is_of_parts
 
     @property
@@ -118,9 +112,9 @@ class LossFamily:
         """What the loss asks of a structure."""
         if self.smooth:
             return ("logsum",)
-        if self._f1:
+        if isinstance(self.costs, F1):
             return ("argmax_by_cost",)
-        best = self.zero_one or self.slack == 0 or callable(self.cost)
+        best = self.zero_one or self.slack == 0 or isinstance(self.costs, CostFunction)
         return ("argmax", "kbest") if best and self.gamma > 0 else ("argmax",)
 
     def cost_matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
@@ -130,38 +124,28 @@ class LossFamily:
         array([[0., 3.],
                [1., 0.]])
         """
-        n = len(classes)
-        if isinstance(self.cost, str) or callable(self.cost):
-            return 1.0 - np.eye(n)
-        if isinstance(self.cost, Mapping):
-            for label in self.cost:
-                if label not in classes:
-                    raise unknown("label in the costs", label, map(str, classes))
-            costs: Any = [self.cost.get(label, 1.0) for label in classes]
-        else:
-            costs = self.cost
-        try:
-            array = np.asarray(costs, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise MargraveError(
-                "costs must be numbers: one a label, or a matrix from gold to predicted labels."
-            ) from None
-        if not np.isfinite(array).all() or (array < 0).any():
-            raise MargraveError("costs must be finite, not negative, and zero for the right label.")
-        if array.shape == (n,):
-            array = array[:, None] * (1.0 - np.eye(n))
-        if array.shape != (n, n):
-            raise MargraveError(
-                f"costs must be one number a label or a matrix from gold to predicted labels: shape ({n},) or "
-                f"({n}, {n}), not {array.shape}."
-            )
-        if array.diagonal().any():
-            raise MargraveError("costs must be finite, not negative, and zero for the right label.")
-        return np.ascontiguousarray(array)
+        return self.costs.matrix(classes)
+
+    def stored_settings(self) -> dict[str, Any]:
+        """The arguments of its constructor."""
+        return {name: getattr(self, name) for name in self.arguments}
+
+    arguments: ClassVar[tuple[str, ...]] = ("beta", "gamma", "cost", "rescale", "slack")
+
+    @classmethod
+    def from_settings(cls, settings: Any) -> Any:
+        """A loss with these arguments."""
+        for each in settings:
+            if each not in cls.arguments:
+                raise MargraveError(f"the loss {cls.name!r} has no setting {each!r}.")
+        return cls(**settings)
 
 
 class Log(LossFamily):
     """The negative log-likelihood: conditional random fields, logistic regression."""
+
+    name: ClassVar[str] = "log"
+    arguments: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         super().__init__(beta=1.0, gamma=0.0)
@@ -179,19 +163,28 @@ class Hinge(LossFamily):
     'hinge (slack re-scaling, quadratic slack)'
     """
 
-    def __init__(self, cost: Cost = "hamming", rescale: str = "margin", slack: int = 1) -> None:
+    name: ClassVar[str] = "hinge"
+    arguments: ClassVar[tuple[str, ...]] = ("cost", "rescale", "slack")
+
+    def __init__(self, cost: CostLike = "hamming", rescale: str = "margin", slack: int = 1) -> None:
         super().__init__(beta=inf, gamma=1.0, cost=cost, rescale=rescale, slack=slack)
 
 
 class SoftmaxMargin(LossFamily):
     """The log loss with the cost inside its partition function."""
 
-    def __init__(self, cost: Cost = "hamming") -> None:
+    name: ClassVar[str] = "softmax-margin"
+    arguments: ClassVar[tuple[str, ...]] = ("cost",)
+
+    def __init__(self, cost: CostLike = "hamming") -> None:
         super().__init__(beta=1.0, gamma=1.0, cost=cost)
 
 
 class Perceptron(LossFamily):
     """The loss of the structured perceptron: what the best output scores above the gold one."""
+
+    name: ClassVar[str] = "perceptron"
+    arguments: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         super().__init__(beta=inf, gamma=0.0)
@@ -207,15 +200,16 @@ class DifferenceOfLosses(LossFamily):
     'dL(beta=2, gamma=1)'
     """
 
+    name: ClassVar[str] = "difference"
+    arguments: ClassVar[tuple[str, ...]] = ("beta", "gamma", "cost")
     convex: ClassVar[bool] = False
 
-    def __init__(self, beta: float, gamma: float = 1.0, cost: Cost = "hamming") -> None:
+    def __init__(self, beta: float, gamma: float = 1.0, cost: CostLike = "hamming") -> None:
         super().__init__(beta, gamma, cost)
         if self.gamma == 0:
             raise MargraveError("the gamma of a difference of losses must be positive: at 0 it is nothing.")
 
-    @property
-    def name(self) -> str:
+    def _member_name(self) -> str:
         """The field's name of this difference, or its coordinates."""
         names = {(inf, 1.0): "ramp", (1.0, 1.0): "expected-cost"}
         return names.get((self.beta, self.gamma), f"dL(beta={self.beta:g}, gamma={self.gamma:g})")
@@ -227,31 +221,39 @@ class Ramp(DifferenceOfLosses):
     It bounds the cost of the prediction from above.
     """
 
-    def __init__(self, cost: Cost = "hamming") -> None:
+    name: ClassVar[str] = "ramp"
+    arguments: ClassVar[tuple[str, ...]] = ("cost",)
+
+    def __init__(self, cost: CostLike = "hamming") -> None:
         super().__init__(beta=inf, cost=cost)
 
 
 class ExpectedCostBound(DifferenceOfLosses):
     """log E exp(cost) under the model, which bounds the expected cost (minimum risk training) from above."""
 
-    def __init__(self, cost: Cost = "hamming") -> None:
+    name: ClassVar[str] = "expected-cost"
+    arguments: ClassVar[tuple[str, ...]] = ("cost",)
+
+    def __init__(self, cost: CostLike = "hamming") -> None:
         super().__init__(beta=1.0, cost=cost)
 
 
-LOSSES: dict[str, type[LossFamily]] = {
-    "log": Log,
-    "hinge": Hinge,
-    "softmax-margin": SoftmaxMargin,
-    "perceptron": Perceptron,
-    "ramp": Ramp,
-    "expected-cost": ExpectedCostBound,
-}
+_GENERAL = ("family", "difference")  # which need coordinates
+
+
+def loss_names() -> list[str]:
+    """The losses that a name alone stands for."""
+    return [name for name in LossFamily.registered if name not in _GENERAL]
+
+
+LOSSES: dict[str, type[LossFamily]] = {name: LossFamily.registered[name] for name in loss_names()}
 
 
 def loss_named(loss: str | LossFamily) -> LossFamily:
     """The loss of this name, or the loss itself."""
     if isinstance(loss, LossFamily):
         return loss
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise unknown("loss", loss, LOSSES)
-    return LOSSES[loss]()
+    if not isinstance(loss, str) or loss not in loss_names():
+        raise unknown("loss", loss, loss_names())
+    named: LossFamily = LossFamily.registered[loss]()
+    return named

@@ -1,9 +1,23 @@
-"""Which bags of parts are outputs: one file a structure."""
+"""Which bags of parts are outputs: one file per structure."""
 
+from margrave.files.stored import import_modules
+from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
 from margrave.structures.chain import Chain
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
 
-__all__ = ["CandidateLists", "Chain", "Multiclass", "NodeSets", "NonProjectiveTree"]
+__all__ = [
+    "CandidateLists",
+    "Chain",
+    "Labels",
+    "Multiclass",
+    "NoOutputs",
+    "NodeSets",
+    "NonProjectiveTree",
+    "Outputs",
+    "Structure",
+]
+
+import_modules(__name__)

@@ -10,72 +10,64 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
-from margrave.features.mercer import Kernel
-from margrave.features.table import AttributeTable
-from margrave.losses import LossFamily
+from margrave.losses.costs import Cost, CostFunction, GivenCosts, Hamming, ZeroOne
+from margrave.structures.base import NoOutputs, Structure, Units
 
 
 @dataclass
-class CandidateLists:
-    """Lists of candidates with features of their own, one weight an attribute; several candidates may be good.
+class CandidateLists(Structure):
+    """Lists of candidates with features of their own; several candidates may be good.
 
     Learners that want one good output take the first, the best; the others cost nothing. The cost "hamming" is what the
     data say, "zero-one" is 1 for every candidate that is not good.
     """
 
+    name = "candidates"
+    costs = (Hamming, ZeroOne, CostFunction, GivenCosts)
+
     def bind(
         self,
-        X: Any,
-        good: Any = None,
-        costs: Any = None,
+        outputs: NoOutputs,
+        units: Units,
+        Y: Sequence[Any] | None = None,
         *,
-        features: AttributeTable,
-        loss: LossFamily | None = None,
-    ) -> _core.Problem:
-        """The problem of these examples.
+        costs: Cost | None = None,
+        allowed: Any = None,
+    ) -> _core.Structure:
+        """The core's structure of lists of so many candidates.
 
-        X: for each example its candidates, as lists of attribute strings or dictionaries, or as the rows of a dense or
-        sparse matrix. good: for each example the number of its good candidate, or the numbers of all good ones, best
-        first. costs: for each example a number a candidate, 0 for good ones; by default 1 for the others. The first
-        bind with good candidates learns the features.
+        Y: for each example the number of its good candidate, or the numbers of all good ones, best first. costs: where
+        the data bring their own (`GivenCosts`), one number per candidate, 0 for good ones; otherwise 1 for the others.
         """
-        if loss is not None:
-            check_cost(loss)
-        if isinstance(features, Kernel) or features.pairs != "all":
-            raise MargraveError("the features of candidates are 'all' or 'hash:BITS': one weight an attribute.")
-        learn = not features.learned
-        if learn and good is None:
-            raise MargraveError("features are learned from lists with good candidates, and there are none.")
-        X = candidate_lists(X)
-        rows = features.tokens.encode(X, single=False, learn=learn, unit="candidate")
-        begin = rows.example_begin
-        counts = np.diff(begin).tolist()
+        counts = units.tolist()
         good_begin = flat = cost = None
-        if good is not None:
-            numbers = good_lists(good, counts)
+        given = costs.costs if isinstance(costs, GivenCosts) else None
+        if costs is not None:
+            self.check_cost(costs)
+        if Y is not None:
+            numbers = good_lists(Y, counts)
             good_begin = np.concatenate([[0], np.cumsum([len(each) for each in numbers])]).astype(np.int64)
             flat = np.array([k for each in numbers for k in each], dtype=np.int32)
-            if costs is not None:
-                cost = np.concatenate([np.zeros(0), *cost_lists(costs, numbers, counts)])
-        elif costs is not None:
+            if given is not None:
+                cost = np.concatenate([np.zeros(0), *cost_lists(given, numbers, counts)])
+        elif given is not None:
             raise MargraveError("the costs of candidates need good candidates, which cost 0, and there are none.")
-        if learn:
-            column = np.zeros(int(begin[-1]), dtype=np.int32)  # the one that every candidate has
-            features.learn_tokens(rows, 1, np.arange(len(column) + 1, dtype=np.int64), column)
-        features.check_fit(1, 0)
-        structure = _core.candidates(begin, good_begin, flat, cost)
-        # an output has one of all parts, so that the radius is that of the longest rows
-        choice = np.array(counts, dtype=np.int64)
-        return _core.join(structure, _core.sparse_parts(features.token_rows, rows, choice))
+        return _core.candidates(np.concatenate([[0], np.cumsum(units)]).astype(np.int64), good_begin, flat, cost)
 
+    def decode(
+        self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """The number of the candidate of every example: an output has one part, which is its candidate."""
+        return parts.astype(np.int64)
 
-def check_cost(loss: LossFamily) -> None:
-    """Refuses a cost that candidates cannot have."""
-    if not callable(loss.cost) and not (isinstance(loss.cost, str) and loss.cost in ("hamming", "zero-one")):
-        raise MargraveError(
-            "the cost of a candidate is 'hamming' (what the data say), 'zero-one', or a function of the good "
-            "candidate and another one."
-        )
+    def check_cost(self, cost: Cost) -> None:
+        """Refuses a cost that candidates cannot have."""
+        of_loss = cost.loss if isinstance(cost, GivenCosts) else cost
+        if not isinstance(of_loss, self.costs) or getattr(of_loss, "weights", None) is not None:
+            raise MargraveError(
+                "the cost of a candidate is 'hamming' (what the data say), 'zero-one', or a function of the good "
+                "candidate and another one."
+            )
 
 
 def candidate_lists(X: Any) -> list[Any]:
@@ -128,9 +120,11 @@ def cost_lists(costs: Any, good: Sequence[Sequence[int]], counts: Sequence[int])
         try:
             array = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
-            raise MargraveError(f"example {i}: costs must be numbers, one a candidate.") from None
+            raise MargraveError(f"example {i}: costs must be numbers, one per candidate.") from None
         if array.shape != (n,):
-            raise MargraveError(f"example {i}: costs must be {n} numbers, one a candidate, not of shape {array.shape}.")
+            raise MargraveError(
+                f"example {i}: costs must be {n} numbers, one per candidate, not of shape {array.shape}."
+            )
         if not np.isfinite(array).all() or (array < 0).any():
             raise MargraveError(f"example {i}: costs must be finite and not negative.")
         if array[list(right)].any():

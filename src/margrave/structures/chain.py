@@ -1,7 +1,8 @@
 """Label sequences; parts are (position, label) and tuples of neighbouring labels."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain as flatten
 from numbers import Integral
 from typing import Any
 
@@ -9,108 +10,106 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag, real
+from margrave.checks import flag
 from margrave.errors import MargraveError, unknown
-from margrave.features.mercer import Kernel
-from margrave.features.table import AttributeTable
-from margrave.losses import LossFamily
+from margrave.labels.classes import label_numbers
+from margrave.losses.costs import F1, Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
+from margrave.structures.base import Labels, Structure, Units, is_list
 
 
 @dataclass
-class Chain:
+class Chain(Structure):
     """A chain of labels of order 1, 2 or 3.
 
-    `forbidden` lists pairs of neighbouring labels that no output has; `start` and `stop` give the first and last
-    position scores of their own; `scale` multiplies the features of transitions (003, Eq. 13: eta); `tied` shares one
-    transition table among all positions (transition attributes and some learners need `tied=False`).
+    `forbidden` lists pairs of neighbouring labels that no output has. `tied` shares one transition table among all
+    positions; attributes of transitions and some learners need `tied=False`.
     """
+
+    name = "chain"
+    examples = "sequences"
+    costs = (Hamming, ZeroOne, Matrix, Tree, F1, CostFunction)
 
     order: int = 1
     forbidden: Collection[tuple[Any, Any]] = ()
-    start: bool = False
-    stop: bool = False
-    scale: float = 1.0
     tied: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.order, Integral) or self.order not in (1, 2, 3):
             raise MargraveError(f"the order of a chain must be 1, 2 or 3, and it is {self.order!r}.")
         self.order = int(self.order)
-        rule = "be finite and not negative"
-        self.scale = real("the scale of transitions", self.scale, rule, lambda scale: 0 <= scale < np.inf)
-        self.start, self.stop, self.tied = flag("start", self.start), flag("stop", self.stop), flag("tied", self.tied)
+        self.tied = flag("tied", self.tied)
         self.forbidden = _pairs_of(self.forbidden)
+
+    def learn(self, Y: Sequence[Sequence[Any]]) -> Labels:
+        """The labels that occur."""
+        check_labels(Y)
+        labels = list(flatten.from_iterable(Y))
+        if not labels:
+            raise MargraveError("example 0 is an empty sequence; every sequence needs a token.")
+        return Labels.of(labels)
 
     def bind(
         self,
-        X: Any,
-        labels: NDArray[np.int32] | None = None,
+        outputs: Labels,
+        units: Units,
+        Y: Sequence[Sequence[Any]] | None = None,
         *,
-        features: AttributeTable,
-        classes: Sequence[Any],
-        lengths: Sequence[int] | None = None,
-        loss: LossFamily | None = None,
-        edges: Any = None,
-        allowed: NDArray[np.bool_] | None = None,
-    ) -> _core.Problem:
-        """The problem of these sequences; the first bind with labels learns the features.
+        costs: Cost | None = None,
+        allowed: Any = None,
+    ) -> _core.ChainStructure:
+        """The core's structure of sequences with so many tokens.
 
-        X may make its sequences as they are iterated over. labels: (tokens,), numbers of classes, all sequences one
-        after another, `lengths` of each. edges: like X, the attributes of the transition into each token (the first
-        token's are ignored). allowed: (tokens, classes).
+        allowed: for each sequence, for each position, None or the labels that may stand there; or a boolean array
+        (tokens, labels) of all sequences one after another.
         """
-        learn = not features.learned
-        if learn and labels is None:
-            raise MargraveError("features are learned from labelled sequences, and there are no labels.")
-        if isinstance(features, Kernel) and features.name == "precomputed":
-            raise MargraveError("a precomputed kernel is for classes, and these are sequences: name another kernel.")
-        tied = self.tied and edges is None
-        width = len(classes)
-        rows = features.tokens.encode(X, single=False, learn=learn)
-        begin = rows.example_begin
-        found = np.diff(begin)
-        _check_lengths(found, labels, lengths)
-        if allowed is not None and np.shape(allowed) != (rows.tokens, width):
-            raise MargraveError(f"allowed labels must have shape ({rows.tokens}, {width}), not {np.shape(allowed)}.")
-        structure = _core.chain(
-            width,
-            begin,
-            labels,
-            None if loss is None else _core.matrix_cost(width, loss.cost_matrix(classes).ravel()),
-            None if allowed is None else np.ascontiguousarray(allowed, dtype=np.bool_).ravel(),
+        classes = outputs.classes.tolist()
+        _check_lengths(units, None if Y is None else [len(labels) for labels in Y])
+        gold = None if Y is None else label_numbers(list(flatten.from_iterable(Y)), classes)
+        if costs is not None:
+            self.check_cost(costs)
+        mask = None if allowed is None else _allowed_mask(allowed, units.tolist(), classes)
+        return _core.chain(
+            len(classes),
+            np.concatenate([[0], np.cumsum(units)]).astype(np.int64),
+            gold,
+            None if costs is None else costs.label_cost(classes),
+            None if mask is None else mask.ravel(),
             self.order,
-            tied,
+            self.tied,
             self._forbidden_matrix(classes),
         )
-        edge_rows = None
-        if edges is not None:
-            if not learn and features.edge_pairs is None:
-                raise MargraveError("the model was trained without transition attributes: do not pass edges=.")
-            edge_rows = features.edges.encode(edges, single=False, learn=learn)
-            if not np.array_equal(edge_rows.example_begin, begin):
-                raise MargraveError("there must be transition attributes for every token.")
-        elif features.edge_pairs is not None:
-            raise MargraveError("the model was trained with transition attributes: pass edges=.")
-        if learn:
-            assert labels is not None
-            self._learn(features, structure, rows, edge_rows, begin, labels, width)
-        features.check_fit(width, structure.gram_parts)
-        bound = features.map(
-            rows,
-            training=learn,
-            order=self.order,
-            tied=tied,
-            scale=float(self.scale),
-            start=self.start,
-            stop=self.stop,
-            edges=edge_rows,
-        )
-        return _core.join(structure, bound)
 
-    def decode(self, begin: NDArray[np.int64], parts: NDArray[np.int32], lengths: NDArray[np.int64], width: int) -> Any:
-        """Label numbers of all tokens, from the outputs' parts: the position parts come first, in order."""
-        places = np.repeat(begin[:-1] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-        return parts[places + np.arange(int(lengths.sum()))] % width
+    def decode(
+        self, outputs: Labels, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+    ) -> list[list[Any]]:
+        """The labels of every sequence; the parts of positions come first in an output, in order."""
+        ends = np.cumsum(units)
+        places = np.repeat(begin[:-1] - (ends - units), units) + np.arange(int(units.sum()))
+        names = np.array(outputs.classes.tolist(), dtype=object)
+        labels = names[parts[places] % len(names)].tolist()
+        return [labels[end - n : end] for end, n in zip(ends.tolist(), units.tolist(), strict=True)]
+
+    def present(
+        self, outputs: Labels, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
+        """The probability of every label at every position: one (tokens, labels) array per sequence."""
+        width = len(outputs.classes)
+        return [mu[at : at + n * width].reshape(n, width) for at, n in zip(begin[:-1], units, strict=True)]
+
+    def part_names(self, outputs: Labels) -> list[Any]:
+        """The labels."""
+        names: list[Any] = outputs.classes.tolist()
+        return names
+
+    def tuples(self, outputs: Labels) -> list[tuple[Any, ...]]:
+        """The tuples of neighbouring labels that have a part at each position, in the order of these parts."""
+        labels, forbidden = self.part_names(outputs), set(self.forbidden) if self.order > 1 else set()
+        found: list[tuple[Any, ...]] = []
+        level: list[tuple[Any, ...]] = [(label,) for label in labels]
+        for _ in range(self.order):
+            level = [(*before, label) for before in level for label in labels if (before[-1], label) not in forbidden]
+            found += level
+        return found
 
     def _forbidden_matrix(self, classes: Sequence[Any]) -> NDArray[np.bool_] | None:
         if not self.forbidden:
@@ -124,35 +123,17 @@ class Chain:
             matrix[number[before], number[after]] = True
         return matrix.ravel()
 
-    def _learn(
-        self,
-        features: AttributeTable,
-        structure: _core.ChainStructure,
-        rows: _core.Tokens,
-        edge_rows: _core.Tokens | None,
-        begin: NDArray[np.int64],
-        labels: NDArray[np.int32],
-        width: int,
-    ) -> None:
-        """Which pairs and tuples get weights. Gold parts are asked of the structure, which alone can number tuples."""
-        tokens = int(begin[-1])
-        features.learn_tokens(rows, width, np.arange(tokens + 1, dtype=np.int64), labels)
-        grams = structure.gram_parts
-        if self.order == 1:  # the tuple of labels a and b is number a * width + b
-            inside = np.ones(tokens, dtype=bool)
-            inside[begin[:-1]] = False
-            before = np.roll(labels, 1)
-            seen = (before.astype(np.int32) * width + labels)[inside]
-            counts = inside.astype(np.int64)
-        else:
-            nothing = np.zeros(0, dtype=np.int64)
-            seen_lists = [(structure.gold(i)[n:] - n * width) % grams for i, n in enumerate(np.diff(begin))]
-            seen = np.concatenate([nothing, *seen_lists]).astype(np.int32)
-            counts = np.concatenate([nothing, *(np.minimum(np.arange(n), self.order) for n in np.diff(begin))])
-        features.learn_grams(grams, seen)
-        if edge_rows is not None:
-            seen_begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            features.edge_pairs = features.learn_pairs(edge_rows, features.edges, grams, seen_begin, seen)
+
+def check_labels(Y: Sequence[Sequence[Any]]) -> list[int]:
+    """The number of labels of every sequence; refuses data without sequences, and labels that are not lists."""
+    if not hasattr(Y, "__len__"):
+        raise MargraveError(f"y must be a list of lists of labels, not {type(Y).__name__}.")
+    if len(Y) == 0:
+        raise MargraveError("there are no sequences.")
+    for i, labels in enumerate(Y):
+        if not is_list(labels):
+            raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
+    return [len(labels) for labels in Y]
 
 
 def _pairs_of(forbidden: Any) -> list[tuple[Any, Any]]:
@@ -170,14 +151,48 @@ def _pairs_of(forbidden: Any) -> list[tuple[Any, Any]]:
     return [(before, after) for before, after in pairs]
 
 
-def _check_lengths(found: NDArray[np.int64], labels: NDArray[np.int32] | None, lengths: Sequence[int] | None) -> None:
+def _check_lengths(units: Units, lengths: Sequence[int] | None) -> None:
     """Every sequence has tokens, and as many of them as labels."""
     if lengths is not None:
-        if len(lengths) != len(found):
-            raise MargraveError(f"there are {len(found)} sequences in X and {len(lengths)} in y.")
-        for i in np.flatnonzero(found != np.asarray(lengths)):
-            raise MargraveError(f"example {i} has {found[i]} tokens and {lengths[int(i)]} labels.")
-    if (found == 0).any():
-        raise MargraveError(f"example {int(np.argmin(found))} is an empty sequence; every sequence needs a token.")
-    if labels is not None and len(labels) != int(found.sum()):
-        raise MargraveError(f"there are {int(found.sum())} tokens and {len(labels)} labels.")
+        if len(lengths) != len(units):
+            raise MargraveError(f"there are {len(units)} sequences in X and {len(lengths)} in y.")
+        for i in np.flatnonzero(units != np.asarray(lengths)):
+            raise MargraveError(f"example {i} has {units[i]} tokens and {lengths[int(i)]} labels.")
+    if (units == 0).any():
+        raise MargraveError(f"example {int(np.argmin(units))} is an empty sequence; every sequence needs a token.")
+
+
+def _allowed_mask(allowed: Any, lengths: Sequence[int], classes: list[Any]) -> NDArray[np.bool_]:
+    """(tokens, classes): whether a label may stand at a position."""
+    if isinstance(allowed, np.ndarray) and allowed.dtype == np.bool_:
+        if allowed.shape != (sum(lengths), len(classes)):
+            raise MargraveError(
+                f"allowed labels must have shape ({sum(lengths)}, {len(classes)}), not {np.shape(allowed)}."
+            )
+        return np.ascontiguousarray(allowed)
+    if not is_list(allowed):
+        raise MargraveError(f"allowed must be a list with an entry for each sequence, not {type(allowed).__name__}.")
+    if len(allowed) != len(lengths):
+        raise MargraveError(f"there are {len(lengths)} sequences and allowed labels for {len(allowed)}.")
+    number = {label: k for k, label in enumerate(classes)}
+    mask = np.ones((sum(lengths), len(classes)), dtype=np.bool_)
+    row = 0
+    for i, (positions, n) in enumerate(zip(allowed, lengths, strict=True)):
+        if positions is not None and not is_list(positions):
+            raise MargraveError(f"example {i}: its allowed labels must be a list, not {type(positions).__name__}.")
+        if positions is not None and len(positions) != n:
+            raise MargraveError(f"example {i} has {n} tokens and allowed labels for {len(positions)}.")
+        for t in range(n):
+            labels = None if positions is None else positions[t]
+            if labels is not None:
+                if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
+                    raise MargraveError(
+                        f"example {i}, position {t}: allowed labels must be a set, not {type(labels).__name__}."
+                    )
+                mask[row] = False
+                for label in labels:
+                    if not isinstance(label, Hashable) or label not in number:
+                        raise unknown("label among the allowed ones", label, map(str, classes))
+                    mask[row, number[label]] = True
+            row += 1
+    return mask

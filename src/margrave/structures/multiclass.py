@@ -1,59 +1,65 @@
-"""One class an example: no structure at all; parts are the classes."""
+"""One class per example: no structure at all; parts are the classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.features.outputs import with_output
-from margrave.features.table import AttributeTable
-from margrave.losses import LossFamily
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from margrave.labels.classes import label_numbers
+from margrave.losses.costs import F1, Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
+from margrave.structures.base import Labels, Structure, Units
 
 
 @dataclass
-class Multiclass:
+class Multiclass(Structure):
     """Classes without structure: logistic regression and multiclass support vector machines."""
+
+    name = "multiclass"
+    costs = (Hamming, ZeroOne, Matrix, Tree, F1, CostFunction)
+
+    def learn(self, Y: Sequence[Any]) -> Labels:
+        """The classes that occur."""
+        if not hasattr(Y, "__len__") or isinstance(Y, str | bytes):
+            raise MargraveError(f"y must be a list of classes, not {type(Y).__name__}.")
+        return Labels.of(Y.tolist() if isinstance(Y, np.ndarray) else Y)
 
     def bind(
         self,
-        X: Any,
-        labels: NDArray[np.int32] | None = None,
+        outputs: Labels,
+        units: Units,
+        Y: Sequence[Any] | None = None,
         *,
-        features: AttributeTable,
-        classes: Sequence[Any],
-        loss: LossFamily | None = None,
-        output: "csr_array | None" = None,
-    ) -> _core.Problem:
-        """The problem of these examples; labels are numbers of classes.
+        costs: Cost | None = None,
+        allowed: Any = None,
+    ) -> _core.Structure:
+        """The core's structure of these examples, each of which has one row of features."""
+        n, classes = len(units), outputs.classes.tolist()
+        gold = None
+        if Y is not None:
+            if len(Y) != n:
+                raise MargraveError(f"there are {n} examples and {len(Y)} labels.")
+            gold = label_numbers(Y.tolist() if isinstance(Y, np.ndarray) else Y, classes)
+        if costs is not None:
+            self.check_cost(costs)
+        cost = None if costs is None else costs.label_cost(classes)
+        return _core.multiclass(len(classes), np.arange(n + 1, dtype=np.int64), gold, cost, None)
 
-        The first bind with labels learns the features. With `output`, a matrix of classes by output features, the table
-        has a column for each of those instead of one for each class.
-        """
-        learn = not features.learned
-        if learn and labels is None:
-            raise MargraveError("features are learned from labelled examples, and there are no labels.")
-        rows = features.tokens.encode(X, single=True, learn=learn)
-        n, width = rows.examples, len(classes)
-        if labels is not None and len(labels) != n:
-            raise MargraveError(f"there are {n} examples and {len(labels)} labels.")
-        begin = np.arange(n + 1, dtype=np.int64)
-        columns = width if output is None else output.shape[1]
-        if learn:
-            assert labels is not None
-            seen_begin, seen = begin, labels
-            if output is not None:
-                of_labels = output[labels]
-                seen_begin, seen = of_labels.indptr.astype(np.int64), of_labels.indices.astype(np.int32)
-            features.learn_tokens(rows, columns, seen_begin, seen)
-        cost = None if loss is None else _core.matrix_cost(width, loss.cost_matrix(classes).ravel())
-        structure = _core.multiclass(width, begin, labels, cost, None)
-        features.check_fit(columns, 0)
-        bound = features.map(rows, training=learn)
-        return _core.join(structure, bound if output is None else with_output(bound, output))
+    def decode(self, outputs: Labels, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]) -> NDArray[Any]:
+        """The class of every example: an output has one part, which is its class."""
+        classes: NDArray[Any] = outputs.classes[parts]
+        return classes
+
+    def present(
+        self, outputs: Labels, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The probability of every class: (examples, classes)."""
+        return mu.reshape(-1, len(outputs.classes))
+
+    def part_names(self, outputs: Labels) -> list[Any]:
+        """The classes."""
+        names: list[Any] = outputs.classes.tolist()
+        return names

@@ -1,80 +1,155 @@
-"""Sets of nodes of a forest that hold, with a node, its parent: several classes an example, at any height."""
+"""Sets of nodes of a forest that contain the parents of their nodes: several classes per example, at any height."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from math import sqrt
-from typing import Any
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.features.outputs import with_output
-from margrave.features.table import AttributeTable
-from margrave.labels.taxonomy import Taxonomy
-from margrave.losses import LossFamily
+from margrave.labels.classes import check_several, distinct_labels
+from margrave.labels.taxonomy import Taxonomy, as_taxonomy
+from margrave.losses.costs import Cost
+from margrave.structures.base import Outputs, Structure, Units
+
+
+@dataclass(frozen=True)
+class Nodes(Outputs):
+    """The nodes of a taxonomy in which no node has two parents."""
+
+    name = "nodes"
+
+    taxonomy: Taxonomy
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The nodes in sorted order, which is that of the parts."""
+        return distinct_labels(self.taxonomy.nodes)
+
+    def merge(self, other: Self) -> Self:
+        """The nodes of both."""
+        both = {node: list(self.taxonomy.parents(node)) for node in self.taxonomy}
+        for node in other.taxonomy:
+            known = both.setdefault(node, [])
+            known += [parent for parent in other.taxonomy.parents(node) if parent not in known]
+        return type(self)(Taxonomy(both))
+
+    def check(self) -> None:
+        """Refuses a single node."""
+        check_several(self.classes)
 
 
 @dataclass
-class NodeSets:
-    """Closed sets of the nodes of a taxonomy in which no node has two parents; the empty set is one of them.
+class NodeSets(Structure):
+    """Sets of the nodes of a taxonomy that contain, with a node, its parent; the empty set is one of them.
 
-    A node scores what its attributes say, and with `intercept` a number of its own; its parts are the nodes.
+    `taxonomy`: a `Taxonomy`, the parents of its nodes, the separator of node names such as a.b.c, or None for labels
+    that are unrelated. No node may have two parents. Parts are the nodes.
     """
 
-    taxonomy: Taxonomy
-    intercept: bool = True
+    name = "node-sets"
 
-    def __post_init__(self) -> None:
-        if not self.taxonomy.is_forest:
-            node = next(node for node in self.taxonomy if len(self.taxonomy.parents(node)) > 1)
-            raise MargraveError(f"sets of nodes need a tree, and node {node!r} has two parents or more.")
+    taxonomy: Any = None
 
-    def close(self, nodes: Collection[Any]) -> set[Any]:
-        """The nodes and everything above them."""
-        return {above for node in nodes for above in self.taxonomy.ancestors(node)}
+    def learn(self, Y: Any) -> Nodes:
+        """The taxonomy of the nodes that Y names."""
+        return self._checked(_read(Y, self.taxonomy)[0])
 
     def bind(
         self,
-        X: Any,
-        sets: Sequence[Collection[int]] | None = None,
+        outputs: Nodes,
+        units: Units,
+        Y: Any = None,
         *,
-        features: AttributeTable,
-        classes: Sequence[Any],
-        loss: LossFamily | None = None,
-    ) -> _core.Problem:
-        """The problem of these examples; sets are numbers of classes, which are all the nodes in some order.
-
-        The first bind with sets learns the features.
-        """
-        from scipy.sparse import csr_array, eye_array
-
-        if loss is not None and not isinstance(loss.cost, str):
+        costs: Cost | None = None,
+        allowed: Any = None,
+    ) -> _core.Structure:
+        """The core's structure of these examples, each of which has one row of features."""
+        if costs is not None and (not isinstance(costs, self.costs) or getattr(costs, "weights", None) is not None):
             raise MargraveError("the cost of a set of nodes is 'hamming' or 'zero-one', not numbers for labels.")
-        learn = not features.learned
-        if learn and sets is None:
-            raise MargraveError("features are learned from labelled examples, and there are no labels.")
-        rows = features.tokens.encode(X, single=True, learn=learn)
-        n, width = rows.examples, len(classes)
+        self._checked(outputs.taxonomy)
+        classes = outputs.classes.tolist()
+        n = len(units)
         begin = gold = None
-        if sets is not None:
+        if Y is not None:
+            sets = closed_sets(Y, outputs)
             if len(sets) != n:
                 raise MargraveError(f"there are {n} examples and {len(sets)} sets of nodes.")
             begin = np.concatenate([[0], np.cumsum([len(nodes) for nodes in sets])]).astype(np.int64)
             gold = np.array([node for nodes in sets for node in sorted(nodes)], dtype=np.int32)
-            if learn:
-                features.learn_tokens(rows, width, begin, gold)
-        features.check_fit(width, 0)
-        structure = _core.node_sets(self._parents(classes), n, begin, gold, loss is not None)
-        table = features.map(rows, training=learn, start=self.intercept)
-        # two sets differ in all nodes at most: in a table of one label an example that is more than any radius
-        nodes = with_output(table, csr_array(eye_array(width)), spread=sqrt(width))
-        return _core.join(structure, nodes)
-
-    def _parents(self, classes: Sequence[Any]) -> NDArray[np.int32]:
         number = {node: k for k, node in enumerate(classes)}
-        if number.keys() != set(self.taxonomy):
-            raise MargraveError("the classes of sets of nodes must be the nodes of the taxonomy.")
-        above = [self.taxonomy.parents(node) for node in classes]
-        return np.array([number[parents[0]] if parents else -1 for parents in above], dtype=np.int32)
+        above = [outputs.taxonomy.parents(node) for node in classes]
+        parents = np.array([number[nodes[0]] if nodes else -1 for nodes in above], dtype=np.int32)
+        return _core.node_sets(parents, n, begin, gold, costs is not None)
+
+    def decode(
+        self, outputs: Nodes, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+    ) -> list[list[Any]]:
+        """The nodes of every example, in sorted order."""
+        names = outputs.classes.tolist()
+        return [[names[k] for k in parts[first:last]] for first, last in pairwise(begin.tolist())]
+
+    def present(
+        self, outputs: Nodes, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The probability of every node: (examples, nodes)."""
+        return mu.reshape(-1, len(outputs.taxonomy))
+
+    def part_names(self, outputs: Nodes) -> list[Any]:
+        """The nodes."""
+        names: list[Any] = outputs.classes.tolist()
+        return names
+
+    def count_examples(self, X: Any, Y: Any, where: str = "Y") -> None:
+        """Refuses different numbers of inputs and outputs."""
+        n = Y.shape[0] if hasattr(Y, "shape") else len(Y)
+        super().count_examples(X, range(n), where)
+
+    @staticmethod
+    def _checked(taxonomy: Taxonomy) -> Nodes:
+        if not taxonomy.is_forest:
+            node = next(node for node in taxonomy if len(taxonomy.parents(node)) > 1)
+            raise MargraveError(f"sets of nodes need a tree, and node {node!r} has two parents or more.")
+        return Nodes(taxonomy)
+
+
+def closed_sets(Y: Any, outputs: Nodes) -> list[set[int]]:
+    """The sets that Y names, with everything above their nodes, as numbers of nodes in sorted order."""
+    taxonomy = outputs.taxonomy
+    number = {node: k for k, node in enumerate(outputs.classes.tolist())}
+    closed = []
+    for i, nodes in enumerate(_read(Y, taxonomy)[1]):
+        for node in nodes:
+            if node not in number:
+                raise MargraveError(f"example {i}: the taxonomy has no node {node!r}.")
+        closed.append({number[above] for node in nodes for above in taxonomy.ancestors(node)})
+    return closed
+
+
+def _read(Y: Any, taxonomy: Any) -> tuple[Taxonomy, list[Collection[Any]]]:
+    """The taxonomy, and the nodes that Y names for each example."""
+    from scipy.sparse import csr_array, issparse
+
+    if issparse(Y) or (isinstance(Y, np.ndarray) and Y.ndim == 2):
+        if isinstance(taxonomy, str):
+            raise MargraveError("an indicator matrix has no names to separate: pass the taxonomy itself.")
+        rows = csr_array(Y)
+        if not np.isin(rows.data, (0, 1)).all():
+            raise MargraveError("an indicator matrix has zeros and ones only.")
+        rows.eliminate_zeros()
+        known = as_taxonomy(taxonomy, range(rows.shape[1]) if taxonomy is None else ())
+        nodes = distinct_labels(known.nodes).tolist()
+        if rows.shape[1] != len(nodes):
+            raise MargraveError(f"an indicator matrix needs {len(nodes)} columns, one per node, not {rows.shape[1]}.")
+        bounds = pairwise(rows.indptr.tolist())
+        return known, [[nodes[k] for k in rows.indices[first:last]] for first, last in bounds]
+    if isinstance(Y, str | bytes | Mapping) or not isinstance(Y, Collection):
+        raise MargraveError(f"Y must be a list of sets of nodes or an indicator matrix, not {type(Y).__name__}.")
+    for i, nodes in enumerate(Y):
+        if isinstance(nodes, str | bytes | Mapping) or not isinstance(nodes, Collection):
+            raise MargraveError(f"example {i}: its nodes must be a list or a set, not {type(nodes).__name__}.")
+    names = dict.fromkeys(node for nodes in Y for node in nodes)
+    return as_taxonomy(taxonomy, list(names) if taxonomy is None or isinstance(taxonomy, str) else ()), list(Y)

@@ -9,53 +9,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.checks import flag
 from margrave.errors import MargraveError
-from margrave.features.sparse import ArcFeatures
+from margrave.losses.costs import Cost, CostFunction, Hamming, ZeroOne
+from margrave.structures.base import NoOutputs, Structure, Units
 
 
 @dataclass
-class NonProjectiveTree:
+class NonProjectiveTree(Structure):
     """Arc-factored trees over the words 1..n and the root 0: every word has one head, and all reach the root.
 
-    The cost of a tree is its number of wrong heads. `single_root` allows one child of the root only.
+    Examples have one row of features for each of their n * n arcs, word by word (m = 1..n) and head by head (h = 0..n
+    without m). The cost of a tree is its number of wrong heads. `single_root` allows one child of the root only.
     """
+
+    name = "non-projective-tree"
+    examples = "sentences"
+    costs = (Hamming, ZeroOne, CostFunction)
 
     single_root: bool = True
 
+    def __post_init__(self) -> None:
+        self.single_root = flag("single_root", self.single_root)
+
+    def learn(self, Y: Sequence[Sequence[int]]) -> NoOutputs:
+        """Heads have nothing in common; refuses what is no list of heads."""
+        if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+            raise MargraveError(f"y must be a list of lists of heads, not {type(Y).__name__}.")
+        if len(Y) == 0:
+            raise MargraveError("there are no sentences.")
+        return NoOutputs()
+
     def bind(
         self,
-        X: Sequence[Any],
-        heads: Sequence[Sequence[int]] | None = None,
+        outputs: NoOutputs,
+        units: Units,
+        Y: Sequence[Sequence[int]] | None = None,
         *,
-        features: ArcFeatures,
-    ) -> _core.Problem:
-        """The problem of these sentences.
-
-        X: for each sentence the attributes of its n * n arcs, word by word (m = 1..n) and head by head (h = 0..n
-        without m): lists of strings, dictionaries, or a sparse or dense (n * n, d) matrix. The first bind with heads
-        learns the features' names.
-        """
-        learn = not features.learned
-        if learn and heads is None:
-            raise MargraveError("features are learned from trees, and there are none.")
-        rows = features.encode(X, learn=learn)
-        arcs = np.diff(rows.example_begin)
-        words = np.sqrt(arcs).round().astype(np.int64)
-        for i in np.flatnonzero(words * words != arcs):
-            raise MargraveError(f"example {i} has attributes for {arcs[i]} arcs; a sentence of n words has n * n.")
+        costs: Cost | None = None,
+        allowed: Any = None,
+    ) -> _core.Structure:
+        """The core's structure of sentences with so many arcs; Y has the head of every word, 0 for the root."""
+        words = words_of(units)
+        if costs is not None:
+            self.check_cost(costs)
         flat: NDArray[np.int32] | None = None
-        if heads is not None:
-            if len(heads) != len(words):
-                raise MargraveError(f"there are {len(words)} sentences and {len(heads)} lists of heads.")
-            numbers = [_heads_of(k, tree, int(n)) for k, (n, tree) in enumerate(zip(words, heads, strict=True))]
+        if Y is not None:
+            if len(Y) != len(words):
+                raise MargraveError(f"there are {len(words)} sentences and {len(Y)} lists of heads.")
+            numbers = [_heads_of(k, tree, int(n)) for k, (n, tree) in enumerate(zip(words, Y, strict=True))]
             flat = np.concatenate([np.zeros(0, dtype=np.int32), *numbers])
-        structure = _core.non_projective_tree(words, flat, self.single_root)
-        return _core.join(structure, _core.sparse_parts(features.dim, rows, np.maximum(words, 1)))
+        return _core.non_projective_tree(words, flat, self.single_root)
 
-    def decode(self, parts: NDArray[np.int32], words: int) -> list[int]:
-        """The heads of the words 1..n, from the parts of a tree."""
-        word, place = np.divmod(np.sort(parts), words)  # place: the head, with the word itself left out
-        return [int(h) for h in place + (place > word)]
+    def decode(
+        self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+    ) -> list[list[int]]:
+        """The heads of the words 1..n of every sentence."""
+        trees = []
+        for first, last, n in zip(begin[:-1], begin[1:], words_of(units), strict=True):
+            word, place = np.divmod(np.sort(parts[first:last]), max(int(n), 1))  # place: the head, the word left out
+            trees.append((place + (place > word)).tolist())
+        return trees
+
+    def present(
+        self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
+        """The probability of every head of every word: one (words, words + 1) array per sentence, the root first."""
+        tables = []
+        for first, n in zip(begin[:-1], words_of(units).tolist(), strict=True):
+            table = np.zeros((n, n + 1))
+            table[~np.eye(n, n + 1, 1, dtype=bool)] = mu[first : first + n * n]
+            tables.append(table)
+        return tables
+
+
+def words_of(units: Units) -> NDArray[np.int64]:
+    """The number of words of each sentence, from its number of arcs."""
+    words: NDArray[np.int64] = np.sqrt(units).round().astype(np.int64)
+    for i in np.flatnonzero(words * words != units):
+        raise MargraveError(f"example {i} has attributes for {units[i]} arcs; a sentence of n words has n * n.")
+    return words
 
 
 def _heads_of(example: int, tree: Any, words: int) -> NDArray[np.int32]:

@@ -598,6 +598,8 @@ void bind_structures(nb::module_& m) {
   nb::class_<MulticlassStructure, Structure>(m, "MulticlassStructure");
   nb::class_<ChainStructure, Structure>(m, "ChainStructure")
       .def_prop_ro("gram_parts", [](const ChainStructure& c) { return c.grams().parts(); })
+      .def_prop_ro("order", [](const ChainStructure& c) { return c.grams().order(); })
+      .def_prop_ro("tied", [](const ChainStructure& c) { return c.tied(); })
       .def(
           "gold",
           [](const ChainStructure& c, int64_t i) {

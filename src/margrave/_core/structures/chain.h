@@ -365,6 +365,7 @@ class ChainStructure final : public Structure {
     return data_.length(i) * data_.labels() + tables(data_.length(i)) * grams_.parts();
   }
   int64_t columns() const override { return data_.labels(); }
+  bool tied() const { return tied_; }
   int64_t repeats(int64_t i) const override { return tied_ ? std::max<int64_t>(data_.length(i) - 1, 1) : 1; }
   unsigned offers() const override {
     const unsigned untied = tied_ ? 0u : kUntied | (grams_.order() == 1 ? kEntropy : 0u);

@@ -1,0 +1,21 @@
+"""Estimators that model files name: registered by subclassing, so that `load` needs no table of them."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+
+
+class SavedEstimator:
+    """The base of estimators that can be saved; a file knows them by the name of their class."""
+
+    registered: ClassVar[dict[str, type["SavedEstimator"]]] = {}
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        SavedEstimator.registered[cls.__name__] = cls
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The model of a file. A file may say anything: what does not fit together raises some error."""
+        raise ValueError(f"a {cls.__name__} cannot be read from a file.")

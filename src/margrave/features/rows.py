@@ -1,0 +1,155 @@
+"""Attributes to rows of numbers: lists of strings, dictionaries from names to numbers, dense or sparse vectors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import whole
+from margrave.errors import MargraveError
+from margrave.files.stored import Stored, vector
+
+
+@dataclass
+class RowEncoder(Stored, kind="encoder"):
+    """Turns one kind of attributes into rows of numbers; the first growing call decides the kind.
+
+    `hash_bits`: names are hashed to so many bits instead of being numbered; 0 numbers them.
+    """
+
+    name = "rows"
+
+    hash_bits: int = 0
+    form: str | None = field(default=None, init=False)  # "names", "hashed" or "columns"
+    vocabulary: _core.Vocabulary | None = field(default=None, init=False)
+    columns: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.hash_bits = whole("the number of hash bits", self.hash_bits, 0, 30)
+
+    @property
+    def attributes(self) -> int:
+        """The number of rows that a table needs."""
+        if self.form == "names":
+            return len(self.vocabulary) if self.vocabulary is not None else 0
+        return 1 << self.hash_bits if self.form == "hashed" else self.columns
+
+    def encode(self, X: Any, *, single: bool, grow: bool, unit: str = "token") -> _core.Tokens:
+        """Rows of all tokens of X; `single` if every example is one token, `unit` is what errors call a token."""
+        if not grow and isinstance(X, list | tuple) and len(X) == 0:
+            return _core.Tokens(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, np.int32), None)
+        form = "columns" if _has_columns(X, single) else "hashed" if self.hash_bits else "names"
+        first = grow and self.form is None
+        if first:
+            self.form = form
+            self.vocabulary = _core.Vocabulary() if form == "names" else None
+        elif form != self.form:
+            raise MargraveError(
+                f"the model was trained on {_FORMS[str(self.form)]}, and this input has {_FORMS[form]}."
+            )
+        if form != "columns":
+            return _core.encode(X, self.vocabulary, grow, self.hash_bits if form == "hashed" else 0, single, unit)
+        begin, rows = _stack(X, single)
+        if first:
+            self.columns = rows.shape[1]
+        elif rows.shape[1] != self.columns:
+            raise MargraveError(
+                f"the model was trained on vectors of length {self.columns}, and these have {rows.shape[1]}."
+            )
+        if rows.shape[1] > _MOST_COLUMNS:
+            raise MargraveError(f"vectors may have {_MOST_COLUMNS} columns at most, and these have {rows.shape[1]}.")
+        if isinstance(rows, np.ndarray):
+            return _core.dense_rows(rows, begin, single, unit)
+        return _core.Tokens(begin, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+
+    def names(self) -> Sequence[Any]:
+        """The names of attributes, or the numbers of columns, in the order of their numbers."""
+        if self.form == "hashed":
+            raise MargraveError("hashed features keep no names.")
+        return range(self.columns) if self.vocabulary is None else self.vocabulary.names()
+
+    def merge(self, other: Self) -> NDArray[np.int32] | None:
+        """Adds the other's names; returns their numbers here, None where they stay the same."""
+        if other.form is None:
+            return None
+        if self.form is None:
+            self.form, self.columns = other.form, other.columns
+            self.vocabulary = None if other.vocabulary is None else _core.Vocabulary()
+        if (self.form, self.columns) != (other.form, other.columns):
+            raise MargraveError("the shards of a data set must have attributes of one form.")
+        if self.vocabulary is None or other.vocabulary is None or self.vocabulary is other.vocabulary:
+            return None
+        return self.vocabulary.merge(other.vocabulary)
+
+    def keeping(self, kept: NDArray[np.bool_]) -> Self:
+        """The encoder of the names that are kept, in the same order; columns and hashed names cannot be left out."""
+        if self.vocabulary is None:
+            return self
+        text, offsets = self.vocabulary.arrays()
+        lengths = np.diff(offsets)
+        smaller = replace(self)
+        smaller.form, smaller.columns = self.form, self.columns
+        smaller.vocabulary = _core.Vocabulary(
+            text[np.repeat(kept, lengths)], np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
+        )
+        return smaller
+
+    def state(self) -> dict[str, Any]:
+        """The form, and the names or the number of columns."""
+        state: dict[str, Any] = {"form": self.form, "columns": self.columns}
+        if self.vocabulary is not None:
+            state["bytes"], state["offsets"] = self.vocabulary.arrays()
+        return state
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what `state` gave."""
+        form, columns = state["form"], state["columns"]
+        forms = (None, "columns", "hashed") if self.hash_bits else (None, "columns", "names")
+        if form not in forms or not isinstance(columns, int) or not 0 <= columns < 2**31:
+            raise MargraveError(f"it knows no attributes of the kind {form!r}.")
+        self.form, self.columns = form, columns
+        if form == "names":
+            self.vocabulary = _core.Vocabulary(
+                vector(state["bytes"], np.uint8, "names"), vector(state["offsets"], np.int64, "names")
+            )
+
+
+_MOST_COLUMNS = 2**31 - 1  # which are numbered in 32 bits
+_FORMS = {"columns": "vectors", "names": "named attributes", "hashed": "named attributes"}
+
+
+def _has_columns(X: Any, single: bool) -> bool:
+    if hasattr(X, "shape"):
+        return True
+    return not single and isinstance(X, list | tuple) and len(X) > 0 and hasattr(X[0], "shape")
+
+
+def _stack(X: Any, single: bool) -> tuple[NDArray[np.int64], Any]:
+    """Where examples begin, and all rows as one dense or CSR matrix."""
+    from scipy.sparse import csr_array, issparse, vstack
+
+    def as_rows(x: Any, where: str) -> Any:
+        try:
+            rows = csr_array(x, dtype=np.float64) if issparse(x) else np.ascontiguousarray(x, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise MargraveError(f"{where}vectors must be arrays of numbers, not {type(x).__name__}.") from None
+        if rows.ndim != 2:
+            raise MargraveError(f"{where}vectors must come as a two-dimensional array, not with shape {rows.shape}.")
+        if issparse(rows) and not np.isfinite(rows.data).all():
+            raise MargraveError(f"{where}values must be finite, and there is a NaN or an infinite one.")
+        return rows
+
+    if single:
+        rows = as_rows(X, "")
+        return np.arange(rows.shape[0] + 1, dtype=np.int64), rows
+    blocks = [as_rows(x, f"example {i}: ") for i, x in enumerate(X)]
+    width = blocks[0].shape[1]
+    for i, block in enumerate(blocks):
+        if block.shape[1] != width:
+            raise MargraveError(f"example {i} has vectors of length {block.shape[1]}, and example 0 of {width}.")
+    begin = np.concatenate([[0], np.cumsum([block.shape[0] for block in blocks])]).astype(np.int64)
+    dense = all(isinstance(block, np.ndarray) for block in blocks)
+    return begin, np.concatenate(blocks) if dense else csr_array(vstack(blocks))

@@ -1,0 +1,69 @@
+"""The protocol of inputs: raw data to what features encode. They are part of the model and are saved with it.
+
+`learn` looks at the training data once and gives the inputs of the model: how many columns rows have, which words there
+are. `transform` turns raw examples into attributes, lazily where all attributes at once would fill the memory, and
+refuses examples that are not of the form that was learned.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from margrave.errors import MargraveError, counted
+from margrave.files.stored import Stored
+
+Row = Sequence[str]  # the columns of one token
+
+
+class Inputs(Stored, kind="inputs"):
+    """The base of all inputs."""
+
+    def learn(self, X: Any) -> Self:
+        """These inputs with what the training data add to them."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The attributes of raw examples."""
+        raise MargraveError(f"the inputs {type(self).__name__} do not say how they make attributes.")
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """The attributes of one sentence, made when they are asked for: those of a corpus would fill the memory."""
+
+    inputs: Any
+    rows: Sequence[Row]
+    units: int
+
+    def __len__(self) -> int:
+        return self.units
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.inputs.attributes(self.rows))
+
+
+def check_sentences(X: Any) -> None:
+    """Refuses what is no list of sentences of rows of columns."""
+    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+        raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
+    for i, rows in enumerate(X):
+        if isinstance(rows, str | bytes) or not hasattr(rows, "__len__"):
+            raise MargraveError(f"example {i}: a sentence must be a list of rows, not {type(rows).__name__}.")
+        if any(isinstance(row, str) for row in rows):
+            raise MargraveError(
+                f"example {i}: a token is a sequence of columns, not a string: write ['dog'] for 'dog'."
+            )
+
+
+def without_label(rows: Sequence[Row], columns: int, label: int, where: str) -> Sequence[Row]:
+    """Rows that have exactly these columns, or the label as well, which is left out."""
+    for row in rows:
+        if len(row) not in (columns, columns + 1):
+            raise MargraveError(
+                f"{where}: a row has {counted(len(row), 'column')}, but the model takes "
+                f"{columns}, or {columns + 1} with the label."
+            )
+    # A label behind all other columns is never asked for, so that it need not be cut off.
+    if label < 0 or all(len(row) == columns for row in rows):
+        return rows
+    return [row if len(row) == columns else [*row[:label], *row[label + 1 :]] for row in rows]

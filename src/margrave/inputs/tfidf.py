@@ -1,0 +1,81 @@
+"""Texts to rows of numbers: the tf-idf of their words, each row of length 1 (scikit-learn's TfidfVectorizer)."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.errors import MargraveError
+from margrave.files.stored import vector
+from margrave.inputs.base import Inputs
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+
+class TfIdf(Inputs):
+    """Words of two letters or more, weighted by their number and by how rare the texts are that have them.
+
+    >>> TfIdf().learn(["the cat", "the dog"]).words
+    ['cat', 'dog', 'the']
+    """
+
+    name = "tf-idf"
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.idf: NDArray[np.float64] = np.zeros(0)
+
+    def learn(self, X: Any) -> Self:
+        """The words of these texts, and how rare they are."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        _check_texts(X)
+        vectorizer = TfidfVectorizer()
+        try:
+            vectorizer.fit(X)
+        except ValueError:
+            raise MargraveError("there are no words of two letters or more in the texts.") from None
+        learned = type(self)()
+        learned.words, learned.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
+        return learned
+
+    def transform(self, X: Any) -> "csr_array":
+        """One row per text; words that the training texts did not have play no part."""
+        from scipy.sparse import csr_array
+
+        _check_texts(X)
+        return csr_array(self._vectorizer().transform(X))
+
+    def column_names(self) -> list[str]:
+        """What the columns are called: the words."""
+        return self.words
+
+    def _vectorizer(self) -> "TfidfVectorizer":
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        if not self.words:
+            raise MargraveError("these inputs have not learned any words: call learn(X) first.")
+        vectorizer = TfidfVectorizer(vocabulary=self.words)
+        vectorizer.idf_ = np.array(self.idf, dtype=np.float64)
+        return vectorizer
+
+    def state(self) -> dict[str, Any]:
+        """The words, and how rare they are."""
+        return {"words": self.words, "idf": self.idf}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what `state` gave."""
+        self.words, self.idf = list(state["words"]), vector(state["idf"], np.float64, "idf")
+        if len(self.words) != len(self.idf) or not all(isinstance(word, str) for word in self.words):
+            raise MargraveError("its words must be texts, with a number for each.")
+
+
+def _check_texts(X: Any) -> None:
+    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+        raise MargraveError(f"X must be a list of texts, not {type(X).__name__}.")
+    for i, text in enumerate(X):
+        if not isinstance(text, str):
+            raise MargraveError(f"example {i}: a text must be a string, not {type(text).__name__}.")

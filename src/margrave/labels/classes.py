@@ -1,0 +1,41 @@
+"""The set of labels that outputs are made of: learned from data, merged over shards, kept in model files."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.errors import MargraveError
+
+
+def distinct_labels(labels: Iterable[Any]) -> NDArray[Any]:
+    """The sorted distinct labels, which must be strings or numbers of one kind."""
+    try:
+        distinct = sorted(set(labels))
+    except TypeError:
+        raise MargraveError("labels must be strings or numbers, all of one kind.") from None
+    if any(label != label for label in distinct):
+        raise MargraveError("labels must be strings or numbers, and one is nan.")
+    classes = np.array(distinct)
+    if distinct and (classes.dtype.kind not in "Ubiuf" or classes.tolist() != distinct):
+        raise MargraveError("labels must be strings or numbers, of one kind that an array can hold.")
+    return classes
+
+
+def check_several(classes: NDArray[Any]) -> NDArray[Any]:
+    """Refuses no label, and a single one: then there is nothing to learn."""
+    if len(classes) == 0:
+        raise MargraveError("there are no labels.")
+    if len(classes) < 2:
+        raise MargraveError(f"there is only one class, {classes.tolist()[0]!r}: at least two are needed to learn from.")
+    return classes
+
+
+def label_numbers(labels: Sequence[Any], classes: Sequence[Any]) -> NDArray[np.int32]:
+    """The number of each label among the classes."""
+    number = {label: k for k, label in enumerate(classes)}
+    try:
+        return np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))
+    except KeyError as error:
+        raise MargraveError(f"the label {error.args[0]!r} is not among the classes.") from None

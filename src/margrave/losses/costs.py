@@ -1,0 +1,200 @@
+"""What it costs to predict one output where another is right.
+
+A cost is an object that structures are bound with: `Hamming`, `ZeroOne`, `Tree` and `Matrix` decompose over the labels
+of an output (the zero-one cost of a structured output does not, and the loss handles it); `F1` and `CostFunction` are
+known to cutting planes alone. Only `Matrix` stores a number for every pair of labels.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from margrave import _core
+from margrave.errors import MargraveError, unknown
+from margrave.files.stored import Stored
+from margrave.labels.taxonomy import Taxonomy
+
+# What users write: "hamming", "zero-one", "f1"; a number per label (what it costs to miss it), as a mapping or in the
+# order of the classes; a matrix from gold to predicted labels; any function of the gold and another output; or a Cost.
+CostLike: TypeAlias = "str | Mapping[Any, float] | ArrayLike | Callable[[Any, Any], float] | Cost"
+
+_RULE = "costs must be finite, not negative, and zero for the right label."
+
+
+class Cost(Stored, kind="cost"):
+    """The base of all costs."""
+
+    def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
+        """The cost of each of these labels where another is right, as the core takes it: Hamming unless overridden."""
+        return _core.hamming_cost(np.ones(len(classes)))
+
+    def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
+        """The same as a dense (gold, predicted) matrix."""
+        return 1.0 - np.eye(len(classes))
+
+
+@dataclass(frozen=True, eq=False)
+class Hamming(Cost):
+    """The number of wrong labels (or heads, or nodes); with `weights`, the sum of what the missed labels weigh.
+
+    >>> Hamming({"a": 3.0}).matrix(["a", "b"])
+    array([[0., 3.],
+           [1., 0.]])
+    """
+
+    name = "hamming"
+
+    weights: Any = None  # a number per label: a mapping (1 for labels that it lacks) or a list in the order of classes
+
+    def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
+        """One weight per label."""
+        return _core.hamming_cost(self._weights(classes))
+
+    def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
+        """Each row has the weight of its label everywhere but on the diagonal."""
+        return self._weights(classes)[:, None] * (1.0 - np.eye(len(classes)))
+
+    def _weights(self, classes: Sequence[Any]) -> NDArray[np.float64]:
+        weights = self.weights
+        if weights is None:
+            return np.ones(len(classes))
+        if isinstance(weights, Mapping):
+            for label in weights:
+                if label not in classes:
+                    raise unknown("label in the costs", label, map(str, classes))
+            weights = [weights.get(label, 1.0) for label in classes]
+        return _numbers(weights, len(classes), of_pairs=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroOne(Cost):
+    """1 for every output but the right one."""
+
+    name = "zero-one"
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix(Cost):
+    """Any number for every pair of a gold and a predicted label; `classes` names its rows where labels are a subset."""
+
+    name = "matrix"
+
+    values: Any
+    classes: Sequence[Any] | None = None
+
+    def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
+        """The rows and columns of these labels."""
+        return _core.matrix_cost(len(classes), self.matrix(classes).ravel())
+
+    def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
+        """The same as an array."""
+        if self.classes is None:
+            return _numbers(self.values, len(classes), of_pairs=True)
+        values = _numbers(self.values, len(self.classes), of_pairs=True)
+        number = {label: k for k, label in enumerate(self.classes)}
+        known = [number[label] for label in classes]
+        return np.ascontiguousarray(values[np.ix_(known, known)])
+
+
+@dataclass(frozen=True, eq=False)
+class Tree(Cost):
+    """The tree loss between classes of a taxonomy (003, section 5.1): the height of their first common ancestor."""
+
+    name = "tree"
+
+    taxonomy: Taxonomy
+
+    def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
+        """The nodes above each class, the classes below each node and the nodes' heights: never a dense matrix."""
+        above = [self.taxonomy.ancestors(name) for name in classes]
+        below: dict[Any, list[int]] = {}
+        for k, nodes in enumerate(above):
+            for node in nodes:
+                below.setdefault(node, []).append(k)
+        number = {node: k for k, node in enumerate(below)}
+        heights = np.array([float(self.taxonomy.height(node)) for node in below])
+        return _core.tree_cost(
+            *_ragged([[number[node] for node in nodes] for nodes in above]),
+            *_ragged(list(below.values())),
+            heights,
+            1.0 + self.taxonomy.depth,
+        )
+
+    def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
+        """The tree loss between any two classes."""
+        return self.taxonomy.tree_losses(classes)
+
+
+@dataclass(frozen=True, eq=False)
+class F1(Cost):
+    """One minus the F1 score of the output's parts; cutting planes alone minimise it."""
+
+    name = "f1"
+
+
+@dataclass(frozen=True, eq=False)
+class CostFunction(Cost):
+    """Any function of the gold and another output, which cutting planes seek among the best outputs."""
+
+    name = "function"
+
+    function: Callable[[Any, Any], float]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenCosts(Cost):
+    """Costs that the data bring along: one number for each candidate of each example."""
+
+    costs: Any
+    loss: Cost = field(default_factory=Hamming)  # what the loss asked for
+
+
+def cost_named(cost: CostLike) -> Cost:
+    """The cost that a user's value stands for.
+
+    >>> cost_named("hamming")
+    Hamming(weights=None)
+    """
+    if isinstance(cost, Cost):
+        return cost
+    if isinstance(cost, str):
+        if cost not in _NAMED:
+            raise unknown("cost", cost, _NAMED)
+        return _NAMED[cost]()
+    if callable(cost):
+        return CostFunction(cost)
+    if isinstance(cost, Mapping) or np.ndim(cost) == 1:
+        return Hamming(cost)
+    return Matrix(cost)
+
+
+_NAMED: dict[str, type[Cost]] = {"hamming": Hamming, "zero-one": ZeroOne, "f1": F1}
+
+
+def _numbers(values: Any, n: int, *, of_pairs: bool) -> NDArray[np.float64]:
+    """A number per label, or per pair of labels."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MargraveError(
+            "costs must be numbers: one per label, or a matrix from gold to predicted labels."
+        ) from None
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise MargraveError(_RULE)
+    if array.shape != ((n, n) if of_pairs else (n,)):
+        raise MargraveError(
+            f"costs must be one number per label or a matrix from gold to predicted labels: shape ({n},) or "
+            f"({n}, {n}), not {array.shape}."
+        )
+    if of_pairs and array.diagonal().any():
+        raise MargraveError(_RULE)
+    return np.ascontiguousarray(array)
+
+
+def _ragged(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Lists one after another, and where each begins."""
+    begin = np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
+    return begin, np.array([k for each in lists for k in each], dtype=np.int32)
