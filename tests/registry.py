@@ -17,6 +17,7 @@ from margrave import _core
 from margrave.features.sparse import ArcFeatures
 from margrave.features.table import AttributeTable
 from margrave.labels import Taxonomy
+from margrave.learners import LEARNERS, Learner
 from margrave.losses import LossFamily
 from margrave.structures import CandidateLists, Chain, Multiclass, NodeSets, NonProjectiveTree
 from tests.references.enumeration import (
@@ -32,6 +33,11 @@ from tests.references.enumeration import (
     trees,
     values_of,
 )
+
+# The learners that come with the library; tests register others beside them.
+BUILT_IN_LEARNERS: dict[str, type[Learner]] = {
+    name: kind for name, kind in LEARNERS.items() if kind.__module__.startswith("margrave.")
+}
 
 
 @dataclass

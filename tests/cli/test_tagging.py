@@ -22,9 +22,10 @@ import margrave
 from margrave import metrics
 from margrave.datasets import convert_tags, load_town, read_columns, write_columns
 from margrave.inputs.templates import Templates, default_templates
-from margrave.learners import LEARNERS, LP, Task
+from margrave.learners import LP, Task
 from margrave.structures import Chain
 from tests.references.commands import message, run
+from tests.registry import BUILT_IN_LEARNERS
 
 COMMAND = [sys.executable, "-m", "margrave"]
 
@@ -92,7 +93,7 @@ def test_help_of_a_command_shows_every_option_and_an_example(command: str, expec
 def test_help_names_every_learner() -> None:
     text = " ".join(run("train", "--help").stdout.split()).replace("- ", "-")  # lines end after hyphens too
     names = re.search(r"--learner NAME ([^;.]*)", text)
-    assert names and set(re.split(", | or ", names[1])) == set(LEARNERS)
+    assert names and set(re.split(", | or ", names[1])) == set(BUILT_IN_LEARNERS)
 
 
 def test_the_module_runs_as_the_command() -> None:
@@ -407,7 +408,7 @@ def test_a_checkpoint_that_cannot_be_is_refused_before_the_training(small: Path,
         (file, ["-C", "2"], f"{file}: this checkpoint is of another run: its C is 1.0, and not 2.0; remove the file"),
         (file, ["--learner", "cg"], f"{file}: this checkpoint is of another run: its learner is 'lbfgs', and not 'cg'"),
         (file, ["--order", "2"], f"{file}: this checkpoint is of another run: its weights is "),
-        (model, [], f"{model}: this is no checkpoint."),
+        (model, [], f"{model}: this is not a checkpoint."),
         (empty, [], f"{empty}: an empty file"),
         (words, [], f"{words}: not a model file"),
         (tmp_path, [], f"{tmp_path}: cannot be written: it is a directory."),

@@ -524,7 +524,7 @@ def test_kernel_values_are_asked_for_once() -> None:
 def test_learners_that_need_the_euclidean_inner_product_refuse_a_kernel(learner: Learner) -> None:
     problem = of_kernel()
     assert labels().euclidean and not problem.euclidean
-    loss = Log() if learner.smooth_only else Hinge()
+    loss = Log() if "finite beta" in learner.needs else Hinge()
     with pytest.raises(MargraveError, match="needs weights with the Euclidean inner product"):
         learner.solve(Task(problem, loss))
 

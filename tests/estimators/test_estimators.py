@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from margrave import Hinge, LossFamily, SequenceTagger, SoftmaxMargin, StructuredClassifier, _core, load
 from margrave.features.table import RowEncoder
 from margrave.learners import LBFGS, SGD, Learner, Task
-from margrave.learners.base import Step
+from margrave.learners.task import Step
 from margrave.losses import loss_named
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -730,7 +730,7 @@ class Descent(Learner):
     """A learner of the user's."""
 
     name = "descent"
-    smooth_only = True
+    needs = ("finite beta",)
 
     rate: float = 0.05
 

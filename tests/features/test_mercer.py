@@ -26,8 +26,7 @@ from margrave import (
 )
 from margrave.features.table import AttributeTable
 from margrave.files import model as model_file
-from margrave.learners import BCFW, SMO, learner_named
-from margrave.learners.base import Record, Solution, Task
+from margrave.learners import BCFW, SMO, Record, Solution, Task, learner_named
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.structures import Chain, Multiclass
 

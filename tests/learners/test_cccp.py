@@ -40,8 +40,8 @@ from margrave.learners import (
     Task,
     learner_named,
 )
-from margrave.learners.base import check_loss
 from margrave.learners.cccp import CCCP
+from margrave.learners.checks import check_loss
 from margrave.losses import LOSSES, DifferenceOfLosses, ExpectedCostBound, Ramp, loss_named
 from margrave.structures import Multiclass
 from tests.learners.test_learners import KINDS, Matching, Watched, Weights, matching, solve
@@ -66,7 +66,7 @@ def combinations(losses: list[DifferenceOfLosses]) -> list[Any]:
         pytest.param(inner, loss, id=f"{inner.name}-{loss.name}")
         for inner in INNER
         for loss in losses
-        if loss.smooth or not inner.smooth_only
+        if loss.smooth or "finite beta" not in inner.needs
     ]
 
 
@@ -509,7 +509,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(MargraveError, match="did you mean 'bcfw'"):
         solve(CCCP("bcf"), matching()[0], Ramp())
     problem, _ = KINDS["chain"](0, Ramp())
-    with pytest.raises(MargraveError, match="zero-one cost of a structured output is none: use cost='hamming'"):
+    with pytest.raises(MargraveError, match="the zero-one cost of a structured output is not: use cost='hamming'"):
         solve(CCCP(), problem, Ramp("zero-one"))
 
 

@@ -35,7 +35,7 @@ from tests.references.svm import (
     examples_of,
     optimum,
 )
-from tests.registry import KINDS, Case
+from tests.registry import BUILT_IN_LEARNERS, KINDS, Case
 
 MARGIN, SLACK = FORMS[0], FORMS[1]  # of linear slack
 
@@ -844,7 +844,7 @@ def test_one_slack_is_for_linear_slack(slack: int) -> None:
         OneSlack().solve(Task(CLASSIFIED.case.problem, Hinge(slack=slack)))
 
 
-@pytest.mark.parametrize("name", sorted(set(LEARNERS) - {"auto", "cutting-plane", "one-slack"}))
+@pytest.mark.parametrize("name", sorted(set(BUILT_IN_LEARNERS) - {"auto", "cutting-plane", "one-slack"}))
 @pytest.mark.parametrize(
     "loss", [Hinge(rescale="slack"), Hinge(slack=2), Hinge(slack=0), Hinge("f1")], ids=lambda loss: loss.name
 )

@@ -765,7 +765,7 @@ def single_step(learner: Learner, state: Any, i: int) -> None:
         _core.smo_pass(*ascent, state.mu, state.cost, state.gap)
     elif state.blocks is not None:
         _core.pairwise_pass(*ascent, state.blocks, state.gap, 10, 10, 0.1)
-        state.settle()
+        state.update_costs()
     else:
         _core.mixing_pass(*ascent, state.mu, state.entropy, state.cost, state.gap, False)
 

@@ -22,8 +22,9 @@ from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem,
 from margrave.features.sparse import ArcFeatures
 from margrave.features.table import AttributeTable
 from margrave.learners import LBFGS, LEARNERS, SGD, AveragedPerceptron, Learner, Solution, Task, learner_named
-from margrave.learners.base import Step
+from margrave.learners.task import Step
 from margrave.structures import CandidateLists, Chain, Multiclass, NonProjectiveTree
+from tests.registry import BUILT_IN_LEARNERS
 
 FAMILY = [(1.0, 0.0), (1.0, 1.0), (1.0, 3.0), (3.0, 1.0)]
 Weights = NDArray[np.float64]
@@ -490,7 +491,7 @@ def test_the_weights_returned_are_those_that_a_record_speaks_of(kind: str, loss:
         solution = solve(learner, problem, loss, C=3.0, max_iter=6, tol=0.0)
         at_w = Task(problem, loss, C=3.0, n_threads=1).certify(solution.w)[0]
         best = min(record.primal for record in solution.history)
-        assert at_w == (solution.history[-1].primal if learner.keeps_last else best)
+        assert at_w == (solution.history[-1].primal if "last weights" in learner.offers else best)
 
 
 def test_a_saved_certificate_is_that_of_the_weights_saved(tmp_path: Path) -> None:
@@ -773,7 +774,7 @@ def test_sgd_refuses_the_perceptron_loss_and_names_the_perceptron() -> None:
     assert problem.calls == 0
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", BUILT_IN_LEARNERS)
 def test_advice_in_a_refusal_is_advice_that_works(name: str) -> None:
     """Whatever a learner refuses, the learner and the losses that the sentence names are accepted."""
     X, Y = chain_data(0)
@@ -783,7 +784,7 @@ def test_advice_in_a_refusal_is_advice_that_works(name: str) -> None:
             SequenceTagger(loss, learner=name, tied=tied).fit(X, Y)
         except MargraveError as error:
             message = str(error)
-            other = next(k for k in LEARNERS if f"learner='{k}'" in message)
+            other = next(k for k in BUILT_IN_LEARNERS if f"learner='{k}'" in message)
             SequenceTagger(loss if loss != "perceptron" or other == "perceptron" else "hinge", learner=other).fit(X, Y)
             for better in ("hinge", "softmax-margin"):
                 if f"loss='{better}'" in message:
@@ -943,8 +944,8 @@ def test_a_structure_of_the_user_that_answers_wrongly_is_told_so() -> None:
 def test_a_learner_of_the_user_needs_only_begin_and_one_pass() -> None:
     @dataclass
     class Descent(Learner):
-        name = "descent"
-        smooth_only = True
+        name = "descent with begin"
+        needs = ("finite beta",)
 
         def begin(self, task: Task) -> dict[str, Any]:
             return {"task": task, "w": np.zeros(task.problem.dim)}

@@ -487,7 +487,7 @@ def test_the_final_program_is_solved_from_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_hot_start_that_ends_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from margrave.learners import lp_master
+    from margrave.solvers import lp_master
 
     values = iter([5.0, 7.0, 7.0, 7.0])
     cold: list[bool] = []

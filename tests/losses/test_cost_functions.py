@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from margrave import Hinge, MargraveError, SequenceTagger, StructuredClassifier
-from margrave.learners import LEARNERS, CuttingPlane, Learner, OneSlack
+from margrave.learners import CuttingPlane, Learner, OneSlack
+from tests.registry import BUILT_IN_LEARNERS
 
 RNG = np.random.default_rng(0)
 X = [RNG.normal(size=(int(RNG.integers(1, 4)), 4)) for _ in range(12)]
@@ -69,7 +70,9 @@ def test_what_a_cost_function_raises_is_raised() -> None:
         SequenceTagger(Hinge(lambda gold, other: 1 / 0 if gold != other else 0.0), learner="one-slack").fit(X, Y)
 
 
-@pytest.mark.parametrize("name", [name for name, kind in LEARNERS.items() if not kind.cutting_planes])
+@pytest.mark.parametrize(
+    "name", [name for name, kind in BUILT_IN_LEARNERS.items() if "any rescaling" not in kind.offers]
+)
 def test_other_learners_refuse_cost_functions(name: str) -> None:
     with pytest.raises(MargraveError, match="use"):
         SequenceTagger(Hinge(wrong), learner=name).fit(X, Y)

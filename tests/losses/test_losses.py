@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, SoftmaxMargin, _core
 from margrave.features.table import AttributeTable
-from margrave.learners.base import Task
+from margrave.learners import Task
 from margrave.losses import LOSSES, loss_named
 from margrave.structures import Chain, Multiclass
 from tests.references.enumeration import LossByDefinition, Outputs, distribution, entropy_of, numerical_gradient

@@ -21,13 +21,13 @@ from margrave import MargraveError, Reranker, StructuredClassifier, _core, load
 from margrave.features.mercer import Kernel
 from margrave.features.table import AttributeTable
 from margrave.files import model as model_file
-from margrave.learners import BCFW, LEARNERS, LP, Checkpoint, CuttingPlane, Task, learner_named
-from margrave.learners.base import check_loss
+from margrave.learners import BCFW, LP, Checkpoint, CuttingPlane, Task, learner_named
 from margrave.learners.checkpoint import fingerprint
+from margrave.learners.checks import check_loss
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.structures import CandidateLists
 from tests.references.svm import HARD, Example, NotSeparableError, examples_of, optimum
-from tests.registry import KINDS, Gaps
+from tests.registry import BUILT_IN_LEARNERS, KINDS, Gaps
 
 
 def lists(seed: int, size: int = 30, width: int = 4) -> tuple[list[np.ndarray], list[list[int]]]:
@@ -225,7 +225,7 @@ BAD_INPUT: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "an infinite cost": ([[A, B]], [0], {"costs": [[0, inf]]}, "example 0: costs must be finite and not negative."),
     "a negative cost": ([[A, B]], [0], {"costs": [[0, -1]]}, "example 0: costs must be finite and not negative."),
     "a good one that costs": ([[A, B]], [0], {"costs": [[1, 0]]}, "example 0: good candidates must cost 0."),
-    "few weights": ([[A, B]], [0], {"sample_weight": [1, 2]}, "sample_weight must have one number an example"),
+    "few weights": ([[A, B]], [0], {"sample_weight": [1, 2]}, "sample_weight must have one number per example"),
 }
 
 
@@ -328,7 +328,7 @@ def suiting(name: str) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", BUILT_IN_LEARNERS)
 def test_every_learner_learns_from_candidates(name: str) -> None:
     X, y = lists(0)
     model = Reranker(suiting(name), learner=name, max_iter=30).fit(X, y)

@@ -29,8 +29,9 @@ from margrave.files import model as model_file
 from margrave.files.stored import pack, unpack, vector
 from margrave.inputs.base import Inputs
 from margrave.learners import Checkpoint, Learner, Record, Solution, Task, learner_named
-from margrave.learners.base import available_threads, check_loss, check_settings
 from margrave.learners.checkpoint import as_checkpoint
+from margrave.learners.checks import check_loss, check_settings
+from margrave.learners.task import available_threads
 from margrave.losses import Cost, LossFamily, loss_named
 from margrave.structures.base import Outputs, Structure, Units, decode_one
 
@@ -298,7 +299,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             verbose=bool(self.verbose),
             dev_score=dev_score,
             checkpoint=checkpoint,
-            show=self._decoder(training),
+            observers=tuple(observers),
+            decode=self._decoder(training),
         )
 
     def _dev_given(self, dev: Any) -> Given | None:
@@ -330,7 +332,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self.stop_reason_ = solution.reason
         self.metadata_ = {}
         self._n_left_out = 0
-        if learner.reaches_tol and not solution.converged and solution.reason != "interrupted":
+        if "tol" in learner.offers and not solution.converged and solution.reason != "interrupted":
             warnings.warn(
                 f"stopped after {self.n_iter_} iterations ({solution.reason}) with a relative gap of "
                 f"{solution.kept.relative_gap:.2g} > tol {float(self.tol):g}.",

@@ -1,8 +1,7 @@
-"""Optimisers, each against the protocol alone."""
+"""The learners: optimisers that see a problem only through its protocol. Importing this registers all of them."""
 
-from margrave.errors import unknown
 from margrave.learners.auto import Auto
-from margrave.learners.base import Learner, Record, Solution, Task
+from margrave.learners.base import Learner, Option, learner_named, option
 from margrave.learners.bcfw import BCFW
 from margrave.learners.cccp import CCCP
 from margrave.learners.cg import CG
@@ -13,10 +12,14 @@ from margrave.learners.eg_batch import BatchEG
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.lp import LP
 from margrave.learners.mira import MIRA, KBestMIRA
+from margrave.learners.observers import LinePrinter, Observer, ProgressBar
 from margrave.learners.one_slack import OneSlack
 from margrave.learners.perceptron import AveragedPerceptron
+from margrave.learners.run import Solution
 from margrave.learners.sgd import SGD
 from margrave.learners.smo import SMO
+from margrave.learners.table import learner_table
+from margrave.learners.task import Record, State, Step, Task, Weights
 from margrave.solvers.eg_qp import QPSolution, eg_qp
 
 __all__ = [
@@ -37,29 +40,23 @@ __all__ = [
     "Hybrid",
     "KBestMIRA",
     "Learner",
+    "LinePrinter",
+    "Observer",
     "OneSlack",
     "OnlineEG",
+    "Option",
+    "ProgressBar",
     "QPSolution",
     "Record",
     "Solution",
+    "State",
+    "Step",
     "Task",
+    "Weights",
     "eg_qp",
     "learner_named",
+    "learner_table",
+    "option",
 ]
 
-LEARNERS: dict[str, type[Learner]] = {
-    kind.name: kind
-    for kind in (
-        *(Auto, LBFGS, CG, SGD, AveragedPerceptron, OnlineEG, BatchEG, SMO, Hybrid, MIRA, KBestMIRA, BCFW, CCCP),
-        *(CuttingPlane, OneSlack, LP),
-    )
-}
-
-
-def learner_named(learner: str | Learner) -> Learner:
-    """The learner of this name with its defaults, or the configured learner itself."""
-    if isinstance(learner, Learner):
-        return learner
-    if not isinstance(learner, str) or learner not in LEARNERS:
-        raise unknown("learner", learner, LEARNERS)
-    return LEARNERS[learner]()
+LEARNERS: dict[str, type[Learner]] = Learner.registered  # by name, with those of users

@@ -4,34 +4,36 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from margrave import _core
-from margrave.learners.base import Learner, Solution, Task
+from margrave.learners.base import Learner
 from margrave.learners.bcfw import BCFW
 from margrave.learners.cccp import CCCP
 from margrave.learners.cutting_plane import CuttingPlane
 from margrave.learners.eg import OnlineEG
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.perceptron import AveragedPerceptron
+from margrave.learners.run import Solution
+from margrave.learners.task import Task
 from margrave.losses import LossFamily
 
-_FEWEST_PARTS = 50_000  # below, all is done at once: L-BFGS then copes best with large C and with the tightest tol
-_MOST_PARTS = 250_000_000  # natural parameters and marginals of so many take 4 GB
+# Problems with fewer parts take any learner a moment, and L-BFGS copes best with a large C and the smallest tol.
+_FEWEST_PARTS = 50_000
+_MOST_PARTS = 250_000_000  # the natural parameters and marginals of this many parts take 4 GB
 
 
 @dataclass
 class Auto(Learner):
-    """Online EG where beta is finite (L-BFGS on small problems, and where the distributions would not fit), else BCFW.
+    """Chooses the learner by the loss, the size of the problem and what the structure offers.
 
-    The perceptron loss gets the perceptron, a difference of losses the convex-concave procedure, and slack re-scaling
-    and quadratic or no slack get cutting planes.
+    Where beta is finite it takes online EG, or L-BFGS on small problems and where the distributions would not fit into
+    memory; where beta is infinite, BCFW. The perceptron loss gets the perceptron, a difference of losses the
+    convex-concave procedure; slack re-scaling, and quadratic or no slack, get cutting planes.
 
     >>> Auto().name
     'auto'
     """
 
     name: ClassVar[str] = "auto"
-    regularised: ClassVar[bool] = False
-    differences: ClassVar[bool] = True
-    cutting_planes: ClassVar[bool] = True
+    offers: ClassVar[tuple[str, ...]] = ("choice", "differences", "any rescaling", "perceptron loss")
 
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> Learner:
         """The learner for this loss on this problem."""

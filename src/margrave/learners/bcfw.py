@@ -9,37 +9,43 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, Step, Task, Weights
-from margrave.learners.dual import DualState, blank_blocks, certified, check_order, gold_counts
+from margrave.learners.base import Learner, option
+from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, certified, check_order, gold_counts
+from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
 
-_MEMORY = 10  # outputs without mass that a block remembers
-_ENOUGH = 0.1  # of the gap that a visit found: what it leaves between the outputs that it knows
+_MEMORY = 10  # the number of outputs without mass that a block remembers
+_ENOUGH = 0.1  # A visit optimises over the outputs that it knows until this fraction of the gap it found is left.
 
 
 @dataclass
 class BCFW(Learner):
     """Mixes each example's distribution with the loss's own at w, by exact line search.
 
-    Where beta is infinite, `pairwise` steps (the default) move mass between outputs that a block remembers, up to
-    `cached_steps` for each of them after an inference; without it mass moves to the new output from all old ones alike.
-    `order`: "shuffled", "cyclic", or "gap" (examples drawn by their gaps). `averaging`: the result is the average of
-    the passes' weights, later ones counting more. `exact_entropy`: at finite beta, line search over the entropy of the
-    mixture itself, where the structure offers `entropy` and its parts are untied, instead of a bound on it.
+    Where beta is infinite, pairwise steps move mass between the outputs that a block remembers; plain steps move it to
+    the new output from all old ones alike. At finite beta this is stochastic dual coordinate ascent.
 
     >>> BCFW(pairwise=False, averaging=True).name
     'bcfw'
     """
 
     name: ClassVar[str] = "bcfw"
-    reaches_tol: ClassVar[bool] = True
+    offers: ClassVar[tuple[str, ...]] = ("tol",)
     default_max_iter: ClassVar[int] = 1000
 
-    pairwise: bool = True
-    cached_steps: int = 10
-    order: str = "shuffled"
-    averaging: bool = False
-    exact_entropy: bool = False
+    pairwise: bool = option(
+        True, "Move mass between the outputs that a block remembers instead of from all alike, where beta is infinite."
+    )
+    cached_steps: int = option(10, "The most pairwise steps per remembered output after an inference.")
+    order: str = option("shuffled", ORDER_HELP, choices=ORDERS)
+    averaging: bool = option(
+        False, "Return the average of the weights over the passes, with later passes counting more."
+    )
+    exact_entropy: bool = option(
+        False,
+        "At finite beta, search over the entropy of the mixture itself instead of a bound on it; requires a structure "
+        "that offers entropies of untied parts.",
+    )
 
     def __post_init__(self) -> None:
         self.pairwise = flag("pairwise", self.pairwise)
@@ -54,18 +60,18 @@ class BCFW(Learner):
             return _State(**blank_blocks(task), blocks=_core.Blocks(task.problem))
         return _State(**blank_blocks(task), mu=gold_counts(task))
 
-    def begin(self, task: Task) -> "_State":
-        """The same, if the loss and the structure allow what is asked for."""
-        if task.loss.smooth and not getattr(task.problem, "any_scores", True):
+    def check(self, loss: LossFamily, problem: _core.Problem) -> None:
+        """Refuses distributions over parts where there are none, and entropies where they are not known."""
+        super().check(loss, problem)
+        if loss.smooth and not getattr(problem, "any_scores", True):
             raise MargraveError(
-                f"learner 'bcfw' keeps distributions over parts under {task.loss.name}, and this problem has none: use "
+                f"learner 'bcfw' keeps distributions over parts under {loss.name}, and this problem has none: use "
                 "learner='lbfgs', or loss='hinge'."
             )
-        if self.exact_entropy and not (task.loss.smooth and {"entropy", "untied"} <= set(task.problem.offers)):
+        if self.exact_entropy and not (loss.smooth and {"entropy", "untied"} <= set(problem.offers)):
             raise MargraveError(
                 "exact_entropy needs a finite beta and a structure with entropies of untied parts: leave it out."
             )
-        return self.blank(task)
 
     def carry(self, state: "_State", task: Task) -> "_State":
         """The same alpha at another C."""
@@ -83,17 +89,17 @@ class BCFW(Learner):
         else:
             _core.mixing_pass(*ascent, state.mu, state.entropy, state.cost, state.gap, self.exact_entropy)
         state.count(len(order))
-        state.settle()
+        state.update_costs()
         if not self.averaging:
             return state.step()
-        state.include()
+        state.add_to_average()
         return Step(state.average.copy(), dual=state.average_dual(), estimate=state.estimate())
 
     def certify(self, state: "_State") -> Step:
         """P and the gap; one pass. An average of dual points is one: D at the average of alpha."""
         if self.averaging:
             return certified(state.task, state.average.copy(), state.average_value)
-        state.settle()  # an interrupted pass has not
+        state.update_costs()  # which an interrupted pass has not done
         return state.certify(state.mu if state.blocks is None else state.blocks.marginals(state.task.problem))
 
     def _pairwise(self, loss: LossFamily) -> bool:
@@ -102,17 +108,17 @@ class BCFW(Learner):
 
 @dataclass(kw_only=True)
 class _State(DualState):
-    mu: Weights = field(default_factory=lambda: np.zeros(0))  # of all examples, one after another; or
+    mu: Weights = field(default_factory=lambda: np.zeros(0))  # marginals of all examples, one after another; or else
     blocks: Any = None  # the outputs that have mass
     average: Weights = field(default_factory=lambda: np.zeros(0))
-    average_value: float = 0.0  # of D without the norm
+    average_value: float = 0.0  # the average of D without its norm
 
-    def settle(self) -> None:
-        """The expected costs of blocks that keep outputs."""
+    def update_costs(self) -> None:
+        """Computes the expected costs of blocks that keep their outputs."""
         if self.blocks is not None:
             self.cost = self.blocks.costs()
 
-    def include(self) -> None:
+    def add_to_average(self) -> None:
         """Pass k counts k times: the weighted averages of Lacoste-Julien et al. (2013), over whole passes."""
         share = 2 / (self.turn + 1)
         if not len(self.average):

@@ -18,7 +18,9 @@ import numpy as np
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, State, Step, Task, Weights, check, check_loss
+from margrave.learners.base import Learner, learner_named, option
+from margrave.learners.checks import check_loss
+from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 
 
@@ -26,24 +28,23 @@ from margrave.losses import LossFamily
 class CCCP(Learner):
     """Solves one convex problem after another, each above the objective and touching it where the last one led.
 
-    `inner` solves them, each to a relative gap of `inner_tol` (None: a tenth of tol). There are `rounds` of them at
-    most, or max_iter, with a record each. The first is the convex loss (beta, gamma) itself, unless `Task.start` says
-    where to begin. The objective never rises, and the search ends when a round lowers it by no more than tol of itself:
-    near a local optimum. There is no dual, hence no gap.
+    Each round has one record; `max_iter`, if given, takes the place of `rounds`. The first problem is the convex loss
+    (beta, gamma) itself, unless `Task.start` says where to begin. The objective never rises, and the search ends near a
+    local optimum, when a round lowers the objective by no more than tol of itself. There is no dual, hence no gap.
 
     >>> CCCP(inner="eg", rounds=5).name
     'cccp'
     """
 
     name: ClassVar[str] = "cccp"
-    own_scores: ClassVar[bool] = True
-    cost_of_parts: ClassVar[bool] = True
-    convex_losses: ClassVar[bool] = False
-    differences: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("difference", "cost of parts", "any scores")
+    offers: ClassVar[tuple[str, ...]] = ("differences",)
 
-    inner: str | Learner = "auto"
-    rounds: int = 10
-    inner_tol: float | None = None
+    inner: str | Learner = option("auto", "The learner that solves the convex problems.")
+    rounds: int = option(10, "The most convex problems to solve.")
+    inner_tol: float | None = option(
+        None, "The relative gap to which each convex problem is solved; None is a tenth of tol."
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, str | Learner):
@@ -55,23 +56,27 @@ class CCCP(Learner):
             self.inner_tol = real("inner_tol", self.inner_tol, "be a number that is not negative", lambda tol: tol >= 0)
 
     def most_iterations(self, task: Task) -> int:
-        """Of rounds."""
+        """The most rounds."""
         return task.max_iter or self.rounds
 
     def blank(self, task: Task) -> "_State":
-        """All weights zero, and no round behind."""
+        """All weights are zero, and no round has been made."""
         return _State(task, np.zeros(task.problem.dim), np.zeros(task.problem.dim))
 
-    def begin(self, task: Task) -> "_State":
-        """The same, or the tangent at the weights to start from: two passes."""
-        state = self.blank(task)
-        inner, loss = self._inner(state), state.convex_loss()
-        if not _minimises(inner, loss):
+    def check(self, loss: LossFamily, problem: _core.Problem) -> None:
+        """Refuses an inner learner that cannot minimise the convex part."""
+        super().check(loss, problem)
+        inner, convex = self._inner(loss, problem), _convex_part(loss)
+        if not _minimises(inner, convex):
             raise MargraveError(
-                f"learner '{inner.name}' cannot do the rounds of cccp under {task.loss.name}, each of which minimises "
-                f"a loss {loss.name}: use inner='auto'."
+                f"learner '{inner.name}' cannot do the rounds of cccp under {loss.name}, each of which minimises "
+                f"a loss {convex.name}: use inner='auto'."
             )
-        check(inner, loss, task.problem)
+        inner.check(convex, problem)
+
+    def begin(self, task: Task) -> "_State":
+        """All weights are zero, or the tangent is that at the weights to start from: two passes."""
+        state = self.blank(task)
         if task.start is not None:
             state.move(task.start, *state.objective(task.start))
         return state
@@ -85,7 +90,7 @@ class CCCP(Learner):
         """One convex problem, and the objective at its solution; the weights stay if that is no lower."""
         task = state.task
         problem = state.convex_problem(task.tol / 10 if self.inner_tol is None else self.inner_tol)
-        inner = self._inner(state)
+        inner = self._inner(task.loss, task.problem)
         found = inner.solve(problem)
         if found.reason == "interrupted" and state.primal < inf:
             raise KeyboardInterrupt  # the weights of the last whole round are the result
@@ -93,7 +98,7 @@ class CCCP(Learner):
         w = state.r + found.w
         primal, r = state.objective(w)
         task.check_finite(primal)
-        before, settled = state.primal, found.converged and np.array_equal(r, state.r)
+        before, same_tangent = state.primal, found.converged and np.array_equal(r, state.r)
         if primal <= before:
             state.move(w, primal, r)
         done, stuck = "", False
@@ -103,14 +108,17 @@ class CCCP(Learner):
             done, stuck = f"learner '{inner.name}' found nothing lower", True
         elif before < inf and before - primal <= task.tol * abs(before):
             done = f"the objective fell by no more than tol {task.tol:g} of itself"
-        elif settled:
+        elif same_tangent:
             done = "the tangent of the concave part is the one before"
         return Step(state.w, state.primal, done=done, stuck=stuck)
 
-    def _inner(self, state: "_State") -> Learner:
-        from margrave.learners import learner_named  # which knows this module
+    def _inner(self, loss: LossFamily, problem: _core.Problem) -> Learner:
+        return learner_named(self.inner).resolve(_convex_part(loss), problem)
 
-        return learner_named(self.inner).resolve(state.convex_loss(), state.task.problem)
+
+def _convex_part(loss: LossFamily) -> LossFamily:
+    """L(beta, gamma) with the cost that the problem itself has."""
+    return LossFamily(loss.beta, loss.gamma)
 
 
 def _minimises(learner: Learner, loss: LossFamily) -> bool:
@@ -118,7 +126,7 @@ def _minimises(learner: Learner, loss: LossFamily) -> bool:
         check_loss(learner, loss)
     except MargraveError:
         return False
-    return learner.regularised and not learner.own_objective
+    return not {"perceptron loss", "another objective"} & set(learner.offers)
 
 
 @dataclass
@@ -127,17 +135,13 @@ class _State(State):
     r: Weights  # the gradient of C sum_i L_i(beta, 0) at w: where the next weights are measured from
     primal: float = inf  # the objective at w; inf before the first round
 
-    def convex_loss(self) -> LossFamily:
-        """The convex part, with a cost that is the problem's own."""
-        return LossFamily(self.task.loss.beta, self.task.loss.gamma)
-
     def convex_problem(self, tol: float) -> Task:
-        """The problem with the concave part replaced by its tangent at w, begun at w by learners that can."""
+        """The problem with its concave part replaced by the tangent at w; learners that can begin at w do so."""
         task, loss, r = self.task, self.task.loss, self.r
         score = task.dev_score
         return Task(
             _core.offset(task.problem, r / loss.gamma, loss.zero_one),
-            self.convex_loss(),
+            _convex_part(loss),
             C=task.C,
             sample_weight=task.sample_weight,
             tol=tol,
@@ -155,5 +159,5 @@ class _State(State):
         return 0.5 * task.problem.dot(w, w) + value - less, r
 
     def move(self, w: Weights, primal: float, r: Weights) -> None:
-        """Goes on from w."""
+        """Makes w the current weights."""
         self.w, self.primal, self.r = w, primal, r

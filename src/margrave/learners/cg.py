@@ -6,22 +6,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner
+from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
 
 
 @dataclass
 class CG(Learner):
-    """Line searches along the gradient bent by the direction before: few vectors, more passes than L-BFGS.
+    """Line searches along conjugate directions: it keeps fewer vectors than L-BFGS, and takes more passes.
 
     >>> CG().name
     'cg'
     """
 
     name: ClassVar[str] = "cg"
-    smooth_only: ClassVar[bool] = True
-    euclidean_only: ClassVar[bool] = True
-    reaches_tol: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("finite beta", "euclidean")
+    offers: ClassVar[tuple[str, ...]] = ("tol",)
     default_max_iter: ClassVar[int] = 1000
 
     def blank(self, task: Task) -> "_State":

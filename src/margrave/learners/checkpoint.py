@@ -1,4 +1,4 @@
-"""Checkpoints: where a learner stands, in one file that is replaced whole, so that a killed run can go on."""
+"""Checkpoints: the state of a run in one file, always replaced as a whole, from which a killed run can continue."""
 
 import json
 import os
@@ -20,11 +20,11 @@ from margrave.files import model as model_file
 from margrave.files.output import check_output
 
 if TYPE_CHECKING:
-    from margrave.learners.base import Task
+    from margrave.learners.task import Task
 
 
 @dataclass
-class Kept:
+class Snapshot:
     """What a checkpoint holds of a run."""
 
     plain: dict[str, Any]  # of the learner's state
@@ -40,11 +40,12 @@ class Kept:
 
 @dataclass
 class Checkpoint:
-    """A file that follows a run: written after the first pass, every `every` seconds, and at the end; read if there.
+    """A file that follows a run: written after the first pass, every `every` seconds, and at the end.
 
-    With one thread, and for batch learners with any number, a run that goes on from it ends with the same bits as one
-    that was never interrupted; except for the simplex of learner 'lp', which begins anew. The file belongs to one task:
-    another problem, loss, C, seed or learner is refused. Ctrl-C leaves it as it was last written.
+    If the file exists, the run continues from it. With one thread, and for batch learners with any number of threads, a
+    run that was continued ends with the same bits as one that was never interrupted; the exception is the simplex of
+    learner 'lp', which starts anew. The file belongs to one task: it is refused for another problem, loss, C, seed or
+    learner. Ctrl-C leaves the file as it was last written.
 
     >>> Checkpoint("run.checkpoint", every=60.0).path.name
     'run.checkpoint'
@@ -59,15 +60,15 @@ class Checkpoint:
         self.every = real(
             "the seconds between checkpoints", every, "be finite and not negative", lambda s: 0 <= s < inf
         )
-        self._written = -inf  # keep the first pass at once: what cannot be written shows before much is lost
+        self._written = -inf  # write after the first pass, so that a path that cannot be written shows early
 
     def due(self, last: bool) -> bool:
         """Whether it is time to write."""
         return last or time.monotonic() - self._written >= self.every
 
-    def write(self, run: dict[str, str], kept: Kept) -> None:
-        """Replaces the file; `run` is what `fingerprint` says."""
-        for name, value in kept.plain.items():
+    def write(self, run: dict[str, str], snapshot: Snapshot) -> None:
+        """Replaces the file; `run` is the result of `fingerprint`."""
+        for name, value in snapshot.plain.items():
             if not _is_json(value):
                 raise MargraveError(
                     f"a checkpoint cannot hold the learner's '{name}', which is a {type(value).__name__}: a state "
@@ -75,27 +76,27 @@ class Checkpoint:
                 )
         header = {
             "checkpoint": run,
-            "state": kept.plain,
-            "passes": kept.passes,
-            "history": [_as_json(record) for record in kept.history],
-            "best": None if kept.best is None else _as_json(kept.best),
-            "ratio": kept.ratio,
-            "next": kept.next,
-            "done": kept.done,
+            "state": snapshot.plain,
+            "passes": snapshot.passes,
+            "history": [_as_json(record) for record in snapshot.history],
+            "best": None if snapshot.best is None else _as_json(snapshot.best),
+            "ratio": snapshot.ratio,
+            "next": snapshot.next,
+            "done": snapshot.done,
         }
-        arrays = {"best": kept.w} | {f"state.{name}": array for name, array in kept.arrays.items()}
+        arrays = {"best": snapshot.w} | {f"state.{name}": array for name, array in snapshot.arrays.items()}
         model_file.write(self.path, header, arrays, alone=True)
         self._written = time.monotonic()
 
-    def read(self, run: dict[str, str]) -> Kept | None:
-        """What the file holds, or None if there is no file; refused if it is of another run than this."""
-        check_output(self.path)  # at once, and not when there is much to lose
+    def read(self, run: dict[str, str]) -> Snapshot | None:
+        """What the file holds, or None if there is no file; a file of another run is refused."""
+        check_output(self.path)  # now, and not after hours of work
         if not os.path.exists(self.path):
             return None
         header, arrays = model_file.read(self.path)
         stored = header.get("checkpoint")
         if not isinstance(stored, dict):
-            raise DataError(self.path, None, "this is no checkpoint.")
+            raise DataError(self.path, None, "this is not a checkpoint.")
         for name, value in run.items():
             if stored.get(name) != value:
                 what = "another" if name in _HASHED else f"{stored.get(name)}, and not {value}"
@@ -105,7 +106,7 @@ class Checkpoint:
                     f"this checkpoint is of another run: its {name} is {what}; remove the file, or name another.",
                 )
         try:
-            return _kept(header, arrays)
+            return _snapshot(header, arrays)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(self.path, None, "this checkpoint lacks what a run needs to go on: remove it.") from error
 
@@ -123,7 +124,7 @@ _HASHED = ("data", "cost", "sample_weight", "start")
 
 
 def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[str, str]:
-    """What must be the same for a run to go on; as much work as scoring every example once."""
+    """What must be the same for a run to continue; as much work as scoring every example once."""
     problem, loss = task.problem, task.loss
     kind = "L" if loss.convex else "dL"
     # The raw bits of a generator stay the same from release to release of numpy; its distributions need not.
@@ -158,28 +159,28 @@ def _hash(values: Any, so_far: int = 0) -> int:
 
 def _description(setting: Any) -> str:
     value = list(setting) if isinstance(setting, tuple) else setting
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))  # where a function lies in memory is no setting
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))  # the address of a function is not part of the setting
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON gives back what it is given; it turns tuples into lists, and keys into texts."""
+    """Whether JSON returns the value unchanged; it turns tuples into lists, and keys into texts."""
     try:
         return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
     except (TypeError, ValueError):
         return False
 
 
-def _as_json(record: list[Any]) -> list[float | str | None]:
-    """JSON has no infinite numbers."""
-    return [None if x is None else float(x) if isfinite(x) else repr(float(x)) for x in record]
+def _as_json(record: list[Any]) -> list[float | str | bool | None]:
+    """Infinite numbers and NaN as texts, because JSON does not have them."""
+    return [x if x is None or x is False else float(x) if isfinite(x) else repr(float(x)) for x in record]
 
 
-def _from_json(record: list[Any]) -> list[float | None]:
-    return [None if x is None else float(x) for x in record]
+def _from_json(record: list[Any]) -> list[float | bool | None]:
+    return [x if x is None or x is False else float(x) for x in record]
 
 
-def _kept(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Kept:
-    return Kept(
+def _snapshot(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Snapshot:
+    return Snapshot(
         header["state"],
         {name.removeprefix("state."): array for name, array in arrays.items() if name != "best"},
         header["passes"],

@@ -10,45 +10,54 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner, option
+from margrave.learners.task import State, Step, Task, Weights
 
-_ROUNDING = 1e-12  # a violation below it is none
-_OVER_S = 0.1  # of the gap that a pass saw, the constraints that are known are optimised to before the next
-_AFTER_EACH = 0.01  # of that gap, variant (a) optimises them to after each constraint;
-_AT_MOST = 100  # times tol, at most
-_ROUNDS_OVER_S = 10  # at most, over the constraints that are known, between two passes
-_ROUNDS_OF_HARD = 100  # the same with a hard margin
-_HEAVIEST = 500  # constraints, among which those that exclude each other are sought,
-_NUMBERS = 30_000_000  # or as many as so many numbers can hold
-_ALL_ROUNDS = 100_000  # where nothing else is left to do
+VARIANTS = ("a", "b")
+
+_ROUNDING = 1e-12  # A smaller violation counts as none.
+_OVER_S = 0.1  # Between two passes the known constraints are optimised to this fraction of the gap that a pass saw.
+_AFTER_EACH = 0.01  # Variant (a) optimises them to this fraction of that gap after each constraint,
+_AT_MOST = 100  # but to no more than this many times tol.
+_ROUNDS_OVER_S = 10  # The most rounds over the known constraints between two passes;
+_ROUNDS_OF_HARD = 100  # the same with a hard margin;
+_ALL_ROUNDS = 100_000  # and where a pass has found no new constraint.
+_HEAVIEST = 500  # The number of heaviest constraints among which a contradiction is sought,
+_NUMBERS = 30_000_000  # and the most numbers that their feature vectors may take.
 
 
 @dataclass
 class CuttingPlane(Learner):
     """Finds the most violated constraint of one example at a time, and optimises the dual over those found so far.
 
-    Variant "a" optimises over all of them after each, "b" over those of the same example (step 10 of Algorithm 1); as
-    printed "b" stops short of the optimum, so that full optimisations follow until the gap is below tol. A constraint
-    enters if it is violated by more than `epsilon` beyond its example's slack, and with a given `epsilon` learning ends
-    when none is; it leaves after `rounds` visits without mass. Any re-scaling, slack and cost of `Hinge`.
+    It takes any re-scaling, slack and cost of `Hinge`. As printed, variant "b" of Algorithm 1 stops short of the
+    optimum; here full optimisations follow until the gap is below tol.
 
     >>> CuttingPlane(variant="a", epsilon=0.01).name
     'cutting-plane'
     """
 
     name: ClassVar[str] = "cutting-plane"
-    infinite_beta_only: ClassVar[bool] = True
-    cutting_planes: ClassVar[bool] = True
-    reaches_tol: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("infinite beta",)
+    offers: ClassVar[tuple[str, ...]] = ("any rescaling", "tol")
     default_max_iter: ClassVar[int] = 1000
 
-    variant: str = "b"
-    epsilon: float | None = None
-    rounds: int = 50
+    variant: str = option(
+        "b",
+        'Step 10 of Algorithm 1: after each new constraint, "a" optimises over all constraints and "b" over those of '
+        "the same example.",
+        choices=VARIANTS,
+    )
+    epsilon: float | None = option(
+        None,
+        "Add only constraints that are violated by more than this beyond their example's slack, and stop when there is "
+        "none; None is no such limit.",
+    )
+    rounds: int = option(50, "Remove a constraint after so many visits without a multiplier.")
 
     def __post_init__(self) -> None:
-        if self.variant not in ("a", "b"):
-            raise unknown("variant of cutting-plane", self.variant, ("a", "b"))
+        if self.variant not in VARIANTS:
+            raise unknown("variant of cutting-plane", self.variant, VARIANTS)
         if self.epsilon is not None:
             self.epsilon = real("epsilon", self.epsilon, "be positive and finite", lambda epsilon: 0 < epsilon < inf)
         self.rounds = whole("rounds", self.rounds, 1, 10**9)
@@ -68,7 +77,7 @@ class CuttingPlane(Learner):
         done = ""
         if added == 0 and self.epsilon is not None and state.settled:
             done = f"no constraint is violated by more than epsilon {self.epsilon:g}"
-        if added == 0:  # S has all that it needs: what is left to gain is in it
+        if added == 0:  # All that is left to gain lies in the known constraints.
             state.optimise(self._over_s(state), _ALL_ROUNDS)
         elif self.variant == "b":
             state.optimise(_OVER_S * state.gap, _ROUNDS_OVER_S if task.loss.slack else _ROUNDS_OF_HARD)
@@ -100,7 +109,7 @@ class CuttingPlane(Learner):
         return max(share * task.tol, _ROUNDING) * size
 
     def _after_each(self, state: "CutState") -> float:
-        """The same between two constraints of variant (a): no closer than the gap at hand makes worth while."""
+        """The same between two constraints of variant (a), where the current gap makes a smaller one pointless."""
         return min(max(self._over_s(state), _AFTER_EACH * state.gap), self._over_s(state, _AT_MOST))
 
 
@@ -161,7 +170,7 @@ class CutState(State):
         return Step(self.w.copy(), dual=self.dual(), estimate=estimate, done=done)
 
     def check_separable(self) -> None:
-        """Refuses to go on where no weights can keep a margin.
+        """Refuses to continue where no weights can keep a margin.
 
         Weights u of norm 1 have some margin m(y) <= sum alpha m(y) / sum alpha = <u, w> / sum alpha <= |w| / sum alpha.
         """
@@ -169,7 +178,7 @@ class CutState(State):
         mass = self.value + 0.5 * norm
         most = sqrt(norm) / mass if mass > 0 else inf
         self.turn += 1
-        if self.violation >= 1 and self.turn.bit_count() == 1:  # it does not separate yet: now and then, look closer
+        if self.violation >= 1 and self.turn.bit_count() == 1:  # not separated yet: compute a better bound now and then
             most = min(most, self.margin())
         if most < self.task.tol:
             raise MargraveError(

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import unknown
-from margrave.learners.base import State, Step, Task, Weights
+from margrave.learners.task import State, Step, Task, Weights
 
 ORDERS = ("shuffled", "cyclic", "gap")
+ORDER_HELP = 'The order in which a pass visits the examples; "gap" draws them in proportion to their gaps.'
 
-_SKIPPED = 0.5  # of the mean gap: examples below it wait (measured on CoNLL-2000: 18 passes instead of 25)
-_WHOLE = 3  # every so many passes visit all examples
-_UNIFORM = 0.2  # of the draws of order "gap" are uniform, so that no gap stays unseen
+# Examples whose gap is below this fraction of the mean are skipped (measured on CoNLL-2000: 18 passes instead of 25).
+_SKIPPED = 0.5
+_WHOLE = 3  # Every third pass visits all examples.
+_UNIFORM = 0.2  # With order "gap", this fraction of the draws is uniform, so that every gap is seen now and then.
 
 
 def check_order(order: Any) -> None:
@@ -26,17 +28,17 @@ def check_order(order: Any) -> None:
 
 @dataclass(kw_only=True)
 class DualState(State):
-    """Blocks of dual variables, one an example, and the weights that they imply."""
+    """Blocks of dual variables, one per example, and the weights that they imply."""
 
     w: Weights
     entropy: Weights  # H_i, or a lower bound on it
     cost: Weights  # c_i
-    gap: Weights  # of each example, as its last visit saw it; inf before the first
+    gap: Weights  # the gap of each example at its last visit; inf before the first
     random: np.random.Generator
     turn: int = 0  # passes so far
 
     def visits(self, order: str, skip: bool) -> NDArray[np.int64]:
-        """The examples of the next pass; with `skip`, two passes of three leave those with small gaps alone."""
+        """The examples of the next pass; with `skip`, two passes in three leave out those with small gaps."""
         n = self.task.problem.size
         self.turn += 1
         seen = self.task.weights() * self.gap
@@ -60,22 +62,22 @@ class DualState(State):
         return self.value() - 0.5 * self.task.problem.dot(self.w, self.w)
 
     def estimate(self) -> float | None:
-        """The gap as the visits saw it going by; None while there are examples without one."""
+        """The sum of the gaps that the visits saw; None while some example has not been visited."""
         total = float(self.task.weights() @ self.gap)
         return total if total < inf else None
 
     def step(self) -> Step:
-        """Where a pass has led; weights without P are not kept, and need no copy."""
+        """The outcome of a pass; weights without P are never the result, and need no copy."""
         return Step(self.w, dual=self.dual(), estimate=self.estimate())
 
     def certify(self, mu: Weights) -> Step:
-        """P, D and the gap at w(alpha), made anew from the marginals; one pass. The state stays as it is."""
+        """P, D and the gap at w(alpha), computed anew from the marginals; one pass. The state does not change."""
         task = self.task
         w = _core.weights_of(task.problem, task.C, task.sample_weight, task.threads, mu)
         return certified(task, w, self.value())
 
     def rescale(self, task: Task) -> None:
-        """Goes on with the same alpha at another C: w is proportional to it."""
+        """Continues with the same alpha at another C, to which w is proportional."""
         self.w *= task.C / self.task.C
         self.task = task
         self.gap = unseen(task)
@@ -95,7 +97,7 @@ def certified(task: Task, w: Weights, value: float) -> Step:
 
 
 def unseen(task: Task) -> Weights:
-    """Gaps before any visit; examples without weight have none."""
+    """Gaps before any visit: infinite, but zero for examples without weight."""
     return np.where(task.weights() > 0, inf, 0.0)
 
 

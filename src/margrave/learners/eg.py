@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, Step, Task
+from margrave.learners.base import Learner, option
 from margrave.learners.dual import (
+    ORDER_HELP,
+    ORDERS,
     DualState,
     blank_blocks,
     certified,
@@ -21,39 +23,40 @@ from margrave.learners.dual import (
     gold_parameters,
     unseen,
 )
+from margrave.learners.task import Step, Task
+from margrave.losses import LossFamily
 
 _GROWTH = 1.3  # the most that a rate grows from one visit to the next
 _CAP = 20.0  # the most that a natural parameter changes in one step
-_CAP_AT_INFINITY = 2.0  # where beta is infinite: outputs that fall deep are long in coming back
+_CAP_AT_INFINITY = 2.0  # the same where beta is infinite, since outputs that lost all mass take long to regain it
 
 
 @dataclass
 class OnlineEG(Learner):
     """Multiplicative updates of one example's distribution at a time; the dual objective never falls.
 
-    `rate` is the first rho of every example (000's eta where beta is infinite), adapted from visit to visit: shrunk
-    until D does not fall, grown after a gain; with `adaptive=False` it stays, and D may fall. The distributions begin
-    concentrated on the gold outputs, with the natural parameter `start` on their parts, or at `Task.start`. `skip`
-    leaves examples with small gaps alone in two passes of three, at finite beta. `single` keeps the distributions in
-    half the memory, at finite beta; certificates are computed in double precision all the same.
+    The rate of every example is adapted from visit to visit: shrunk until D does not fall, and increased after a gain.
+    The distributions begin concentrated on the gold outputs, or at `Task.start`.
 
     >>> OnlineEG(rate=0.5, order="cyclic").name
     'eg'
     """
 
     name: ClassVar[str] = "eg"
-    own_scores: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("logsum",)
-    cost_of_parts: ClassVar[bool] = True
-    reaches_tol: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("logsum", "cost of parts", "any scores")
+    offers: ClassVar[tuple[str, ...]] = ("tol",)
     default_max_iter: ClassVar[int] = 1000
 
-    rate: float = 0.7
-    start: float = 8.0
-    order: str = "shuffled"
-    skip: bool = True
-    adaptive: bool = True
-    single: bool = False
+    rate: float = option(0.7, "The first rate of every example: rho, or 000's eta where beta is infinite.")
+    start: float = option(8.0, "The natural parameter that the parts of the gold outputs begin with.")
+    order: str = option("shuffled", ORDER_HELP, choices=ORDERS)
+    skip: bool = option(True, "Leave out examples with small gaps in two passes of three, at finite beta.")
+    adaptive: bool = option(True, "Adapt the rates from visit to visit; if not, they stay, and D may fall.")
+    single: bool = option(
+        False,
+        "Keep the distributions in single precision, which halves the memory, at finite beta; certificates are "
+        "computed in double precision all the same.",
+    )
 
     def __post_init__(self) -> None:
         self.rate = real("the rate of eg", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
@@ -64,18 +67,22 @@ class OnlineEG(Learner):
         self.single = flag("single", self.single)
 
     def blank(self, task: Task) -> "GibbsState":
-        """Natural parameters on the gold parts; expectations are yet to be computed."""
+        """Natural parameters on the gold parts, without their expectations."""
         t = gold_parameters(task, self.start, np.float32 if self.single else np.float64)
         rate = np.full(task.problem.size, min(self.rate, 1.0) if task.loss.smooth else self.rate * task.C)
         return GibbsState(**blank_blocks(task), t=t, mu=np.zeros_like(t), rate=rate)
 
-    def begin(self, task: Task) -> "GibbsState":
-        """The weights that the first distributions imply; one pass, or two from given weights."""
-        if self.single and not task.loss.smooth:
+    def check(self, loss: LossFamily, problem: _core.Problem) -> None:
+        """Refuses single precision where it would not do."""
+        super().check(loss, problem)
+        if self.single and not loss.smooth:
             raise MargraveError(
-                f"single precision needs a finite beta, and {task.loss.name} has none: there natural parameters grow "
+                f"single precision needs a finite beta, and {loss.name} has none: there natural parameters grow "
                 "without bound; leave single=False."
             )
+
+    def begin(self, task: Task) -> "GibbsState":
+        """The weights that the first distributions imply; one pass, or two from given weights."""
         state = self.blank(task)
         if task.start is not None:
             state.t[:] = _natural(state, task)
@@ -85,8 +92,8 @@ class OnlineEG(Learner):
     def carry(self, state: "GibbsState", task: Task) -> "GibbsState":
         """The same alpha at another C.
 
-        Where beta is infinite natural parameters grow without bound, and outputs without mass would be long in coming
-        back: there they are scaled down first.
+        Where beta is infinite, natural parameters grow without bound, and outputs that lost all mass would take long to
+        regain it. There the parameters are scaled down first.
         """
         state.rescale(task)
         largest = float(np.abs(state.t).max(initial=0.0))
@@ -108,7 +115,7 @@ class OnlineEG(Learner):
 
 @dataclass
 class Hybrid(OnlineEG):
-    """Begins with passes of SMO, which start up quickly, and goes on with EG (000, last paragraph).
+    """Begins with passes of SMO, which make fast progress at first, and continues with EG (000, last paragraph).
 
     Natural parameters are the logs of conditionals of (1 - mixed) mu + mixed uniform, since EG never leaves a zero: D
     may dip once at the switch.
@@ -118,12 +125,17 @@ class Hybrid(OnlineEG):
     """
 
     name: ClassVar[str] = "smo-eg"
-    own_scores: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("logsum", "untied", "entropy")
-    infinite_beta_only: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = (
+        "infinite beta",
+        "cost of parts",
+        "any scores",
+        "logsum",
+        "untied",
+        "entropy",
+    )
 
-    smo_passes: int = 3
-    mixed: float = 1e-3
+    smo_passes: int = option(3, "The number of passes of SMO.")
+    mixed: float = option(1e-3, "The share of the uniform distribution that EG begins with.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -137,7 +149,7 @@ class Hybrid(OnlineEG):
         return state
 
     def one_pass(self, state: "GibbsState") -> Step:
-        """A pass of SMO, or of EG; the change from one to the other comes at the end of the last one of SMO."""
+        """A pass of SMO or of EG; the last pass of SMO ends with the change from one to the other."""
         if state.turn >= self.smo_passes:
             return super().one_pass(state)
         order = state.visits(self.order, False)
@@ -156,7 +168,7 @@ class Hybrid(OnlineEG):
         begin = _core.part_offsets(problem)
         for i in range(problem.size):
             t = np.asarray(problem.entropy(i, blend[begin[i] : begin[i + 1]])[1])
-            state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # forbidden parts have no parameter
+            state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # forbidden parts have none
         state.gap = unseen(state.task)
         state.expect()
 
@@ -179,7 +191,7 @@ class GibbsState(DualState):
         self.w = _core.gibbs_expectations(*task.family(), task.threads, t, self.mu, self.entropy, self.cost)
 
     def certify_exactly(self) -> Step:
-        """P, D and the gap of the natural parameters in double precision; two passes. The state stays as it is."""
+        """P, D and the gap of the natural parameters in double precision; two passes. The state does not change."""
         task = self.task
         task.passes += 1
         entropy, cost = np.empty_like(self.entropy), np.empty_like(self.cost)
@@ -188,7 +200,7 @@ class GibbsState(DualState):
         return certified(task, w, dual_value(task, cost, entropy))
 
     def estimate(self) -> float | None:
-        """At finite beta alone: elsewhere a visit sees what it gains, not what is left."""
+        """At finite beta only: elsewhere a visit sees what it gains, not what is left."""
         return super().estimate() if self.task.loss.smooth else None
 
     def visit(self, order: NDArray[np.int64], growth: float) -> None:

@@ -9,10 +9,13 @@ import numpy as np
 from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError, unknown
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner, option
 from margrave.learners.dual import dual_value, gold_parameters
+from margrave.learners.task import State, Step, Task, Weights
 
-_GROWTH = 1.5  # of the rate after a gain
+FORMS = ("parts", "weights")
+
+_GROWTH = 1.5  # the factor on the rate after a gain
 _CONCENTRATED = 8.0  # a start near the gold outputs, so that w starts near 0
 _SMALLEST = 1e-300  # a rate at which nothing moves any more
 
@@ -21,24 +24,27 @@ _SMALLEST = 1e-300  # a rate at which nothing moves any more
 class BatchEG(Learner):
     """Multiplicative updates of all distributions at once, the same bits with any number of threads.
 
-    `rate`: "adaptive" (halved until D does not fall, grown after a gain), "safe" (002, Lemma 2 and section 4.5), or a
-    number: rho, or 000's eta where beta is infinite. `form`: "parts" keeps natural parameters, which begin with `start`
-    on the gold parts (None: 8; 0 is uniform); "weights" is the primal form of 000, section 3, which keeps z and s alone
-    and begins at zero.
+    In the form "parts" it keeps natural parameters; the form "weights" is the primal form of 000, section 3, which
+    keeps only z and s, nothing for an example, and begins at zero.
 
     >>> BatchEG(rate="safe", form="weights").name
     'eg-batch'
     """
 
     name: ClassVar[str] = "eg-batch"
-    own_scores: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("logsum",)
-    cost_of_parts: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("logsum", "cost of parts", "any scores")
+    offers: ClassVar[tuple[str, ...]] = ("certificate",)
     default_max_iter: ClassVar[int] = 1000
 
-    rate: str | float = "adaptive"
-    form: str = "parts"
-    start: float | None = None
+    rate: str | float = option(
+        "adaptive",
+        '"adaptive" is halved until D does not fall and increased after a gain, "safe" is the rate of 002 (Lemma 2 and '
+        "section 4.5), and a number is rho, or 000's eta where beta is infinite.",
+    )
+    form: str = option("parts", "Whether natural parameters of parts are kept, or only weights.", choices=FORMS)
+    start: float | None = option(
+        None, "The natural parameter that the gold parts begin with; 0 is uniform, and None is 8."
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.rate, str):
@@ -46,8 +52,8 @@ class BatchEG(Learner):
                 raise unknown("rate of eg-batch", self.rate, ("adaptive", "safe", "a number"))
         else:
             self.rate = real("the rate of eg-batch", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
-        if self.form not in ("parts", "weights"):
-            raise unknown("form of eg-batch", self.form, ("parts", "weights"))
+        if self.form not in FORMS:
+            raise unknown("form of eg-batch", self.form, FORMS)
         if self.start is not None:
             self.start = real("the start", self.start, "be finite and not negative", lambda start: 0 <= start < inf)
         if self.form == "weights" and self.start:

@@ -14,29 +14,28 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner, option
+from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 
 
 @dataclass
 class LBFGS(Learner):
-    """Quasi-Newton steps from the last `memory` changes of the gradient.
-
-    Stops on the relative gap (`tol` of the estimator) or, if `gradient_tol` is given, on
-    |grad P| <= gradient_tol max(1, |w|).
+    """Quasi-Newton steps with a curvature estimated from the last changes of the gradient.
 
     >>> LBFGS(memory=5).name
     'lbfgs'
     """
 
     name: ClassVar[str] = "lbfgs"
-    smooth_only: ClassVar[bool] = True
-    euclidean_only: ClassVar[bool] = True
-    reaches_tol: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("finite beta", "euclidean")
+    offers: ClassVar[tuple[str, ...]] = ("tol",)
     default_max_iter: ClassVar[int] = 1000
 
-    memory: int = 20
-    gradient_tol: float = 0.0
+    memory: int = option(20, "The number of changes of the gradient that are remembered.")
+    gradient_tol: float = option(
+        0.0, "Stop also where |grad P| <= gradient_tol max(1, |w|); 0 leaves it to the relative gap."
+    )
 
     def __post_init__(self) -> None:
         self.memory = whole("the memory of lbfgs", self.memory, 1, 1000)

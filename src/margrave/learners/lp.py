@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from math import inf
 from typing import Any, ClassVar
 
@@ -11,60 +12,70 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner, option
+from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
 
 PROGRAMS = ("all", "closest")
 MARGINS = ("one", "cost")
 
-_TOWARDS = 0.3  # of the way from the best weights to those of the master, constraints are sought at first;
-_LONGER, _SHORTER, _LEAST = 1.5, 0.5, 0.1  # what becomes of it where that has led to better weights, and where not
-_ROUNDING = 1e-9  # a constraint must ask for so much more slack than those that are known
-_OF_GAP = 0.2  # of what is left to close, a master is solved to
-_ITERATIONS = 80  # of the extragradient, at most, between two rounds
-_FEW = 0.05  # of the examples: where no more have a new constraint, what is left to gain is in the master,
-_WITH_FEW = 800  # which then gets so many iterations
-_AT_LAST = 50_000  # the same where no constraint is left to find
-_DUST = 1e-6  # of the largest weight: what is less is left over from weights that the master has dropped
-_WORTHLESS = 1e-6  # short of its cost
-_TIGHT = 0.5  # of tol, masters need not be solved to less
-_LAST_ROUNDS = 100  # that look for weights with zeros, once some without are good enough
+# Constraints are sought at a point between the best weights and those of the master: at first this far along the way.
+_TOWARDS = 0.3
+_LONGER, _SHORTER, _LEAST = 1.5, 0.5, 0.1  # factors after a point with a lower P and after another, and the lower limit
+_ROUNDING = 1e-9  # A new constraint must ask for this much more slack than the known ones.
+_OF_GAP = 0.2  # A master is solved to this fraction of the gap that is left,
+_TIGHT = 0.5  # but to no less than this fraction of tol.
+_ITERATIONS = 80  # The most iterations of the extragradient between two rounds;
+_FEW = 0.05  # where at most this fraction of the examples has a new constraint, most of the gap lies in the master,
+_WITH_FEW = 800  # which then gets this many iterations;
+_AT_LAST = 50_000  # and this many where no new constraint was found.
+_DUST = 1e-6  # Weights below this fraction of the largest are remainders of weights that the master has dropped.
+_WORTHLESS = 1e-6  # A feature is worth less than it costs if it falls short by this much.
+_LAST_ROUNDS = 100  # The most rounds that seek weights with zeros, once weights without them are good enough.
 
 
 @dataclass
 class LP(Learner):
     """Minimises |w|_1 + C sum_i xi_i, where every wrong output scores at least 1 - xi_i below the good ones.
 
-    That is linear program (6) of 004. With several good outputs, `program="all"` sets all of them above the wrong ones
-    (8), `program="closest"` the one closest to each under `metric(good, wrong)` (7); None is the distance of features.
-    Weights are not negative, as in the paper, unless `free_sign`. `margin="cost"` asks for the cost of the loss, times
-    its gamma, instead of 1. The masters are solved by `solver`: "extragradient", or "simplex" and "pdlp", which need
-    highspy. `step` is that of the extragradient; with `tolerances` its masters but the last end as in Algorithm 2, line
-    10 (the second difference in absolute value). A constraint leaves after `rounds` rounds without a multiplier.
-
-    Constraints are sought between the best weights so far and those of the master, not at these alone (Ben-Ameur and
-    Neto, 2007): the paper's Algorithm 1 takes two to three times as many rounds.
+    That is linear program (6) of 004; with several good outputs it is (8) or (7). Constraints are sought between the
+    best weights so far and those of the master problem (Ben-Ameur and Neto, 2007), and not only at the latter:
+    Algorithm 1 of the paper takes two to three times as many rounds.
 
     >>> LP(solver="simplex", free_sign=True).name
     'lp'
     """
 
     name: ClassVar[str] = "lp"
-    needs: ClassVar[tuple[str, ...]] = ("kbest",)
-    infinite_beta_only: ClassVar[bool] = True
-    euclidean_only: ClassVar[bool] = True
-    own_objective: ClassVar[bool] = True
-    reaches_tol: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("kbest", "infinite beta", "euclidean")
+    offers: ClassVar[tuple[str, ...]] = ("another objective", "tol")
     default_max_iter: ClassVar[int] = 1000
 
-    solver: str = "extragradient"
-    free_sign: bool = False
-    program: str = "all"
-    metric: Callable[[Any, Any], float] | None = None
-    margin: str = "one"
-    step: str = "scaled"
-    tolerances: tuple[float, float] | None = None
-    rounds: int = 10
+    solver: str = option(
+        "extragradient",
+        'The solver of the master problems; "simplex" and "pdlp" need the package highspy.',
+        choices=SOLVERS,
+    )
+    free_sign: bool = option(False, "Allow negative weights, which the paper does not.")
+    program: str = option(
+        "all",
+        'With several good outputs, "all" places all of them above each wrong output (8), and "closest" only the one '
+        "closest to it (7).",
+        choices=PROGRAMS,
+    )
+    metric: Callable[[Any, Any], float] | None = option(
+        None, "A function (good, wrong) that says how far apart two outputs are; None is the distance of features."
+    )
+    margin: str = option(
+        "one", 'The margin of a wrong output; "cost" is the cost of the loss times its gamma.', choices=MARGINS
+    )
+    step: str = option("scaled", "The step sizes of the extragradient.", choices=STEPS)
+    tolerances: tuple[float, float] | None = option(
+        None,
+        "If given, every master but the last ends as in Algorithm 2, line 10, where the first bounds the changes and "
+        "the second the absolute difference of the objectives.",
+    )
+    rounds: int = option(10, "Remove a constraint after so many rounds without a multiplier.")
 
     def __post_init__(self) -> None:
         for what, value, valid in (
@@ -89,7 +100,7 @@ class LP(Learner):
         self.rounds = whole("rounds", self.rounds, 1, 10**9)
 
     def settings(self) -> dict[str, Any]:
-        """A metric is known by its name alone."""
+        """A metric is compared by its name."""
         named = getattr(self.metric, "__qualname__", None if self.metric is None else type(self.metric).__qualname__)
         return super().settings() | {"metric": named}
 
@@ -100,8 +111,7 @@ class LP(Learner):
 
     def blank(self, task: Task) -> "LPState":
         """No constraints."""
-        metric = self.metric
-        of_parts = None if metric is None else lambda i, good, wrong: metric(task.shown(i, good), task.shown(i, wrong))
+        of_parts = None if self.metric is None else partial(_distance, task, self.metric)
         by_cost = self.margin == "cost"
         gamma, zero_one = (task.loss.gamma, task.loss.zero_one) if by_cost else (1.0, True)
         closest = self.program == "closest"
@@ -130,17 +140,24 @@ class LP(Learner):
         new = self._without_rows(task, state.constraints)
         new.program = replace(state.program, C=task.weights())
         new.best, new.value = state.best, new.program.dual()
-        new.find(new.best)
+        new.add_violated(new.best)
         return new
 
     def one_pass(self, state: "LPState") -> Step:
-        """One round; with those that it takes until weights with zeros are good enough, once some without are."""
+        """One round; once weights without zeros are good enough, all rounds until weights with zeros are, too."""
         state.round(self.rounds)
         for _ in range(_LAST_ROUNDS):
-            if state.gap > state.task.tol * state.best_primal or state.settle():
+            if state.gap > state.task.tol * state.best_primal or state.set_zeros():
                 return Step(state.best, state.best_primal, state.value, state.gap)
             state.round(self.rounds)
         return Step(state.best, state.best_primal, state.value, state.gap, done="zeros not settled", stuck=True)
+
+
+def _distance(
+    task: Task, metric: Callable[[Any, Any], float], i: int, good: NDArray[np.int32], wrong: NDArray[np.int32]
+) -> float:
+    """How far apart the metric says that two outputs of example i are."""
+    return metric(task.decode_output(i, good), task.decode_output(i, wrong))
 
 
 class LPConstraints:
@@ -197,7 +214,7 @@ class LPState(State):
 
     @property
     def gap(self) -> float:
-        """P - D; where inference may have missed constraints, P may be too low."""
+        """P - D; where inference may have missed constraints, P may be too low, and the difference negative."""
         gap = self.best_primal - self.value
         return gap if self.exact else max(gap, 0.0)
 
@@ -205,12 +222,12 @@ class LPState(State):
         """Constraints (lines 4 to 11 of Algorithm 1), then the master over all that are known (line 12)."""
         program = self.program
         if self.best_primal == inf:
-            added = self.find(np.ones_like(self.best))  # line 2
+            added = self.add_violated(np.ones_like(self.best))  # line 2
         else:
             before = self.best_primal
             between = self.best + self.towards * (program.inner - self.best)
             dust = (program.inner == 0) & (np.abs(between) < _DUST * np.abs(between).max())
-            added = self.find(np.where(dust, 0.0, between))
+            added = self.add_violated(np.where(dust, 0.0, between))
             self.towards *= _LONGER if self.best_primal < before else _SHORTER
             self.towards = min(max(self.towards, _LEAST), 1.0) if added else 1.0
         aim = max(_OF_GAP * self.gap, _TIGHT * self.task.tol * self.best_primal)
@@ -222,11 +239,14 @@ class LPState(State):
         rows.idle = np.where(rows.multiplier > 0, 0, rows.idle + 1)
         kept = rows.idle <= rounds
         if not kept.all():
-            rows.keep(kept)
+            rows.retain(kept)
             self.master.remove(kept)
 
-    def find(self, w: Weights) -> int:
-        """Adds the most violated constraint of each example at w, and keeps w if P is lower; how many are new."""
+    def add_violated(self, w: Weights) -> int:
+        """Adds the most violated constraint of each example at w; the number of new ones.
+
+        If P is lower at w than at the best weights so far, w takes their place.
+        """
         task, rows, C = self.task, self.program.rows, self.program.C
         known = np.where(C > 0, rows.slacks(w, len(C)), inf)
         slack, owner, margin, begin, feature, value = self.constraints.round(w, known, task.threads)
@@ -237,26 +257,27 @@ class LPState(State):
         rows.add(owner, margin, begin, feature, value)
         return len(owner)
 
-    def settle(self) -> bool:
-        """Whether the best weights will do with zeros where the program has them: what lies between masters has few.
+    def set_zeros(self) -> bool:
+        """Sets weights to zero where the master has zeros; False, and nothing changed, if tol is then not reached.
 
-        Those that the master has; or, if that is too many, those that all optima have: a weight is zero at every one if
-        its feature is worth less than it costs, so that its reduced cost is positive.
+        The best weights lie between masters and have few zeros themselves. Where all zeros of the master are too many,
+        those that all optima have are tried: a weight is zero at every optimum if its feature is worth less than it
+        costs, so that its reduced cost is positive.
         """
         best, primal, program = self.best, self.best_primal, self.program
         of_master = program.w == 0
         for zero in (of_master, of_master & (program.worth() < 1 - _WORTHLESS)):
             self.best_primal = inf
-            self.find(np.where(zero, 0.0, best))
+            self.add_violated(np.where(zero, 0.0, best))
             if self.gap <= self.task.tol * self.best_primal:
                 if self.master.verify(program):
                     return True
-                break  # zeros of a wrong master
+                break  # the zeros were those of a wrong master
         self.best, self.best_primal = best, primal
         return False
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The program as arrays; its solver begins anew."""
+        """The program as arrays; its solver starts anew."""
         plain, arrays = super().pack()
         for name in ("program", "master", "constraints"):
             del plain[name]

@@ -9,28 +9,35 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner, option
+from margrave.learners.task import State, Step, Task, Weights
+from margrave.losses import LossFamily
+
+_AVERAGE_HELP = "Return the average of the weights over all updates instead of the last ones."
 
 
 @dataclass
 class MIRA(Learner):
     """Steps min(C, L / |grad L|^2) against the gradient of one example at a time; returns the averaged weights.
 
-    Every visit adds a new dual variable and never takes an old one away, so that only the first pass ascends the dual:
-    it reports D and a gap, later ones P alone. `exact` solves Eq. 11 instead of its linearisation; `prediction` (where
-    beta is infinite) steps away from the model's prediction instead of the loss-augmented one (footnote 11).
+    Every visit adds a new dual variable and never removes an old one, so that only the first pass ascends the dual: it
+    reports D and a gap, and later passes report P alone.
 
     >>> MIRA(exact=True).name
     'mira'
     """
 
     name: ClassVar[str] = "mira"
-    keeps_last: ClassVar[bool] = True
+    offers: ClassVar[tuple[str, ...]] = ("last weights",)
     default_max_iter: ClassVar[int] = 20
 
-    average: bool = True
-    exact: bool = False
-    prediction: bool = False
+    average: bool = option(True, _AVERAGE_HELP)
+    exact: bool = option(False, "Solve equation 11 of 001 exactly instead of its linearisation.")
+    prediction: bool = option(
+        False,
+        "Where beta is infinite, step away from the model's prediction instead of the loss-augmented one (001, "
+        "footnote 11).",
+    )
 
     def __post_init__(self) -> None:
         self.average = flag("average", self.average)
@@ -43,16 +50,15 @@ class MIRA(Learner):
         """All weights zero."""
         return _at_zero(task)
 
-    def begin(self, task: Task) -> "_State":
-        """The same, if the loss allows the update."""
-        loss = task.loss
+    def check(self, loss: LossFamily, problem: _core.Problem) -> None:
+        """Refuses updates that the loss does not allow."""
+        super().check(loss, problem)
         if self.prediction and loss.smooth:
             raise MargraveError(
                 f"updates against the prediction need a loss with beta = inf, and {loss.name} has none."
             )
-        if self.exact and loss.smooth and loss.beyond_parts(task.problem):
+        if self.exact and loss.smooth and loss.beyond_parts(problem):
             raise MargraveError("exact updates at a finite beta need a cost that is a sum over parts: use 'hamming'.")
-        return self.blank(task)
 
     def one_pass(self, state: "_State") -> Step:
         """One update for every example, in shuffled order."""
@@ -63,22 +69,19 @@ class MIRA(Learner):
 
 @dataclass
 class KBestMIRA(Learner):
-    """Updates as small as possible that put the gold output above each of the k best by their costs (Eq. 17).
+    """Makes the smallest update that places the gold output above each of the k best by its cost (001, Eq. 17).
 
     >>> KBestMIRA(k=10).name
     'kbest-mira'
     """
 
     name: ClassVar[str] = "kbest-mira"
-    needs: ClassVar[tuple[str, ...]] = ("kbest",)
-    infinite_beta_only: ClassVar[bool] = True
-    cost_of_parts: ClassVar[bool] = True
-    euclidean_only: ClassVar[bool] = True
-    keeps_last: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("kbest", "infinite beta", "cost of parts", "euclidean")
+    offers: ClassVar[tuple[str, ...]] = ("last weights",)
     default_max_iter: ClassVar[int] = 20
 
-    k: int = 5
-    average: bool = True
+    k: int = option(5, "The number of best outputs that an update considers.")
+    average: bool = option(True, _AVERAGE_HELP)
 
     def __post_init__(self) -> None:
         self.k = whole("the k of kbest-mira", self.k, 1, 10_000)

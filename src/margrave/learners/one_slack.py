@@ -10,43 +10,49 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner, option
+from margrave.learners.task import State, Step, Task, Weights
+from margrave.losses import LossFamily
 
-_QP = 1e-3  # of the gap, the master problem is solved to
+_QP = 1e-3  # The master problem is solved to this fraction of the gap.
 # The next cut is made part of the way from the best weights to those of the master problem (Franc and Sonnenburg, 2008,
-# search the best point on it and add a fixed part). The more examples, the less the first cuts say, and the nearer is
-# the point where P turns: a longer way is gone after a cut before that point, a shorter one after a cut beyond it. That
-# keeps P falling, but D rises faster by bolder cuts: when little is left, the way is no shorter than at first.
-_TOWARDS = 0.2  # of that way, at first
-_LONGER = 1.25
-_LEAST = 1e-3
-_LITTLE = 0.02  # of P, the gap
+# search for the best point on that way and add a fixed fraction). With many examples the first cuts say little, and the
+# point where P begins to rise is near. The fraction grows after a cut before that point and shrinks after one beyond
+# it. That keeps P falling, but bolder cuts raise D faster: once the gap is small, the fraction stays at least as large
+# as at first.
+_TOWARDS = 0.2  # the fraction at first
+_LONGER = 1.25  # the factor by which it grows or shrinks
+_LEAST = 1e-3  # its lower limit
+_LITTLE = 0.02  # The gap is small below this fraction of P.
 _ROUNDING = 1e-12
-_WORTH = 0.1  # of the gap: a constraint of cached outputs that cuts less is not worth its place
+_WORTH = 0.1  # A constraint of cached outputs that cuts less than this fraction of the gap is not added.
 
 
 @dataclass
 class OneSlack(Learner):
-    """One slack variable for all examples: a constraint joins the most violated outputs of each.
+    """Has one slack variable for all examples: a constraint joins the most violated outputs of each.
 
-    With `cached` the last so many outputs of each example are remembered, and constraints made of them while they cut
-    enough (section 4.3 there): that spares inference, and pays where it takes much longer than scoring. With a given
-    `epsilon` learning ends when no constraint is violated by more, averaged over examples; a constraint leaves after
-    `rounds` rounds without mass. Any re-scaling and cost of `Hinge`, linear slack.
+    It takes any re-scaling and cost of `Hinge`, with linear slack.
 
     >>> OneSlack(cached=10).name
     'one-slack'
     """
 
     name: ClassVar[str] = "one-slack"
-    infinite_beta_only: ClassVar[bool] = True
-    cutting_planes: ClassVar[bool] = True
-    reaches_tol: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("infinite beta",)
+    offers: ClassVar[tuple[str, ...]] = ("any rescaling", "tol")
     default_max_iter: ClassVar[int] = 10_000
 
-    epsilon: float | None = None
-    cached: int = 0
-    rounds: int = 30
+    epsilon: float | None = option(
+        None,
+        "Stop when no constraint is violated by more than this, averaged over the examples; None is no such limit.",
+    )
+    cached: int = option(
+        0,
+        "Remember so many outputs of each example and make constraints of them while they cut enough, which saves "
+        "time where inference takes much longer than scoring.",
+    )
+    rounds: int = option(30, "Remove a constraint after so many rounds without a multiplier.")
 
     def __post_init__(self) -> None:
         if self.epsilon is not None:
@@ -54,12 +60,16 @@ class OneSlack(Learner):
         self.cached = whole("cached", self.cached, 0, 10**6)
         self.rounds = whole("rounds", self.rounds, 1, 10**9)
 
+    def check(self, loss: LossFamily, problem: _core.Problem) -> None:
+        """Refuses quadratic slack and a hard margin."""
+        super().check(loss, problem)
+        if loss.slack != 1:
+            raise MargraveError(
+                f"learner 'one-slack' needs linear slack, and this is {loss.name}: use learner='cutting-plane'."
+            )
+
     def blank(self, task: Task) -> "OneSlackState":
         """No constraints: w = 0."""
-        if task.loss.slack != 1:
-            raise MargraveError(
-                f"learner 'one-slack' needs linear slack, and this is {task.loss.name}: use learner='cutting-plane'."
-            )
         task.check_costs()
         return OneSlackState(task, np.zeros(task.problem.dim), cache=_core.OutputCache(task.problem, self.cached))
 
@@ -114,7 +124,7 @@ class OneSlackState(State):
         return [(i, np.frombuffer(parts, dtype=np.int32), mass) for (i, parts), mass in alpha.items()]
 
     def cut(self, *, cached: bool) -> bool:
-        """Adds the most violated constraint; False, and nothing, if one of cached outputs is not worth its place."""
+        """Adds the most violated constraint; False, and nothing is added, if one of cached outputs cuts too little."""
         task = self.task
         rescale, _, cost = task.rescaling()
         start = self.w if self.best_primal == inf else self.best
@@ -148,7 +158,7 @@ class OneSlackState(State):
         return True
 
     def adapt(self, slope: float) -> None:
-        """Chooses the part of the way to go by the slope of P along it where the last cut was made."""
+        """Chooses the fraction of the way for the next cut by the slope of P along it where the last cut was made."""
         little = self.best_primal - self.value <= _LITTLE * self.best_primal
         further = self.towards * _LONGER if slope < 0 else self.towards / _LONGER
         self.towards = min(max(further, _TOWARDS if little else _LEAST), 1.0)

@@ -6,20 +6,20 @@ from typing import ClassVar
 import numpy as np
 
 from margrave import _core
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner
+from margrave.learners.task import State, Step, Task, Weights
 
 
 @dataclass
 class AveragedPerceptron(Learner):
-    """Adds the gold output's features and takes away the predicted one's at every mistake; returns the average.
+    """Adds the gold output's features and subtracts the predicted one's at every mistake; returns the average.
 
-    It has no regulariser and no dual: C plays no part, and the P it reports is the objective at the average.
+    It has no regulariser and no dual: C plays no part, and the P that it reports is the objective at the average.
     """
 
     name: ClassVar[str] = "perceptron"
     needs: ClassVar[tuple[str, ...]] = ("argmax",)
-    regularised: ClassVar[bool] = False
-    keeps_last: ClassVar[bool] = True
+    offers: ClassVar[tuple[str, ...]] = ("perceptron loss", "last weights")
     default_max_iter: ClassVar[int] = 20
 
     def blank(self, task: Task) -> "_State":

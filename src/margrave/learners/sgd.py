@@ -9,26 +9,28 @@ import numpy as np
 from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, State, Step, Task, Weights
+from margrave.learners.base import Learner, option
+from margrave.learners.task import State, Step, Task, Weights
 
 
 @dataclass
 class SGD(Learner):
     """Steps eta_t = eta / (1 + (t-1)/n) against the gradient of one example at a time, in shuffled order.
 
-    Without a `rate`, one pass is made with each of `rates`, and the best by dev score (as in 001), or by P where there
-    is no dev data, is taken. Those passes count.
+    Without a given rate, it makes one pass with each of several rates and takes the best by the score on development
+    data (as in 001), or by P where there are none. Those passes count.
 
     >>> SGD(rate=0.1).name
     'sgd'
     """
 
     name: ClassVar[str] = "sgd"
-    euclidean_only: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("euclidean",)
+    offers: ClassVar[tuple[str, ...]] = ("certificate at finite beta",)
     default_max_iter: ClassVar[int] = 30
 
-    rate: float | None = None
-    rates: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
+    rate: float | None = option(None, "The first step size eta; None tries each of the rates.")
+    rates: tuple[float, ...] = option((0.001, 0.01, 0.1, 1.0), "The step sizes to try where no rate is given.")
 
     def __post_init__(self) -> None:
         if not isinstance(self.rates, tuple | list) or not self.rates:

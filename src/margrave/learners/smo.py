@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from margrave import _core
-from margrave.learners.base import Learner, Step, Task, Weights
-from margrave.learners.dual import DualState, blank_blocks, check_order, gold_counts
+from margrave.learners.base import Learner, option
+from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, check_order, gold_counts
+from margrave.learners.task import Step, Task, Weights
 
 
 @dataclass
 class SMO(Learner):
-    """Moves mass from the worst output that has any to the loss-augmented best one, an example at a time.
+    """Moves mass from the worst output that has any to the loss-augmented best one, one example at a time.
 
     It works on the marginals of untied parts: `tied=False`.
 
@@ -19,14 +20,11 @@ class SMO(Learner):
     """
 
     name: ClassVar[str] = "smo"
-    own_scores: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("argmax", "untied")
-    infinite_beta_only: ClassVar[bool] = True
-    cost_of_parts: ClassVar[bool] = True
-    reaches_tol: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("argmax", "untied", "infinite beta", "cost of parts", "any scores")
+    offers: ClassVar[tuple[str, ...]] = ("tol",)
     default_max_iter: ClassVar[int] = 1000
 
-    order: str = "shuffled"
+    order: str = option("shuffled", ORDER_HELP, choices=ORDERS)
 
     def __post_init__(self) -> None:
         check_order(self.order)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrave.learners.base import Task, Weights
+from margrave.learners.task import Task, Weights
 
 MOST_STALLED = 10  # steps in a row that did not lower P, as far as numbers can tell
 AT_THE_LIMIT = "no step lowers P further: the limit of floating-point numbers"

@@ -2,8 +2,8 @@
 
     min  |w|_1 + C'xi   subject to   H w + M xi >= margin,  w >= 0 (or of free sign),  xi >= 0
 
-HiGHS is kept for its simplex; the extragradient method is our own, since no kept library starts one from where the
-program before it ended.
+HiGHS has the simplex method; the extragradient method is our own, since no library that we use can start one from
+where the previous program ended.
 """
 
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 SOLVERS = ("extragradient", "simplex", "pdlp")
 STEPS = ("scaled", "spectral", "frobenius")
 
-_NOTHING = 1e-12  # of a margin of 1: what a weight adds to it that is zero but for the simplex's rounding
-_COLD = 1e-7  # relative: a cold start that finds another value shows that the hot one was wrong
+_NOTHING = 1e-12  # A weight that adds less than this to a margin of 1 is zero but for the rounding of the simplex.
+_COLD = 1e-7  # A cold start that differs by more than this, relatively, shows that the hot start was wrong.
 
 
 @dataclass
@@ -61,8 +61,8 @@ class Constraints:
         self.multiplier = np.concatenate([self.multiplier, np.zeros(len(owner))])
         self.idle = np.concatenate([self.idle, np.zeros(len(owner), np.int64)])
 
-    def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Forgets the other rows; their features stay."""
+    def retain(self, kept: NDArray[np.bool_]) -> None:
+        """Removes the other rows; their features stay."""
         length = np.diff(self.begin)
         entries = np.repeat(kept, length)
         self.begin = np.concatenate([[0], np.cumsum(length[kept])]).astype(np.int64)

@@ -1,0 +1,186 @@
+"""Which learner can minimise which loss on which problem, and the sentences that refuse the rest.
+
+A learner states in `needs` what it requires of the loss and of the problem, and in `offers` what it can do beyond
+minimising a convex loss of the family. Every word is explained here, next to the test that decides about it. A
+condition that concerns one learner only is checked in that learner's own `check`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from margrave import _core
+from margrave.checks import real, whole
+from margrave.errors import MargraveError
+from margrave.losses import LossFamily
+
+if TYPE_CHECKING:
+    from margrave.learners.base import Learner
+
+
+def check_settings(
+    C: Any, tol: Any, max_iter: Any, n_threads: Any, seed: Any
+) -> tuple[float, float, int | None, int | None, int]:
+    """The settings that every estimator passes on to its learner; each wrong one is refused in one sentence."""
+    return (
+        real("C", C, "be positive and finite", lambda C: 0 < C < inf),
+        real("tol", tol, "be finite and not negative", lambda tol: 0 <= tol < inf),
+        None if max_iter is None else whole("max_iter", max_iter, 1, 10**9),
+        None if n_threads is None else whole("n_threads", n_threads, 1, 1024),
+        _seed(seed),
+    )
+
+
+def _seed(seed: Any) -> int:
+    if not isinstance(seed, Integral) or seed < 0:
+        raise MargraveError(f"seed must be a whole number that is not negative, and it is {seed!r}.")
+    return int(seed)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a word means, when a loss and a problem conflict with it, and the sentence that then refuses them.
+
+    A conflict matters if the word is among the learner's `needs` or, for words that a learner may offer, if it is not
+    among its `offers`.
+    """
+
+    meaning: str
+    conflict: Callable[[LossFamily, Any], bool]
+    sentence: Callable[["Learner", LossFamily, Any], str]
+    offered: bool = False
+    of_loss: bool = True  # whether the loss alone decides; if not, the problem must be known
+
+
+# The order decides which sentence is given where several rules refuse a combination.
+RULES = {
+    "differences": Rule(
+        "it minimises differences of losses, which are not convex",
+        lambda loss, _: not loss.convex,
+        lambda learner, loss, _: (
+            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp'."
+        ),
+        offered=True,
+    ),
+    "difference": Rule(
+        "it minimises differences of losses only",
+        lambda loss, _: loss.convex,
+        lambda learner, loss, _: (
+            f"learner '{learner.name}' is for differences of losses, and {loss.name} is convex: use "
+            f"learner='{'bcfw' if loss.smooth or loss.gamma > 0 else 'perceptron'}', or loss='ramp'."
+        ),
+    ),
+    "any rescaling": Rule(
+        "it takes any re-scaling, slack and cost of `Hinge`; other learners take margin re-scaling, linear slack and "
+        "costs that the core knows",
+        lambda loss, _: not loss.of_family,
+        lambda learner, loss, _: (
+            f"learner '{learner.name}' knows the hinge loss with margin re-scaling and linear slack only, and this is "
+            f"{loss.name}: use learner='cutting-plane'."
+        ),
+        offered=True,
+    ),
+    "finite beta": Rule(
+        "it needs a gradient everywhere",
+        lambda loss, _: not loss.smooth,
+        lambda learner, loss, _: (
+            f"learner '{learner.name}' needs a smooth loss, and {loss.name} has beta = inf: use learner='bcfw', or "
+            "loss='softmax-margin'."
+        ),
+    ),
+    "infinite beta": Rule(
+        "it works on outputs, not on distributions",
+        lambda loss, _: loss.smooth,
+        lambda learner, loss, _: (
+            f"learner '{learner.name}' needs a loss with beta = inf, and {loss.name} has beta = {loss.beta:g}: use "
+            "learner='eg', or loss='hinge'."
+        ),
+    ),
+    "perceptron loss": Rule(
+        "it takes the loss with beta = inf and gamma = 0, whose regularised optimum is w = 0",
+        lambda loss, _: not loss.smooth and loss.gamma == 0,
+        lambda learner, loss, _: (
+            f"under the perceptron loss the regularised optimum is w = 0, so learner '{learner.name}' refuses it: use "
+            "learner='perceptron', or loss='hinge'."
+        ),
+        offered=True,
+    ),
+    "euclidean": Rule(
+        "it takes the inner product of weights to be the Euclidean one, which that of a kernel is not",
+        lambda _, problem: not problem.euclidean,
+        lambda learner, loss, problem: (
+            f"learner '{learner.name}' needs weights with the Euclidean inner product, and those of a kernel have "
+            "another: use learner='bcfw', 'eg', 'smo', 'mira', 'cutting-plane', 'one-slack' or 'perceptron', or a "
+            "kernel with nystroem=."
+        ),
+        of_loss=False,
+    ),
+    "cost of parts": Rule(
+        "it requires a cost that decomposes over parts",
+        lambda loss, problem: loss.beyond_parts(problem),
+        lambda learner, loss, problem: (
+            f"learner '{learner.name}' needs a cost that is a sum over parts, which the zero-one cost of a structured "
+            f"output is not: use {_BCFW_OR if loss.convex else ''}cost='hamming'."
+        ),
+        of_loss=False,
+    ),
+    "any scores": Rule(
+        "it asks for inference under scores of parts that no weights give",
+        lambda _, problem: not getattr(problem, "any_scores", True),
+        lambda learner, loss, problem: (
+            f"learner '{learner.name}' needs inference under any scores, and this problem has it under weights only: "
+            f"use learner='bcfw' with loss='hinge'{_OR_LBFGS if problem.euclidean else ''}."
+        ),
+        of_loss=False,
+    ),
+}
+
+_BCFW_OR = "learner='bcfw', or "
+_OR_LBFGS = ", or learner='lbfgs'"
+
+# The words of `needs`, with their meanings; any other word of `needs` is an operation that the problem must offer.
+NEEDS = {word: rule.meaning for word, rule in RULES.items() if not rule.offered}
+
+# All words of `offers`, with their meanings.
+OFFERS = {word: rule.meaning for word, rule in RULES.items() if rule.offered} | {
+    "choice": "it chooses another learner, which does the work",
+    "another objective": "it minimises something else than P, such as one with another norm of w",
+    "last weights": "the result is the last iterate, not the one with the lowest P",
+    "certificate": "its records have D and the gap",
+    "certificate at finite beta": "its records have D and the gap where beta is finite",
+    "tol": "its gap falls below tol in time, so that ending earlier is worth a warning",
+}
+
+_ADVICE = {
+    "kbest": ": use learner='bcfw'",
+    "untied": ": use learner='bcfw', or tied=False on a chain",
+    "logsum": ": use loss='hinge' with learner='bcfw'",
+}
+
+
+def check_loss(learner: "Learner", loss: LossFamily) -> None:
+    """Refuses a loss that the learner cannot minimise, in one sentence that says what would work."""
+    _check_rules(learner, loss, None)
+
+
+def check(learner: "Learner", loss: LossFamily, problem: _core.Problem) -> None:
+    """Refuses a combination that cannot work, in one sentence that says what would."""
+    _check_rules(learner, loss, problem)
+    offers = problem.offers
+    for need in (*loss.needs, *(word for word in learner.needs if word not in NEEDS)):
+        if need not in offers:
+            raise MargraveError(
+                f"learner '{learner.name}' with loss {loss.name} needs '{need}', and this problem offers only "
+                f"{', '.join(offers) or 'nothing'}{_ADVICE.get(need, '')}."
+            )
+
+
+def _check_rules(learner: "Learner", loss: LossFamily, problem: _core.Problem | None) -> None:
+    """All rules, or without a problem those that the loss alone decides."""
+    for word, rule in RULES.items():
+        matters = word not in learner.offers if rule.offered else word in learner.needs
+        decidable = rule.of_loss or problem is not None
+        if matters and decidable and rule.conflict(loss, problem):
+            raise MargraveError(rule.sentence(learner, loss, problem))

@@ -1,0 +1,124 @@
+"""Observers of a run: the progress bar, the lines that replace it where there is no terminal, and those of users."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
+
+from margrave.learners.task import Record, Task, Weights
+
+if TYPE_CHECKING:
+    from margrave.learners.base import Learner
+    from margrave.learners.run import Solution
+
+
+class Observer:
+    """Follows a run: derive from it, override what you need, and pass it in `Task.observers`.
+
+    The time that observers take is not counted in `Record.seconds`, and the weights that they get are read-only: a run
+    that is observed gives the same bits as one that is not. An exception in an observer ends the run and reaches the
+    caller.
+
+    >>> class Curve(Observer):
+    ...     def __init__(self):
+    ...         self.points = []
+    ...     def note(self, record, w):
+    ...         self.points.append((record.passes, record.primal))
+    """
+
+    def begin(self, task: Task, learner: "Learner") -> None:
+        """Called before the first pass."""
+
+    def note(self, record: Record, w: Weights) -> str | None:
+        """Called after every pass, with the weights after it; copy them to keep them, for the next pass changes them.
+
+        A text that is returned ends the run, with this text as its reason to stop.
+        """
+        return None
+
+    def end(self, solution: "Solution | None") -> None:
+        """Called at the end, with None if the run ended by an exception."""
+
+
+class ProgressBar(Observer):
+    """A line on the terminal that shows where the run stands, and disappears at its end."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._line: Any = None
+
+    def begin(self, task: Task, learner: "Learner") -> None:
+        """Shows the learner's name."""
+        self._bar.start()
+        self._line = self._bar.add_task(learner.name, total=None, state="")
+
+    def note(self, record: Record, w: Weights) -> None:
+        """Shows the record."""
+        self._bar.update(self._line, state=describe(record))
+
+    def end(self, solution: "Solution | None") -> None:
+        """Removes the line."""
+        self._bar.stop()
+
+
+_FIRST_WAIT = 2.0  # seconds between the first line and the next
+_LONGER_WAIT = 1.5  # every wait is so many times as long as the one before,
+_LONGEST_WAIT = 60.0  # up to this many seconds
+
+
+class LinePrinter(Observer):
+    """Prints a line after the first pass, then at growing distances in time, and at the end."""
+
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream, self._clock = stream, clock
+        self._name = ""
+        self._wait, self._due = _FIRST_WAIT, 0.0
+
+    def begin(self, task: Task, learner: "Learner") -> None:
+        """Nothing is printed before the first pass."""
+        self._name = learner.name
+        self._wait, self._due = _FIRST_WAIT, self._clock()
+
+    def note(self, record: Record, w: Weights) -> None:
+        """Prints the record if a line is due."""
+        now = self._clock()
+        if now < self._due:
+            return
+        self._print(f"{describe(record)}  {record.seconds:.1f} s")
+        self._due = now + self._wait
+        self._wait = min(self._wait * _LONGER_WAIT, _LONGEST_WAIT)
+
+    def end(self, solution: "Solution | None") -> None:
+        """Prints where and why the run ended."""
+        if solution is not None:
+            last = solution.history[-1]
+            self._print(f"{describe(last)}  {last.seconds:.1f} s: {solution.reason}")
+
+    def _print(self, text: str) -> None:
+        print(f"{self._name}: {text}", file=self._stream or sys.stderr, flush=True)
+
+
+def progress_observer() -> Observer:
+    """The progress bar if the error stream is a terminal, else the printer of lines."""
+    return ProgressBar() if sys.stderr.isatty() else LinePrinter()
+
+
+def describe(record: Record) -> str:
+    """A record in one line.
+
+    >>> describe(Record(3.0, 0.1, primal=2.0, dual=1.5, gap=0.5))
+    'pass 3  P 2  D 1.5  relative gap 2.50e-01'
+    """
+    values = [f"{name} {value:.6g}" for name, value in (("P", record.primal), ("D", record.dual)) if value is not None]
+    gap = [] if record.gap is None else [f"relative gap {record.relative_gap:.2e}"]
+    return "  ".join([f"pass {record.passes:.4g}", *values, *gap])

@@ -1,0 +1,216 @@
+"""The one loop that all learners run in: passes, history, certificates, checkpoints, observers, and Ctrl-C."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil, inf
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from margrave.errors import DataError, MargraveError
+from margrave.learners.checkpoint import Snapshot, fingerprint
+from margrave.learners.observers import Observer, progress_observer
+from margrave.learners.task import Record, State, Step, Task, Weights
+
+if TYPE_CHECKING:
+    from margrave.learners.base import Learner
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The weights found, how they were found, and why the search ended."""
+
+    w: Weights
+    kept: Record  # where the learner stood at w
+    history: list[Record]
+    converged: bool
+    reason: str  # "relative gap ...", "gradient norm ...", "max_iter", "interrupted", ...
+    state: Any = None  # of the learner, to continue from
+    exact: bool = True  # False if inference was approximate, and hence the certificate is too
+
+
+_FIRST_CERTIFICATE = 50  # passes until one is computed whatever the estimate of the gap says
+
+
+class Run:
+    """One optimisation: its loop, its history, the best weights so far, and when to compute a certificate."""
+
+    def __init__(self, learner: "Learner", task: Task) -> None:
+        self.learner = learner
+        self.task = task
+        self.history: list[Record] = []
+        self.best: tuple[Record, Weights] | None = None
+        self._observers: Sequence[Observer] = (*task.observers, *([progress_observer()] if task.verbose else []))
+        self._started = time.perf_counter()
+        self._fingerprint: dict[str, str] = {}
+        self._done: tuple[str, bool] | None = None  # the learner's own reason to stop, and whether it is the optimum
+        self._stop_reason = ""  # what an observer gave to end the run
+        self._solution: Solution | None = None
+        self._ratio = 0.7  # of the gap to its estimate; that of EG, until the first certificate
+        self._next = 1  # the pass after which a certificate is due, unless the estimate asks for it earlier
+
+    def solve(self, state: Any = None) -> Solution:
+        """Passes until the certificate is good enough, the learner or an observer ends them, or they are used up."""
+        with ExitStack() as ends:
+            for observer in self._observers:
+                ends.callback(self._end, observer)
+                self._untimed(partial(observer.begin, self.task, self.learner))
+            self._solution = self._solve(state)
+        return self._solution
+
+    def _end(self, observer: Observer) -> None:
+        observer.end(self._solution)
+
+    def _solve(self, state: Any) -> Solution:
+        learner, task = self.learner, self.task
+        otherwise = "max_iter"
+        try:
+            state = self.resume(state)
+            most = learner.most_iterations(task)
+            while not (self.ended() or self._stop_reason) and len(self.history) < most:
+                step = learner.one_pass(state)
+                if step.primal is None and (step.done or self.should_certify(step)):
+                    step = self.calibrate(step, learner.certify(state))
+                self.add_record(step, self.is_exact(state))
+                self.notify_observers(step)
+                if step.done == "interrupted":  # a learner within this one was interrupted: this is not a whole pass
+                    raise KeyboardInterrupt
+                self.write_checkpoint(state)
+            self.write_checkpoint(state, last=True)  # before the certificate, which a longer run would not compute
+            self.certify_last_record(state)
+        except KeyboardInterrupt:  # a checkpoint holds whole passes only
+            if not self.history:
+                raise  # there is no model yet
+            otherwise = "interrupted"
+            self.certify_last_record(state)
+        if self.best is None:
+            raise MargraveError(
+                f"after {len(self.history)} iterations of learner '{learner.name}' no weights keep the hard margin "
+                "yet: raise max_iter, or use slack=1."
+            )
+        reason, converged = self.ended() or (self._stop_reason or otherwise, False)
+        exact = self.is_exact(state)
+        if not exact:  # P is then that of the outputs found
+            reason += " (approximate: inference is not exact)"
+        return Solution(self.best[1].copy(), self.best[0], self.history, converged, reason, state, exact)
+
+    def is_exact(self, state: Any) -> bool:
+        """Whether inference is exact: that of the problem, and the learner's own search for constraints."""
+        return bool(getattr(self.task.problem, "exact", True) and getattr(state, "exact", True))
+
+    def should_certify(self, step: Step) -> bool:
+        """Whether the estimate suggests that tol is reached, or a certificate is due; they become rarer with time."""
+        if step.estimate is None or step.dual is None:
+            return len(self.history) + 1 >= self._next
+        self._next = max(self._next, _FIRST_CERTIFICATE)  # a certificate now and then keeps the ratio up to date
+        gap = step.estimate * self._ratio
+        return gap <= self.task.tol * abs(step.dual + gap) or len(self.history) + 1 >= self._next
+
+    def calibrate(self, seen: Step, certified: Step) -> Step:
+        """The certificate, after learning from it how good the estimate was."""
+        if seen.estimate and certified.gap is not None:
+            self._ratio = float(np.clip(certified.gap / seen.estimate, 0.1, 10.0))
+        self._next = max(len(self.history) + 2, ceil((1.2 if seen.estimate is None else 2) * (len(self.history) + 1)))
+        return replace(certified, done=seen.done, stuck=seen.stuck)
+
+    def add_record(self, step: Step, exact: bool = True) -> None:
+        """Adds a record to the history, and takes over the weights if they are the best."""
+        self.task.check_finite(step.dual if step.primal is None else step.primal)
+        seconds = time.perf_counter() - self._started
+        record = Record(self.task.passes, seconds, step.primal, step.dual, step.gap, exact)
+        if record.primal is not None:
+            best = None if self.best is None else self.best[0].primal
+            last = "last weights" in self.learner.offers
+            if best is None or last or record.primal <= best or record.relative_gap <= self.task.tol:
+                self.best = record, step.w
+        if step.done:
+            self._done = step.done, not step.stuck
+        self.history.append(record)
+
+    def notify_observers(self, step: Step) -> None:
+        """Shows them the last record and the weights, which they cannot change."""
+        if not self._observers:
+            return
+        w = step.w.view()
+        w.flags.writeable = False
+        for observer in self._observers:
+            reason = self._untimed(partial(observer.note, self.history[-1], w))
+            self._stop_reason = self._stop_reason or reason or ""
+
+    def _untimed(self, call: Callable[[], T]) -> T:
+        """What the call returns; the clock of the run stands still meanwhile."""
+        before = time.perf_counter()
+        try:
+            return call()
+        finally:
+            self._started += time.perf_counter() - before
+
+    def certify_last_record(self, state: Any) -> None:
+        """Adds P to the last record if it has none."""
+        if self.history[-1].primal is None:
+            step = self.learner.certify(state)
+            self.history.pop()
+            self.add_record(step, self.is_exact(state))
+
+    def ended(self) -> tuple[str, bool] | None:
+        """Why the run is over, and whether at the optimum; None while it is not."""
+        gap, tol = self.history[-1].relative_gap if self.history else inf, self.task.tol
+        return (f"relative gap {gap:.2g} <= tol {tol:g}", True) if gap <= tol else self._done
+
+    def resume(self, state: Any) -> Any:
+        """The state to begin with: the checkpoint's, if there is one."""
+        learner, checkpoint = self.learner, self.task.checkpoint
+        if checkpoint is None:
+            return learner.begin(self.task) if state is None else state
+        if not learner.resumable:
+            learner.blank(self.task)  # which refuses: better now than when the file is needed
+        self._fingerprint = fingerprint(self.task, learner.name, learner.settings())
+        saved = checkpoint.read(self._fingerprint)
+        if saved is None:
+            return learner.begin(self.task) if state is None else state
+        state = learner.blank(self.task)
+        try:
+            state.unpack(saved.plain, saved.arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                checkpoint.path, None, f"this checkpoint lacks what learner '{learner.name}' needs to go on: remove it."
+            ) from error
+        self.task.passes = saved.passes
+        self.history = [Record(*values) for values in saved.history]
+        self.best = None if saved.best is None else (Record(*saved.best), saved.w)
+        self._ratio, self._next, self._done = saved.ratio, saved.next, saved.done
+        self._started -= self.history[-1].seconds
+        return state
+
+    def write_checkpoint(self, state: Any, *, last: bool = False) -> None:
+        """Writes the checkpoint, if there is one and it is due."""
+        if self.task.checkpoint is None or not self.history or not self.task.checkpoint.due(last):
+            return
+        if not isinstance(state, State):
+            raise MargraveError(f"the state of learner '{self.learner.name}' is not a State, which a checkpoint needs.")
+        plain, arrays = state.pack()
+        self.task.checkpoint.write(
+            self._fingerprint,
+            Snapshot(
+                plain,
+                arrays,
+                self.task.passes,
+                [_values(record) for record in self.history],
+                None if self.best is None else _values(self.best[0]),
+                np.zeros(0) if self.best is None else self.best[1],
+                self._ratio,
+                self._next,
+                self._done,
+            ),
+        )
+
+
+def _values(record: Record) -> list[Any]:
+    """The record in a checkpoint: five numbers and, only if inference was approximate, False."""
+    values = [record.passes, record.seconds, record.primal, record.dual, record.gap]
+    return values if record.exact else [*values, False]

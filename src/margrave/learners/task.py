@@ -1,0 +1,272 @@
+"""What a learner is given and what it gives back: the task, its state, the outcome of a pass, and the history.
+
+The task holds the problem, the loss and the settings that all learners share, and computes P, its gradient and the
+certificate. Everything here counts the passes over the data that it makes.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.errors import MargraveError
+from margrave.learners.checkpoint import Checkpoint
+from margrave.learners.checks import check_settings
+from margrave.losses import LossFamily
+
+if TYPE_CHECKING:
+    from margrave.learners.observers import Observer
+
+Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Record:
+    """Where a learner stood after a pass; `dual` and `gap` are None where there is no certificate."""
+
+    passes: float  # effective passes over the data: every inference counts (002, section 7)
+    seconds: float  # without the time that observers took
+    primal: float | None  # None if no pass was spent on computing it
+    dual: float | None = None
+    gap: float | None = None
+    exact: bool = True  # False if inference was approximate, and hence P, D and the gap are too
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the primal objective; infinite where there is none."""
+        return inf if self.gap is None or self.primal is None else self.gap / max(abs(self.primal), 1e-300)
+
+
+@dataclass
+class Task:
+    """One optimisation problem: minimise P(w) = 1/2 |w|^2 + C sum_i sample_weight_i L_i(w).
+
+    With a hard margin P is 1/2 |w|^2, subject to constraints, and C plays no part.
+    """
+
+    problem: _core.Problem
+    loss: LossFamily
+    C: float = 1.0
+    sample_weight: Weights | None = None
+    max_iter: int | None = None  # None: the learner's own default
+    tol: float = 1e-4  # on the relative gap
+    n_threads: int | None = None  # None: all processors
+    seed: int = 0
+    verbose: bool = False  # follow the run on the error stream
+    dev_score: Callable[[Weights], float] | None = None  # higher is better
+    start: Weights | None = None  # where to begin, for learners that can
+    checkpoint: Checkpoint | None = None
+    decode: Callable[[int, NDArray[np.int32]], Any] | None = None  # an output for cost functions; None: its parts
+    observers: "Sequence[Observer]" = ()
+    passes: float = field(default=0.0, init=False)
+    _sharing: _core.Sharing | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.C, self.tol, self.max_iter, self.n_threads, self.seed = check_settings(
+            self.C, self.tol, self.max_iter, self.n_threads, self.seed
+        )
+        if self.start is not None:
+            self.start = np.ascontiguousarray(self.start, dtype=np.float64)
+            if self.start.shape != (self.problem.dim,) or not np.isfinite(self.start).all():
+                raise MargraveError(f"the weights to start from must be {self.problem.dim} finite numbers.")
+        if self.problem.size == 0:
+            raise MargraveError("there are no examples to learn from.")
+        if self.sample_weight is not None:
+            try:
+                weight = np.ascontiguousarray(self.sample_weight, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise MargraveError("sample_weight must be a list of numbers, one per example.") from None
+            if weight.shape != (self.problem.size,):
+                raise MargraveError(f"sample_weight must have one number per example: {self.problem.size} of them.")
+            if not np.isfinite(weight).all() or (weight < 0).any():
+                raise MargraveError("sample_weight must be finite and not negative.")
+            if not weight.any():
+                raise MargraveError("sample_weight must not be zero for every example.")
+            self.sample_weight = weight
+
+    @property
+    def threads(self) -> int:
+        """The number of threads to use where their number does not change the result."""
+        return available_threads(self.n_threads)
+
+    def weights(self) -> Weights:
+        """C_i = C sample_weight_i."""
+        return self.C * (np.ones(self.problem.size) if self.sample_weight is None else self.sample_weight)
+
+    def family(self) -> tuple[_core.Problem, float, float, bool, float, Weights | None]:
+        """The first arguments of every pass of the core over a dual."""
+        loss = self.loss
+        return self.problem, loss.beta, loss.gamma, loss.zero_one, self.C, self.sample_weight
+
+    def ascent(
+        self, w: Weights, order: NDArray[np.int64]
+    ) -> tuple[
+        _core.Problem, Weights, float, float, bool, float, Weights | None, NDArray[np.int64], int, _core.Sharing | None
+    ]:
+        """The same for sequential passes.
+
+        Several threads step at once only if the user asked for them, because the result then varies in its last bits.
+        """
+        threads = self.n_threads or 1
+        if threads > 1 and self._sharing is None:
+            self._sharing = _core.Sharing(self.problem, threads)
+        problem, *family = self.family()
+        return problem, w, *family, order, threads, self._sharing  # type: ignore[return-value]
+
+    def losses(self, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
+        """C sum_i sample_weight_i L_i(w) and its gradient (empty unless asked for); one pass, two for a difference."""
+        value, slope = self.losses_at(w, self.loss.gamma, gradient=gradient)
+        if self.loss.convex:
+            return value, slope
+        less, back = self.losses_at(w, 0.0, gradient=gradient)
+        return value - less, slope - back
+
+    def losses_at(self, w: Weights, gamma: float, *, gradient: bool = False) -> tuple[float, Weights]:
+        """The same for the loss (beta, gamma); one pass."""
+        self.passes += 1
+        losses, slope = _core.losses_and_gradient(
+            self.problem,
+            w,
+            self.loss.beta,
+            gamma,
+            self.loss.zero_one,
+            self.C,
+            self.sample_weight,
+            self.threads,
+            gradient,
+        )
+        total = losses.sum() if self.sample_weight is None else (losses * self.sample_weight).sum()
+        return self.C * float(total), slope
+
+    def slacks(self, w: Weights) -> Weights:
+        """xi_i of a hinge loss with any re-scaling; one pass."""
+        self.passes += 1
+        return _core.svm_slacks(self.problem, w, *self.rescaling(), self.threads)[0]
+
+    def decode_output(self, i: int, parts: NDArray[np.int32]) -> Any:
+        """An output of example i in the form that cost functions take."""
+        return tuple(parts.tolist()) if self.decode is None else self.decode(i, parts)
+
+    def rescaling(self) -> tuple[str, int, str | Callable[[int, NDArray[np.int32]], float]]:
+        """How the core calls the hinge loss: re-scaling, slack, and the cost or its function of an example's parts."""
+        loss, problem = self.loss, self.problem
+        if not callable(loss.cost):
+            return loss.rescale, loss.slack, loss.cost_kind
+        cost = loss.cost
+        gold: dict[int, Any] = {}  # decoded gold outputs: an example's is decoded once, however often it is compared
+
+        def cost_of(i: int, parts: NDArray[np.int32]) -> float:
+            if i not in gold:
+                gold[i] = self.decode_output(i, np.sort(problem.gold(i)))
+            return float(cost(gold[i], self.decode_output(i, parts)))
+
+        return loss.rescale, loss.slack, cost_of
+
+    def check_costs(self) -> None:
+        """Refuses a cost function that is not zero on the gold outputs."""
+        cost = self.rescaling()[2]
+        if isinstance(cost, str):
+            return
+        for i in range(self.problem.size):
+            paid = cost(i, np.sort(self.problem.gold(i)))
+            if paid != 0:
+                raise MargraveError(f"example {i}: the right output must cost 0, and it costs {paid:g}.")
+
+    def primal(self, w: Weights) -> float:
+        """P(w); one pass.
+
+        With a hard margin, it is P of the weights scaled up until they keep the margin, and infinite if no scale does.
+        """
+        norm = 0.5 * self.problem.dot(w, w)
+        if self.loss.of_family:
+            return norm + self.losses(w)[0]
+        xi = self.slacks(w)
+        if self.loss.slack == 0:
+            margin = 1.0 - float(xi[self.weights() > 0].max())
+            return norm / margin**2 if margin > 0 else inf
+        return norm + float(self.weights() @ (xi if self.loss.slack == 1 else 0.5 * xi**2))
+
+    def objective(self, w: Weights) -> tuple[float, Weights]:
+        """P(w) and its gradient; one pass."""
+        loss, slope = self.losses(w, gradient=True)
+        slope += w
+        return 0.5 * self.problem.dot(w, w) + loss, slope
+
+    def check_finite(self, primal: float | None) -> None:
+        """Refuses to continue from an objective that is infinite or NaN."""
+        if primal is None or not isfinite(primal):
+            raise MargraveError(
+                f"the objective is {primal} after {self.passes:g} passes: scale the features, or lower C."
+            )
+
+    def certify(self, w: Weights) -> tuple[float, float | None, float | None]:
+        """P, D and the gap at any w; one pass. At beta = inf, and for a difference of losses, there is only P.
+
+        With alpha the loss's own distribution at w, w(alpha) = w - grad P(w), so the gap is half the squared norm of
+        the gradient (docs/design.md, section 1).
+        """
+        if not (self.loss.smooth and self.loss.convex):
+            return self.primal(w), None, None
+        primal, slope = self.objective(w)
+        gap = 0.5 * self.problem.dot(slope, slope)
+        return primal, primal - gap, gap
+
+
+@dataclass
+class State:
+    """What a learner carries from pass to pass: numbers, texts, arrays and generators, which a checkpoint can hold."""
+
+    task: Task
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """All fields but the task, for a checkpoint: what JSON can hold, and arrays."""
+        plain: dict[str, Any] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray | np.generic) or (isinstance(value, float) and not isfinite(value)):
+                arrays[each.name] = np.asarray(value)  # JSON has neither infinite numbers nor numpy's types
+            elif isinstance(value, np.random.Generator):
+                plain[each.name] = value.bit_generator.state
+            elif each.name != "task":
+                plain[each.name] = value
+        return plain, arrays
+
+    def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Takes over what `pack` gave."""
+        for each in fields(self):
+            if each.name in arrays:
+                setattr(self, each.name, np.array(arrays[each.name])[()])  # an array without axes is a number
+            elif isinstance(getattr(self, each.name), np.random.Generator):
+                getattr(self, each.name).bit_generator.state = plain[each.name]
+            elif each.name != "task":
+                setattr(self, each.name, plain[each.name])
+
+
+@dataclass
+class Step:
+    """The outcome of one pass.
+
+    A learner on the dual may leave P out. The run then calls its `certify` when the estimate of the gap suggests that
+    the tolerance has been reached.
+    """
+
+    w: Weights
+    primal: float | None = None
+    dual: float | None = None
+    gap: float | None = None
+    estimate: float | None = None  # of the gap, from what the pass computed anyway
+    done: str = ""  # a reason to stop that only the learner knows
+    stuck: bool = False  # whether that reason is a failure rather than the optimum
+
+
+def available_threads(wanted: int | None) -> int:
+    """The number asked for, or that of the processors this process may use."""
+    if wanted is not None:
+        return wanted
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
