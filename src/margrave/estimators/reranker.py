@@ -81,7 +81,7 @@ class Reranker(StructuredEstimator):
         self.verbose = verbose
         self.no_good = no_good
 
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: Any,

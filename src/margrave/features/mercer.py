@@ -196,6 +196,8 @@ class Kernel(AttributeTable):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes back what `state` gave; some error where it does not fit together."""
         super().restore(state)
+        if not self.learned:
+            return
         self.learned_gamma = real("gamma", state["gamma"], "be positive and finite", lambda gamma: 0 < gamma < inf)
         if self.function == "precomputed":
             self.columns = np.array(state["columns"])

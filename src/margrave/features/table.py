@@ -147,12 +147,11 @@ class AttributeTable(Features):
             return {column: heaviest(names, by_column[k], n) for k, column in enumerate(columns)}
         begin, column_of = self.weighted.arrays()
         attribute = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
-        found = {}
+        found: dict[Any, Ranked] = {}
         for k, column in enumerate(columns):
             mine = np.flatnonzero(column_of == k)
-            found[column] = [
-                (names[attribute[mine[at]]], weight) for at, weight in heaviest(range(len(mine)), w[mine], n)
-            ]
+            ranked = heaviest(attribute[mine].tolist(), w[mine], n)
+            found[column] = [(names[number], weight) for number, weight in ranked]
         return found
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:

@@ -54,6 +54,11 @@ class Learner(Stored, kind="learner"):
         super().__init_subclass__(**settings)
 
     @classmethod
+    def missing(cls, name: str) -> str:
+        """The name alone: a model can be applied without the learner that trained it."""
+        return name
+
+    @classmethod
     def options(cls) -> list[Option]:
         """Its settings, with their types, defaults and help texts."""
         return [
