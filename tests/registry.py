@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from margrave import _core
-from margrave.features.sparse import ArcFeatures
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable, SparseFeatures
 from margrave.labels import Taxonomy
 from margrave.learners import LEARNERS, Learner
 from margrave.losses import LossFamily
@@ -33,6 +32,7 @@ from tests.references.enumeration import (
     trees,
     values_of,
 )
+from tests.references.problems import bind
 
 # The learners that come with the library; tests register others beside them.
 BUILT_IN_LEARNERS: dict[str, type[Learner]] = {
@@ -153,7 +153,7 @@ def multiclass(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
     gold = rng.integers(0, labels, size).astype(np.int32)
     loss, price = _loss(rng, cost, classes)
     x = np.concatenate(rows.given) if form == "vectors" else [tokens[0] for tokens in rows.given]
-    problem = Multiclass().bind(x, gold, features=AttributeTable(pairs), classes=classes, loss=loss)
+    problem = bind(Multiclass(), x, gold, features=AttributeTable(pairs), classes=classes, loss=loss)
     table = TableByDefinition(
         ChainParts(labels, order=0), rows.count, rows.pairs, [(int(k),) for k in gold], observed=pairs == "observed"
     )
@@ -231,20 +231,17 @@ def chain(
     edge_rows = Rows(rng, lengths, form, bits) if edges else None
     classes = [f"label {k}" for k in range(labels)]
     loss, price = _loss(rng, cost, classes)
-    structure = Chain(
-        order=order,
-        forbidden=[(classes[a], classes[b]) for a, b in sorted(forbidden)],
-        start=start,
-        stop=stop,
-        scale=scale,
-        tied=tied,
-    )
-    problem = structure.bind(
+    structure = Chain(order=order, forbidden=[(classes[a], classes[b]) for a, b in sorted(forbidden)], tied=tied)
+    problem = bind(
+        structure,
         rows.given,
         np.array([label for y in gold for label in y], dtype=np.int32),
         features=AttributeTable("all" if bits else pairs, bits),
         classes=classes,
         loss=loss,
+        start=start,
+        stop=stop,
+        scale=scale,
         edges=edge_rows.given if edge_rows else None,
         allowed=np.concatenate(allowed) if allow else None,
     )
@@ -283,7 +280,8 @@ def output_features(
     rows = Rows(rng, [1] * size, form, 0)
     gold = rng.integers(0, labels, size).astype(np.int32)
     loss, price = _loss(rng, cost, classes)
-    problem = Multiclass().bind(
+    problem = bind(
+        Multiclass(),
         [tokens[0] for tokens in rows.given],
         gold,
         features=AttributeTable(pairs),
@@ -324,11 +322,12 @@ def candidates(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
     for price, numbers in zip(prices, good, strict=True):
         price[numbers] = 0
     rows = Rows(rng, counts, form, bits)
-    problem = CandidateLists().bind(
+    problem = bind(
+        CandidateLists(),
         rows.given,
         [numbers[0] if len(numbers) == 1 else numbers for numbers in good],
         prices if cost == "costs" else None,
-        features=AttributeTable("all", bits),
+        features=SparseFeatures(bits, "candidate"),
         loss=LossFamily(),
     )
     matrices = []
@@ -362,7 +361,7 @@ def tree(
     all_trees = [list(trees(n, single_root)) for n in words]
     gold = [every[rng.integers(len(every))] for every in all_trees]
     rows = Rows(rng, [n * n for n in words], form, bits)
-    problem = NonProjectiveTree(single_root).bind(rows.given, gold, features=ArcFeatures(bits))
+    problem = bind(NonProjectiveTree(single_root), rows.given, gold, features=SparseFeatures(bits))
     matrices = []
     for n, arcs in zip(words, rows.pairs, strict=True):
         a = np.zeros((n * n, rows.count))
@@ -392,12 +391,14 @@ def node_sets(rng: np.random.Generator, cost: str, size: int, *, intercept: bool
     outputs = closed_sets(above)
     gold = [outputs[rng.integers(len(outputs))] for _ in range(size)]
     rows = Rows(rng, [1] * size, form, 0)
-    problem = NodeSets(Taxonomy(above), intercept).bind(
+    problem = bind(
+        NodeSets(Taxonomy(above)),
         [tokens[0] for tokens in rows.given],
         gold,
         features=AttributeTable("all"),
         classes=list(range(nodes)),
         loss=LossFamily(),
+        intercept=intercept,
     )
     matrices = []
     for tokens in rows.pairs:

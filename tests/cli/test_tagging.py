@@ -25,6 +25,7 @@ from margrave.inputs.templates import Templates, default_templates
 from margrave.learners import LP, Task
 from margrave.structures import Chain
 from tests.references.commands import message, run
+from tests.references.problems import bind
 from tests.registry import BUILT_IN_LEARNERS
 
 COMMAND = [sys.executable, "-m", "margrave"]
@@ -282,7 +283,7 @@ def test_the_reported_objective_is_that_of_the_weights_kept(small: Path, tmp_pat
     sentences = list(read_columns(small))
     X = [default_templates(2).attributes(rows) for rows in sentences]
     y = np.array([classes.index(row[-1]) for rows in sentences for row in rows], dtype=np.int32)
-    problem = Chain().bind(X, y, features=tagger.features_, classes=classes, loss=margrave.Hinge())
+    problem = bind(Chain(), X, y, features=tagger.features_, classes=classes, loss=margrave.Hinge())
     primal, _, _ = Task(problem, margrave.Hinge(), C=0.1).certify(tagger.coef_)
     assert report["primal"] == pytest.approx(primal, rel=1e-9)
 

@@ -9,8 +9,9 @@ from scipy.special import logsumexp
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.structures import Chain, Multiclass
+from tests.references.problems import bind
 
 NOT_ON_EVERY_PROCESSOR = ("avx2", "avx512")
 
@@ -41,7 +42,7 @@ def chain_problem(labels: int, pairs: str, tied: bool, valued: bool, seed: int =
         for n in lengths
     ]
     gold = rng.integers(0, labels, size=sum(lengths)).astype(np.int32)
-    return Chain(tied=tied).bind(tokens, gold, features=AttributeTable(pairs), classes=list(range(labels)))
+    return bind(Chain(tied=tied), tokens, gold, features=AttributeTable(pairs), classes=list(range(labels)))
 
 
 @pytest.mark.parametrize("pairs", ["observed", "all"])
@@ -98,7 +99,7 @@ def test_softmax_is_exact_for_extreme_scores(name: str) -> None:
     rng = np.random.default_rng(0)
     for labels in range(1, 12):
         gold = np.zeros(1, dtype=np.int32)
-        problem = Multiclass().bind(np.ones((1, 2)), gold, features=AttributeTable("all"), classes=list(range(labels)))
+        problem = bind(Multiclass(), np.ones((1, 2)), gold, features=AttributeTable("all"), classes=list(range(labels)))
         for scale in (1e-3, 1.0, 50.0, 1e3, 1e6):
             theta = rng.normal(scale=scale, size=labels)
             with instruction_set(name):

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_matrix
 from scipy.special import logsumexp, softmax
 
 from margrave import CustomProblem, Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, Ramp, SoftmaxMargin
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.learners import (
     BCFW,
     CG,
@@ -35,6 +35,7 @@ from margrave.learners import (
     Task,
 )
 from margrave.structures import Chain, Multiclass
+from tests.references.problems import bind
 
 Weights = NDArray[np.float64]
 
@@ -45,14 +46,14 @@ COST = np.array([[0.0, 1.0, 1.7], [0.6, 0.0, 1.2], [1.4, 0.8, 0.0]])  # no two a
 def multiclass() -> Problem:
     random = np.random.default_rng(0)
     X, labels = random.normal(size=(14, 4)), random.integers(0, LABELS, size=14).astype(np.int32)
-    return Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge(COST))
+    return bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge(COST))
 
 
 def chain() -> Problem:
     random = np.random.default_rng(1)
     X = [[[f"a{a}" for a in random.integers(0, 6, size=2)] for _ in range(n)] for n in (1, 2, 3, 4, 2, 3, 3)]
     labels = random.integers(0, LABELS, size=sum(map(len, X))).astype(np.int32)
-    return Chain().bind(X, labels, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge(COST))
+    return bind(Chain(), X, labels, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge(COST))
 
 
 NATIVE = {"multiclass": multiclass, "chain": chain}
@@ -267,7 +268,7 @@ def test_costs_of_its_own_reach_what_the_loss_calls_zero_one_and_a_hard_margin()
 def test_a_hard_margin_is_kept_by_the_two_best() -> None:
     X = np.repeat(np.eye(LABELS), 3, axis=0) + np.random.default_rng(0).normal(scale=0.1, size=(9, LABELS))
     Y = np.repeat(np.arange(LABELS, dtype=np.int32), 3)
-    native = Multiclass().bind(X, Y, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge())
+    native = bind(Multiclass(), X, Y, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge())
     expected, found = (
         CuttingPlane().solve(Task(each, Hinge(slack=0), tol=1e-6)) for each in (native, Counted(native).full())
     )
@@ -275,7 +276,8 @@ def test_a_hard_margin_is_kept_by_the_two_best() -> None:
 
 
 def test_the_learner_that_chooses_takes_one_that_works() -> None:
-    native = Multiclass().bind(
+    native = bind(
+        Multiclass(),
         np.random.default_rng(0).normal(size=(60, 2)),
         np.arange(60, dtype=np.int32) % LABELS,
         features=AttributeTable("all"),

@@ -30,11 +30,11 @@ from margrave import (
     _core,
     load,
 )
-from margrave.features.sparse import ArcFeatures
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable, SparseFeatures
 from margrave.files import model as model_file
 from margrave.learners import LBFGS, SGD, Task
 from margrave.structures import Chain, Multiclass, NonProjectiveTree
+from tests.references.problems import bind
 from tests.references.refusals import refusal
 
 X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
@@ -661,19 +661,19 @@ def arcs(words: int) -> list[list[str]]:
     ids=str,
 )
 def test_heads_that_make_no_tree(heads: Any, message: str) -> None:
-    features = ArcFeatures()
-    found = refusal(lambda: NonProjectiveTree().bind([arcs(2), arcs(3)], [[0, 1], heads], features=features))
+    features = SparseFeatures()
+    found = refusal(lambda: bind(NonProjectiveTree(), [arcs(2), arcs(3)], [[0, 1], heads], features=features))
     assert re.search(message, found), found
 
 
 def test_several_roots_are_trees_where_they_are_allowed() -> None:
-    problem = NonProjectiveTree(single_root=False).bind([arcs(3)], [[0, 0, 1]], features=ArcFeatures())
+    problem = bind(NonProjectiveTree(single_root=False), [arcs(3)], [[0, 0, 1]], features=SparseFeatures())
     assert NonProjectiveTree().decode(problem.gold(0), 3) == [0, 0, 1]
 
 
 def test_arcs_that_belong_to_no_sentence() -> None:
     def bind(X: Any, heads: Any) -> str:
-        return refusal(lambda: NonProjectiveTree().bind(X, heads, features=ArcFeatures()))
+        return refusal(lambda: bind(NonProjectiveTree(), X, heads, features=SparseFeatures()))
 
     assert bind([arcs(2), arcs(3)[:-1]], [[0, 1], [0, 1, 1]]).startswith("example 1 has attributes for 8 arcs; ")
     assert bind([arcs(2)], [[0, 1], [0, 1]]) == "there are 1 sentences and 2 lists of heads."
@@ -737,7 +737,7 @@ def test_a_structure_and_features_that_do_not_fit_are_refused(child: Callable[[s
         OUTCOMES.format(data=json.dumps(long_data()))
         + f"""
 from margrave import SequenceTagger
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.structures import Chain
 
 def changed(before, **after):
@@ -748,8 +748,8 @@ def changed(before, **after):
 def bound(first, then):
     features = AttributeTable()
     labels = np.array([int(label) % first for labels in Y for label in labels], dtype=np.int32)
-    Chain().bind(X, labels, features=features, classes=list(range(first)))
-    problem = Chain().bind(X, features=features, classes=list(range(then)))
+    bind(Chain(), X, labels, features=features, classes=list(range(first)))
+    problem = bind(Chain(), X, features=features, classes=list(range(then)))
     return [problem.score(i, np.ones(problem.dim)).sum() for i in range(problem.size)]
 
 print(json.dumps({{name: attempt(lambda: eval(code)) for name, code in {MISFITS!r}.items()}}))
@@ -762,8 +762,8 @@ print(json.dumps({{name: attempt(lambda: eval(code)) for name, code in {MISFITS!
 
 def test_features_learned_for_chains_do_not_serve_classes() -> None:
     features = AttributeTable()
-    Chain().bind(X, np.array([0, 1, 2] * 2, np.int32), features=features, classes=[0, 1, 2])
-    refusal(lambda: Multiclass().bind([["the"]], features=features, classes=[0, 1, 2]))
+    bind(Chain(), X, np.array([0, 1, 2] * 2, np.int32), features=features, classes=[0, 1, 2])
+    refusal(lambda: bind(Multiclass(), [["the"]], features=features, classes=[0, 1, 2]))
 
 
 def test_a_structure_learns_its_features_from_labels() -> None:
@@ -874,101 +874,137 @@ def unsay(*path: Any) -> Edit:
     return edit
 
 
+def family(**settings: Any) -> dict[str, Any]:
+    """A loss as a file has it."""
+    return {"kind": "loss", "name": "family", "settings": {"beta": 1.0, "gamma": 0.0} | settings, "state": {}}
+
+
+def lbfgs(**settings: Any) -> dict[str, Any]:
+    """A learner as a file has it."""
+    return {"kind": "learner", "name": "lbfgs", "settings": settings, "state": {}}
+
+
+ENCODER = ("features", "settings", "tokens", "state", "encoder", "state")
+TOKEN_PAIRS = ("features", "settings", "tokens", "state", "pairs", "items")  # attributes, labels, begin, column
+EDGE_PAIRS = ("features", "state", "edges", "state", "pairs", "items")
+DENSE_PAIRS = ("features", "state", "pairs", "items")
+CLASSES = ("outputs", "settings", "classes")
+NAMES, OFFSETS = "features_.tokens.encoder.bytes", "features_.tokens.encoder.offsets"
+BEGIN, COLUMN = "features_.tokens.pairs.begin", "features_.tokens.pairs.column"
+PLACE, VALUE = "features_.gram_weight.place", "features_.gram_weight.value"
+TUPLES = ("features", "state", "gram_weight", "length")
+
 LIES: dict[str, tuple[str, Edit]] = {
-    "an offset past the end": ("tagger", put("tokens.offsets", 2, 10**12)),
-    "a negative offset": ("tagger", put("tokens.offsets", 1, -5)),
-    "offsets that fall": ("tagger", replace("tokens.offsets", lambda a: a[::-1].copy())),
-    "no offsets": ("tagger", replace("tokens.offsets", lambda a: a[:0])),
-    "bytes too few": ("tagger", replace("tokens.bytes", lambda a: a[:-3])),
-    "a name twice": ("tagger", replace("tokens.bytes", lambda a: np.full_like(a, 97))),
-    "offsets of another type": ("tagger", replace("tokens.offsets", lambda a: a.astype(np.float64))),
-    "bytes of another type": ("tagger", replace("tokens.bytes", lambda a: a.astype(np.int16))),
-    "bytes in two dimensions": ("tagger", replace("tokens.bytes", lambda a: a.reshape(1, -1))),
-    "a column out of range": ("tagger", put("token_pairs.column", 0, 7)),
-    "columns of another type": ("tagger", replace("token_pairs.column", lambda a: a.astype(np.int64))),
-    "a row past the end": ("tagger", put("token_pairs.begin", 3, 10**12)),
-    "rows that fall": ("tagger", put("token_pairs.begin", 3, -1)),
-    "rows too few": ("tagger", replace("token_pairs.begin", lambda a: np.delete(a, 1))),
-    "no rows": ("tagger", replace("token_pairs.begin", lambda a: a[:0])),
-    "fewer labels than columns": ("tagger", say("pairs", "token_pairs", "labels", 2)),
-    "more labels than there are": ("tagger", say("pairs", "token_pairs", "labels", 500)),
-    "a negative number of labels": ("tagger", say("pairs", "token_pairs", "labels", -1)),
-    "labels that are no number": ("tagger", say("pairs", "token_pairs", "labels", "7")),
-    "pairs that are not packed": ("tagger", say("pairs", "token_pairs", "packed", False)),
-    "no token pairs": ("tagger", say("pairs", "token_pairs", None)),
-    "no pairs": ("tagger", unsay("pairs")),
-    "too few tuples": ("tagger", replace("gram_weight", lambda a: a[:-10])),
-    "too many tuples": ("tagger", replace("gram_weight", lambda a: np.concatenate([a] * 50))),
-    "no tuples": ("tagger", replace("gram_weight", lambda a: a[:0])),
-    "a tuple's weight below range": ("tagger", put("gram_weight", 0, -2)),
-    "a tuple's weight above range": ("tagger", put("gram_weight", 0, 10**9)),
-    "tuples of another type": ("tagger", replace("gram_weight", lambda a: a.astype(np.float32))),
+    "an offset past the end": ("tagger", put(OFFSETS, 2, 10**12)),
+    "a negative offset": ("tagger", put(OFFSETS, 1, -5)),
+    "offsets that fall": ("tagger", replace(OFFSETS, lambda a: a[::-1].copy())),
+    "no offsets": ("tagger", replace(OFFSETS, lambda a: a[:0])),
+    "bytes too few": ("tagger", replace(NAMES, lambda a: a[:-3])),
+    "a name twice": ("tagger", replace(NAMES, lambda a: np.full_like(a, 97))),
+    "offsets of another type": ("tagger", replace(OFFSETS, lambda a: a.astype(np.float64))),
+    "bytes of another type": ("tagger", replace(NAMES, lambda a: a.astype(np.int16))),
+    "bytes in two dimensions": ("tagger", replace(NAMES, lambda a: a.reshape(1, -1))),
+    "a column out of range": ("tagger", put(COLUMN, 0, 7)),
+    "columns of another type": ("tagger", replace(COLUMN, lambda a: a.astype(np.int64))),
+    "a row past the end": ("tagger", put(BEGIN, 3, 10**12)),
+    "rows that fall": ("tagger", put(BEGIN, 3, -1)),
+    "rows too few": ("tagger", replace(BEGIN, lambda a: np.delete(a, 1))),
+    "no rows": ("tagger", replace(BEGIN, lambda a: a[:0])),
+    "fewer labels than columns": ("tagger", say(*TOKEN_PAIRS, 1, 1, 2)),
+    "more labels than there are": ("tagger", say(*TOKEN_PAIRS, 1, 1, 500)),
+    "a negative number of labels": ("tagger", say(*TOKEN_PAIRS, 1, 1, -1)),
+    "labels that are no number": ("tagger", say(*TOKEN_PAIRS, 1, 1, "7")),
+    "pairs that are not packed": ("tagger", say(*TOKEN_PAIRS[:-1], "items", [["attributes", 13], ["labels", 7]])),
+    "no token pairs": ("tagger", say(*TOKEN_PAIRS[:-1], None)),
+    "no pairs": ("tagger", unsay(*TOKEN_PAIRS[:-1])),
+    "pairs in a list": ("tagger", say(*TOKEN_PAIRS[:-1], [1, 2])),
+    "too few tuples": ("tagger", say(*TUPLES, 39)),
+    "too many tuples": ("tagger", say(*TUPLES, 490)),
+    "a huge number of tuples": ("tagger", say(*TUPLES, 2**61)),
+    "no tuples": ("tagger", say(*TUPLES, 0)),
+    "places that fall": ("tagger", replace(PLACE, lambda a: a[::-1].copy())),
+    "a place below range": ("tagger", put(PLACE, 0, -1)),
+    "places of another type": ("tagger", replace(PLACE, lambda a: a.astype(np.float64))),
+    "a tuple's weight below range": ("tagger", put(VALUE, 0, -2)),
+    "a tuple's weight above range": ("tagger", put(VALUE, 0, 10**9)),
+    "tuples of another type": ("tagger", replace(VALUE, lambda a: a.astype(np.float32))),
     "weights too few": ("tagger", replace("weights", lambda a: a[:-1])),
     "weights too many": ("tagger", replace("weights", lambda a: np.append(a, 1.0))),
     "weights of another type": ("tagger", replace("weights", lambda a: a.astype(np.float32))),
     "weights in two dimensions": ("tagger", replace("weights", lambda a: a.reshape(1, -1))),
     "a weight that is not a number": ("tagger", put("weights", 0, nan)),
     "an infinite weight": ("tagger", put("weights", 0, inf)),
-    **{
-        f"no {name}": ("tagger", drop(name)) for name in ("weights", "gram_weight", "tokens.bytes", "token_pairs.begin")
-    },
+    **{f"no {name}": ("tagger", drop(name)) for name in ("weights", PLACE, VALUE, NAMES, OFFSETS, BEGIN, COLUMN)},
     **{
         f"no {name} in the header": ("tagger", unsay(name))
-        for name in ("structure", "loss", "labels", "encoders", "settings")
+        for name in ("parameters", "inputs", "outputs", "features", "weights", "n_weights", "certificate", "metadata")
     },
     **{
         f"a number for {name}": ("tagger", say(name, 3))
-        for name in ("structure", "loss", "labels", "encoders", "pairs")
+        for name in ("parameters", "inputs", "outputs", "features", "weights", "certificate", "metadata")
     },
     "a list for features": ("tagger", say("features", [1])),
-    "hash bits for a vocabulary": ("tagger", say("features", "hash_bits", 12)),
-    "another kind of attributes": ("tagger", say("encoders", "tokens", "kind", "columns")),
-    "an unknown kind of attributes": ("tagger", say("encoders", "tokens", "kind", "telepathy")),
-    "hashed, with no bits": ("tagger", say("encoders", "tokens", "kind", "hashed")),
-    "fewer classes": ("tagger", say("labels", ["0", "1"])),
-    "more classes": ("tagger", say("labels", [str(k) for k in range(40)])),
-    "no classes": ("tagger", say("labels", [])),
-    "classes twice": ("tagger", say("labels", ["0"] * 7)),
-    "classes of two kinds": ("tagger", say("labels", ["0", 1, "2", 3, "4", 5, "6"])),
-    "lists for classes": ("tagger", say("labels", [["0"]] * 7)),
-    "another order": ("tagger", say("structure", "order", 3)),
-    "an impossible order": ("tagger", say("structure", "order", 9)),
-    "an order in words": ("tagger", say("structure", "order", "one")),
-    "scores of the start": ("tagger", say("structure", "start", True)),
-    "an unknown setting": ("tagger", say("structure", "colour", "red")),
-    "a setting of Python": ("tagger", say("structure", "self", 1)),
-    "forbidden labels that are none": ("tagger", say("structure", "forbidden", [["x", "y"]])),
-    "forbidden numbers": ("tagger", say("structure", "forbidden", 5)),
-    "a negative beta": ("tagger", say("loss", "beta", -1.0)),
-    "a beta in words": ("tagger", say("loss", "beta", "one")),
-    "a negative C": ("tagger", say("settings", "C", -1.0)),
-    "a C in words": ("tagger", say("settings", "C", "one")),
-    "a seed in words": ("tagger", say("settings", "seed", "one")),
-    "a negative tolerance": ("tagger", say("settings", "tol", -1.0)),
-    "no tolerance": ("tagger", unsay("settings", "tol")),
-    "no learner": ("tagger", unsay("learner")),
-    "an unknown setting of the learner": ("tagger", say("learner", "settings", {"speed": 3})),
-    "an impossible setting of the learner": ("tagger", say("learner", "settings", "memory", -1)),
-    "an unknown cost": ("tagger", say("loss", "cost", "dear")),
-    "an unknown choice of pairs": ("tagger", say("features", "pairs", "some")),
+    "features of another kind": (
+        "tagger",
+        say("features", {"kind": "loss", "name": "log", "settings": {}, "state": {}}),
+    ),
+    "an unknown kind of object": ("tagger", say("features", "kind", "module")),
+    "an unknown feature map": ("tagger", say("features", "name", "telepathy")),
+    "a class by its path": ("tagger", say("features", "name", "os.system")),
+    "a list for settings": ("tagger", say("features", "settings", [1])),
+    "an unknown setting of the features": ("tagger", say("features", "settings", "colour", "red")),
+    "a setting of Python": ("tagger", say("features", "settings", "self", 1)),
+    "state where there is none": ("tagger", say("outputs", "state", {"more": 1})),
+    "hash bits for a vocabulary": ("tagger", say("features", "settings", "tokens", "settings", "hash_bits", 12)),
+    "another kind of attributes": ("tagger", say(*ENCODER, "form", "columns")),
+    "an unknown kind of attributes": ("tagger", say(*ENCODER, "form", "telepathy")),
+    "hashed, with no bits": ("tagger", say(*ENCODER, "form", "hashed")),
+    "an array that is not there": ("tagger", say(*ENCODER, "bytes", {"kind": "array", "array": "elsewhere"})),
+    "fewer classes": ("tagger", say(*CLASSES, ["0", "1"])),
+    "more classes": ("tagger", say(*CLASSES, [str(k) for k in range(40)])),
+    "no classes": ("tagger", say(*CLASSES, [])),
+    "classes twice": ("tagger", say(*CLASSES, ["0"] * 7)),
+    "classes of two kinds": ("tagger", say(*CLASSES, ["0", 1, "2", 3, "4", 5, "6"])),
+    "lists for classes": ("tagger", say(*CLASSES, [["0"]] * 7)),
+    "classes out of order": ("tagger", say(*CLASSES, [*"1023456"])),
+    "another order": ("tagger", say("parameters", "order", 3)),
+    "an impossible order": ("tagger", say("parameters", "order", 9)),
+    "an order in words": ("tagger", say("parameters", "order", "one")),
+    "scores of the start": ("tagger", say("features", "settings", "start", True)),
+    "an unknown parameter": ("tagger", say("parameters", "colour", "red")),
+    "a parameter of Python": ("tagger", say("parameters", "self", 1)),
+    "forbidden labels that are none": ("tagger", say("parameters", "forbidden", [["x", "y"]])),
+    "forbidden numbers": ("tagger", say("parameters", "forbidden", 5)),
+    "an unknown loss": ("tagger", say("parameters", "loss", "gain")),
+    "a negative beta": ("tagger", say("parameters", "loss", family(beta=-1.0))),
+    "a beta in words": ("tagger", say("parameters", "loss", family(beta="one"))),
+    "an unknown cost": ("tagger", say("parameters", "loss", family(cost="dear"))),
+    "a setting that losses lack": ("tagger", say("parameters", "loss", family(colour="red"))),
+    "a negative C": ("tagger", say("parameters", "C", -1.0)),
+    "a C in words": ("tagger", say("parameters", "C", "one")),
+    "a seed in words": ("tagger", say("parameters", "seed", "one")),
+    "a negative tolerance": ("tagger", say("parameters", "tol", -1.0)),
+    "an unknown setting of the learner": ("tagger", say("parameters", "learner", lbfgs(speed=3))),
+    "an impossible setting of the learner": ("tagger", say("parameters", "learner", lbfgs(memory=-1))),
+    "an unknown choice of pairs": ("tagger", say("features", "settings", "tokens", "settings", "pairs", "some")),
     "a certificate in words": ("tagger", say("certificate", "primal", "low")),
-    "no certificate": ("tagger", unsay("certificate")),
-    "a list for metadata": ("tagger", say("metadata", [1])),
+    "fewer weights learned than there are": ("tagger", say("n_weights", 3)),
     "another estimator": ("tagger", say("estimator", "StructuredClassifier")),
     "no estimator": ("tagger", unsay("estimator")),
-    "an edge column out of range": ("edges", put("edge_pairs.column", 0, 60000)),
-    "fewer edge columns than tuples": ("edges", say("pairs", "edge_pairs", "labels", 3)),
-    "edge pairs, and no edges": ("edges", say("encoders", "edges", "kind", None)),
-    "no edge pairs": ("edges", say("pairs", "edge_pairs", None)),
-    "more columns": ("dense", say("encoders", "tokens", "columns", 500)),
-    "fewer columns": ("dense", say("encoders", "tokens", "columns", 1)),
-    "negative columns": ("dense", say("encoders", "tokens", "columns", -1)),
-    "more attributes": ("dense", say("pairs", "token_pairs", "attributes", 50)),
-    "negative attributes": ("dense", say("pairs", "token_pairs", "attributes", -1)),
-    "a table too large": ("dense", say("pairs", "token_pairs", "attributes", 2**60)),
-    "more labels of rows": ("dense", say("pairs", "token_pairs", "labels", 49)),
-    "fewer classes of rows": ("dense", say("labels", ["a", "b"])),
-    "tuples of rows": ("dense", replace("gram_weight", lambda a: np.zeros(49, np.int64))),
+    "an edge column out of range": ("edges", put("features_.edges.pairs.column", 0, 60000)),
+    "fewer edge columns than tuples": ("edges", say(*EDGE_PAIRS, 1, 1, 3)),
+    "edge pairs, and no edges": ("edges", say("features", "state", "edges", "state", "encoder", "state", "form", None)),
+    "no edge pairs": ("edges", say(*EDGE_PAIRS[:-1], None)),
+    "a text for edges": ("edges", say("features", "state", "edges", "none")),
+    "more columns": ("dense", say("features", "state", "encoder", "state", "columns", 500)),
+    "fewer columns": ("dense", say("features", "state", "encoder", "state", "columns", 1)),
+    "negative columns": ("dense", say("features", "state", "encoder", "state", "columns", -1)),
+    "more attributes": ("dense", say(*DENSE_PAIRS, 0, 1, 50)),
+    "negative attributes": ("dense", say(*DENSE_PAIRS, 0, 1, -1)),
+    "a table too large": ("dense", say(*DENSE_PAIRS, 0, 1, 2**60)),
+    "more labels of rows": ("dense", say(*DENSE_PAIRS, 1, 1, 49)),
+    "fewer classes of rows": ("dense", say(*CLASSES, ["a", "b"])),
+    "a chain for rows": ("dense", say("features", "name", "chain")),
 }
 
 
@@ -1014,7 +1050,7 @@ def test_a_file_that_tells_the_truth_is_accepted(answers_to_lies: dict[str, str]
 
 def chains() -> Problem:
     labels = np.array([0, 1, 2] * 2, np.int32)
-    return Chain().bind(X, labels, features=AttributeTable(), classes=[0, 1, 2])
+    return bind(Chain(), X, labels, features=AttributeTable(), classes=[0, 1, 2])
 
 
 def kept_outputs() -> dict[str, tuple[Callable[..., object], list[Any]]]:

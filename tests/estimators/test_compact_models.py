@@ -322,7 +322,7 @@ def changed(name: str, of_model: str, tmp_path: Path, change: Callable[[Any, Any
     with pytest.raises(MargraveError) as error:
         load(tmp_path / "changed")
     message = str(error.value)
-    assert "no model that Margrave wrote" in message and message.endswith(".") and "\n" not in message
+    assert "not a model that Margrave wrote" in message and message.endswith(".") and "\n" not in message
     return message
 
 

@@ -10,10 +10,11 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array, csr_matrix
 
 from margrave import MargraveError, _core
-from margrave.features.sparse import ArcFeatures
-from margrave.features.table import AttributeTable, features_named
-from margrave.structures import Chain, Multiclass, NonProjectiveTree
+from margrave.binding import bind as bind_examples
+from margrave.features import AttributeTable, ChainFeatures, SparseFeatures, features_named
+from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree
 from tests.references.enumeration import hash_of
+from tests.references.problems import bind
 from tests.registry import KINDS, Kind
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -78,7 +79,8 @@ def test_radius_bounds_the_distance_of_any_two_outputs(kind: Kind, seed: int) ->
 def test_radius_counts_every_length_of_tuples_however_few_are_left() -> None:
     """With two labels that never meet there are as few tuples of order 2 as pairs of order 1."""
     for order in (1, 2, 3):
-        problem = Chain(order, forbidden=[("a", "b"), ("b", "a")]).bind(
+        problem = bind(
+            Chain(order, forbidden=[("a", "b"), ("b", "a")]),
             [[[]] * 6, [[]] * 6],
             np.repeat([0, 1], 6).astype(np.int32),
             features=AttributeTable(),
@@ -142,7 +144,7 @@ def test_tables_of_every_number_of_labels_are_their_matrix(pairs: str, real: boo
     for labels in range(1, 42):
         x = rng.integers(-3, 4, (60, 9)) / 2.0 if real else (rng.random((60, 9)) < 0.5).astype(float)
         gold = np.concatenate([np.arange(labels), rng.integers(0, labels, 60 - labels)]).astype(np.int32)
-        problem = Multiclass().bind(x, gold, features=AttributeTable(pairs), classes=list(range(labels)))
+        problem = bind(Multiclass(), x, gold, features=AttributeTable(pairs), classes=list(range(labels)))
         seen = np.zeros((9, labels), dtype=bool)
         for row, label in zip(x, gold, strict=True):
             seen[:, label] |= row != 0
@@ -162,13 +164,13 @@ def test_tables_of_every_number_of_labels_are_their_matrix(pairs: str, real: boo
 
 
 def scores_of(x, features: AttributeTable, w: np.ndarray) -> np.ndarray:
-    problem = Multiclass().bind(x, None, features=features, classes=["a", "b"])
+    problem = bind(Multiclass(), x, None, features=features, classes=["a", "b"])
     return np.array([problem.score(i, w) for i in range(problem.size)])
 
 
 def fitted(x, labels=(0, 1), **settings_of_table) -> tuple[AttributeTable, _core.Problem]:
     features = AttributeTable(**settings_of_table)
-    problem = Multiclass().bind(x, np.array(labels, dtype=np.int32), features=features, classes=["a", "b"])
+    problem = bind(Multiclass(), x, np.array(labels, dtype=np.int32), features=features, classes=["a", "b"])
     return features, problem
 
 
@@ -207,13 +209,13 @@ def test_names_may_be_any_text_and_values_any_number() -> None:
     names = ["", " ", "a=b", "ü", "日本語", "x" * 1000, "\0", "a\0b", "🙂"]
     features, problem = fitted([names, []])
     assert problem.dim == len(names)
-    assert features.tokens.vocabulary is not None
-    assert features.tokens.vocabulary.names() == names
-    assert [features.tokens.vocabulary.find(name) for name in names] == list(range(len(names)))
+    assert features.encoder.vocabulary is not None
+    assert features.encoder.vocabulary.names() == names
+    assert [features.encoder.vocabulary.find(name) for name in names] == list(range(len(names)))
     features, _ = fitted(
         [{"n": np.float32(0.5), "i": 3, "t": True, "s": "text", "zero": 0.0}, {"n": -2.5}], pairs="all"
     )
-    assert features.tokens.vocabulary.names() == ["n", "i", "t", "s=text"]
+    assert features.encoder.vocabulary.names() == ["n", "i", "t", "s=text"]
     w = np.arange(1.0, 9.0)
     expected = np.array([[0.5, 3, 1, 1], [-2.5, 0, 0, 0]]) @ w.reshape(4, 2)
     assert_allclose(scores_of([{"n": 0.5, "i": 3, "t": 1, "s": "text"}, {"n": -2.5}], features, w), expected)
@@ -235,7 +237,7 @@ def test_an_attribute_that_training_never_saw_scores_nothing() -> None:
     features, problem = fitted([["u"], ["v"]], pairs="all")
     w = np.arange(1.0, problem.dim + 1)
     assert scores_of([["u", "new"], ["new"]], features, w).tolist() == [[1.0, 2.0], [0.0, 0.0]]
-    assert len(features.tokens.vocabulary) == 2
+    assert len(features.encoder.vocabulary) == 2
 
 
 @given(names=st.lists(st.text(max_size=40), min_size=1, max_size=30))
@@ -260,7 +262,7 @@ HASHES = [531038009, 684678358, 26415257, 526896349]
 def test_a_vocabulary_finds_its_names_after_growing_and_from_its_arrays() -> None:
     names = [f"name {k}" for k in range(5000)]
     features, _ = fitted([names, names[::-1]])
-    vocabulary = features.tokens.vocabulary
+    vocabulary = features.encoder.vocabulary
     assert vocabulary is not None and len(vocabulary) == 5000
     again = _core.Vocabulary(*vocabulary.arrays())
     for v in (vocabulary, again):
@@ -293,16 +295,21 @@ def test_bad_attributes_are_refused_by_their_place() -> None:
         fitted([["u"], ["v"]], labels=[0])
     features, _ = fitted(np.zeros((2, 3)))
     with pytest.raises(MargraveError, match="length 3"):
-        Multiclass().bind(np.zeros((2, 4)), None, features=features, classes=["a", "b"])
+        bind(Multiclass(), np.zeros((2, 4)), None, features=features, classes=["a", "b"])
     with pytest.raises(MargraveError, match="vectors"):
-        Multiclass().bind([["u"]], None, features=features, classes=["a", "b"])
+        bind(Multiclass(), [["u"]], None, features=features, classes=["a", "b"])
 
 
 def bind_chain(X, labels, **options) -> _core.Problem:
     structure = {k: options.pop(k) for k in ("order", "tied", "scale", "forbidden") if k in options}
     features = options.pop("features", None) or AttributeTable()
-    return Chain(**structure).bind(
-        X, None if labels is None else np.array(labels, dtype=np.int32), features=features, classes=[0, 1], **options
+    return bind(
+        Chain(**structure),
+        X,
+        None if labels is None else np.array(labels, dtype=np.int32),
+        features=features,
+        classes=[0, 1],
+        **options,
     )
 
 
@@ -311,9 +318,7 @@ def test_bad_sequences_are_refused_in_words() -> None:
     assert bind_chain(X, [0, 1, 0]).size == 2
     for x, labels, options, message in (
         ([[["u"]], []], [0], {}, "example 1 is an empty sequence"),
-        (X, [0, 1], {}, "3 tokens and 2 labels"),
-        (X, [0, 1, 2], {}, "label is out of range"),
-        (X, [0, 1, -1], {}, "label is out of range"),
+        (X, [0, 1], {}, "1 tokens and 0 labels"),
         (X, None, {}, "no labels"),
         (X, [0, 1, 0], {"edges": [[["e"], ["e"]]]}, "every token"),
         (X, [0, 1, 0], {"edges": [[["e"]], [["e"], ["e"]]]}, "every token"),
@@ -325,6 +330,13 @@ def test_bad_sequences_are_refused_in_words() -> None:
     ):
         with pytest.raises(MargraveError, match=message):
             bind_chain(x, labels, **options)
+
+
+def test_a_label_that_is_not_among_the_classes_is_refused() -> None:
+    for structure, X, Y in ((Chain(), [[["u"]]], [["c"]]), (Multiclass(), [["u"]], ["c"])):
+        features = ChainFeatures() if isinstance(structure, Chain) else AttributeTable()
+        with pytest.raises(MargraveError, match="the label 'c' is not among the classes"):
+            bind_examples(structure, features, X, Y, outputs=Labels(np.array(["a", "b"])))
 
 
 def test_sequences_with_transition_attributes_need_them_again_and_others_refuse_them() -> None:
@@ -358,15 +370,15 @@ def test_no_sequences_at_all_make_a_problem_of_size_0(order: int) -> None:
 
 def test_an_empty_input_makes_a_problem_of_size_0_after_any_training() -> None:
     features, _ = fitted([["u"], ["v"]])
-    assert Multiclass().bind([], None, features=features, classes=["a", "b"]).size == 0
+    assert bind(Multiclass(), [], None, features=features, classes=["a", "b"]).size == 0
     vectors, _ = fitted(np.ones((2, 3)))
-    assert Multiclass().bind(np.ones((0, 3)), None, features=vectors, classes=["a", "b"]).size == 0
+    assert bind(Multiclass(), np.ones((0, 3)), None, features=vectors, classes=["a", "b"]).size == 0
     of_chain = AttributeTable()
     bind_chain([np.ones((2, 3))], [0, 1], features=of_chain)
     assert bind_chain([], None, features=of_chain).size == 0
-    arcs = ArcFeatures()
-    NonProjectiveTree().bind([np.ones((4, 2))], [[0, 1]], features=arcs)
-    assert NonProjectiveTree().bind([], None, features=arcs).size == 0
+    arcs = SparseFeatures()
+    bind(NonProjectiveTree(), [np.ones((4, 2))], [[0, 1]], features=arcs)
+    assert bind(NonProjectiveTree(), [], None, features=arcs).size == 0
 
 
 def test_features_are_named_as_on_the_command_line() -> None:

@@ -24,11 +24,12 @@ from margrave import (
     _core,
     load,
 )
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.files import model as model_file
 from margrave.learners import BCFW, SMO, Record, Solution, Task, learner_named
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.structures import Chain, Multiclass
+from tests.references.problems import bind
 
 Array = NDArray[Any]
 LABELS = 3
@@ -37,10 +38,10 @@ few = settings(max_examples=8, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
 
 STRUCTURES = {
-    "classes": None,
-    "chain": Chain(start=True, stop=True, scale=0.5),
-    "untied chain": Chain(tied=False, start=True),
-    "second order": Chain(order=2, tied=False),
+    "classes": (Multiclass(), {}),
+    "chain": (Chain(), {"start": True, "stop": True, "scale": 0.5}),
+    "untied chain": (Chain(tied=False), {"start": True}),
+    "second order": (Chain(order=2, tied=False), {}),
 }
 FUNCTIONS = {"linear": Kernel(), "polynomial": Kernel("polynomial", gamma=0.5), "rbf": Kernel("rbf", gamma=0.3)}
 of_structures = pytest.mark.parametrize("structure", STRUCTURES)
@@ -64,10 +65,10 @@ def labels_of(rng: np.random.Generator, X: list[Array]) -> NDArray[np.int32]:
 def bound(
     structure: str, X: list[Array], y: Any, features: AttributeTable, loss: LossFamily | None = None
 ) -> _core.Problem:
-    chain = STRUCTURES[structure]
-    if chain is None:
-        return Multiclass().bind(np.concatenate(X), y, features=features, classes=CLASSES, loss=loss)
-    return chain.bind(X, y, features=features, classes=CLASSES, loss=loss)
+    if structure == "classes":
+        return bind(Multiclass(), np.concatenate(X), y, features=features, classes=CLASSES, loss=loss)
+    chain, of_features = STRUCTURES[structure]
+    return bind(chain, X, y, features=features, classes=CLASSES, loss=loss, **of_features)
 
 
 def by_definition(kernel: Kernel, X: Array, Z: Array) -> Array:
@@ -173,18 +174,18 @@ def test_radius_of_a_linear_kernel_is_that_of_explicit_features(structure: str) 
 def test_equal_inputs_share_a_support_input_whatever_their_form() -> None:
     X: list[Any] = [[["a", "b"], ["b", "a"]], [{"a": 1, "b": 1.0}, {"a": 1.0, "b": 1.0, "c": 0.0}, ["a"], ["a", "a"]]]
     kernel = Kernel()
-    Chain().bind(X, np.zeros(6, dtype=np.int32), features=kernel, classes=CLASSES)
+    bind(Chain(), X, np.zeros(6, dtype=np.int32), features=kernel, classes=CLASSES)
     assert kernel.n_support == 3
 
 
 def test_named_attributes_count_those_that_tokens_share() -> None:
     X = [["a", "b", "c"], ["b", "c", "d"], ["e"]]
-    problem = Multiclass().bind(X, np.zeros(3, dtype=np.int32), features=(kernel := Kernel()), classes=CLASSES)
+    problem = bind(Multiclass(), X, np.zeros(3, dtype=np.int32), features=(kernel := Kernel()), classes=CLASSES)
     assert problem.dim == 9
     w = np.zeros(9)
     w[::LABELS] = 1, 10, 100  # the coefficients of label 0
     assert [problem.score(i, w)[0] for i in range(3)] == [3 + 20, 2 + 30, 100]
-    new = Multiclass().bind([["c", "unknown"]], features=kernel, classes=CLASSES)
+    new = bind(Multiclass(), [["c", "unknown"]], features=kernel, classes=CLASSES)
     assert new.score(0, w).tolist() == [11, 0, 0]
 
 
@@ -197,7 +198,7 @@ def test_sparse_and_dense_inputs_have_the_same_kernel(function: str) -> None:
     X[0] = 0
     y = rng.integers(0, LABELS, 12).astype(np.int32)
     dense, sparse = FUNCTIONS[function].fresh(), FUNCTIONS[function].fresh()
-    Multiclass().bind(X, y, features=dense, classes=CLASSES)
+    bind(Multiclass(), X, y, features=dense, classes=CLASSES)
     w = rng.standard_normal(12 * LABELS)
 
     def spread(X: Any) -> Any:
@@ -205,12 +206,12 @@ def test_sparse_and_dense_inputs_have_the_same_kernel(function: str) -> None:
         wide[:, 10::40] = X
         return csr_array(wide)
 
-    Multiclass().bind(spread(X), y, features=sparse, classes=CLASSES)
+    bind(Multiclass(), spread(X), y, features=sparse, classes=CLASSES)
     for rows in (X, new):
         expected = by_definition(dense, rows, X) @ w.reshape(-1, LABELS)
         for problem in (
-            Multiclass().bind(rows, features=dense, classes=CLASSES),
-            Multiclass().bind(spread(rows), features=sparse, classes=CLASSES),
+            bind(Multiclass(), rows, features=dense, classes=CLASSES),
+            bind(Multiclass(), spread(rows), features=sparse, classes=CLASSES),
         ):
             assert_allclose([problem.score(i, w) for i in range(len(rows))], expected, atol=1e-12)
 
@@ -396,11 +397,11 @@ def test_landmarks_approach_the_kernel_from_below() -> None:
     rng = np.random.default_rng(9)
     X = rng.standard_normal((40, 3))
     y = rng.integers(0, LABELS, 40).astype(np.int32)
-    exact = solved(Multiclass().bind(X, y, features=Kernel("rbf"), classes=CLASSES), "eg", Log()).kept.primal
+    exact = solved(bind(Multiclass(), X, y, features=Kernel("rbf"), classes=CLASSES), "eg", Log()).kept.primal
     found = []
     for m in (5, 20, 39):
         kernel = Kernel("rbf", nystroem=m)
-        problem = Multiclass().bind(X, y, features=kernel, classes=CLASSES)
+        problem = bind(Multiclass(), X, y, features=kernel, classes=CLASSES)
         assert kernel.n_support == m
         assert problem.dim <= m * LABELS
         found.append(solved(problem, "lbfgs", Log()).kept.primal)
@@ -408,9 +409,9 @@ def test_landmarks_approach_the_kernel_from_below() -> None:
     assert abs(found[2] - exact) < abs(found[1] - exact) < abs(found[0] - exact) < 0.5 * exact
     same, other = Kernel("rbf", nystroem=5), Kernel("rbf", nystroem=5, seed=1)
     for each in (same, other):
-        Multiclass().bind(X, y, features=each, classes=CLASSES)
+        bind(Multiclass(), X, y, features=each, classes=CLASSES)
     first = Kernel("rbf", nystroem=5)
-    Multiclass().bind(X, y, features=first, classes=CLASSES)
+    bind(Multiclass(), X, y, features=first, classes=CLASSES)
     assert same.support is not None and other.support is not None and first.support is not None
     assert_array_equal(same.support.arrays()[2], first.support.arrays()[2])
     assert same.support.arrays()[2].tolist() != other.support.arrays()[2].tolist()
@@ -441,7 +442,7 @@ def test_a_model_keeps_the_inputs_that_have_coefficients() -> None:
     X, y = rings(np.random.default_rng(1), 80)
     classifier = StructuredClassifier("hinge", C=10.0, learner="bcfw", features=Kernel("rbf", gamma=2.0)).fit(X, y)
     assert 2 < classifier.n_support_ < 60
-    problem = Multiclass().bind(X, (y == "out").astype(np.int32), features=Kernel("rbf", gamma=2.0),
+    problem = bind(Multiclass(), X, (y == "out").astype(np.int32), features=Kernel("rbf", gamma=2.0),
                                 classes=["in", "out"], loss=Hinge())  # fmt: skip
     whole = BCFW().solve(Task(problem, Hinge(), C=10.0)).w
     scores = np.array([problem.score(i, whole) for i in range(len(X))])
@@ -503,15 +504,15 @@ def test_a_file_whose_support_does_not_fit_is_refused(tmp_path: Path) -> None:
     StructuredClassifier("hinge", features=Kernel("rbf"), tol=1e-1).fit(X, y).save(tmp_path / "model")
     header, arrays = model_file.read(tmp_path / "model")
     changes: list[dict[str, Array]] = [
-        {"support.begin": arrays["support.begin"][:-1]},
-        {"support.index": -arrays["support.index"] - 1},
-        {"support.value": np.full_like(arrays["support.value"], np.nan)},
-        {"support.value": np.ones_like(arrays["support.value"])},  # the same input again and again
+        {"features_.support.begin": arrays["features_.support.begin"][:-1]},
+        {"features_.support.index": -arrays["features_.support.index"] - 1},
+        {"features_.support.value": np.full_like(arrays["features_.support.value"], np.nan)},
+        {"features_.support.value": np.ones_like(arrays["features_.support.value"])},  # the same input again and again
         {"weights": arrays["weights"][:-2]},
     ]
     for change in changes:
         model_file.write(tmp_path / "damaged", header, arrays | change)
-        with pytest.raises(MargraveError, match="no model that Margrave wrote"):
+        with pytest.raises(MargraveError, match="not a model that Margrave wrote"):
             load(tmp_path / "damaged")
 
 
@@ -584,10 +585,10 @@ def test_learners_of_euclidean_weights_refuse_a_kernel(learner: str, loss: str) 
 
 def test_new_inputs_can_only_be_scored() -> None:
     kernel = Kernel()
-    Multiclass().bind(np.eye(3), np.arange(3, dtype=np.int32), features=kernel, classes=CLASSES)
-    again = Multiclass().bind(np.eye(3)[1:], np.arange(2, dtype=np.int32), features=kernel, classes=CLASSES)
+    bind(Multiclass(), np.eye(3), np.arange(3, dtype=np.int32), features=kernel, classes=CLASSES)
+    again = bind(Multiclass(), np.eye(3)[1:], np.arange(2, dtype=np.int32), features=kernel, classes=CLASSES)
     assert again.dot(np.ones(9), np.ones(9)) == 9  # these are support inputs
-    new = Multiclass().bind(np.ones((1, 3)), features=kernel, classes=CLASSES)
+    new = bind(Multiclass(), np.ones((1, 3)), features=kernel, classes=CLASSES)
     assert new.score(0, np.ones(9)).tolist() == [3, 3, 3]
     g = np.zeros(9)
     for refused in (
@@ -604,15 +605,15 @@ def test_new_inputs_can_only_be_scored() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"name": "cubic"}, "kernel"),
-        ({"name": "polynomial", "degree": 0}, "degree"),
-        ({"name": "polynomial", "coef0": -1.0}, "coef0"),
-        ({"name": "rbf", "gamma": 0.0}, "gamma"),
+        ({"function": "cubic"}, "kernel"),
+        ({"function": "polynomial", "degree": 0}, "degree"),
+        ({"function": "polynomial", "coef0": -1.0}, "coef0"),
+        ({"function": "rbf", "gamma": 0.0}, "gamma"),
         ({"gamma": inf}, "gamma"),
         ({"single": 2}, "single"),
         ({"memory": 0}, "megabytes"),
         ({"nystroem": 0}, "landmarks"),
-        ({"name": "precomputed", "nystroem": 3}, "precomputed"),
+        ({"function": "precomputed", "nystroem": 3}, "precomputed"),
         ({"seed": -1}, "seed"),
     ],
 )
@@ -643,7 +644,7 @@ def test_transition_attributes_keep_weights_of_their_own() -> None:
     y = labels_of(rng, X)
     edges = [[[f"edge {k}"] for k in rng.integers(0, 3, len(x))] for x in X]
     problems = [
-        Chain().bind(X, y, features=features, classes=CLASSES, loss=Log(), edges=edges)
+        bind(Chain(), X, y, features=features, classes=CLASSES, loss=Log(), edges=edges)
         for features in (Kernel(), AttributeTable("all"))
     ]
     ours, explicit = (solved(problem, "eg", Log(), tol=1e-6) for problem in problems)

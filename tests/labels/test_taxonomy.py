@@ -24,10 +24,11 @@ from margrave import (
     _core,
     load,
 )
+from margrave.features import AttributeTable
 from margrave.features.outputs import class_ancestors, class_similarity, class_words, side_by_side
-from margrave.features.table import AttributeTable
 from margrave.losses import LossFamily, loss_named
 from margrave.structures import Multiclass
+from tests.references.problems import bind
 from tests.references.refusals import refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -201,8 +202,8 @@ def test_the_features_of_an_output_are_the_tensor_product(pairs: str, seed: int)
     phi = rng.integers(-2, 3, (n, d)) / 2.0
     lambdas = rng.standard_normal((classes, width)) * (rng.random((classes, width)) < 0.6)
     gold = rng.integers(0, classes, n).astype(np.int32)
-    problem = Multiclass().bind(
-        phi, gold, features=AttributeTable(pairs), classes=list(range(classes)), output=csr_array(lambdas)
+    problem = bind(
+        Multiclass(), phi, gold, features=AttributeTable(pairs), classes=list(range(classes)), output=csr_array(lambdas)
     )
     kept = np.ones((d, width), dtype=bool) if pairs == "all" else (phi != 0).T @ (lambdas[gold] != 0)
     assert problem.dim == kept.sum()
@@ -231,8 +232,13 @@ def test_the_features_of_an_output_are_the_tensor_product(pairs: str, seed: int)
 def test_classes_without_any_feature_leave_an_observed_table_empty() -> None:
     features = AttributeTable("observed")
     output = csr_array(np.array([[0.0], [1.0]]))
-    problem = Multiclass().bind(
-        np.eye(300), np.zeros(300, dtype=np.int32), features=features, classes=["nothing", "something"], output=output
+    problem = bind(
+        Multiclass(),
+        np.eye(300),
+        np.zeros(300, dtype=np.int32),
+        features=features,
+        classes=["nothing", "something"],
+        output=output,
     )
     assert problem.dim == 0
     assert_array_equal([problem.score(i, np.zeros(0)) for i in range(300)], np.zeros((300, 2)))
@@ -450,11 +456,11 @@ def test_files_keep_the_classifier(settings_of: dict[str, Any], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("array", "value"),
     [
-        ("output.column", np.array([0, 99, 1, 2], dtype=np.int32)),
-        ("output.begin", np.array([0, 1, 2, 3], dtype=np.int64)),
-        ("output.begin", np.array([0, 9, 2, 3, 4], dtype=np.int64)),
-        ("output.value", np.array([1.0, np.nan, 1.0, 1.0])),
-        ("output.value", np.ones((2, 2))),
+        ("features_.column", np.array([0, 99, 1, 2], dtype=np.int32)),
+        ("features_.begin", np.array([0, 1, 2, 3], dtype=np.int64)),
+        ("features_.begin", np.array([0, 9, 2, 3, 4], dtype=np.int64)),
+        ("features_.value", np.array([1.0, np.nan, 1.0, 1.0])),
+        ("features_.value", np.ones((2, 2))),
         ("weights", np.zeros(7)),
     ],
 )
@@ -464,7 +470,7 @@ def test_damaged_files_are_refused(array: str, value: np.ndarray, tmp_path: Path
     TaxonomyClassifier().fit(np.eye(4), CLASSES).save(tmp_path / "model")
     header, arrays = model_file.read(tmp_path / "model")
     model_file.write(tmp_path / "damaged", header, arrays | {array: value})
-    assert "no model that Margrave wrote" in refusal(lambda: load(tmp_path / "damaged"))
+    assert "not a model that Margrave wrote" in refusal(lambda: load(tmp_path / "damaged"))
 
 
 def test_wrong_settings_are_refused_in_one_sentence() -> None:
@@ -537,7 +543,8 @@ def test_it_keeps_all_of_scikit_learns_conventions(estimator: TaxonomyClassifier
 
 def test_costs_of_the_problem_are_those_of_the_classifier() -> None:
     losses = Taxonomy(ANIMALS).tree_losses(CLASSES)
-    problem = Multiclass().bind(
+    problem = bind(
+        Multiclass(),
         np.eye(4),
         np.arange(4, dtype=np.int32),
         features=AttributeTable("all"),

@@ -25,7 +25,7 @@ from margrave import (
     _core,
     load,
 )
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.learners import (
     BCFW,
     LBFGS,
@@ -47,6 +47,7 @@ from margrave.structures import Multiclass
 from tests.learners.test_learners import KINDS, Matching, Watched, Weights, matching, solve
 from tests.references.dual import untied_chain
 from tests.references.enumeration import distribution, numerical_gradient
+from tests.references.problems import bind
 from tests.registry import KINDS as REGISTERED
 from tests.registry import Case, Kind
 
@@ -411,7 +412,7 @@ def test_the_zero_one_cost_of_classes_is_that_of_parts() -> None:
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20, dtype=np.int32) % 3
     uneven = Ramp(np.array([[0, 5, 5], [2, 0, 2], [3, 3, 0]]))
     plain, other = (
-        Multiclass().bind(X, y, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+        bind(Multiclass(), X, y, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
         for loss in (Ramp(), uneven)
     )
     expected = solve(CCCP(), plain, Ramp())

@@ -340,7 +340,7 @@ KILLED = """
 import os, signal, sys, time
 from margrave import LossFamily
 from margrave.files import model as model_file
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.learners import LEARNERS, Checkpoint, Task
 from margrave.structures import Multiclass
 
@@ -348,7 +348,7 @@ name, beta, path = {name!r}, float('{beta}'), {path!r}
 random = np.random.default_rng(0)
 X, labels = random.normal(size=(300, 20)), random.integers(0, 5, size=300).astype(np.int32)
 loss = LossFamily(beta, 1.0)
-problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=list(range(5)), loss=loss)
+problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=list(range(5)), loss=loss)
 
 def run(checkpoint=None):
     return LEARNERS[name]().solve(Task(problem, loss, 100.0, tol=0.0, max_iter=90, n_threads=1, checkpoint=checkpoint))

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Hinge, LossFamily, MargraveError, _core
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.learners import BCFW, LEARNERS, CuttingPlane, Learner, OneSlack, OnlineEG, Solution, Task
 from margrave.structures import Chain, Multiclass
 from tests.learners.test_checkpoints import Measured, bits, once_after, run
 from tests.learners.test_learners import matching
 from tests.references.dual import best as best_of_family
+from tests.references.problems import bind
 from tests.references.svm import (
     FORMS,
     HARD,
@@ -464,14 +465,14 @@ def priced_chain(form: Form, price: float) -> Any:
     X = [rng.integers(-2, 3, (n, 3)) / 2.0 for n in (1, 4, 3, 3)]
     labels = rng.integers(0, 3, 11).astype(np.int32)
     loss = Hinge(np.full(3, price), rescale=form.rescale, slack=form.slack)
-    return Chain().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss), loss
+    return bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss), loss
 
 
 def priced_classes(form: Form, price: float) -> Any:
     rng = np.random.default_rng(6)
     X, labels = rng.normal(size=(9, 4)), rng.integers(0, 3, 9).astype(np.int32)
     loss = Hinge(price * np.array([[0, 1, 3.5], [2, 0, 0.25], [0.5, 1, 0]]), rescale=form.rescale, slack=form.slack)
-    return Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss), loss
+    return bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss), loss
 
 
 @pytest.mark.parametrize(("name", "form"), [(name, form) for form in FORMS for name in learners_for(form)], ids=str)
@@ -589,7 +590,7 @@ def test_costs_that_are_no_whole_numbers_are_searched_and_bounded() -> None:
         labels = rng.integers(0, 3, 4).astype(np.int32)
         price = rng.uniform(0.3, 2.0, (3, 3)) * (1 - np.eye(3))
         loss = Hinge(price, rescale="slack")
-        problem = Chain().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+        problem = bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
         w = rng.normal(size=problem.dim)
         zero = np.zeros(problem.parts(0))
         theta = problem.score(0, w)
@@ -654,7 +655,7 @@ def test_the_example_that_cannot_be_separated_is_named(name: str) -> None:
     X = np.eye(8)
     X[6] = X[3]  # with another label
     labels = np.array([0, 1, 2, 0, 1, 2, 1, 0], dtype=np.int32)
-    problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
+    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
     with pytest.raises(MargraveError, match=r"not separable.*example [36]\b"):
         LEARNED[name].solve(Task(problem, Hinge(slack=0)))
 
@@ -666,7 +667,7 @@ def test_cost_and_factor_play_no_part_in_a_hard_margin() -> None:
     for C, cost in ((1.0, "hamming"), (1e-3, "zero-one"), (50.0, rng.uniform(1, 4, (3, 3)) * (1 - np.eye(3)))):
         for rescale in ("margin", "slack"):
             loss = Hinge(cost, rescale=rescale, slack=0)
-            problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+            problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
             found.append(CuttingPlane().solve(Task(problem, loss, C=C, tol=1e-9)).w)
     for w in found[1:]:
         assert_allclose(w, found[0], atol=1e-5)
@@ -689,7 +690,7 @@ def test_a_hard_margin_that_is_stopped_early_does_not_pretend() -> None:
 def test_one_output_alone_needs_no_weights() -> None:
     """No other output, no constraint: P = D = 0."""
     X, labels = np.eye(3), np.zeros(3, dtype=np.int32)
-    problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=["only"])
+    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=["only"])
     for form in ALL_FORMS:
         for name in learners_for(form):
             solution = LEARNED[name].solve(Task(problem, hinge(form), max_iter=5))
@@ -718,7 +719,7 @@ def test_examples_without_weight_need_not_be_separable() -> None:
     X = np.eye(4)
     X[3] = X[0]
     labels = np.array([0, 1, 2, 1], dtype=np.int32)
-    problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
+    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
     with pytest.raises(MargraveError, match="not separable"):
         CuttingPlane().solve(Task(problem, Hinge(slack=0)))
     solution = CuttingPlane().solve(Task(problem, Hinge(slack=0), sample_weight=np.array([1.0, 2.0, 0.5, 0.0])))
@@ -758,7 +759,7 @@ def test_any_number_of_threads_gives_the_same_bits(name: str, setup: Setup) -> N
 def test_threads_share_many_examples() -> None:
     rng = np.random.default_rng(7)
     X, labels = rng.normal(size=(300, 5)), rng.integers(0, 4, 300).astype(np.int32)
-    problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2, 3])
+    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2, 3])
     for name, learner in LEARNED.items():
         for form in (one for one in FORMS if name in learners_for(one)):
             task = {"max_iter": 2 if name == "a" else 6, "C": 0.1, "tol": 1e-12}
@@ -802,7 +803,7 @@ def test_a_run_stopped_after_every_pass_has_the_bits_of_one_that_never_was(
 def test_a_hard_margin_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X, labels = rng.normal(size=(9, 12)), rng.integers(0, 3, 9).astype(np.int32)
-    problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
+    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
     whole = run(CuttingPlane(), problem, Hinge(slack=0), tol=1e-9, max_iter=500)
     assert whole.converged
     path = tmp_path / "hard"
@@ -919,7 +920,7 @@ def test_settings_are_checked() -> None:
 def test_inner_products_that_do_not_fit_into_memory_are_computed_again() -> None:
     rng = np.random.default_rng(3)
     X, labels = rng.normal(size=(30, 5)), rng.integers(0, 4, 30).astype(np.int32)
-    problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2, 3])
+    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2, 3])
     for slack in (1, 2):
         task = Task(problem, Hinge(slack=slack), C=0.3, tol=1e-6)
         found = []

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
 from margrave import Hinge, Log, LossFamily, Problem, _core
-from margrave.features.sparse import ArcFeatures
+from margrave.features import SparseFeatures
 from margrave.learners import LEARNERS, Learner, OnlineEG, Record, Solution, Task
 from margrave.structures import NonProjectiveTree
 from tests.learners.test_learners import FAMILY, KINDS, Matching, Outputs, Watched, Weights, dual, matching, solve
@@ -42,6 +42,7 @@ from tests.references.dual import (
     safe_rate,
     untied_chain,
 )
+from tests.references.problems import bind
 
 HINGE = (inf, 1.0)
 LOSSES = [*FAMILY, HINGE]
@@ -615,7 +616,7 @@ def odd_problem(name: str, loss: LossFamily) -> tuple[Problem, list[Outputs]]:
             return Matching(random.normal(size=(3, 1, 4)), [(0,)] * 3), [Outputs(np.ones((1, 4)), np.zeros(1), 0)]
         case "one-word trees":
             arcs = [random.normal(size=(1, 4)) for _ in range(3)]
-            problem = NonProjectiveTree().bind(arcs, [[0]] * 3, features=ArcFeatures())
+            problem = bind(NonProjectiveTree(), arcs, [[0]] * 3, features=SparseFeatures())
             return problem, [Outputs(np.ones((1, 4)), np.zeros(1), 0)]
     raise AssertionError(name)
 

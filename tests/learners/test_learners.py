@@ -19,11 +19,11 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, SequenceTagger, StructuredClassifier
-from margrave.features.sparse import ArcFeatures
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable, SparseFeatures
 from margrave.learners import LBFGS, LEARNERS, SGD, AveragedPerceptron, Learner, Solution, Task, learner_named
 from margrave.learners.task import Step
 from margrave.structures import CandidateLists, Chain, Multiclass, NonProjectiveTree
+from tests.references.problems import bind
 from tests.registry import BUILT_IN_LEARNERS
 
 FAMILY = [(1.0, 0.0), (1.0, 1.0), (1.0, 3.0), (3.0, 1.0)]
@@ -141,7 +141,7 @@ def multiclass(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     cost = random.uniform(0.5, 2, size=(width, width)) * (1 - np.eye(width))
     if loss is not None:
         loss = LossFamily(loss.beta, loss.gamma, cost)
-    problem = Multiclass().bind(X, labels, features=AttributeTable("all"), classes=list(range(width)), loss=loss)
+    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=list(range(width)), loss=loss)
     return problem, [Outputs(np.kron(np.eye(width), X[i]), cost[labels[i]], labels[i]) for i in range(n)]
 
 
@@ -157,7 +157,7 @@ def chain(seed: int = 0, loss: LossFamily | None = None, pairs: str = "observed"
     width = 3
     X, Y = chain_data(seed)
     flat = np.array([label for labels in Y for label in labels], dtype=np.int32)
-    problem = Chain().bind(X, flat, features=AttributeTable(pairs), classes=list(range(width)), loss=loss)
+    problem = bind(Chain(), X, flat, features=AttributeTable(pairs), classes=list(range(width)), loss=loss)
 
     def occurring(x: list[list[str]], y: Any) -> Iterator[tuple[Any, Any]]:
         for attributes, label in zip(x, y, strict=True):
@@ -207,7 +207,7 @@ def tree(seed: int = 0, loss: LossFamily | None = None, single_root: bool = True
         X.append(vectors)
         golds.append(gold)
         examples.append(Outputs(np.array(features), cost, outputs.index(gold)))
-    return NonProjectiveTree(single_root).bind(X, golds, features=ArcFeatures()), examples
+    return bind(NonProjectiveTree(single_root), X, golds, features=SparseFeatures()), examples
 
 
 def candidates(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Outputs]]:
@@ -219,7 +219,7 @@ def candidates(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     costs = [random.uniform(0.5, 3.0, size=n) for n in counts]
     for cost, numbers in zip(costs, good, strict=True):
         cost[numbers] = 0
-    problem = CandidateLists().bind(X, good, costs, features=AttributeTable("all"), loss=loss)
+    problem = bind(CandidateLists(), X, good, costs, features=SparseFeatures(), loss=loss)
     return problem, [Outputs(*each) for each in zip(X, costs, [numbers[0] for numbers in good], strict=True)]
 
 
@@ -812,8 +812,8 @@ def test_the_zero_one_cost_of_a_hinge_needs_two_best() -> None:
 
 def test_a_problem_without_gold_outputs_cannot_be_learned_from() -> None:
     features = AttributeTable("all")
-    Multiclass().bind(np.eye(3), np.array([0, 1, 2], np.int32), features=features, classes=[0, 1, 2])
-    problem = Multiclass().bind(np.eye(3), features=features, classes=[0, 1, 2])
+    bind(Multiclass(), np.eye(3), np.array([0, 1, 2], np.int32), features=features, classes=[0, 1, 2])
+    problem = bind(Multiclass(), np.eye(3), features=features, classes=[0, 1, 2])
     for learner in (LBFGS(), SGD(), AveragedPerceptron()):
         with pytest.raises(MargraveError, match="without gold outputs, and learning needs them"):
             solve(learner, problem, Log())

@@ -15,12 +15,13 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from margrave import MargraveError, Reranker, _core
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable, SparseFeatures
 from margrave.learners import LP, Checkpoint, Solution, Task
 from margrave.learners.lp import LPConstraints
 from margrave.losses import Hinge, Log, LossFamily
 from margrave.solvers.lp_master import Constraints
 from margrave.structures import CandidateLists, Multiclass
+from tests.references.problems import bind
 from tests.registry import KINDS, Case
 
 Array = NDArray[np.float64]
@@ -272,7 +273,7 @@ def test_the_extragradient_measures_each_feature_in_its_own_unit(scale: float, m
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(4, 3)) * [1.0, scale, 1.0] for _ in range(8)]
     costs = [np.array([0.0, *rng.uniform(0.2, 1.0, 3)]) for _ in X]
-    problem = CandidateLists().bind(X, [0] * 8, costs, features=AttributeTable("all"))
+    problem = bind(CandidateLists(), X, [0] * 8, costs, features=SparseFeatures())
     solution = LP(margin=margin).solve(Task(problem, Hinge(), C=2.0, tol=1e-5))
     assert solution.converged
     assert solution.kept.gap >= 0
@@ -283,7 +284,7 @@ def test_margins_are_exact_however_large_the_scores(solver: str) -> None:
     rng = np.random.default_rng(0)
     X = [np.array([[0.0], [1e14 * rng.uniform(1, 9)]]) for _ in range(10)]
     costs = [np.array([0.0, cost]) for cost in rng.uniform(0.1, 1, 10)]
-    problem = CandidateLists().bind(X, [0] * 10, costs, features=AttributeTable("all"))
+    problem = bind(CandidateLists(), X, [0] * 10, costs, features=SparseFeatures())
     kept = LP(solver=solver, margin="cost").solve(Task(problem, Hinge(), tol=1e-6)).kept
     optimum = sum(cost[1] for cost in costs)  # at w = 0
     assert kept.primal == pytest.approx(optimum, rel=1e-12)
@@ -320,7 +321,7 @@ def test_weights_are_zero_or_count(solver: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         X, y = [rng.normal(size=(6, 8)) for _ in range(10)], rng.integers(0, 6, 10).tolist()
-        problem = CandidateLists().bind(X, y, features=AttributeTable("all"))
+        problem = bind(CandidateLists(), X, y, features=SparseFeatures())
         w = LP(solver=solver, free_sign=True).solve(Task(problem, Hinge(), C=1.0, tol=1e-6)).w
         assert (np.abs(w[w != 0]) > 1e-6).all()
 
@@ -466,8 +467,8 @@ def test_a_master_that_is_not_finished_is_reported_with_its_status(monkeypatch: 
 @pytest.mark.parametrize("scale", [1e16, 1e-13])
 @pytest.mark.parametrize("solver", ["simplex", "pdlp"])
 def test_features_that_highs_would_leave_out_are_refused(solver: str, scale: float) -> None:
-    problem = Multiclass().bind(
-        scale * np.eye(3), np.arange(3, dtype=np.int32), features=AttributeTable("all"), classes=[0, 1, 2]
+    problem = bind(
+        Multiclass(), scale * np.eye(3), np.arange(3, dtype=np.int32), features=AttributeTable("all"), classes=[0, 1, 2]
     )
     with pytest.raises(MargraveError, match=rf"HiGHS \({solver}\) does not take features .*scale them"):
         LP(solver=solver).solve(Task(problem, Hinge()))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, Ramp
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.learners import (
     BCFW,
     CCCP,
@@ -28,6 +28,7 @@ from margrave.learners import (
 from margrave.learners.checks import NEEDS, OFFERS, check_loss
 from margrave.structures import Chain
 from tests.learners.test_learners import chain, chain_data, matching
+from tests.references.problems import bind
 from tests.registry import BUILT_IN_LEARNERS
 
 OPERATIONS = {"argmax", "logsum", "kbest", "untied", "entropy", "argmax_by_cost"}
@@ -132,8 +133,13 @@ def test_what_is_said_of_certificates_is_true(kind: type[Learner], beta: float) 
     if loss is None:
         pytest.skip("the learner minimises no loss with this beta")
     X, y = chain_data(0)
-    bound = Chain(tied="untied" not in kind.needs).bind(
-        X, np.concatenate(y).astype(np.int32), features=AttributeTable(), classes=[0, 1, 2], loss=loss
+    bound = bind(
+        Chain(tied="untied" not in kind.needs),
+        X,
+        np.concatenate(y).astype(np.int32),
+        features=AttributeTable(),
+        classes=[0, 1, 2],
+        loss=loss,
     )
     solution = kind().solve(Task(bound, loss, max_iter=3, tol=0.0, n_threads=1))
     said = {"tol", "certificate"} & set(kind.offers) or (beta < inf and "certificate at finite beta" in kind.offers)

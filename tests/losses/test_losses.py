@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, SoftmaxMargin, _core
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.learners import Task
 from margrave.losses import LOSSES, loss_named
 from margrave.structures import Chain, Multiclass
 from tests.references.enumeration import LossByDefinition, Outputs, distribution, entropy_of, numerical_gradient
+from tests.references.problems import bind
 from tests.registry import KINDS, Case, Gaps, Kind
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -171,8 +172,8 @@ def _two_labels(structure: str) -> _core.Problem:
     gold, x = np.zeros(1, dtype=np.int32), np.ones((1, 1))
     features, classes = AttributeTable("all"), [0, 1]
     if structure == "multiclass":
-        return Multiclass().bind(x, gold, features=features, classes=classes, loss=Hinge())
-    return Chain().bind([x], gold, features=features, classes=classes, loss=Hinge())
+        return bind(Multiclass(), x, gold, features=features, classes=classes, loss=Hinge())
+    return bind(Chain(), [x], gold, features=features, classes=classes, loss=Hinge())
 
 
 @pytest.mark.parametrize("beta", [1.0, 5.0, 10.0, 14.0, 20.0, 40.0, 1000.0])
@@ -457,8 +458,8 @@ def test_costs_of_labels_are_refused_where_they_make_no_cost() -> None:
 def test_a_zero_one_margin_of_a_long_chain_is_the_second_best_path() -> None:
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 4, 80).astype(np.int32)
-    problem = Chain(tied=False).bind(
-        [np.eye(80)], gold, features=AttributeTable("all"), classes=list(range(4)), loss=Hinge()
+    problem = bind(
+        Chain(tied=False), [np.eye(80)], gold, features=AttributeTable("all"), classes=list(range(4)), loss=Hinge()
     )
     w = 0.1 * rng.standard_normal(problem.dim)
     w[: 80 * 4].reshape(80, 4)[range(80), gold] += 1.0

@@ -15,9 +15,10 @@ from scipy.optimize import linprog, minimize
 from scipy.special import log_softmax, softmax
 
 from margrave import LossFamily, Problem
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.structures import Chain, Multiclass
 from tests.learners.test_learners import Matching, Outputs, Weights, chain, chain_data
+from tests.references.problems import bind
 
 Alpha = list[Weights]  # a distribution over the outputs of every example
 
@@ -51,7 +52,7 @@ def untied_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem
     """The sequences of `chain`, with a transition table for every position."""
     X, Y = chain_data(seed)
     flat = np.array([label for labels in Y for label in labels], dtype=np.int32)
-    problem = Chain(tied=False).bind(X, flat, features=AttributeTable("observed"), classes=[0, 1, 2], loss=loss)
+    problem = bind(Chain(tied=False), X, flat, features=AttributeTable("observed"), classes=[0, 1, 2], loss=loss)
     return problem, chain(seed, loss)[1]
 
 
@@ -64,14 +65,15 @@ def real_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     cost = random.uniform(0.5, 2, size=(3, 3)) * (1 - np.eye(3))
     if loss is not None:
         loss = LossFamily(loss.beta, loss.gamma, cost)
-    problem = Chain().bind(X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+    problem = bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
     return problem, list(listed(problem))
 
 
 def of_classes(X: Weights, labels: Sequence[int], loss: LossFamily, cost: Weights) -> tuple[Problem, list[Outputs]]:
     """Examples with these rows, labels and costs: (gold, predicted)."""
     width = len(cost)
-    problem = Multiclass().bind(
+    problem = bind(
+        Multiclass(),
         X,
         np.array(labels, dtype=np.int32),
         features=AttributeTable("all"),

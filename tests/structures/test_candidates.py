@@ -18,14 +18,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import tests.references.refusals as refusals
 from margrave import MargraveError, Reranker, StructuredClassifier, _core, load
+from margrave.features import SparseFeatures
 from margrave.features.mercer import Kernel
-from margrave.features.table import AttributeTable
 from margrave.files import model as model_file
 from margrave.learners import BCFW, LP, Checkpoint, CuttingPlane, Task, learner_named
 from margrave.learners.checkpoint import fingerprint
 from margrave.learners.checks import check_loss
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.structures import CandidateLists
+from tests.references.problems import bind as bind_examples
 from tests.references.svm import HARD, Example, NotSeparableError, examples_of, optimum
 from tests.registry import BUILT_IN_LEARNERS, KINDS, Gaps
 
@@ -44,7 +45,7 @@ def named(X: list[np.ndarray]) -> list[list[dict[str, float]]]:
 
 
 def bind(X: Any, good: Any = None, costs: Any = None, **settings: Any) -> _core.Problem:
-    return CandidateLists().bind(X, good, costs, **{"features": AttributeTable("all"), **settings})
+    return bind_examples(CandidateLists(), X, good, costs, **{"features": SparseFeatures(unit="candidate"), **settings})
 
 
 def refusal(call: Any) -> str:
@@ -75,8 +76,8 @@ def test_the_good_outputs_come_best_first_also_from_slices_and_offsets() -> None
     assert "without good candidates" in refusal(lambda: bind([np.eye(3)], features=learned(3)).golds(0))
 
 
-def learned(width: int) -> AttributeTable:
-    features = AttributeTable("all")
+def learned(width: int) -> SparseFeatures:
+    features = SparseFeatures(unit="candidate")
     bind([np.eye(width)], [0], features=features)
     return features
 
@@ -220,7 +221,7 @@ BAD_INPUT: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "good twice": ([[A, B]], [[1, 1]], {}, "example 0: candidate 1 is good twice."),
     "costs of another length": ([[A, B]], [0], {"costs": [[0, 1], [1, 0]]}, "costs must be a list with the costs"),
     "a number for costs": ([[A, B]], [0], {"costs": 3}, "costs must be a list with the costs"),
-    "few costs": ([[A, B]], [0], {"costs": [[0]]}, "example 0: costs must be 2 numbers, one a candidate"),
+    "few costs": ([[A, B]], [0], {"costs": [[0]]}, "example 0: costs must be 2 numbers, one per candidate"),
     "costs that are no numbers": ([[A, B]], [0], {"costs": [["x", "y"]]}, "example 0: costs must be numbers"),
     "an infinite cost": ([[A, B]], [0], {"costs": [[0, inf]]}, "example 0: costs must be finite and not negative."),
     "a negative cost": ([[A, B]], [0], {"costs": [[0, -1]]}, "example 0: costs must be finite and not negative."),
@@ -256,7 +257,7 @@ def test_settings_that_make_no_sense_are_refused(name: str) -> None:
 
 
 def test_binding_needs_what_it_learns_from() -> None:
-    assert "there are none" in refusal(lambda: bind([[A, B]]))
+    assert "there are no labels" in refusal(lambda: bind([[A, B]]))
     assert "need good candidates" in refusal(lambda: bind([np.eye(2)], None, [[0, 1]], features=learned(2)))
     assert "example 1 has no good candidate" in refusal(lambda: bind([[A, B], [A]], [0, []]))
     assert "example 0 has no candidates" in refusal(lambda: Reranker.of_weights({"a": 1.0}).predict([[]]))
@@ -301,7 +302,7 @@ def test_skipped_examples_might_as_well_not_be_there() -> None:
     )
     assert skipped.n_skipped_ == 2
     assert_array_equal(skipped.coef_, expected.coef_)
-    assert "number an example: 2 of them" in refusal(
+    assert "number per example: 2 of them" in refusal(
         lambda: Reranker(no_good="skip").fit(X[:2], [y[0], []], None, [1.0])
     )
     # numbers of examples are those of the data, whatever is skipped
@@ -320,7 +321,7 @@ def suiting(name: str) -> str:
     """A loss that the learner takes."""
     for loss in ("hinge", "log", "ramp"):
         try:
-            check_loss(learner_named(name), Reranker(loss)._settings()[0])
+            check_loss(learner_named(name), Reranker(loss)._settings())
         except MargraveError:
             continue
         return loss
@@ -572,18 +573,22 @@ def test_given_weights_survive_a_file(tmp_path: Path) -> None:
 def test_a_file_that_does_not_fit_together_is_refused(tmp_path: Path) -> None:
     Reranker().fit(named(lists(0)[0]), lists(0)[1]).save(tmp_path / "model")
 
-    def altered(**changes: Any) -> str:
+    def altered(*path_and_value: Any) -> str:
         header, arrays = model_file.read(tmp_path / "model")
-        header |= {name: change(header[name]) for name, change in changes.items()}
+        *path, last, value = path_and_value
+        place: Any = header
+        for key in path:
+            place = place[key]
+        place[last] = value
         model_file.write(tmp_path / "bad", header, arrays)
         return refusal(lambda: load(tmp_path / "bad"))
 
-    assert "candidates have none" in altered(labels=lambda _: ["a", "b"])
-    assert "unknown no_good" in altered(structure=lambda _: {"no_good": "guess"})
-    assert "TypeError" in altered(structure=lambda _: {"order": 2})
-    assert "'all' or 'hash:BITS'" in altered(features=lambda kept: {**kept, "pairs": "observed"})
-    pairs = {"attributes": 2, "labels": 2, "packed": False}
-    assert "learned for 2 attributes and 2 columns" in altered(pairs=lambda kept: {**kept, "token_pairs": pairs})
+    labels = {"kind": "outputs", "name": "labels", "settings": {"classes": ["a", "b"]}, "state": {}}
+    assert "candidates have none" in altered("outputs", labels)
+    assert "unknown no_good" in altered("parameters", "no_good", "guess")
+    assert "no parameter 'order'" in altered("parameters", "order", 2)
+    assert "no setting 'pairs'" in altered("features", "settings", "pairs", "observed")
+    assert "encoder does not belong" in altered("features", "settings", "hash_bits", 5)
 
 
 def test_a_cost_function_is_kept_in_no_file(tmp_path: Path) -> None:
@@ -595,7 +600,7 @@ def test_a_cost_function_is_kept_in_no_file(tmp_path: Path) -> None:
 
 def test_a_metric_is_kept_in_no_file(tmp_path: Path) -> None:
     model = Reranker(learner=LP(program="closest", metric=lambda good, wrong: 1.0)).fit(*lists(0))
-    assert "a metric cannot be kept in a file" in refusal(lambda: model.save(tmp_path / "model"))
+    assert "a function cannot be kept in a file (learner.metric)" in refusal(lambda: model.save(tmp_path / "model"))
     model.set_params(learner="lp").save(tmp_path / "model")
     assert load(tmp_path / "model").learner == "lp"
 

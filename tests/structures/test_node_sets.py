@@ -15,10 +15,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from margrave import HierarchicalMultiLabelClassifier, Hinge, Taxonomy, _core, load
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable
 from margrave.losses import LossFamily
 from margrave.structures import NodeSets
 from tests.references.enumeration import Outputs
+from tests.references.problems import bind
 from tests.references.refusals import refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -42,7 +43,8 @@ def closed_sets(parents: list[int]) -> list[tuple[int, ...]]:
 
 
 def problem_of(parents: list[int], gold: list[Collection[int]]) -> _core.Problem:
-    return NodeSets(Taxonomy(parents)).bind(
+    return bind(
+        NodeSets(Taxonomy(parents)),
         np.ones((len(gold), 1)),
         gold,
         features=AttributeTable("all"),
@@ -120,8 +122,13 @@ def test_deep_and_wide_trees_are_no_trouble() -> None:
 def test_the_radius_bounds_and_reaches_the_largest_difference() -> None:
     X = np.array([[3.0, 4.0], [0.0, 0.0]])
     for intercept, lengths in ((True, [26.0, 1.0]), (False, [25.0, 0.0])):
-        problem = NodeSets(Taxonomy([-1, 0, 0]), intercept).bind(
-            X, [{0}, {0, 1}], features=AttributeTable("all"), classes=[0, 1, 2]
+        problem = bind(
+            NodeSets(Taxonomy([-1, 0, 0])),
+            X,
+            [{0}, {0, 1}],
+            features=AttributeTable("all"),
+            classes=[0, 1, 2],
+            intercept=intercept,
         )
         for i in range(2):
             index, value = problem.row(i, np.ones(3))  # the full set against the empty one
@@ -147,13 +154,13 @@ def test_the_structure_refuses_what_is_no_closed_set_in_one_sentence() -> None:
     assert "negative" in refusal(make([-1], size=-1))
     two = NodeSets(Taxonomy([-1, 0]))
     learned = AttributeTable("all")
-    two.bind(np.eye(1), [{0}], features=learned, classes=[0, 1])
-    assert "need a tree" in refusal(lambda: NodeSets(Taxonomy({"a": ["b", "c"]})))
-    assert "nodes of the taxonomy" in refusal(lambda: two.bind(np.eye(1), features=learned, classes=[0, 7]))
+    bind(two, np.eye(1), [{0}], features=learned, classes=[0, 1])
+    assert "need a tree" in refusal(lambda: NodeSets(Taxonomy({"a": ["b", "c"]})).learn([["a"]]))
+    assert "nodes of the taxonomy" in refusal(lambda: bind(two, np.eye(1), features=learned, classes=[0, 7]))
     assert "2 examples and 1 sets" in refusal(
-        lambda: two.bind(np.eye(2), [{0}], features=AttributeTable("all"), classes=[0, 1])
+        lambda: bind(two, np.eye(2), [{0}], features=AttributeTable("all"), classes=[0, 1])
     )
-    assert "no labels" in refusal(lambda: two.bind(np.eye(2), features=AttributeTable("all"), classes=[0, 1]))
+    assert "no labels" in refusal(lambda: bind(two, np.eye(2), features=AttributeTable("all"), classes=[0, 1]))
 
 
 # ---- the classifier -------------------------------------------------------------------------------------------------
@@ -261,7 +268,7 @@ def test_what_it_cannot_learn_from_is_refused_in_one_sentence() -> None:
     assert fit([["a"], "a"]) == "example 1: its nodes must be a list or a set, not str."
     assert "2 examples in X and 1 in Y" in fit([["a"]])
     assert "node 'x' has two parents" in fit([[], []], taxonomy={"x": ["y", "z"]})
-    assert "needs 7 columns, one a node, not 3" in fit(np.zeros((2, 3)))
+    assert "needs 7 columns, one per node, not 3" in fit(np.zeros((2, 3)))
     assert "zeros and ones only" in fit(np.full((2, 7), 0.5))
     assert "pass the taxonomy itself" in fit(np.zeros((2, 7)), taxonomy=".")
     assert "not str" in fit("ab")

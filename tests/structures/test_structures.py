@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
-from margrave.features.sparse import ArcFeatures
-from margrave.features.table import AttributeTable
-from margrave.structures import Chain, NonProjectiveTree
+from margrave.features import AttributeTable, SparseFeatures
+from margrave.structures import Chain, Labels, NonProjectiveTree, NoOutputs
 from tests.references.enumeration import (
     ChainParts,
     Graph,
@@ -27,6 +26,7 @@ from tests.references.enumeration import (
     tree_parts,
     trees,
 )
+from tests.references.problems import bind
 from tests.registry import KINDS, Case, Kind, core_graph, random_forbidden
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -394,8 +394,12 @@ print("counted")
 def plain_chain(length: int, labels: int, tied: bool, order: int = 1, forbidden=()) -> _core.Problem:
     """One sequence without attributes; only its scores matter."""
     classes = list(range(labels))
-    return Chain(order=order, tied=tied, forbidden=forbidden).bind(
-        [[[]] * length], np.zeros(length, dtype=np.int32), features=AttributeTable(), classes=classes
+    return bind(
+        Chain(order=order, tied=tied, forbidden=forbidden),
+        [[[]] * length],
+        np.zeros(length, dtype=np.int32),
+        features=AttributeTable(),
+        classes=classes,
     )
 
 
@@ -629,12 +633,12 @@ def test_constraints_that_forbid_every_output_or_the_gold_one_are_refused() -> N
     X, y = [[["a"], ["b"], ["c"]]], np.array([0, 1, 0], dtype=np.int32)
     table = AttributeTable
     with pytest.raises(MargraveError, match="example 0, position 1"):
-        Chain().bind(X, y, features=table(), classes=[0, 1], allowed=np.array([[1, 1], [0, 0], [1, 1]], dtype=bool))
+        bind(Chain(), X, y, features=table(), classes=[0, 1], allowed=np.array([[1, 1], [0, 0], [1, 1]], dtype=bool))
     with pytest.raises(MargraveError, match="example 0, position 1"):
-        Chain().bind(X, y, features=table(), classes=[0, 1], allowed=np.array([[1, 1], [1, 0], [1, 1]], dtype=bool))
+        bind(Chain(), X, y, features=table(), classes=[0, 1], allowed=np.array([[1, 1], [1, 0], [1, 1]], dtype=bool))
     for order in (1, 2, 3):
         with pytest.raises(MargraveError, match="example 0"):
-            Chain(order, forbidden=[(0, 1)]).bind(X, y, features=table(), classes=[0, 1])
+            bind(Chain(order, forbidden=[(0, 1)]), X, y, features=table(), classes=[0, 1])
     with pytest.raises(MargraveError, match="forbid"):
         _core.multiclass(2, np.arange(2), np.zeros(1, np.int32), None, np.array([False, False]))
 
@@ -680,7 +684,7 @@ def test_allowed_labels_in_another_shape_are_refused() -> None:
     X, y = [[["a"], ["b"], ["c"]]], np.zeros(3, dtype=np.int32)
     for shape in ((2, 3), (6,), (1, 3, 2)):
         with pytest.raises(MargraveError, match="allowed"):
-            Chain().bind(X, y, features=AttributeTable(), classes=[0, 1], allowed=np.ones(shape, dtype=bool))
+            bind(Chain(), X, y, features=AttributeTable(), classes=[0, 1], allowed=np.ones(shape, dtype=bool))
 
 
 def test_without_gold_outputs_there_are_none_to_ask_for() -> None:
@@ -703,7 +707,7 @@ def test_without_gold_outputs_there_are_none_to_ask_for() -> None:
 
 
 def plain_tree(n: int, single_root: bool) -> _core.Problem:
-    return NonProjectiveTree(single_root).bind([[[]] * (n * n)], [list(range(n))], features=ArcFeatures())
+    return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [list(range(n))], features=SparseFeatures())
 
 
 @pytest.mark.parametrize("single_root", [True, False])
@@ -775,16 +779,16 @@ def test_tree_samples_have_their_frequencies_where_walks_run_in_circles(single_r
 
 
 def test_heads_that_make_no_tree_are_refused() -> None:
-    def bind(heads, single_root=True):
+    def bound(heads, single_root=True):
         n = len(heads)
-        return NonProjectiveTree(single_root).bind([[[]] * (n * n)], [heads], features=ArcFeatures())
+        return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [heads], features=SparseFeatures())
 
     for heads, word in (([2, 1], "cycle"), ([1, 0], "own head"), ([3, 0], "out of range"), ([-1, 0], "out of range")):
         with pytest.raises(MargraveError, match=word):
-            bind(heads)
+            bound(heads)
     with pytest.raises(MargraveError, match="word 2: it is a second child of the root"):
-        bind([0, 0])
-    assert bind([0, 0], single_root=False).gold(0).tolist() == [0, 2]
+        bound([0, 0])
+    assert bound([0, 0], single_root=False).gold(0).tolist() == [0, 2]
 
 
 @given(seed=seeds)
@@ -794,11 +798,14 @@ def test_decoded_trees_and_sequences_are_the_gold_ones(seed: int) -> None:
     n = int(rng.integers(1, 5))
     every = list(trees(n, True))
     heads = list(every[rng.integers(len(every))])
-    problem = NonProjectiveTree().bind([[[]] * (n * n)], [heads], features=ArcFeatures())
-    assert NonProjectiveTree().decode(problem.gold(0), n) == heads
+    problem = bind(NonProjectiveTree(), [[[]] * (n * n)], [heads], features=SparseFeatures())
+    tree = problem.gold(0)
+    assert NonProjectiveTree().decode(NoOutputs(), np.array([n * n]), np.array([0, len(tree)]), tree) == [heads]
     lengths = rng.integers(1, 5, 3)
     labels = rng.integers(0, 3, lengths.sum()).astype(np.int32)
-    chain = Chain(order=2).bind([[[]] * int(k) for k in lengths], labels, features=AttributeTable(), classes=[0, 1, 2])
+    chain = bind(Chain(order=2), [[[]] * int(k) for k in lengths], labels, features=AttributeTable(), classes=[0, 1, 2])
     gold = [chain.gold(i) for i in range(3)]
     begin = np.concatenate([[0], np.cumsum([len(y) for y in gold])])
-    assert np.array_equal(Chain(order=2).decode(begin, np.concatenate(gold), lengths, 3), labels)
+    decoded = Chain(order=2).decode(Labels(np.arange(3)), lengths, begin, np.concatenate(gold))
+    assert [len(y) for y in decoded] == lengths.tolist()
+    assert np.array_equal(np.concatenate(decoded), labels)

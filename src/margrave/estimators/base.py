@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import inf, isfinite
 from numbers import Real
 from os import PathLike
@@ -19,6 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _core
+from margrave.binding import Bound, bind
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.files import SavedEstimator
@@ -33,7 +35,7 @@ from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.checks import check_loss, check_settings
 from margrave.learners.task import available_threads
 from margrave.losses import Cost, LossFamily, loss_named
-from margrave.structures.base import Outputs, Structure, Units, decode_one
+from margrave.structures.base import Outputs, Structure, decode_one
 
 Weights = NDArray[np.float64]
 
@@ -51,29 +53,7 @@ class Given:
     to_structure: Mapping[str, Any] = field(default_factory=dict)  # allowed labels
     costs: Any = None  # of the outputs of each example
     original: Any = None  # X as it was passed, where it has been converted: it may name its columns
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Examples bound to a problem, and how to read its outputs."""
-
-    problem: _core.Problem
-    structure: Structure
-    outputs: Any
-    units: Units
-
-    def decode(self, begin: NDArray[np.int64], parts: NDArray[np.int32]) -> Any:
-        """The outputs of all examples."""
-        return self.structure.decode(self.outputs, self.units, begin, parts)
-
-    def best(self, w: Weights, threads: int) -> Any:
-        """The best outputs of all examples."""
-        return self.decode(*_core.argmax_all(self.problem, w, threads))
-
-    def offers(self, what: str, verb: str) -> None:
-        """Refuses a verb that the structure cannot do."""
-        if what not in self.problem.offers:
-            raise MargraveError(f"{verb} needs '{what}', which {type(self.structure).__name__} does not offer.")
+    fitted: Mapping[str, Any] = field(default_factory=dict)  # attributes that a fit on these data sets
 
 
 @dataclass(frozen=True)
@@ -243,10 +223,15 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> LossFamily:
         """The loss; refuses every wrong parameter before any data are looked at."""
-        loss = loss_named(self.loss)
+        loss = self._check_parameters()
         learner = learner_named(self.learner)
         check_loss(learner, loss)
         learner.check_packages()
+        return loss
+
+    def _check_parameters(self) -> LossFamily:
+        """The loss; refuses wrong parameters, but for the learner, which a model is applied without."""
+        loss = loss_named(self.loss)
         check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
         self._chosen_inputs()
         return loss
@@ -268,15 +253,19 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         features = self._features(outputs)
         chosen = self._chosen_inputs()
         inputs = None if chosen is None else chosen.learn(given.X)
-        rows = features.encode(given.X if inputs is None else inputs.transform(given.X), grow=True, **given.to_features)
-        units = np.diff(rows.example_begin)
-        costs = self._costs(loss, outputs, given)
-        bound = structure.bind(outputs, units, given.Y, costs=costs, **given.to_structure)
-        features.learn(rows, bound)
-        problem = _core.join(bound, features.map(rows, bound, training=True))
+        bound = bind(
+            structure,
+            features,
+            given.X if inputs is None else inputs.transform(given.X),
+            given.Y,
+            outputs=outputs,
+            costs=self._costs(loss, outputs, given),
+            to_features=given.to_features,
+            to_structure=given.to_structure,
+        )
         if isinstance(sample_weight, Real):
-            sample_weight = np.full(problem.size, sample_weight)
-        return Training(given, Bound(problem, structure, outputs, units), features, inputs, sample_weight)
+            sample_weight = np.full(bound.problem.size, sample_weight)
+        return Training(given, bound, features, inputs, sample_weight)
 
     def _task(
         self,
@@ -343,6 +332,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _set_fitted(self, training: Training, w: Weights) -> None:
         """Sets what `fit` promises."""
+        for name, value in training.given.fitted.items():
+            setattr(self, name, value)
         features, w = training.features.compact(w)
         self._set_model(training.bound.outputs, features, training.inputs, w)
 
@@ -403,23 +394,23 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _predict_marginals(self, given: Given) -> Any:
         bound = self._bind(given)
-        bound.offers("logsum", "predict_marginals")
+        _check_offer(bound, "logsum", "predict_marginals")
         begin, _, mu = _core.marginals_all(bound.problem, self._weights(), self._temperature(), self._threads())
         return bound.structure.present(bound.outputs, bound.units, begin, mu)
 
     def _predict_kbest(self, given: Given, k: int) -> list[list[tuple[float, Any]]]:
         k = whole("k", k, 1, 2**31 - 1)
         bound = self._bind(given)
-        bound.offers("kbest", "predict_kbest")
+        _check_offer(bound, "kbest", "predict_kbest")
         begin, values, part_begin, parts = _core.kbest_all(bound.problem, self._weights(), k, self._threads())
         outputs = self._repeated(bound, np.diff(begin)).decode(part_begin, parts)
         scored = list(zip(values.tolist(), outputs, strict=True))
-        return [scored[first:last] for first, last in zip(begin[:-1], begin[1:], strict=True)]
+        return [scored[first:last] for first, last in pairwise(begin.tolist())]
 
     def _sample(self, given: Given, n: int, seed: int) -> list[list[Any]]:
         n, seed = whole("n", n, 1, 2**31 - 1), whole("seed", seed, 0, 2**63 - 1)
         bound = self._bind(given)
-        bound.offers("sample", "sample")
+        _check_offer(bound, "sample", "sample")
         begin, parts = _core.sample_all(bound.problem, self._weights(), self._temperature(), n, seed, self._threads())
         outputs = self._repeated(bound, np.full(bound.problem.size, n)).decode(begin, parts)
         return [list(outputs[first : first + n]) for first in range(0, len(outputs), n)]
@@ -436,12 +427,14 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return self._bound(given, self.outputs_, self.features_, self.inputs_)
 
     def _bound(self, given: Given, outputs: Any, features: Features, inputs: Inputs | None) -> Bound:
-        X = given.X if inputs is None else inputs.transform(given.X)
-        rows = features.encode(X, grow=False, **given.to_features)
-        units = np.diff(rows.example_begin)
-        structure = self._structure(given)
-        bound = structure.bind(outputs, units, **given.to_structure)
-        return Bound(_core.join(bound, features.map(rows, bound)), structure, outputs, units)
+        return bind(
+            self._structure(given),
+            features,
+            given.X if inputs is None else inputs.transform(given.X),
+            outputs=outputs,
+            to_features=given.to_features,
+            to_structure=given.to_structure,
+        )
 
     def _threads(self) -> int:
         return available_threads(self.n_threads)
@@ -528,8 +521,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             if name not in known:
                 raise MargraveError(f"a {cls.__name__} has no parameter {name!r}.")
         model = cls(**{name: unpack(value, arrays) for name, value in header["parameters"].items()})
-        loss_named(model.loss)
-        check_settings(model.C, model.tol, model.max_iter, model.n_threads, model.seed)
+        model._check_parameters()
         inputs, outputs, features = (unpack(header[name], arrays) for name in ("inputs", "outputs", "features"))
         if inputs is not None and not isinstance(inputs, Inputs):
             raise MargraveError("its inputs are none.")
@@ -560,6 +552,12 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "coef_")
+
+
+def _check_offer(bound: Bound, what: str, verb: str) -> None:
+    """Refuses a verb that the structure cannot do."""
+    if what not in bound.problem.offers:
+        raise MargraveError(f"{verb} needs '{what}', which {type(bound.structure).__name__} does not offer.")
 
 
 def token_table(features: Any) -> AttributeTable | None:

@@ -185,8 +185,8 @@ class Reranker(StructuredEstimator):
         best = bound.best(self.coef_, self._threads())
         return self._score(good_lists(y, bound.units.tolist()), best)
 
-    def _settings(self) -> LossFamily:
-        loss = super()._settings()
+    def _check_parameters(self) -> LossFamily:
+        loss = super()._check_parameters()
         CandidateLists().check_cost(loss.costs)
         check_choice("no_good", self.no_good, _NO_GOOD)
         self._features(NoOutputs())
@@ -217,8 +217,8 @@ class Reranker(StructuredEstimator):
         good = good_lists(given.Y, counts)
         costs = None if given.costs is None else cost_lists(given.costs, good, counts)
         kept = [i for i, numbers in enumerate(good) if numbers]
-        self.n_skipped_ = len(X) - len(kept)
-        if self.n_skipped_:
+        n_skipped = len(X) - len(kept)
+        if n_skipped:
             if self.no_good == "stop" or not kept:
                 raise _without_good([i for i, numbers in enumerate(good) if not numbers], len(X))
             if sample_weight is not None and np.ndim(sample_weight):
@@ -228,7 +228,7 @@ class Reranker(StructuredEstimator):
                 sample_weight = sample_weight[kept]
             X, good = [X[i] for i in kept], [good[i] for i in kept]
             costs = None if costs is None else [costs[i] for i in kept]
-        return replace(given, X=X, Y=good, costs=costs), sample_weight
+        return replace(given, X=X, Y=good, costs=costs, fitted={"n_skipped_": n_skipped}), sample_weight
 
     def _raw(self, X: Any) -> Any:
         return self._lists(X)

@@ -112,8 +112,8 @@ class TaxonomyClassifier(StructuredClassifier):
         self._check_fitted()
         return self.features_.described.names
 
-    def _settings(self) -> LossFamily:
-        loss = super()._settings()
+    def _check_parameters(self) -> LossFamily:
+        loss = super()._check_parameters()
         if not isinstance(loss.cost, str) or loss.cost != "hamming":
             raise MargraveError(
                 "the cost of a TaxonomyClassifier is its own parameter: pass cost=, and a loss without."

@@ -73,7 +73,7 @@ class ChainFeatures(Features):
         return type(self)(self.tokens.fresh(), self.start, self.stop, self.scale)
 
     def encode(self, X: Any, *, grow: bool, edges: Any = None, **more: Any) -> ChainRows:
-        """Rows of the tokens, and of the transitions if there are attributes of theirs (the first token's play no part)."""
+        """Rows of the tokens, and of the transitions where these have attributes; the first token's play no part."""
         if grow and edges is not None and self.edges is None:
             self.edges = self._edge_table()
         if edges is not None and self.edges is None:

@@ -84,7 +84,7 @@ class OutputFeatures(_TableBehind):
 
     def learn(self, rows: _core.Tokens, bound: _core.Structure) -> None:
         """The pairs of attributes with the output features of the gold classes."""
-        begin, labels = bound.gold_parts()
+        _, labels = bound.gold_parts()
         of_labels = self.described.matrix[labels]
         seen_begin, seen = of_labels.indptr.astype(np.int64), of_labels.indices.astype(np.int32)
         self.table.learn_columns(rows, self.described.matrix.shape[1], seen_begin, seen)
@@ -126,7 +126,7 @@ class OutputFeatures(_TableBehind):
 
 @dataclass
 class NodeFeatures(_TableBehind):
-    """A column for each node, any number of which an output has; with `intercept`, a weight of its own for each node."""
+    """A column for each node; with `intercept`, each node has a weight of its own as well."""
 
     name = "nodes"
 

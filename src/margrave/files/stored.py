@@ -88,9 +88,9 @@ def pack(value: Any, arrays: Arrays, place: str) -> Any:
 
     >>> arrays = {}
     >>> pack({"a": (1, np.ones(2))}, arrays, "costs")
-    {'kind': 'mapping', 'items': [['a', {'kind': 'tuple', 'items': [1, {'kind': 'array', 'array': 'costs.0.1'}]}]]}
+    {'kind': 'mapping', 'items': [['a', {'kind': 'tuple', 'items': [1, {'kind': 'array', 'array': 'costs.a.1'}]}]]}
     >>> list(arrays)
-    ['costs.0.1']
+    ['costs.a.1']
     """
     if value is None or isinstance(value, bool | str):
         return value
@@ -107,12 +107,14 @@ def pack(value: Any, arrays: Arrays, place: str) -> Any:
         return items if isinstance(value, list) else {"kind": "tuple", "items": items}
     if isinstance(value, Mapping):
         pairs = enumerate(value.items())
-        items = [[pack(key, arrays, place), pack(item, arrays, f"{place}.{k}")] for k, (key, item) in pairs]
+        places = [f"{place}.{key if isinstance(key, str) else k}" for k, (key, _) in pairs]
+        packed = zip(value.items(), places, strict=True)
+        items = [[pack(key, arrays, place), pack(item, arrays, at)] for (key, item), at in packed]
         return {"kind": "mapping", "items": items}
     if callable(value):
         raise MargraveError(
-            f"{place} is a function, which a file cannot keep: prediction does not need it, so replace it by "
-            f"set_params first."
+            f"a function cannot be kept in a file ({place}): prediction does not need it, so replace it by set_params "
+            "first."
         )
     raise MargraveError(f"{place} is a {type(value).__name__}, which a file cannot keep.")
 
@@ -173,6 +175,8 @@ def _pack_array(array: NDArray[Any], arrays: Arrays, place: str) -> dict[str, An
 
     A place takes as much room as a value, so that a third of the values saves a third of the room.
     """
+    while place in arrays or f"{place}.place" in arrays:  # keys that look alike as texts
+        place += "'"
     if array.ndim == 1 and array.dtype.kind in "fi" and array.dtype.itemsize == 8:
         for blank in _BLANKS:
             filled = np.flatnonzero(array != blank)

@@ -80,13 +80,14 @@ class Templates(Inputs):
             learned._set(default_templates(columns).templates)
         if learned.n_columns > columns:
             raise MargraveError(
-                f"a template asks for column {learned.n_columns - 1}, but the rows have only columns 0 to {columns - 1}."
+                f"a template asks for column {learned.n_columns - 1}, but the rows have only columns 0 to "
+                f"{columns - 1}."
             )
         learned.columns = columns
         return learned
 
     def transform(self, X: Any) -> list[Lazy]:
-        """The attributes of sentences whose rows have exactly the columns of the training data, or those and a label."""
+        """The attributes of sentences whose rows have the columns of the training data, or those and a label."""
         check_sentences(X)
         if self.columns is None:
             raise MargraveError("these templates have not learned how many columns there are: call learn(X) first.")

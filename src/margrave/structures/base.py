@@ -8,6 +8,7 @@ what users know. A structure knows nothing of weights: those belong to the featu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -112,7 +113,7 @@ class Structure(Stored, kind="structure"):
 
     def present(self, outputs: Any, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> Any:
         """Marginals as users know them, one array per example; those of example i begin at begin[i]."""
-        return [mu[first:last] for first, last in zip(begin[:-1], begin[1:], strict=True)]
+        return [mu[first:last] for first, last in pairwise(begin.tolist())]
 
     def part_names(self, outputs: Any) -> list[Any]:
         """What the columns of a feature table are called: labels, nodes; nothing where parts have rows of their own."""

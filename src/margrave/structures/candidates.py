@@ -39,6 +39,8 @@ class CandidateLists(Structure):
         Y: for each example the number of its good candidate, or the numbers of all good ones, best first. costs: where
         the data bring their own (`GivenCosts`), one number per candidate, 0 for good ones; otherwise 1 for the others.
         """
+        if not isinstance(outputs, NoOutputs):
+            raise MargraveError("it has labels, and candidates have none.")
         counts = units.tolist()
         good_begin = flat = cost = None
         given = costs.costs if isinstance(costs, GivenCosts) else None

@@ -1,0 +1,90 @@
+"""Problems from numbered labels: what most tests have, in the terms that `margrave.binding` takes."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from margrave import _core
+from margrave.binding import bind as bind_examples
+from margrave.errors import MargraveError
+from margrave.features import AttributeTable, ChainFeatures, NodeFeatures, OutputFeatures, SparseFeatures
+from margrave.features.outputs import OutputMatrix
+from margrave.losses import LossFamily
+from margrave.losses.costs import GivenCosts, Hamming
+from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NonProjectiveTree, NoOutputs
+from margrave.structures.node_sets import Nodes
+
+
+def bind(
+    structure: Any,
+    X: Any,
+    gold: Any = None,
+    costs: Any = None,
+    *,
+    features: Any,
+    classes: Any = None,
+    loss: LossFamily | None = None,
+    edges: Any = None,
+    allowed: Any = None,
+    output: csr_array | None = None,
+    lengths: Any = None,
+    intercept: bool = True,
+    start: bool = False,
+    stop: bool = False,
+    scale: float = 1.0,
+) -> _core.Problem:
+    """The problem of these examples; gold outputs are numbers of classes, those of chains one after another."""
+    outputs: Any = NoOutputs() if classes is None else Labels(np.array(list(classes)))
+    cost = None if loss is None else loss.costs
+    Y = gold
+    if isinstance(structure, Chain):
+        if isinstance(features, AttributeTable):
+            features = chained(features, start=start, stop=stop, scale=scale)
+        if edges is not None or features.edges is not None:
+            structure = Chain(structure.order, structure.forbidden, tied=False)
+        if gold is not None:
+            labels = [classes[k] for k in np.asarray(gold).tolist()]
+            ends = np.cumsum([_length(x) for x in X] if lengths is None else lengths, dtype=int).tolist()
+            Y = [labels[begin:end] for begin, end in pairwise([0, *ends])]
+    elif isinstance(structure, Multiclass):
+        if output is not None:
+            features = OutputFeatures(features, OutputMatrix(output, list(range(output.shape[1]))))
+        Y = None if gold is None else [classes[k] for k in np.asarray(gold).tolist()]
+    elif isinstance(structure, NodeSets):
+        outputs = Nodes(structure.taxonomy)
+        if classes is not None and set(classes) != set(structure.taxonomy):
+            raise MargraveError("the classes of sets of nodes must be the nodes of the taxonomy.")
+        features = features if isinstance(features, NodeFeatures) else NodeFeatures(features, intercept)
+        names = outputs.classes.tolist()
+        Y = None if gold is None else [[names[k] for k in nodes] for nodes in gold]
+    elif isinstance(structure, CandidateLists):
+        assert isinstance(features, SparseFeatures)
+        if costs is not None:
+            cost = GivenCosts(costs, cost or Hamming())
+    else:
+        assert isinstance(structure, NonProjectiveTree)
+    bound = bind_examples(
+        structure,
+        features,
+        X,
+        Y,
+        outputs=outputs,
+        costs=cost,
+        to_features={} if edges is None else {"edges": edges},
+        to_structure={} if allowed is None else {"allowed": np.asarray(allowed)},
+    )
+    return bound.problem
+
+
+def chained(table: AttributeTable, **settings: Any) -> ChainFeatures:
+    """The map of a chain over this table of tokens, which stays the same from one call to the next."""
+    if not hasattr(table, "chain"):
+        table.chain = ChainFeatures(table, **settings)  # type: ignore[attr-defined]
+    features: ChainFeatures = table.chain  # type: ignore[attr-defined]
+    return features
+
+
+def _length(x: Any) -> int:
+    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
