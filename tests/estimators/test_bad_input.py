@@ -395,7 +395,7 @@ PARAMETERS: list[tuple[str, Any, str]] = [
     ),
     ("loss", "softmax margin", r"^unknown loss 'softmax margin'; did you mean 'softmax-margin'\?"),
     *(("loss", value, r"^unknown loss ") for value in ("", None, 3, [], Hinge)),
-    ("learner", "lbgfs", r"^unknown learner 'lbgfs'; did you mean 'lbfgs'\? \(valid: auto, lbfgs, .*bcfw.*\)$"),
+    ("learner", "lbgfs", r"^unknown learner 'lbgfs'; did you mean 'lbfgs'\? \(valid: auto, bcfw, .*lbfgs.*\)$"),
     *(("learner", value, r"^unknown learner ") for value in ("", None, 3, [], LBFGS)),
     ("features", "observd", r"^unknown features 'observd'; did you mean 'observed'\?"),
     *(("features", value, r"^unknown features ") for value in ("", None, 3, [], "all:3", "hash", "hash:", "hash:x")),

@@ -138,6 +138,6 @@ def learner_named(learner: str | Learner) -> Learner:
     if isinstance(learner, Learner):
         return learner
     if not isinstance(learner, str) or learner not in Learner.registered:
-        raise unknown("learner", learner, Learner.registered)
+        raise unknown("learner", learner, sorted(Learner.registered))
     named: Learner = Learner.registered[learner]()
     return named
