@@ -1,17 +1,23 @@
-"""What a benchmark ran on, and where its result is written."""
+"""What a benchmark ran on, processes of their own, and the files of results."""
 
-import argparse
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PACKAGES = ("margrave", "numpy", "scipy", "scikit-learn", "python-crfsuite")
+DIGITS = 6  # significant digits of a number in a file
+WIDTH = 200  # of a line, beyond which lists of objects and objects are broken
 
 
 def describe() -> dict[str, Any]:
@@ -28,45 +34,49 @@ def describe() -> dict[str, Any]:
     }
 
 
-def write_result(name: str, result: dict[str, Any]) -> Path:
-    """Write results/NAME.json and return its path."""
+def in_new_process(function: Callable[..., T], *arguments: Any) -> T:
+    """What the function returns, called in a process of its own, so that memory and caches are its own as well."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def read_result(name: str) -> dict[str, Any]:
+    """The result of results/NAME.json."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def write_result(name: str, result: dict[str, Any]) -> None:
+    """Writes results/NAME.json through a temporary name in the same folder."""
     RESULTS.mkdir(exist_ok=True)
-    return write_json(RESULTS / f"{name}.json", result)
-
-
-def run_one_of(
-    experiments: Mapping[str, Callable[[float], dict[str, Any]]],
-    prog: str,
-    about: str | None,
-    seconds: float,
-    limit: str,
-) -> None:
-    """A driver's command line: one experiment, whose figures are written or printed; `limit` says what seconds are."""
-    from margrave import _core
-
-    parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=about)
-    parser.add_argument("experiment", choices=experiments)
-    parser.add_argument("--seconds", type=float, default=seconds, help=limit)
-    parser.add_argument("--json", type=Path, help="where to write the figures (default: print them)")
-    args = parser.parse_args()
-    machine = {"machine": describe(), "instruction_set": _core.instruction_set(), "seconds": args.seconds}
-    deliver(machine | experiments[args.experiment](args.seconds), args.json)
-
-
-def deliver(result: dict[str, Any], path: Path | None) -> None:
-    """Write a driver's figures where it was asked to, or print them."""
-    if path:
-        write_json(path, result)
-    else:
-        print(json.dumps(result, indent=2, sort_keys=True))
-
-
-def write_json(path: Path, result: dict[str, Any]) -> Path:
-    """Write a result through a temporary name in the same folder."""
+    path = RESULTS / f"{name}.json"
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(result, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    temporary.write_text(readable(rounded(result)) + "\n", encoding="utf-8")
     os.replace(temporary, path)
-    return path
+
+
+def rounded(value: Any) -> Any:
+    """The value with every number rounded to six significant digits."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    if isinstance(value, float) and isfinite(value):
+        return float(f"{value:.{DIGITS}g}")
+    return value
+
+
+def readable(value: Any, indent: str = "") -> str:
+    """JSON with one line for a list of numbers, and for every object that fits into a line."""
+    flat = json.dumps(value)
+    if not isinstance(value, dict | list) or len(indent) + len(flat) <= WIDTH:
+        return flat
+    deeper = indent + "  "
+    if isinstance(value, dict):
+        items = [f"{deeper}{json.dumps(key)}: {readable(item, deeper)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    if not any(isinstance(item, dict | list) for item in value):
+        return flat
+    return "[\n" + ",\n".join(deeper + readable(item, deeper) for item in value) + f"\n{indent}]"
 
 
 def _cpu() -> str:

@@ -1,23 +1,22 @@
-"""CRFsuite on CoNLL-2000 chunking: python -m benchmarks.rivals.crfsuite conll2000 --json OUT.
+"""CRFsuite on CoNLL-2000 chunking.
 
 CRFsuite minimises sum_i loss_i + c2 |w|^2, which is P / C at C = 1 / (2 c2).
 """
 
-import argparse
 import resource
 import tempfile
+from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import pycrfsuite
 
-from benchmarks.data import conll2000_attributes, conll2000_stream
-from benchmarks.machine import deliver, describe
+from benchmarks.corpora.columns import conll2000_attributes, conll2000_stream
 from margrave.metrics import span_scores
 
 
-def train(model: Path, c2: float, iterations: int) -> dict[str, Any]:
+def train(model: Path, c2: float, iterations: int) -> tuple[dict[str, Any], list[tuple[int, float, float]]]:
     """Train by L-BFGS; seconds are CRFsuite's own (processor time), memory is that of this process."""
     start = _peak_mb()
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
@@ -41,12 +40,14 @@ def train(model: Path, c2: float, iterations: int) -> dict[str, Any]:
     # Every line-search trial is one evaluation; the one at the start point falls into iteration 1.
     evaluations = 1 + sum(it["linesearch_trials"] for it in log.iterations)
     seconds = sum(it["time"] for it in log.iterations)
+    trials = accumulate(it["linesearch_trials"] for it in log.iterations)
+    times = accumulate(it["time"] for it in log.iterations)
+    losses = (it["loss"] for it in log.iterations)
+    steps = [(1 + n, at, loss) for n, at, loss in zip(trials, times, losses, strict=True)]
     return {
         "settings": settings,
         "features": log.featgen_num_features,
-        "iterations": [
-            {"loss": it["loss"], "seconds": it["time"], "trials": it["linesearch_trials"]} for it in log.iterations
-        ],
+        "iterations": len(log.iterations),
         "loss": log.iterations[-1]["loss"],
         "evaluations": evaluations,
         "seconds": seconds,
@@ -57,10 +58,10 @@ def train(model: Path, c2: float, iterations: int) -> dict[str, Any]:
         "peak_mb_before_training": before,
         "peak_mb": _peak_mb(),
         "model_mb": model.stat().st_size / 2**20,
-    }
+    }, steps
 
 
-def tag(model: Path) -> tuple[dict[str, Any], list[list[str]]]:
+def tag(model: Path) -> dict[str, Any]:
     """Tag the test file from lists of attribute strings; making the strings is not timed."""
     sentences = list(conll2000_stream("test"))
     attributes = [conll2000_attributes(rows) for rows in sentences]
@@ -80,39 +81,17 @@ def tag(model: Path) -> tuple[dict[str, Any], list[list[str]]]:
         "tokens_per_second": tokens / seconds,
         "accuracy": correct / tokens,
         "chunk_f1": span_scores(gold, labels).f1,
-    }, labels
+    }
 
 
-def main() -> None:
-    """Train, tag, and write or print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals.crfsuite", description=__doc__)
-    parser.add_argument("corpus", choices=["conll2000"])
-    parser.add_argument("--c2", type=float, default=1.0)
-    parser.add_argument("--iterations", type=int, default=60)
-    parser.add_argument("--json", type=Path, help="where to write the figures (default: print them)")
-    parser.add_argument("--labels", type=Path, help="where to write the predicted labels, one sentence a line")
-    args = parser.parse_args()
-    machine = describe()
+def measure(c2: float, iterations: int) -> tuple[dict[str, Any], list[tuple[int, float, float]]]:
+    """Training and tagging; and evaluations, seconds and loss after each iteration."""
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"
-        trained = train(model, args.c2, args.iterations)
-        tagged, labels = tag(model)
-    if args.labels:
-        args.labels.write_text("".join(" ".join(ls) + "\n" for ls in labels), encoding="utf-8")
-    result = {
-        "rival": "crfsuite",
-        "crfsuite": pycrfsuite.CRFSUITE_VERSION,
-        "corpus": args.corpus,
-        "machine": machine,
-        "train": trained,
-        "tag": tagged,
-    }
-    deliver(result, args.json)
+        trained, steps = train(model, c2, iterations)
+        tagged = tag(model)
+    return {"crfsuite": pycrfsuite.CRFSUITE_VERSION, "train": trained, "tag": tagged}, steps
 
 
 def _peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # kilobytes on Linux
-
-
-if __name__ == "__main__":
-    main()

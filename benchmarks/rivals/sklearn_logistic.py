@@ -1,15 +1,13 @@
-"""scikit-learn's logistic regression on MNIST: python -m benchmarks.rivals.sklearn_logistic 10000 --json OUT.
+"""scikit-learn's logistic regression on MNIST.
 
 Its objective is P(w) = 1/2 |w|^2 + C sum_i L_i(w), the same as Margrave's. The gap at w is 1/2 |grad P(w)|^2, and is
 relative to P.
 """
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 from unittest.mock import patch
@@ -22,8 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._linear_loss import LinearModelLoss
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from benchmarks.data import mnist
-from benchmarks.machine import deliver, describe
+from benchmarks.corpora.images import mnist
 
 Array = NDArray[Any]
 
@@ -177,10 +174,10 @@ def blas_threads(threads: int, pools: str) -> Iterator[list[int]]:
             yield [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 
 
-def measure(n: int, C: float, goal: float, threads: Sequence[int], dtype: str) -> tuple[dict[str, Any], list[Fit]]:
+def measure(n: int, C: float, goal: float, threads: Sequence[int] = (1, 2)) -> dict[str, Any]:
     """Seconds to the goal on the first n images, for each number of BLAS threads; the tolerance is sought with one."""
     images, labels, _, _ = mnist()
-    X = images[:n].astype(dtype) / np.asarray(255, dtype=dtype)
+    X = images[:n].astype(np.float64) / 255
     y = labels[:n].astype(np.int64)
     with blas_threads(1, "all"):
         fit(X[:1000], y[:1000], C, FIRST_TOL)  # the first fit also pays for lazy imports
@@ -204,31 +201,7 @@ def measure(n: int, C: float, goal: float, threads: Sequence[int], dtype: str) -
         "n": n,
         "C": C,
         "goal": goal,
-        "dtype": dtype,
         "reached": fits[-1].record(),
         "search": [f.record() for f in fits],
         "timings": timings,
-    }, fits
-
-
-def main() -> None:
-    """Measure, and write or print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals.sklearn_logistic", description=__doc__)
-    parser.add_argument("n", type=int, help="training images: 10000 or 60000")
-    parser.add_argument("--C", type=float, default=0.01)
-    parser.add_argument("--goal", type=float, default=1e-4, help="relative gap to reach")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
-    parser.add_argument("--json", type=Path, help="where to write the figures (default: print them)")
-    parser.add_argument("--coef", type=Path, help="where to write the weights of every fit of the search (.npz)")
-    args = parser.parse_args()
-    machine = describe()
-    run, fits = measure(args.n, args.C, args.goal, args.threads, args.dtype)
-    result = {"rival": "scikit-learn", "corpus": "mnist", "machine": machine, **run}
-    if args.coef:
-        np.savez(args.coef, allow_pickle=False, **{f"tol{f.tol:.3g}": f.coef for f in fits})
-    deliver(result, args.json)
-
-
-if __name__ == "__main__":
-    main()
+    }

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.data import data_file
+from benchmarks.corpora.folder import data_file
 from margrave.datasets import read_svmlight_paths
 from margrave.labels import Taxonomy
 
