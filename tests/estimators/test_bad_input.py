@@ -30,10 +30,11 @@ from margrave import (
     _core,
     load,
 )
-from margrave.features import AttributeTable, SparseFeatures
+from margrave.binding import bind as bind_examples
+from margrave.features import AttributeTable, ChainFeatures, SparseFeatures
 from margrave.files import model as model_file
 from margrave.learners import LBFGS, SGD, Task
-from margrave.structures import Chain, Multiclass, NonProjectiveTree
+from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree, NoOutputs
 from tests.references.problems import bind
 from tests.references.refusals import refusal
 
@@ -567,7 +568,10 @@ def test_weights_that_no_example_has(weight: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("cost", "message"),
     [
-        ([[0, 1], [1, 0], [1, 1]], r"costs must be one number a label or a matrix .*\(3,\) or \(3, 3\), not \(3, 2\)"),
+        (
+            [[0, 1], [1, 0], [1, 1]],
+            r"costs must be one number per label or a matrix .*\(3,\) or \(3, 3\), not \(3, 2\)",
+        ),
         ([1, 2], r"costs must be .* not \(2,\)"),
         (3, r"costs must be .* not \(\)"),
         (None, r"costs must be "),
@@ -668,19 +672,19 @@ def test_heads_that_make_no_tree(heads: Any, message: str) -> None:
 
 def test_several_roots_are_trees_where_they_are_allowed() -> None:
     problem = bind(NonProjectiveTree(single_root=False), [arcs(3)], [[0, 0, 1]], features=SparseFeatures())
-    assert NonProjectiveTree().decode(problem.gold(0), 3) == [0, 0, 1]
+    assert NonProjectiveTree().decode(NoOutputs(), np.array([9]), np.array([0, 3]), problem.gold(0)) == [[0, 0, 1]]
 
 
 def test_arcs_that_belong_to_no_sentence() -> None:
-    def bind(X: Any, heads: Any) -> str:
-        return refusal(lambda: bind(NonProjectiveTree(), X, heads, features=SparseFeatures()))
+    def refused(X: Any, heads: Any) -> str:
+        return refusal(lambda: bind(NonProjectiveTree(), X, heads, features=SparseFeatures(unit="arc")))
 
-    assert bind([arcs(2), arcs(3)[:-1]], [[0, 1], [0, 1, 1]]).startswith("example 1 has attributes for 8 arcs; ")
-    assert bind([arcs(2)], [[0, 1], [0, 1]]) == "there are 1 sentences and 2 lists of heads."
-    assert bind([[]], [[]]) == "example 0 has no words."
-    assert bind([arcs(1)], None) == "features are learned from trees, and there are none."
-    assert re.search(r"example 0, token 1: .*attribute must be a string", bind([[["a"], [3], ["b"], ["c"]]], [[0, 1]]))
-    assert "finite" in bind([np.full((4, 2), nan)], [[0, 1]])
+    assert refused([arcs(2), arcs(3)[:-1]], [[0, 1], [0, 1, 1]]).startswith("example 1 has attributes for 8 arcs; ")
+    assert refused([arcs(2)], [[0, 1], [0, 1]]) == "there are 1 sentences and 2 lists of heads."
+    assert refused([[]], [[]]) == "example 0 has no words."
+    assert refused([arcs(1)], None) == "features are learned from examples with outputs, and there are no labels."
+    assert re.search(r"example 0, arc 1: .*attribute must be a string", refused([[["a"], [3], ["b"], ["c"]]], [[0, 1]]))
+    assert "finite" in refused([np.full((4, 2), nan)], [[0, 1]])
 
 
 # ---- what the core is given must fit together ------------------------------------------------------------------------
@@ -739,6 +743,7 @@ def test_a_structure_and_features_that_do_not_fit_are_refused(child: Callable[[s
 from margrave import SequenceTagger
 from margrave.features import AttributeTable
 from margrave.structures import Chain
+from tests.references.problems import bind
 
 def changed(before, **after):
     model = SequenceTagger(**before).fit(X, Y)
@@ -761,15 +766,15 @@ print(json.dumps({{name: attempt(lambda: eval(code)) for name, code in {MISFITS!
 
 
 def test_features_learned_for_chains_do_not_serve_classes() -> None:
-    features = AttributeTable()
+    features = ChainFeatures()
     bind(Chain(), X, np.array([0, 1, 2] * 2, np.int32), features=features, classes=[0, 1, 2])
-    refusal(lambda: bind(Multiclass(), [["the"]], features=features, classes=[0, 1, 2]))
+    refusal(lambda: bind_examples(Multiclass(), features, [[["the"]]], outputs=Labels(np.arange(3))))
 
 
 def test_a_structure_learns_its_features_from_labels() -> None:
     for structure, data in ((Chain(), X), (Multiclass(), [["a"]])):
-        message = refusal(lambda s=structure, d=data: s.bind(d, features=AttributeTable(), classes=[0, 1]))  # type: ignore[misc]
-        assert re.search("features are learned from labelled .*, and there are no labels", message)
+        message = refusal(lambda s=structure, d=data: bind(s, d, features=AttributeTable(), classes=[0, 1]))  # type: ignore[misc]
+        assert re.search("features are learned from examples with outputs, and there are no labels", message)
 
 
 # ---- model files that lie --------------------------------------------------------------------------------------------
@@ -788,11 +793,11 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
 
 def test_a_newer_file_asks_for_a_newer_margrave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
-    monkeypatch.setattr(model_file, "FORMAT_VERSION", 2)
+    monkeypatch.setattr(model_file, "FORMAT_VERSION", 3)
     fitted_tagger().save(path)
     monkeypatch.undo()
     assert re.search(
-        r"written by a newer Margrave \(format 2, this one reads 1\): upgrade", refusal(lambda: load(path))
+        r"written by a newer Margrave \(format 3, this one reads 2\): upgrade", refusal(lambda: load(path))
     )
     model_file.write(path, {"estimator": "GraphLabeler"}, {})
     assert re.search(

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from margrave import Kernel, SequenceTagger, StructuredClassifier, TaxonomyClassifier, load
 from margrave.errors import MargraveError
 from margrave.estimators import HierarchicalMultiLabelClassifier, Reranker
+from margrave.estimators.base import token_table
 from margrave.files import model as model_file
 from margrave.learners import LP
 
@@ -147,6 +148,12 @@ def saved(model: Any, path: Path) -> bytes:
 # ---- what is read is what was saved ----------------------------------------------------------------------------------
 
 
+def encoder(model: Any) -> Any:
+    """What turns the attributes of tokens, examples or candidates into rows."""
+    table = token_table(model.features_)
+    return model.features_.encoder if table is None else table.encoder
+
+
 @pytest.mark.parametrize("name", MAKERS)
 @settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.sampled_from([0.2, 0.49, 0.51, 0.7, 0.9, 0.97, 1.0]), seed=st.integers(0, 2**32 - 1))
@@ -171,10 +178,10 @@ def test_only_what_is_not_zero_is_kept(name: str, tmp_path: Path) -> None:
     read: Any = load(tmp_path / "model")
     w = model._weights()
     assert_array_equal(read._weights(), w[w != 0])
-    words, pairs = model.features_.tokens.vocabulary.names(), model.features_.token_pairs
-    begin = pairs.arrays()[0] if pairs.packed else np.arange(len(words) + 1)
+    words, pairs = encoder(model).vocabulary.names(), getattr(token_table(model.features_), "weighted", None)
+    begin = pairs.arrays()[0] if pairs is not None and pairs.packed else np.arange(len(words) + 1)
     used = [word for k, word in enumerate(words) if w[begin[k] : begin[k + 1]].any()]
-    assert read.features_.tokens.vocabulary.names() == used
+    assert encoder(read).vocabulary.names() == used
     assert 0 < len(used) < len(words)
 
 
@@ -191,14 +198,13 @@ def test_rows_of_a_table_of_all_pairs_leave_whole(tmp_path: Path) -> None:
 def test_models_of_few_zeros_are_written_as_they_are(name: str, tmp_path: Path) -> None:
     model = with_zeros(made(name)[0], 0.4, 5)
     model.save(tmp_path / "model")
-    header, arrays = model_file.read(tmp_path / "model")
-    assert "sparse" not in header
+    _, arrays = model_file.read(tmp_path / "model")
     assert_array_equal(arrays["weights"], model._weights())
-    assert_array_equal(arrays["gram_weight"], model.features_.gram_weight)
-    assert not {"weights.place", "weights.value", "gram_weight.place", "gram_weight.value"} & set(arrays)
-    vocabulary = model.features_.tokens.vocabulary
+    assert not {"weights.place", "weights.value"} & set(arrays)
+    vocabulary = encoder(model).vocabulary
     if vocabulary is not None:
-        assert_array_equal(arrays["tokens.offsets"], vocabulary.arrays()[1])
+        offsets = next(array for name, array in arrays.items() if name.endswith(".offsets"))
+        assert_array_equal(offsets, vocabulary.arrays()[1])
     assert_array_equal(load(tmp_path / "model").coef_, model.coef_)
 
 
@@ -286,7 +292,7 @@ def test_a_sparse_reranker_keeps_its_weights_by_name(tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     read: Any = load(tmp_path / "model")
     assert read.weights() == model.weights() != {}
-    assert read.features_.tokens.attributes == len(model.weights()) < model.n_weights_ / 2
+    assert read.features_.encoder.attributes == len(model.weights()) < model.n_weights_ / 2
     assert read.n_weights_ == model.n_weights_
     assert_array_equal(read.predict(X), model.predict(X))
 
@@ -316,7 +322,7 @@ def changed(name: str, of_model: str, tmp_path: Path, change: Callable[[Any, Any
     """How the file of a sparse model is refused after the change of its header and arrays."""
     with_zeros(made(of_model)[0], 0.95, 10).save(tmp_path / "model")
     header, arrays = model_file.read(tmp_path / "model")
-    assert {"weights", "gram_weight"} & set(header["sparse"]["lengths"]) == {name}  # type: ignore[index]
+    assert "sparse" in of_file(header, name)
     change(header, arrays)
     model_file.write(tmp_path / "changed", header, arrays)
     with pytest.raises(MargraveError) as error:
@@ -326,7 +332,12 @@ def changed(name: str, of_model: str, tmp_path: Path, change: Callable[[Any, Any
     return message
 
 
-VECTORS = [("weights", "hashed candidates"), ("gram_weight", "observed")]
+VECTORS = [("weights", "hashed candidates"), ("features_.gram_weight", "observed")]
+
+
+def of_file(header: Any, name: str) -> Any:
+    """What a header says of a vector."""
+    return header["weights"] if name == "weights" else header["features"]["state"]["gram_weight"]
 
 
 @pytest.mark.parametrize(("name", "of_model"), VECTORS)
@@ -347,7 +358,7 @@ def test_places_that_cannot_be_are_refused(
     name: str, of_model: str, tmp_path: Path, change: Callable[[Any, int], Any], message: str
 ) -> None:
     def alter(header: Any, arrays: Any) -> None:
-        place = change(arrays[f"{name}.place"], header["sparse"]["lengths"][name])
+        place = change(arrays[f"{name}.place"], of_file(header, name)["length"])
         arrays[f"{name}.place"] = place
 
     assert message in changed(name, of_model, tmp_path, alter)
@@ -357,8 +368,9 @@ def test_places_that_cannot_be_are_refused(
 @pytest.mark.parametrize("length", [None, -1, 2.0, True, "9", [3], 2**70, "more", "less"])
 def test_lengths_that_cannot_be_are_refused(name: str, of_model: str, tmp_path: Path, length: Any) -> None:
     def alter(header: Any, arrays: Any) -> None:
-        lengths = header["sparse"]["lengths"]
-        lengths[name] = {"more": lengths[name] + 1, "less": int(arrays[f"{name}.place"][-1])}.get(str(length), length)
+        stored = of_file(header, name)
+        last = int(arrays[f"{name}.place"][-1])
+        stored["length"] = {"more": stored["length"] + 1, "less": last}.get(str(length), length)
 
     changed(name, of_model, tmp_path, alter)
 
@@ -386,16 +398,23 @@ def test_values_that_cannot_be_are_refused(name: str, of_model: str, tmp_path: P
 @pytest.mark.parametrize("n_weights", [None, 0, -5, 1.5, True, "many", 2**64])
 def test_counts_of_weights_that_cannot_be_are_refused(name: str, of_model: str, tmp_path: Path, n_weights: Any) -> None:
     def alter(header: Any, arrays: Any) -> None:
-        header["sparse"]["n_weights"] = n_weights
+        header["n_weights"] = n_weights
 
     assert "the number of weights learned" in changed(name, of_model, tmp_path, alter)
 
 
 def test_what_a_file_says_of_sparse_vectors_must_have_its_form(tmp_path: Path) -> None:
-    def says(sparse: Any) -> Callable[[Any, Any], None]:
-        return lambda header, arrays: header.update({"sparse": sparse})
+    def says(stored: Any) -> Callable[[Any, Any], None]:
+        return lambda header, arrays: header.update({"weights": stored})
 
-    for sparse in (None, 3, [], {}, {"n_weights": 9}, {"lengths": {}}, {"n_weights": 9, "lengths": [1]}):
-        changed("weights", "hashed candidates", tmp_path, says(sparse))
-    for name in ("labels", "tokens.bytes"):
-        changed("weights", "hashed candidates", tmp_path, says({"n_weights": 64, "lengths": {name: 3}}))
+    sparse = {"kind": "array", "length": 64, "blank": 0, "sparse": "weights"}
+    for stored in (
+        None,
+        3,
+        [],
+        {},
+        {**sparse, "blank": "0"},
+        {**sparse, "sparse": "elsewhere"},
+        {**sparse, "blank": 1},
+    ):
+        changed("weights", "hashed candidates", tmp_path, says(stored))

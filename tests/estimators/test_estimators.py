@@ -96,7 +96,7 @@ def named_entries(token: Any) -> Iterator[tuple[str, float]]:
 
 
 def rows_of(encoder: RowEncoder, token: Any) -> Iterator[tuple[int, float]]:
-    if encoder.kind == "columns":
+    if encoder.form == "columns":
         yield from enumerate(token)
         return
     names = {name: k for k, name in enumerate(encoder.vocabulary.names())} if encoder.vocabulary is not None else {}
@@ -112,7 +112,7 @@ def weight_numbers(pairs: _core.Pairs) -> dict[tuple[int, int], int]:
 
 
 class ByDefinition:
-    """The score of a labelling, from the weights' order as `AttributeTable` documents it, and nothing of the core."""
+    """The score of a labelling, from the weights' order as `ChainFeatures` documents it, and nothing of the core."""
 
     def __init__(self, tagger: SequenceTagger) -> None:
         self.tagger, self.classes, features = tagger, tagger.classes_.tolist(), tagger.features_
@@ -127,12 +127,12 @@ class ByDefinition:
         ]
         self.number = {labels: k for k, labels in enumerate(self.tuples)}
         self.forbidden = forbidden
-        self.token_weight = weight_numbers(features.token_pairs)
+        self.token_weight = weight_numbers(features.tokens.weighted)
         self.gram_at = len(self.token_weight)
         self.start_at = self.gram_at + features.gram_weights
         self.stop_at = self.start_at + width * tagger.start
         self.edge_at = self.stop_at + width * tagger.stop
-        self.edge_weight = {} if features.edge_pairs is None else weight_numbers(features.edge_pairs)
+        self.edge_weight = {} if features.edges is None else weight_numbers(features.edges.weighted)
         assert self.edge_at + len(self.edge_weight) == tagger.coef_.size
 
     def labellings(self, n: int, allowed: Any = None) -> list[tuple[int, ...]]:
@@ -150,14 +150,14 @@ class ByDefinition:
         w, features, scale = self.tagger.coef_, self.tagger.features_, self.tagger.transition_scale
         total = 0.0
         for token, label in zip(x, y, strict=True):
-            for a, value in rows_of(features.tokens, token):
+            for a, value in rows_of(features.tokens.encoder, token):
                 total += value * w[self.token_weight[a, label]] if (a, label) in self.token_weight else 0.0
         for t in range(1, len(y)):
             for m in range(2, min(t, self.tagger.order) + 2):
                 gram = self.number[y[t + 1 - m : t + 1]]
                 at = features.gram_weight[gram]
                 total += scale * w[self.gram_at + at] if at >= 0 else 0.0
-                for a, value in [] if edges is None else rows_of(features.edges, edges[t]):
+                for a, value in [] if edges is None else rows_of(features.edges.encoder, edges[t]):
                     if (a, gram) in self.edge_weight:
                         total += scale * value * w[self.edge_at + self.edge_weight[a, gram]]
         if self.tagger.start:
@@ -328,14 +328,14 @@ def test_attributes_of_all_scripts_are_kept_apart() -> None:
     X, Y = [[[name]] for name in names], [[k] for k in range(len(names))]
     tagger = SequenceTagger(C=100.0).fit(X, Y)
     assert tagger.predict(X) == Y
-    assert sorted(tagger.features_.tokens.vocabulary.names()) == sorted(names)
+    assert sorted(tagger.features_.tokens.encoder.vocabulary.names()) == sorted(names)
 
 
 def test_a_string_value_is_an_attribute_of_its_own() -> None:
     as_values = SequenceTagger().fit([[{"w": "a"}, {"w": "b", "n": 2.0}]], [[0, 1]])
     as_names = SequenceTagger().fit([[{"w=a": 1.0}, {"w=b": 1, "n": 2.0}]], [[0, 1]])
     assert_array_equal(as_values.coef_, as_names.coef_)
-    assert as_values.features_.tokens.vocabulary.names() == ["w=a", "w=b", "n"]
+    assert as_values.features_.tokens.encoder.vocabulary.names() == ["w=a", "w=b", "n"]
 
 
 def test_sets_tuples_and_generators_of_attributes_are_lists() -> None:

@@ -301,7 +301,7 @@ def test_bad_attributes_are_refused_by_their_place() -> None:
 
 
 def bind_chain(X, labels, **options) -> _core.Problem:
-    structure = {k: options.pop(k) for k in ("order", "tied", "scale", "forbidden") if k in options}
+    structure = {k: options.pop(k) for k in ("order", "tied", "forbidden") if k in options}
     features = options.pop("features", None) or AttributeTable()
     return bind(
         Chain(**structure),

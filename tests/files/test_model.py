@@ -107,7 +107,7 @@ def test_what_is_written_is_read_back(
 def test_the_safetensors_library_reads_the_same_arrays(model: Path) -> None:
     safetensors = pytest.importorskip("safetensors")
     with safetensors.safe_open(model, framework="np") as file:
-        assert json.loads(file.metadata()["margrave"]) == {"format": 1, "header": HEADER}
+        assert json.loads(file.metadata()["margrave"]) == {"format": 2, "header": HEADER}
         for name, array in small_arrays().items():
             assert file.get_tensor(name).dtype == array.dtype
             assert_array_equal(file.get_tensor(name), array)
@@ -230,9 +230,9 @@ def test_bytes_after_the_last_array_are_refused(model: Path) -> None:
 
 def test_a_newer_format_is_refused_whatever_else_it_holds(model: Path) -> None:
     table, tensors = split(model.read_bytes())
-    table["__metadata__"]["margrave"] = json.dumps({"format": 2, "other": "things"})
+    table["__metadata__"]["margrave"] = json.dumps({"format": 3, "other": "things"})
     model.write_bytes(signed(table | {"new": "kind of entry"}, tensors))
-    expected = "written by a newer Margrave (format 2, this one reads 1): upgrade Margrave."
+    expected = "written by a newer Margrave (format 3, this one reads 2): upgrade Margrave."
     assert refusal(model) == expected
 
 

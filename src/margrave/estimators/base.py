@@ -10,7 +10,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf, isfinite
-from numbers import Real
 from os import PathLike
 from typing import Any, Self
 
@@ -155,7 +154,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         ----------
         X : the examples.
         y : their outputs.
-        sample_weight : one factor per example on its C; a number alone is the factor of all.
+        sample_weight : one factor per example on its C.
         dev : more data (X, y), by which sgd chooses its rate.
         checkpoint : a file that follows the learner; the same call goes on from it after it was killed or interrupted.
         observers : called after every pass (`margrave.learners`).
@@ -263,8 +262,6 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             to_features=given.to_features,
             to_structure=given.to_structure,
         )
-        if isinstance(sample_weight, Real):
-            sample_weight = np.full(bound.problem.size, sample_weight)
         return Training(given, bound, features, inputs, sample_weight)
 
     def _task(
@@ -306,11 +303,10 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             training.bound.structure.learn(given.Y)
             training.bound.structure.count_examples(given.X, given.Y)
             bound = self._bound(given, training.bound.outputs, training.features, training.inputs)
-            threads = self._threads()
-            self._score(given.Y, bound.best(np.zeros(bound.problem.dim), threads))
+            bound.structure.check_sizes(bound.units, given.Y)
         except MargraveError as error:
             raise MargraveError(f"dev: {error}") from None
-        return lambda w: self._score(given.Y, bound.best(w, threads))
+        return lambda w: self._score(given.Y, bound.best(w, self._threads()))
 
     def _set_solution(self, learner: Learner, solution: Solution) -> Weights:
         self.learner_ = learner

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import whole
+from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator
 from margrave.features import AttributeTable, ChainFeatures, features_named
@@ -220,7 +220,7 @@ class SequenceTagger(StructuredEstimator):
         return self.features_.top_transitions(self.coef_, tuples, whole("n", n, 1, 2**31 - 1))
 
     def _structure(self, given: Given) -> Chain:
-        return Chain(self.order, self.forbidden, self.tied and "edges" not in given.to_features)
+        return Chain(self.order, self.forbidden, flag("tied", self.tied) and "edges" not in given.to_features)
 
     def _features(self, outputs: Any) -> ChainFeatures:
         return ChainFeatures(features_named(self.features), self.start, self.stop, self.transition_scale)

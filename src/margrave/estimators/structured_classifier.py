@@ -1,6 +1,7 @@
 """Classes without structure, by the same losses and learners as everything else."""
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,8 @@ class StructuredClassifier(ClassifierMixin, MatrixInputs):  # type: ignore[misc]
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
         X, y = given.X, given.Y
+        if isinstance(sample_weight, Real) and hasattr(y, "__len__"):
+            sample_weight = np.full(len(y), sample_weight)  # as scikit-learn's estimators take it
         if self.inputs is not None or has_names(X):
             if not hasattr(y, "__len__") or isinstance(y, str | bytes):
                 raise MargraveError(f"y must be a list of classes, not {type(y).__name__}.")

@@ -16,6 +16,7 @@ from margrave.errors import MargraveError
 from margrave.features.base import Features, Ranked, Weights, heaviest
 from margrave.features.mercer import Kernel
 from margrave.features.table import AttributeTable, Transitions
+from margrave.files.stored import vector
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,8 @@ class ChainFeatures(Features):
         """The core's map of these sequences."""
         if not self.learned:
             raise MargraveError("features are learned from labelled sequences, and there are no labels.")
+        if not isinstance(bound, _core.ChainStructure):
+            raise MargraveError("features of chains need a chain, and this structure is another.")
         if self.edges is not None:
             self.edges.check_width(bound.gram_parts)
         self.tokens.check_width(bound.columns)
@@ -187,11 +190,9 @@ class ChainFeatures(Features):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes back what `state` gave."""
         weight, edges = state["gram_weight"], state["edges"]
-        if not isinstance(weight, np.ndarray) or weight.ndim != 1 or weight.dtype != np.int64:
-            raise MargraveError("the weights of its label tuples must be whole numbers.")
         if edges is not None and not isinstance(edges, AttributeTable):
             raise MargraveError("the attributes of its transitions must be a table.")
-        self.gram_weight, self.edges = np.array(weight), edges
+        self.gram_weight, self.edges = np.array(vector(weight, np.int64, "weights of label tuples")), edges
 
     def _edge_table(self) -> AttributeTable:
         """A table for the attributes of transitions, with the settings of the tokens'."""

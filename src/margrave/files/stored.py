@@ -105,6 +105,8 @@ def pack(value: Any, arrays: Arrays, place: str) -> Any:
     if isinstance(value, list | tuple):
         items = [pack(item, arrays, f"{place}.{k}") for k, item in enumerate(value)]
         return items if isinstance(value, list) else {"kind": "tuple", "items": items}
+    if isinstance(value, set | frozenset):
+        return {"kind": "set", "items": pack(sorted(value, key=repr), arrays, place)}
     if isinstance(value, Mapping):
         pairs = enumerate(value.items())
         places = [f"{place}.{key if isinstance(key, str) else k}" for k, (key, _) in pairs]
@@ -130,10 +132,14 @@ def unpack(stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             return float(value)
         case {"kind": "array", "array": str(place)}:
             return arrays[place]
-        case {"kind": "array", "length": int(length), "blank": int() | float() as blank, "sparse": str(place)}:
+        case {"kind": "array", "length": int(length), "blank": 0 | -1 as blank, "sparse": str(place)} if (
+            type(length) is int
+        ):
             return _dense(arrays[f"{place}.place"], arrays[f"{place}.value"], length, blank, place)
         case {"kind": "tuple", "items": list(items)}:
             return tuple(unpack(item, arrays) for item in items)
+        case {"kind": "set", "items": list(items)}:
+            return {unpack(item, arrays) for item in items}
         case {"kind": "mapping", "items": list(items)}:
             return {unpack(key, arrays): unpack(item, arrays) for key, item in items}
         case {"kind": str(kind), "name": str(name), "settings": dict(settings), "state": dict(state)} if kind in _KINDS:
@@ -153,11 +159,9 @@ def import_modules(package: ModuleType | str) -> None:
         import_module(f"{module.__name__}.{found.name}")
 
 
-def _pack_stored(value: Stored, arrays: Arrays, place: str) -> dict[str, Any]:
-    if vars(type(value)).get("name") is None or value.registered.get(type(value).name) is not type(value):
-        raise MargraveError(
-            f"{place} is a {type(value).__name__}, which a file cannot name: give the class a name of its own."
-        )
+def _pack_stored(value: Stored, arrays: Arrays, place: str) -> Any:
+    if value.registered.get(type(value).name) is not type(value):
+        return type(value).missing(value.name)
     return {
         "kind": value.kind,
         "name": type(value).name,
@@ -188,7 +192,8 @@ def _pack_array(array: NDArray[Any], arrays: Arrays, place: str) -> dict[str, An
 
 
 def _dense(place: NDArray[Any], value: NDArray[Any], length: int, blank: float, name: str) -> NDArray[Any]:
-    if place.ndim != 1 or place.dtype != np.int64 or value.shape != place.shape or not 0 <= length < 2**62:
+    vector(place, np.int64, f"places of {name}")
+    if value.shape != place.shape or not 0 <= length < 2**62:
         raise MargraveError(f"its {name} must have as many values as places.")
     if len(place) and (place[0] < 0 or place[-1] >= length or (np.diff(place) <= 0).any()):
         raise MargraveError(f"the places of its {name} must ascend below {length}.")

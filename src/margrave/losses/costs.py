@@ -166,9 +166,12 @@ def cost_named(cost: CostLike) -> Cost:
         return _NAMED[cost]()
     if callable(cost):
         return CostFunction(cost)
-    if isinstance(cost, Mapping) or np.ndim(cost) == 1:
+    if isinstance(cost, Mapping):
         return Hamming(cost)
-    return Matrix(cost)
+    try:
+        return Hamming(cost) if np.ndim(cost) == 1 else Matrix(cost)
+    except ValueError:  # rows of different lengths
+        return Matrix(cost)
 
 
 _NAMED: dict[str, type[Cost]] = {"hamming": Hamming, "zero-one": ZeroOne, "f1": F1}

@@ -125,6 +125,9 @@ class Structure(Stored, kind="structure"):
             names = " or ".join(repr(kind.name) for kind in self.costs)
             raise MargraveError(f"the cost of {type(self).__name__} is {names}, not {cost.name!r}.")
 
+    def check_sizes(self, units: Units, Y: Sequence[Any]) -> None:
+        """Refuses outputs that do not fit the sizes of their examples."""
+
     def count_examples(self, X: Any, Y: Any, where: str = "y") -> None:
         """Refuses different numbers of inputs and outputs; what has no length is counted when it is encoded."""
         n = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(Y)

@@ -63,7 +63,10 @@ class Chain(Structure):
         (tokens, labels) of all sequences one after another.
         """
         classes = outputs.classes.tolist()
-        _check_lengths(units, None if Y is None else [len(labels) for labels in Y])
+        if Y is not None:
+            self.check_sizes(units, Y)
+        if (units == 0).any():
+            raise MargraveError(f"example {int(np.argmin(units))} is an empty sequence; every sequence needs a token.")
         gold = None if Y is None else label_numbers(list(flatten.from_iterable(Y)), classes)
         if costs is not None:
             self.check_cost(costs)
@@ -78,6 +81,14 @@ class Chain(Structure):
             self.tied,
             self._forbidden_matrix(classes),
         )
+
+    def check_sizes(self, units: Units, Y: Sequence[Sequence[Any]]) -> None:
+        """Every sequence has as many labels as tokens."""
+        lengths = [len(labels) for labels in Y]
+        if len(lengths) != len(units):
+            raise MargraveError(f"there are {len(units)} sequences in X and {len(lengths)} in y.")
+        for i in np.flatnonzero(units != np.asarray(lengths, dtype=np.int64)):
+            raise MargraveError(f"example {i} has {units[i]} tokens and {lengths[int(i)]} labels.")
 
     def decode(
         self, outputs: Labels, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
@@ -149,17 +160,6 @@ def _pairs_of(forbidden: Any) -> list[tuple[Any, Any]]:
         if len(pair) != 2:
             raise MargraveError(f"forbidden must be a list of pairs of labels, not {forbidden!r}.")
     return [(before, after) for before, after in pairs]
-
-
-def _check_lengths(units: Units, lengths: Sequence[int] | None) -> None:
-    """Every sequence has tokens, and as many of them as labels."""
-    if lengths is not None:
-        if len(lengths) != len(units):
-            raise MargraveError(f"there are {len(units)} sequences in X and {len(lengths)} in y.")
-        for i in np.flatnonzero(units != np.asarray(lengths)):
-            raise MargraveError(f"example {i} has {units[i]} tokens and {lengths[int(i)]} labels.")
-    if (units == 0).any():
-        raise MargraveError(f"example {int(np.argmin(units))} is an empty sequence; every sequence needs a token.")
 
 
 def _allowed_mask(allowed: Any, lengths: Sequence[int], classes: list[Any]) -> NDArray[np.bool_]:
