@@ -73,7 +73,7 @@ def test_every_label_count_gives_the_same_results_on_every_instruction_set(label
 def test_forward_backward_is_exact_on_both_sides_of_the_switch_to_log_space(
     name: str, labels: int, scale: float
 ) -> None:
-    """Scores beyond the range of the scaled kernel are repeated in log space; the plain recursion is the judge."""
+    """Scores beyond the range of the scaled loop are repeated in log space; the plain recursion is the judge."""
     problem = chain_problem(labels, "all", True, False)
     rng = np.random.default_rng(labels)
     with instruction_set(name):
@@ -109,5 +109,5 @@ def test_softmax_is_exact_for_extreme_scores(name: str) -> None:
 
 
 def test_an_unknown_instruction_set_is_refused() -> None:
-    with pytest.raises(MargraveError, match="no kernels named avx9000"):
+    with pytest.raises(MargraveError, match="no loops named avx9000"):
         _core.choose_instruction_set("avx9000")

@@ -1,4 +1,4 @@
-"""Every registered structure against enumeration; hand kernels against references that have no shortcuts."""
+"""Every registered structure against enumeration; hand-written inference against references that have no shortcuts."""
 
 import gc
 from math import inf, log
@@ -482,7 +482,7 @@ def test_marginals_keep_nine_digits_in_log_space_however_long_the_chain(tied: bo
 
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("labels", [1, 2, 3, 4, 5, 8, 9, 31, 32, 33, 34, 37, 40])
-def test_kernels_of_every_number_of_labels_agree(labels: int, tied: bool) -> None:
+def test_loops_of_every_number_of_labels_agree(labels: int, tied: bool) -> None:
     """Up to 32 labels the compiler knows their number, and rows are padded to four."""
     rng = np.random.default_rng(labels)
     for length in (1, 2, 5):
@@ -523,7 +523,7 @@ def as_hypergraph(length: int, labels: int, tied: bool) -> _core.Problem:
 @pytest.mark.parametrize("tied", [True, False])
 @given(seed=seeds, length=st.integers(1, 30), labels=st.integers(1, 5))
 @some
-def test_hand_kernels_of_chains_agree_with_the_hypergraph_engine(
+def test_hand_written_loops_of_chains_agree_with_the_hypergraph_engine(
     tied: bool, seed: int, length: int, labels: int
 ) -> None:
     rng = np.random.default_rng(seed)

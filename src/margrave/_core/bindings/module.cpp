@@ -932,7 +932,7 @@ void bind_passes(nb::module_& m) {
       "add_scaled",
       [](const In<double>& u, double c, InOut<double>& v) {
         expect_size(u, static_cast<int64_t>(v.size()), "u");
-        kernels().add_scaled(u.data(), c, v.data(), static_cast<int64_t>(v.size()));
+        loops().add_scaled(u.data(), c, v.data(), static_cast<int64_t>(v.size()));
       },
       "u"_a, "c"_a, "v"_a.noconvert(), "v += c u, without the copy that an expression makes.");
   m.def(
@@ -1054,13 +1054,13 @@ NB_MODULE(_core, m) {
       PyErr_SetString(nb::module_::import_("margrave.errors").attr("MargraveError").ptr(), error.what());
     }
   });
-  m.def("instruction_set", [] { return kernels().name; }, "Which of the compiled kernels are in use.");
+  m.def("instruction_set", [] { return loops().name; }, "For which instruction set the loops in use are compiled.");
   m.def(
       "choose_instruction_set",
       [](const std::string& name) {
-        if (!choose_kernels(name.c_str())) throw InputError("this processor has no kernels named " + name + ".");
+        if (!choose_loops(name.c_str())) throw InputError("this processor has no loops named " + name + ".");
       },
-      "name"_a, "Use the kernels compiled for another instruction set ('baseline' is always there).");
+      "name"_a, "Use the loops compiled for another instruction set ('baseline' is always there).");
   bind_problem(m);
   bind_structures(m);
   bind_features(m);

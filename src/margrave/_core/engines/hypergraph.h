@@ -1,8 +1,8 @@
 // Acyclic weighted hypergraphs with scores per part: inside-outside, Viterbi, Viterbi by cost, lazy k-best, sampling.
 //
 // A derivation of the last node is an output; the parts of its edges are the output's parts. Everything is in log space
-// and exact with -inf. This is the engine of structures that have no hand kernel, and the reference for those that
-// have.
+// and exact with -inf. This is the engine of structures that have no hand-written inference, and the reference for
+// those that have it.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Kernels between inputs as a feature map (003, Eq. 14): scores of (position, label) parts are
+// Loops between inputs as a feature map (003, Eq. 14): scores of (position, label) parts are
 //
 //   theta[t, l] = sum_s K(x_t, s) a[s, l],
 //
@@ -117,7 +117,7 @@ class Inputs {
       for (int64_t k = first; k < last; ++k)
         if (others.rows_.index[at(k)] < attributes_) full[at(others.rows_.index[at(k)])] = others.rows_.value[at(k)];
       for (int64_t s = 0; s < size(); ++s)
-        out[s] = kernels().dot(full.data(), dense_.data() + s * attributes_, attributes_);
+        out[s] = loops().dot(full.data(), dense_.data() + s * attributes_, attributes_);
       return;
     }
     std::fill(out, out + size(), 0.0);
@@ -388,7 +388,7 @@ class KernelFeatures final : public Features {
         rows[at(t)] = gram_->row(number_[at(first + t)]);
     std::vector<double> theta(at(length * labels_), 0.0);
     add_scores(w, rows, theta.data());
-    double change = c * kernels().dot(theta.data(), v, length * labels_);
+    double change = c * loops().dot(theta.data(), v, length * labels_);
     for (int64_t t = 0; t < length; ++t) {
       if (!rows[at(t)]) continue;
       for (int64_t u = 0; u <= t; ++u) {
@@ -480,7 +480,7 @@ class KernelFeatures final : public Features {
       for (size_t r = 0; r < rows.size(); ++r) {
         if (!rows[r]) continue;
         rows[r]->gather(columns, bounds[1], values.data());
-        kernels().score_rows({bounds, columns, values.data(), nullptr}, shape, 0, 1, a, partial.data());
+        loops().score_rows({bounds, columns, values.data(), nullptr}, shape, 0, 1, a, partial.data());
         for (size_t l = 0; l < partial.size(); ++l) theta[r * partial.size() + l] += partial[l];
       }
     }

@@ -274,14 +274,14 @@ class Table final : public Features {
 
   void score(int64_t i, const double* w, double* theta) const override {
     const auto [first, last] = bounds(i);
-    kernels().score_rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, last, w, theta);
+    loops().score_rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, last, w, theta);
     for (int64_t l = 0; l < labels(); ++l) {
       if (grams_.start) theta[l] += w[start_at_ + l];
       if (grams_.stop) theta[(last - first - 1) * labels() + l] += w[stop_at_ + l];
     }
     double* table = theta + (last - first) * labels();
     if (edges_)
-      kernels().score_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, w + edge_at_, table);
+      loops().score_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, w + edge_at_, table);
     for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts()) {
       if (!edges_) std::fill(table, table + gram_parts(), 0.0);
       for (const auto& [part, weight] : kept_) table[part] += w[gram_at_ + weight];
@@ -357,9 +357,9 @@ class Table final : public Features {
     const auto rows = [&](const TokenRows& x, const WeightRows& shape, int64_t from, const double* values, double scale,
                           double* at) {
       if (Measured)
-        change += kernels().move_rows(x, shape, from, last, values, scale, at);
+        change += loops().move_rows(x, shape, from, last, values, scale, at);
       else
-        kernels().scatter_rows(x, shape, from, last, values, scale, at);
+        loops().scatter_rows(x, shape, from, last, values, scale, at);
     };
     const auto one = [&](int64_t weight, double add) { change += add_measured<Measured>(add, g[weight]); };
     rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, mu, c, g);

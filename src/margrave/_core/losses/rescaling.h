@@ -199,7 +199,7 @@ inline Violation most_violated(const Problem& problem, int64_t i, const Rescalin
     double* delta = worker.scratch.take(n);
     const double c0 = problem.cost(i, delta);
     if (!rule.of_slack && rule.slack == 1) {
-      kernels().add_scaled(theta, 1.0, delta, n);
+      loops().add_scaled(theta, 1.0, delta, n);
       const double top = problem.argmax(i, delta, worker.y, worker.scratch) + c0;
       const double of_y = score_of(theta, worker.y);
       rescaling::offer(rule, top - of_y, gold_score - of_y, worker.y, worker.gold, best);

@@ -132,8 +132,8 @@ class Exchange {
     friend Exchange;
 
     void settle(const Sharing::Run& run) {
-      kernels().settle(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin,
-                       run.end - run.begin);
+      loops().settle(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin,
+                     run.end - run.begin);
     }
     void add_changes(int64_t begin, int64_t end, double* w) const {
       for (int64_t k = begin; k < end; ++k) w[k] += own_[static_cast<size_t>(k)] - known_[static_cast<size_t>(k)];
@@ -239,7 +239,7 @@ inline double augment(const Problem& problem, int64_t i, const LossFamily& famil
   std::copy(theta, theta + n, v);
   if (family.gamma == 0) return 0;
   const double c0 = family.cost(problem, i, delta);
-  kernels().add_scaled(delta, family.gamma, v, n);
+  loops().add_scaled(delta, family.gamma, v, n);
   return c0;
 }
 

@@ -69,20 +69,20 @@ namespace gibbs {
 
 // t' into next; the largest change of a parameter.
 inline double propose(const double* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
-  return kernels().propose(t, v, u.keep, u.add, n, next);
+  return loops().propose(t, v, u.keep, u.add, n, next);
 }
 inline double propose(const float* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
-  return kernels().propose_single(t, v, u.keep, u.add, n, next);
+  return loops().propose_single(t, v, u.keep, u.add, n, next);
 }
-inline void keep(const double* from, int64_t n, double* to) { kernels().keep(from, n, to); }
-inline void keep(const double* from, int64_t n, float* to) { kernels().keep_single(from, n, to); }
+inline void keep(const double* from, int64_t n, double* to) { loops().keep(from, n, to); }
+inline void keep(const double* from, int64_t n, float* to) { loops().keep_single(from, n, to); }
 inline Comparison compare(const double* t, const double* v, const double* mu, const double* before, int64_t n,
                           double* change) {
-  return kernels().compare(t, v, mu, before, n, change);
+  return loops().compare(t, v, mu, before, n, change);
 }
 inline Comparison compare(const double* t, const double* v, const double* mu, const float* before, int64_t n,
                           double* change) {
-  return kernels().compare_single(t, v, mu, before, n, change);
+  return loops().compare_single(t, v, mu, before, n, change);
 }
 
 // What a trial step says about rates: D gains `linear` less `bend`. In the neighbourhood of the optimum the first is
@@ -151,7 +151,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double log_z = problem.logsum(i, next, next_mu, worker.scratch);
     const Comparison sums = gibbs::compare(next, v, next_mu, block.mu, n, d);
     const double entropy = log_z - sums.t_mu;
-    const double cost_change = family.gamma > 0 ? -kernels().dot(delta, d, n) : 0.0;
+    const double cost_change = family.gamma > 0 ? -loops().dot(delta, d, n) : 0.0;
     const double smooth_change = smooth ? (entropy - block.entropy) / family.beta : 0.0;
     const double linear = C * (sums.v_moved + smooth_change);
     // A gain cannot be told from what rounding makes of the numbers whose difference it is; a step that neither gains
@@ -230,19 +230,19 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
     const double c0 = family.gamma > 0 ? family.cost(problem, i, delta) : 0.0;
     if (source.z) {
       problem.score(i, source.z, t);
-      if (family.gamma > 0) kernels().add_scaled(delta, source.s, t, n);
+      if (family.gamma > 0) loops().add_scaled(delta, source.s, t, n);
     } else if (source.w) {
       double* v = worker.scratch.take(n);
       problem.score(i, source.w, v);
-      if (family.gamma > 0) kernels().add_scaled(delta, family.gamma, v, n);
+      if (family.gamma > 0) loops().add_scaled(delta, family.gamma, v, n);
       gibbs::propose(source.t + at, v, source.update, n, t);
       std::copy(t, t + n, source.next + at);
     } else {
       std::copy(source.t + at, source.t + at + n, t);
     }
     double* mu = worker.direction.data();
-    entropy[i] = problem.logsum(i, t, mu, worker.scratch) - kernels().dot(t, mu, n);
-    cost[i] = family.gamma > 0 ? c0 + kernels().dot(delta, mu, n) : 0.0;
+    entropy[i] = problem.logsum(i, t, mu, worker.scratch) - loops().dot(t, mu, n);
+    cost[i] = family.gamma > 0 ? c0 + loops().dot(delta, mu, n) : 0.0;
     if (marginals)
       for (int64_t k = 0; k < n; ++k) mu[k] = static_cast<double>(marginals[at + k] = static_cast<Real>(mu[k]));
     problem.gold(i, 0, worker.gold);

@@ -92,7 +92,7 @@ class LPConstraints {
     }
     const double c0 = problem_.cost(i, delta);
     for (int64_t k = 0; k < n; ++k) delta[k] *= rule_.gamma;
-    kernels().add_scaled(delta, 1.0, v, n);
+    loops().add_scaled(delta, 1.0, v, n);
     return rule_.gamma * c0;
   }
 

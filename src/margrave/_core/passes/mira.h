@@ -118,7 +118,7 @@ inline void mira_visit_exact(const Ascent& ascent, MiraPass& pass, int64_t i, in
     std::vector<double> own(n);
     entropy = problem.logsum(i, natural.data(), own.data(), worker.scratch);
     ++pass.inferences;
-    entropy -= kernels().dot(natural.data(), own.data(), static_cast<int64_t>(n));
+    entropy -= loops().dot(natural.data(), own.data(), static_cast<int64_t>(n));
     if (family.gamma > 0)
       for (size_t p = 0; p < n; ++p) cost += delta[p] * (own[p] - mu[p]);
     for (size_t p = 0; p < n; ++p) worker.direction[p] = mu[p] - own[p];
@@ -262,7 +262,7 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most,
   std::fill(total, total + n, 0.0);
   double dual = 0;
   for (size_t j = 0; j < count; ++j) {
-    kernels().add_scaled(d[j].data(), alpha[j], total, n);
+    loops().add_scaled(d[j].data(), alpha[j], total, n);
     double cost = c0;
     if (ascent.family.gamma > 0)
       for (const int32_t part : best[j].y) cost += delta[part];

@@ -129,7 +129,7 @@ class Features {
   virtual double radius(int64_t i) const = 0;
 
   // The inner product of weights, and whether it is the Euclidean one.
-  virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim()); }
+  virtual double dot(const double* u, const double* v) const { return loops().dot(u, v, dim()); }
   virtual bool euclidean() const { return true; }
 };
 
@@ -193,7 +193,7 @@ class Problem {
   }
 
   // The inner product of weights: Euclidean, unless a kernel says otherwise.
-  virtual double dot(const double* u, const double* v) const { return kernels().dot(u, v, dim_); }
+  virtual double dot(const double* u, const double* v) const { return loops().dot(u, v, dim_); }
   virtual bool euclidean() const { return true; }
 
   void check_example(int64_t i) const { check_number(i, size_); }

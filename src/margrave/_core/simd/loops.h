@@ -44,7 +44,7 @@ struct Comparison {
   double v_moved;  // <v, mu - before>
 };
 
-struct Kernels {
+struct Loops {
   const char* name;
 
   // theta (tokens, labels) = sum over a token's attributes of value * w[attribute, :]
@@ -105,12 +105,12 @@ inline constexpr int64_t padded(int64_t labels) { return (labels + 7) / 8 * 8; }
 // Doubles of scratch that chain_logsum and chain_viterbi need.
 inline int64_t chain_scratch(int64_t length, int64_t labels) { return (2 * length + labels + 4) * padded(labels); }
 
-const Kernels& baseline_kernels();
+const Loops& baseline_loops();
 #ifdef MARGRAVE_X86
-const Kernels& avx2_kernels();
-const Kernels& avx512_kernels();
+const Loops& avx2_loops();
+const Loops& avx512_loops();
 #endif
-const Kernels& kernels();               // the best that this processor runs
-bool choose_kernels(const char* name);  // another instruction set, for tests; false if this processor lacks it
+const Loops& loops();                 // the best that this processor runs
+bool choose_loops(const char* name);  // another instruction set, for tests; false if this processor lacks it
 
 }  // namespace margrave

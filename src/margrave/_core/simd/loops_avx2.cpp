@@ -5,8 +5,8 @@
 
 namespace margrave {
 
-const Kernels& avx2_kernels() {
-  static constexpr Kernels table = kernels_named("avx2");
+const Loops& avx2_loops() {
+  static constexpr Loops table = loops_named("avx2");
   return table;
 }
 

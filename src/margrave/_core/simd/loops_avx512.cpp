@@ -5,8 +5,8 @@
 
 namespace margrave {
 
-const Kernels& avx512_kernels() {
-  static constexpr Kernels table = kernels_named("avx512");
+const Loops& avx512_loops() {
+  static constexpr Loops table = loops_named("avx512");
   return table;
 }
 

@@ -1,5 +1,5 @@
-// Bodies of the hot loops; included once per instruction set, each time in a file of its own (see kernels.h).
-// Everything has internal linkage. Only kernels.h and intrinsics are used, so that nothing that the linker shares with
+// Bodies of the hot loops; included once per instruction set, each time in a file of its own (see loops.h).
+// Everything has internal linkage. Only loops.h and intrinsics are used, so that nothing that the linker shares with
 // other files is compiled for a newer processor.
 
 #if defined(__AVX2__) || defined(__AVX512F__)
@@ -288,15 +288,15 @@ double scatter_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first
 template <bool Valued>
 void score_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
                 double* theta) {
-  constexpr decltype(Kernels::score_rows) run[] = {score_bits_of<Valued, 1>, score_bits_of<Valued, 2>,
-                                                   score_bits_of<Valued, 3>, score_bits_of<Valued, 4>};
+  constexpr decltype(Loops::score_rows) run[] = {score_bits_of<Valued, 1>, score_bits_of<Valued, 2>,
+                                                 score_bits_of<Valued, 3>, score_bits_of<Valued, 4>};
   run[(rows.labels - 1) / 8](x, rows, first, last, w, theta);
 }
 
 template <bool Measured, bool Valued>
 double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
                     double* g) {
-  constexpr decltype(Kernels::move_rows) run[] = {
+  constexpr decltype(Loops::move_rows) run[] = {
       scatter_bits_of<Measured, Valued, 1>, scatter_bits_of<Measured, Valued, 2>, scatter_bits_of<Measured, Valued, 3>,
       scatter_bits_of<Measured, Valued, 4>};
   return run[(rows.labels - 1) / 8](x, rows, first, last, mu, c, g);
@@ -775,11 +775,11 @@ double chain_viterbi(int64_t length, int64_t labels, const double* theta, const 
 
 // ---- dispatch on the number of labels ----
 
-using ScoreRows = decltype(Kernels::score_rows);
-using MoveRows = decltype(Kernels::move_rows);
-using MakeTable = decltype(Kernels::chain_table);
-using Logsum = decltype(Kernels::chain_logsum);
-using Viterbi = decltype(Kernels::chain_viterbi);
+using ScoreRows = decltype(Loops::score_rows);
+using MoveRows = decltype(Loops::move_rows);
+using MakeTable = decltype(Loops::chain_table);
+using Logsum = decltype(Loops::chain_logsum);
+using Viterbi = decltype(Loops::chain_viterbi);
 
 #define MARGRAVE_1_TO_32(F)                                                     \
   {F<0>,  F<1>,  F<2>,  F<3>,  F<4>,  F<5>,  F<6>,  F<7>,  F<8>,  F<9>,  F<10>, \
@@ -846,7 +846,7 @@ double any_chain_viterbi(int64_t length, int64_t labels, const double* theta, co
   return kViterbi[of_8(labels)](length, labels, theta, transitions, stride, best, second, value_of_second, scratch);
 }
 
-constexpr Kernels kernels_named(const char* name) {
+constexpr Loops loops_named(const char* name) {
   return {name,
           score_rows,
           scatter_rows,

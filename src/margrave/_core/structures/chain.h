@@ -2,8 +2,9 @@
 // of 2 .. order+1 neighbours ("grams"), once for the whole sequence (tied) or once for each position from 1 on
 // (untied).
 //
-// Order 1 has hand kernels for what is hot (kernels.h); everything else, and every higher order, is dynamic programming
-// over the trellis whose states are tuples of `order` labels. Tuples with a forbidden transition do not exist.
+// Order 1 has hand-written loops for what is hot (simd/loops.h); everything else, and every higher order, is dynamic
+// programming over the trellis whose states are tuples of `order` labels. Tuples with a forbidden transition do not
+// exist.
 #pragma once
 
 #include <algorithm>
@@ -395,8 +396,8 @@ class ChainStructure final : public Structure {
     double value;
     if (grams_.order() == 1) {
       double* room = scratch.take(chain_scratch(T, data_.labels()));
-      value = kernels().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(),
-                                      nullptr, nullptr, room);
+      value = loops().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(), labels.data(),
+                                    nullptr, nullptr, room);
     } else {
       value = viterbi(theta, T, labels.data());
     }
@@ -412,7 +413,7 @@ class ChainStructure final : public Structure {
       const std::vector<ChainTable> transitions = chain_tables(T, theta + edges, scratch);
       double* room = scratch.take(chain_scratch(T, data_.labels()));
       double log_z = 0;
-      if (kernels().chain_logsum(T, data_.labels(), theta, transitions.data(), stride(), mu, mu + edges, room, &log_z))
+      if (loops().chain_logsum(T, data_.labels(), theta, transitions.data(), stride(), mu, mu + edges, room, &log_z))
         return log_z;
     } else {
       double log_z = 0;
@@ -452,8 +453,8 @@ class ChainStructure final : public Structure {
     std::vector<int32_t> best(at(T)), second(at(T));
     double* room = scratch.take(chain_scratch(T, data_.labels()));
     double value_of_second = -kInfinity;
-    const double value = kernels().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(),
-                                                 best.data(), second.data(), &value_of_second, room);
+    const double value = loops().chain_viterbi(T, data_.labels(), theta, theta + T * data_.labels(), stride(),
+                                               best.data(), second.data(), &value_of_second, room);
     ys.clear();
     for (const auto& [score, labels] : {std::pair(value, &best), std::pair(value_of_second, &second)}) {
       if (score == -kInfinity) return;
@@ -641,7 +642,7 @@ class ChainStructure final : public Structure {
   int64_t tables(int64_t length) const { return tied_ ? 1 : length - 1; }
   int64_t stride() const { return tied_ ? 0 : grams_.parts(); }
 
-  // Transition tables for the scaled kernel. Tied ones seldom change from one example to the next: they are kept beside
+  // Transition tables for the scaled loops. Tied ones seldom change from one example to the next: they are kept beside
   // the scores that they were made from, and made anew only if those differ.
   std::vector<ChainTable> chain_tables(int64_t length, const double* transitions, Scratch& scratch) const {
     const int64_t L = data_.labels();
@@ -651,7 +652,7 @@ class ChainStructure final : public Structure {
       for (int64_t t = 1; t < length; ++t) {
         double* memory = scratch.take(2 * room);
         result.push_back({memory, memory + room, 0, 0, false});
-        kernels().chain_table(L, transitions + (t - 1) * L * L, &result.back());
+        loops().chain_table(L, transitions + (t - 1) * L * L, &result.back());
       }
       return result;
     }
@@ -661,7 +662,7 @@ class ChainStructure final : public Structure {
     double* facts = scores + L * L;
     result.push_back({memory, memory + room, facts[0], facts[1], facts[2] != 0});
     if (kept && std::memcmp(scores, transitions, sizeof(double) * at(L * L)) == 0) return result;
-    kernels().chain_table(L, transitions, &result[0]);
+    loops().chain_table(L, transitions, &result[0]);
     std::copy(transitions, transitions + L * L, scores);
     facts[0] = result[0].top;
     facts[1] = result[0].range;
@@ -712,7 +713,7 @@ class ChainStructure final : public Structure {
     }
   }
 
-  // Forward-backward over label tuples in scaled probability space, by the rules of kernels.h: false when a value
+  // Forward-backward over label tuples in scaled probability space, by the rules of simd/loops.h: false when a value
   // leaves the range where it is exact.
   bool scaled_tuples(int64_t i, const double* theta, double* mu, double* log_z) const {
     const int64_t T = data_.length(i);
@@ -731,7 +732,7 @@ class ChainStructure final : public Structure {
         const int64_t n = grams_.level(grams_.gram_length(t)).size();
         memory[which].resize(at(n));
         tables[which].forward = memory[which].data();
-        kernels().exp_range(n, trellis.tuples(t), &tables[which]);
+        loops().exp_range(n, trellis.tuples(t), &tables[which]);
       }
       return tables[which];
     };
@@ -743,7 +744,7 @@ class ChainStructure final : public Structure {
     double shift = 0;
     for (int64_t t = 0; t < T; ++t) {
       ChainTable labels{emission[at(t)].data(), nullptr, 0, 0, false};
-      kernels().exp_range(L, theta + t * L, &labels);
+      loops().exp_range(L, theta + t * L, &labels);
       const ChainTable* table = t > 0 ? &table_at(t) : nullptr;
       if (labels.top == -kInfinity || (table && table->top == -kInfinity)) return false;
       if (labels.range + (table ? table->range : 0.0) > kScaledRange) return false;
@@ -752,8 +753,8 @@ class ChainStructure final : public Structure {
       now.assign(at(grams_.states(t)), t == 0 ? 1.0 : 0.0);
       if (t > 0) {
         const Grams::Level& level = grams_.level(grams_.gram_length(t));
-        kernels().tuples_forward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
-                                 table->forward, alpha[at(t - 1)].data(), now.data());
+        loops().tuples_forward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
+                               table->forward, alpha[at(t - 1)].data(), now.data());
       }
       double total = 0;
       for (size_t s = 0; s < now.size(); ++s) total += now[s] *= emission[at(t)][at(last_label(t)[s])];
@@ -779,9 +780,9 @@ class ChainStructure final : public Structure {
       const Grams::Level& level = grams_.level(m);
       pairs[at(m)].resize(at(level.size()), 0.0);
       std::vector<double> before(at(grams_.states(t - 1)));
-      kernels().tuples_backward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
-                                table_at(t).forward, beta.data(), alpha[at(t - 1)].data(), before.data(),
-                                pairs[at(m)].data());
+      loops().tuples_backward(grams_.states(t - 1), level.outgoing_begin.data(), level.first_target.data(),
+                              table_at(t).forward, beta.data(), alpha[at(t - 1)].data(), before.data(),
+                              pairs[at(m)].data());
       beta = std::move(before);
       if (!tied_ || t <= order) {  // no further position has grams of this length, or of this table
         for (size_t e = 0; e < pairs[at(m)].size(); ++e) pairs[at(m)][e] *= table_at(t).forward[e];

@@ -1,4 +1,5 @@
-// Non-projective dependency trees as a structure: the parts of a sentence of n words are its n * n arcs (tree.h).
+// Non-projective dependency trees as a structure: the parts of a sentence of n words are its n * n arcs
+// (engines/arborescence.h).
 #pragma once
 
 #include <cmath>
@@ -96,7 +97,7 @@ class TreeStructure final : public Structure {
     for (int m = 1; m <= n; ++m) y.push_back(static_cast<int32_t>(tree::part(n, heads[m - 1], m)));
   }
 
-  // The kernels' searches end only on numbers.
+  // The searches end only if no score is NaN or infinite.
   void check_scores(int64_t i, const double* theta) const {
     for (int64_t k = 0; k < parts(i); ++k)
       if (!(theta[k] < kInfinity))

@@ -25,7 +25,7 @@ class SinglePartStructure : public Structure {
     return *best;
   }
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
-    return kernels().softmax(theta, parts(i), mu);
+    return loops().softmax(theta, parts(i), mu);
   }
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                       Scratch&) const override {
@@ -57,7 +57,7 @@ class SinglePartStructure : public Structure {
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
     const int64_t n = parts(i);
     double* mu = scratch.take(n);
-    if (kernels().softmax(theta, n, mu) == -kInfinity) throw InputError("every output is forbidden.");
+    if (loops().softmax(theta, n, mu) == -kInfinity) throw InputError("every output is forbidden.");
     y.assign(1, static_cast<int32_t>(random.choose(mu, n)));
   }
   double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
