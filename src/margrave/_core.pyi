@@ -6,14 +6,6 @@ from typing import Annotated, overload
 import numpy
 from numpy.typing import NDArray
 
-def instruction_set() -> str:
-    """Which of the compiled kernels are in use."""
-
-def choose_instruction_set(name: str) -> None:
-    """
-    Use the kernels compiled for another instruction set ('baseline' is always there).
-    """
-
 class Problem:
     """
     A structured prediction problem: a structure with its features, bound to a data set.
@@ -200,7 +192,7 @@ class BoundProblem(Problem):
 class SliceProblem(Problem):
     pass
 
-class OffsetProblem(SliceProblem):
+class OffsetProblem(Problem):
     pass
 
 def offset(
@@ -212,46 +204,8 @@ def offset(
     The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r.
     """
 
-class LabelCost:
-    """What it costs to predict one label where another is right."""
-
-    @property
-    def labels(self) -> int:
-        """The number of labels."""
-
-    def row(self, gold: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """The cost of predicting each label where `gold` is right."""
-
-class HammingCost(LabelCost):
-    pass
-
-class MatrixCost(LabelCost):
-    pass
-
-class TreeCost(LabelCost):
-    pass
-
-def hamming_cost(
-    weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-) -> HammingCost:
-    """Every wrong label costs the weight of the right one."""
-
-def matrix_cost(
-    labels: int, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-) -> MatrixCost:
-    """The cost of every pair of labels: (right, predicted), row by row."""
-
-def tree_cost(
-    above_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    above: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    below_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    below: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    height: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    root: float,
-) -> TreeCost:
-    """
-    The cost of two classes is the height of the lowest node that is above both, or `root` if there is none. Given: the nodes above each class, the classes below each node, and the height of each node.
-    """
+def join(structure: Structure, features: Features) -> BoundProblem:
+    """A structure with its features."""
 
 class Structure:
     """Which bags of parts are outputs, for every example of a data set."""
@@ -303,278 +257,16 @@ class Structure:
         The parts of the first gold output of every example, one after another: bounds and parts.
         """
 
-class MulticlassStructure(Structure):
-    pass
-
-class ChainStructure(Structure):
-    @property
-    def gram_parts(self) -> int: ...
-    @property
-    def order(self) -> int: ...
-    @property
-    def tied(self) -> bool: ...
-    def gold(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
-
-class TreeStructure(Structure):
-    pass
-
-class HypergraphStructure(Structure):
-    pass
-
-def multiclass(
-    labels: int,
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    cost: LabelCost | None,
-    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-) -> MulticlassStructure: ...
-def chain(
-    labels: int,
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    cost: LabelCost | None,
-    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    order: int,
-    tied: bool,
-    forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-) -> ChainStructure: ...
-def non_projective_tree(
-    words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    single_root: bool,
-) -> TreeStructure: ...
-
-class Hypergraph:
-    def __init__(
-        self,
-        nodes: int,
-        heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        tail_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        tails: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ) -> None: ...
-    @property
-    def nodes(self) -> int: ...
-    @property
-    def edges(self) -> int: ...
-    @property
-    def parts(self) -> int: ...
-
-def hypergraphs(
-    graphs: Sequence[Hypergraph],
-    parts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    gold: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]]
-    | None,
-    delta: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]]
-    | None,
-    c0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-) -> HypergraphStructure: ...
-
 class Features:
     @property
     def dim(self) -> int: ...
 
-class Table(Features):
-    pass
+def instruction_set() -> str:
+    """For which instruction set the loops in use are compiled."""
 
-class SparseParts(Features):
-    pass
-
-class Vocabulary:
-    @overload
-    def __init__(self) -> None: ...
-    @overload
-    def __init__(
-        self,
-        bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ) -> None: ...
-    def __len__(self) -> int: ...
-    def find(self, name: str) -> int:
-        """The number of an attribute, or -1."""
-
-    def names(self) -> list[str]:
-        """All names, by number."""
-
-    def arrays(
-        self,
-    ) -> tuple[
-        Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]
-    ]:
-        """The names one after another as bytes, and where each begins."""
-
-    def merge(self, other: Vocabulary) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """
-        Adds the names of another vocabulary in their order; their numbers here.
-        """
-
-    def __getstate__(self) -> object: ...
-    def __setstate__(
-        self,
-        arg: tuple[
-            Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-            Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        ],
-        /,
-    ) -> None: ...
-
-class Tokens:
-    """Sparse rows of the tokens of a data set."""
-
-    def __init__(
-        self,
-        example_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        row_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    ) -> None: ...
-    @property
-    def examples(self) -> int: ...
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def entries(self) -> int: ...
-    @property
-    def example_begin(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-    def arrays(
-        self,
-    ) -> tuple[
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
-        Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None,
-    ]:
-        """
-        Where the tokens of each example begin, where the entries of each token begin, and the entries: their attributes and their values (None: all are 1).
-        """
-
-    def renumbered(
-        self, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    ) -> Tokens:
-        """The same rows, with map[a] in the place of attribute a."""
-
-def dense_rows(
-    x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    single: bool,
-    unit: str = "token",
-) -> Tokens:
-    """Tokens from the rows of a dense matrix, without its zeros."""
-
-def encode(
-    examples: object | None,
-    vocabulary: Vocabulary | None,
-    grow: bool,
-    hash_bits: int,
-    single: bool,
-    unit: str = "token",
-) -> Tokens:
-    """Tokens from lists of attribute strings or dictionaries."""
-
-class Pairs:
-    """Which (attribute, label) pairs have a weight."""
-
-    @overload
-    def __init__(self, attributes: int, labels: int) -> None: ...
-    @overload
-    def __init__(
-        self,
-        labels: int,
-        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        column: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ) -> None: ...
-    @property
-    def attributes(self) -> int: ...
-    @property
-    def labels(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def packed(self) -> bool: ...
-    def union(self, other: Pairs) -> Pairs:
-        """
-        The pairs of both tables, for as many attributes as the larger one has.
-        """
-
-    def arrays(
-        self,
-    ) -> tuple[
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.uint16], dict(shape=(None,))]
-    ]:
-        """Row bounds and columns of a packed table."""
-
-    def __getstate__(
-        self,
-    ) -> tuple[
-        bool,
-        int,
-        int,
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.uint16], dict(shape=(None,))],
-    ]: ...
-    def __setstate__(
-        self,
-        arg: tuple[
-            bool,
-            int,
-            int,
-            Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-            Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        ],
-        /,
-    ) -> None: ...
-
-def observed_pairs(
-    tokens: Tokens,
-    attributes: int,
-    labels: int,
-    column_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-) -> Pairs: ...
-def table(
-    tokens: Tokens,
-    pairs: Pairs,
-    gram_weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    gram_weights: int,
-    gram_lengths: int,
-    tied: bool,
-    scale: float,
-    start: bool,
-    stop: bool,
-    edges: Tokens | None,
-    edge_pairs: Pairs | None,
-) -> Table: ...
-def sparse_parts(
-    dim: int,
-    rows: Tokens,
-    choice: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    repeats: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None = None,
-) -> SparseParts:
+def choose_instruction_set(name: str) -> None:
     """
-    A sparse vector for every part. choice, repeats: the structure's choices and repeats, for the radius.
-    """
-
-def join(structure: Structure, features: Features) -> BoundProblem:
-    """A structure with its features."""
-
-def losses_and_gradient(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    scale: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    threads: int,
-    gradient: bool,
-) -> tuple[
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
-]:
-    """
-    All losses L_i(w), and scale * sum_i sample_weight_i grad L_i (empty unless asked for).
+    Use the loops compiled for another instruction set ('baseline' is always there).
     """
 
 def add_scaled(
@@ -583,384 +275,6 @@ def add_scaled(
     v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None:
     """v += c u, without the copy that an expression makes."""
-
-def argmax_all(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    threads: int,
-    *,
-    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None = None,
-) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
-    """
-    The best output of every example: bounds and parts. Scores are those of the weights w, or theta: the scores of the parts of all examples, one after another.
-    """
-
-def marginals_all(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    beta: float,
-    threads: int,
-    *,
-    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None = None,
-) -> tuple[
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-]:
-    """
-    Bounds, log partition functions and marginals of every example, under beta times the scores.
-    """
-
-def kbest_all(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    k: int,
-    threads: int,
-    *,
-    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None = None,
-) -> tuple[
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.int32], dict(shape=(None,))],
-]:
-    """
-    The k best outputs of every example, best first, or all if there are fewer: where those of each example begin, their values, where the parts of each output begin, and the parts.
-    """
-
-def sample_all(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    beta: float,
-    n: int,
-    seed: int,
-    threads: int,
-    *,
-    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None = None,
-) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
-    """
-    n outputs of every example, drawn in proportion to exp(beta score), example by example: bounds and parts. They depend on the seed and on the number of the example only.
-    """
-
-def sgd_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    C: float,
-    eta: float,
-    step: int,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-) -> int:
-    """
-    One pass of stochastic gradient descent over `order`; the number of steps so far.
-    """
-
-def perceptron_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    step: int,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-) -> int:
-    """One pass of the perceptron over `order`; the number of mistakes."""
-
-@overload
-def gold_parameters(
-    problem: Problem,
-    threads: int,
-    start: float,
-    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-) -> None: ...
-@overload
-def gold_parameters(
-    problem: Problem,
-    threads: int,
-    start: float,
-    t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
-) -> None:
-    """Sets t to `start` on the gold parts and to 0 on others."""
-
-def part_offsets(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-    """
-    Where the parts of each example begin, of all examples one after another.
-    """
-
-def gold_parts(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-    """The parts of the gold outputs, counted over all examples."""
-
-@overload
-def eg_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-    sharing: Sharing | None,
-    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    growth: float,
-    cap: float,
-) -> int: ...
-@overload
-def eg_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-    sharing: Sharing | None,
-    t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
-    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
-    rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    growth: float,
-    cap: float,
-) -> int:
-    """
-    One pass of online exponentiated gradient over `order`; the number of trials.
-    """
-
-@overload
-def gibbs_expectations(
-    problem: Problem,
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    threads: int,
-    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-@overload
-def gibbs_expectations(
-    problem: Problem,
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    threads: int,
-    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """
-    w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.
-    """
-
-def eg_batch_step(
-    problem: Problem,
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    threads: int,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    next: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    rate: float,
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """
-    One step of batch EG from t to `next` at the weights w of t; the weights of `next`.
-    """
-
-def eg_primal_form(
-    problem: Problem,
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    threads: int,
-    z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    s: float,
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """The weights of Gibbs distributions with t = A z + s delta."""
-
-class Sharing:
-    """How often several threads exchange which weights."""
-
-    def __init__(self, problem: Problem, threads: int) -> None: ...
-
-def weights_of(
-    problem: Problem,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    threads: int,
-    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """w(alpha) of distributions with these expected parts."""
-
-def mixing_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-    sharing: Sharing | None,
-    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    exact_entropy: bool,
-) -> None:
-    """One pass of BCFW (SDCA at finite beta) over `order`."""
-
-def smo_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-    sharing: Sharing | None,
-    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-) -> int:
-    """One pass of factored SMO over `order`; the number of inferences."""
-
-class Blocks:
-    """
-    Sparse distributions over outputs, one an example; at first on the gold output.
-    """
-
-    def __init__(self, problem: Problem) -> None: ...
-    @staticmethod
-    def from_arrays(
-        problem: Problem,
-        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ) -> Blocks: ...
-    def marginals(self, problem: Problem) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """The expected parts of every block, one after another."""
-
-    def costs(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """The expected cost of every block."""
-
-    def arrays(
-        self,
-    ) -> tuple[
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
-        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-    ]:
-        """Everything, as `from_arrays` takes it."""
-
-def pairwise_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-    sharing: Sharing | None,
-    blocks: Blocks,
-    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    cached_steps: int,
-    memory: int,
-    enough: float,
-) -> None:
-    """One pass of pairwise BCFW over `order`."""
-
-def mira_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-    sharing: Sharing | None,
-    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    step: int,
-    exact: bool,
-    prediction: bool,
-) -> tuple[int, float, int]:
-    """
-    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, and inferences.
-    """
-
-def kbest_mira_pass(
-    problem: Problem,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
-    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-    sharing: Sharing | None,
-    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    step: int,
-    k: int,
-) -> tuple[int, float, int]:
-    """One pass of k-best MIRA over `order`; as mira_pass."""
 
 class KernelFeatures(Features):
     pass
@@ -1045,6 +359,283 @@ def kernel_matrix(
     name: str, gamma: float, coef0: float, degree: int, inputs: Inputs, support: Inputs, threads: int
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
     """The kernel of all inputs with all support inputs, row by row."""
+
+class OutputFeatures(Features):
+    pass
+
+def output_features(
+    features: Features,
+    width: int,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    column: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    spread: float = 0.0,
+) -> OutputFeatures:
+    """
+    Features of classes from features of what describes them: theta = M theta', M a sparse matrix by rows.
+    """
+
+class SparseParts(Features):
+    pass
+
+def sparse_parts(
+    dim: int,
+    rows: Tokens,
+    choice: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    repeats: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
+) -> SparseParts:
+    """
+    A sparse vector for every part. choice, repeats: the structure's choices and repeats, for the radius.
+    """
+
+class Table(Features):
+    pass
+
+class Pairs:
+    """Which (attribute, label) pairs have a weight."""
+
+    @overload
+    def __init__(self, attributes: int, labels: int) -> None: ...
+    @overload
+    def __init__(
+        self,
+        labels: int,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        column: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    @property
+    def attributes(self) -> int: ...
+    @property
+    def labels(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def packed(self) -> bool: ...
+    def union(self, other: Pairs) -> Pairs:
+        """
+        The pairs of both tables, for as many attributes as the larger one has.
+        """
+
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.uint16], dict(shape=(None,))]
+    ]:
+        """Row bounds and columns of a packed table."""
+
+    def __getstate__(
+        self,
+    ) -> tuple[
+        bool,
+        int,
+        int,
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint16], dict(shape=(None,))],
+    ]: ...
+    def __setstate__(
+        self,
+        arg: tuple[
+            bool,
+            int,
+            int,
+            Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        ],
+        /,
+    ) -> None: ...
+
+def observed_pairs(
+    tokens: Tokens,
+    attributes: int,
+    labels: int,
+    column_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Pairs: ...
+def table(
+    tokens: Tokens,
+    pairs: Pairs,
+    gram_weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gram_weights: int,
+    gram_lengths: int,
+    tied: bool,
+    scale: float,
+    start: bool,
+    stop: bool,
+    edges: Tokens | None,
+    edge_pairs: Pairs | None,
+) -> Table: ...
+
+class Tokens:
+    """Sparse rows of the tokens of a data set."""
+
+    def __init__(
+        self,
+        example_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        row_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    ) -> None: ...
+    @property
+    def examples(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def example_begin(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None,
+    ]:
+        """
+        Where the tokens of each example begin, where the entries of each token begin, and the entries: their attributes and their values (None: all are 1).
+        """
+
+    def renumbered(
+        self, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Tokens:
+        """The same rows, with map[a] in the place of attribute a."""
+
+def dense_rows(
+    x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    single: bool,
+    unit: str = "token",
+) -> Tokens:
+    """Tokens from the rows of a dense matrix, without its zeros."""
+
+def encode(
+    examples: object | None,
+    vocabulary: Vocabulary | None,
+    grow: bool,
+    hash_bits: int,
+    single: bool,
+    unit: str = "token",
+) -> Tokens:
+    """Tokens from lists of attribute strings or dictionaries."""
+
+class Vocabulary:
+    @overload
+    def __init__(self) -> None: ...
+    @overload
+    def __init__(
+        self,
+        bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def find(self, name: str) -> int:
+        """The number of an attribute, or -1."""
+
+    def names(self) -> list[str]:
+        """All names, by number."""
+
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]
+    ]:
+        """The names one after another as bytes, and where each begins."""
+
+    def merge(self, other: Vocabulary) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        Adds the names of another vocabulary in their order; their numbers here.
+        """
+
+    def __getstate__(self) -> object: ...
+    def __setstate__(
+        self,
+        arg: tuple[
+            Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        ],
+        /,
+    ) -> None: ...
+
+def losses_and_gradient(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    scale: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    gradient: bool,
+) -> tuple[
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
+]:
+    """
+    All losses L_i(w), and scale * sum_i sample_weight_i grad L_i (empty unless asked for).
+    """
+
+def argmax_all(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    threads: int,
+    *,
+    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
+) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    The best output of every example: bounds and parts. Scores are those of the weights w, or theta: the scores of the parts of all examples, one after another.
+    """
+
+def marginals_all(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    beta: float,
+    threads: int,
+    *,
+    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+]:
+    """
+    Bounds, log partition functions and marginals of every example, under beta times the scores.
+    """
+
+def kbest_all(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    k: int,
+    threads: int,
+    *,
+    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+]:
+    """
+    The k best outputs of every example, best first, or all if there are fewer: where those of each example begin, their values, where the parts of each output begin, and the parts.
+    """
+
+def sample_all(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    beta: float,
+    n: int,
+    seed: int,
+    threads: int,
+    *,
+    theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
+) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    """
+    n outputs of every example, drawn in proportion to exp(beta score), example by example: bounds and parts. They depend on the seed and on the number of the example only.
+    """
 
 def most_violated(
     problem: Problem,
@@ -1219,45 +810,162 @@ def one_cut(
     The most violated joint constraint at w: linear part, direction, violations of all examples, where the parts of their outputs begin, the parts, their factors, and what inexact inference may have missed.
     """
 
-class OutputFeatures(Features):
-    pass
+class Sharing:
+    """How often several threads exchange which weights."""
 
-class NodeSetStructure(Structure):
-    pass
+    def __init__(self, problem: Problem, threads: int) -> None: ...
 
-def output_features(
-    features: Features,
-    width: int,
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    column: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    spread: float = 0.0,
-) -> OutputFeatures:
+def weights_of(
+    problem: Problem,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """w(alpha) of distributions with these expected parts."""
+
+@overload
+def gold_parameters(
+    problem: Problem,
+    threads: int,
+    start: float,
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> None: ...
+@overload
+def gold_parameters(
+    problem: Problem,
+    threads: int,
+    start: float,
+    t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+) -> None:
+    """Sets t to `start` on the gold parts and to 0 on others."""
+
+def part_offsets(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """
-    Features of classes from features of what describes them: theta = M theta', M a sparse matrix by rows.
+    Where the parts of each example begin, of all examples one after another.
     """
 
-def node_sets(
-    parents: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    size: int,
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    counted: bool,
-) -> NodeSetStructure:
-    """Sets of nodes of a forest that hold, with a node, its parent."""
+def gold_parts(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """The parts of the gold outputs, counted over all examples."""
 
-class CandidateStructure(Structure):
-    pass
+@overload
+def eg_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sharing: Sharing | None,
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    growth: float,
+    cap: float,
+) -> int: ...
+@overload
+def eg_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sharing: Sharing | None,
+    t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    growth: float,
+    cap: float,
+) -> int:
+    """
+    One pass of online exponentiated gradient over `order`; the number of trials.
+    """
 
-def candidates(
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    good_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    good: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-) -> CandidateStructure:
+@overload
+def gibbs_expectations(
+    problem: Problem,
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+@overload
+def gibbs_expectations(
+    problem: Problem,
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
     """
-    A list of candidates for each example, of which several may be good, best first.
+    w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.
     """
+
+def eg_batch_step(
+    problem: Problem,
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    next: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    rate: float,
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    One step of batch EG from t to `next` at the weights w of t; the weights of `next`.
+    """
+
+def eg_primal_form(
+    problem: Problem,
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    threads: int,
+    z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: float,
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """The weights of Gibbs distributions with t = A z + s delta."""
 
 def closest_good(
     problem: Problem, metric: object | None, threads: int
@@ -1311,3 +1019,298 @@ def extragradient(
     """
     Minimises |w|_1 + C'xi subject to H w + xi >= margin from (w, xi, lambda), which become the last iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual steps, and the w of the first.
     """
+
+def mira_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sharing: Sharing | None,
+    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    step: int,
+    exact: bool,
+    prediction: bool,
+) -> tuple[int, float, int]:
+    """
+    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, and inferences.
+    """
+
+def kbest_mira_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sharing: Sharing | None,
+    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    step: int,
+    k: int,
+) -> tuple[int, float, int]:
+    """One pass of k-best MIRA over `order`; as mira_pass."""
+
+def mixing_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sharing: Sharing | None,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    exact_entropy: bool,
+) -> None:
+    """One pass of BCFW (SDCA at finite beta) over `order`."""
+
+def smo_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sharing: Sharing | None,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> int:
+    """One pass of factored SMO over `order`; the number of inferences."""
+
+class Blocks:
+    """
+    Sparse distributions over outputs, one an example; at first on the gold output.
+    """
+
+    def __init__(self, problem: Problem) -> None: ...
+    @staticmethod
+    def from_arrays(
+        problem: Problem,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Blocks: ...
+    def marginals(self, problem: Problem) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The expected parts of every block, one after another."""
+
+    def costs(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The expected cost of every block."""
+
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """Everything, as `from_arrays` takes it."""
+
+def pairwise_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    C: float,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+    sharing: Sharing | None,
+    blocks: Blocks,
+    gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cached_steps: int,
+    memory: int,
+    enough: float,
+) -> None:
+    """One pass of pairwise BCFW over `order`."""
+
+def sgd_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    beta: float,
+    gamma: float,
+    zero_one: bool,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    C: float,
+    eta: float,
+    step: int,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+) -> int:
+    """
+    One pass of stochastic gradient descent over `order`; the number of steps so far.
+    """
+
+def perceptron_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    step: int,
+    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None,
+) -> int:
+    """One pass of the perceptron over `order`; the number of mistakes."""
+
+class CandidateStructure(Structure):
+    pass
+
+def candidates(
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    good_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    good: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> CandidateStructure:
+    """
+    A list of candidates for each example, of which several may be good, best first.
+    """
+
+class ChainStructure(Structure):
+    @property
+    def gram_parts(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def tied(self) -> bool: ...
+    def gold(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+def chain(
+    labels: int,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: LabelCost | None,
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    order: int,
+    tied: bool,
+    forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> ChainStructure: ...
+
+class HypergraphStructure(Structure):
+    pass
+
+class Hypergraph:
+    def __init__(
+        self,
+        nodes: int,
+        heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        tail_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        tails: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        part_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def edges(self) -> int: ...
+    @property
+    def parts(self) -> int: ...
+
+def hypergraphs(
+    graphs: Sequence[Hypergraph],
+    parts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]]
+    | None,
+    delta: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]]
+    | None,
+    c0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> HypergraphStructure: ...
+
+class LabelCost:
+    """What it costs to predict one label where another is right."""
+
+    @property
+    def labels(self) -> int:
+        """The number of labels."""
+
+    def row(self, gold: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The cost of predicting each label where `gold` is right."""
+
+class HammingCost(LabelCost):
+    pass
+
+class MatrixCost(LabelCost):
+    pass
+
+class TreeCost(LabelCost):
+    pass
+
+def hamming_cost(
+    weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> HammingCost:
+    """Every wrong label costs the weight of the right one."""
+
+def matrix_cost(
+    labels: int, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+) -> MatrixCost:
+    """The cost of every pair of labels: (right, predicted), row by row."""
+
+def tree_cost(
+    above_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    above: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    below_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    below: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    height: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    root: float,
+) -> TreeCost:
+    """
+    The cost of two classes is the height of the lowest node that is above both, or `root` if there is none. Given: the nodes above each class, the classes below each node, and the height of each node.
+    """
+
+class MulticlassStructure(Structure):
+    pass
+
+def multiclass(
+    labels: int,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: LabelCost | None,
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> MulticlassStructure: ...
+
+class NodeSetStructure(Structure):
+    pass
+
+def node_sets(
+    parents: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    size: int,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    counted: bool,
+) -> NodeSetStructure:
+    """Sets of nodes of a forest that hold, with a node, its parent."""
+
+class TreeStructure(Structure):
+    pass
+
+def non_projective_tree(
+    words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    single_root: bool,
+) -> TreeStructure: ...

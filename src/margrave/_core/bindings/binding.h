@@ -11,7 +11,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -84,11 +86,19 @@ inline int checked_threads(int threads) {
   return threads;
 }
 
-void bind_dual(nb::module_& m);        // the passes of the dual learners
-void bind_kernels(nb::module_& m);     // kernels between inputs
-void bind_cutting(nb::module_& m);     // the structural SVM
-void bind_output(nb::module_& m);      // output features, sets of nodes
-void bind_candidates(nb::module_& m);  // candidate lists
-void bind_lp(nb::module_& m);          // LP-Struct
+// Scores of parts that inference takes.
+inline bool is_score(double value) { return !std::isnan(value) && value != kInfinity; }
+
+inline constexpr std::pair<const char*, unsigned> kOffers[] = {{"argmax", kArgmax}, {"argmax_by_cost", kArgmaxByCost},
+                                                               {"logsum", kLogsum}, {"kbest", kKbest},
+                                                               {"sample", kSample}, {"entropy", kEntropy},
+                                                               {"untied", kUntied}};
+
+inline std::vector<std::string> offered(unsigned flags) {
+  std::vector<std::string> names;
+  for (const auto& [name, flag] : kOffers)
+    if (flags & flag) names.emplace_back(name);
+  return names;
+}
 
 }  // namespace margrave

@@ -9,25 +9,38 @@
 
 namespace margrave {
 
-class OutputArrays {
+// Outputs one after another: where the parts of each begin, and the parts.
+class PartLists {
  public:
   void add(const Output& y) {
     parts_.insert(parts_.end(), y.begin(), y.end());
-    part_begin_.push_back(static_cast<int64_t>(parts_.size()));
+    begin_.push_back(static_cast<int64_t>(parts_.size()));
   }
+  int64_t size() const { return static_cast<int64_t>(begin_.size()) - 1; }
+  auto arrays() && { return std::make_pair(to_numpy(std::move(begin_)), to_numpy(std::move(parts_))); }
+
+ private:
+  std::vector<int64_t> begin_{0};
+  std::vector<int32_t> parts_;
+};
+
+class OutputArrays {
+ public:
+  void add(const Output& y) { lists_.add(y); }
   // What is added from now on belongs to the next example.
-  void end_example() { begin_.push_back(static_cast<int64_t>(part_begin_.size()) - 1); }
+  void end_example() { begin_.push_back(lists_.size()); }
 
   // The three arrays, and others that belong to them.
   template <typename... Others>
   auto with(std::vector<Others>&&... others) && {
-    return std::make_tuple(to_numpy(std::move(begin_)), to_numpy(std::move(part_begin_)), to_numpy(std::move(parts_)),
+    auto [part_begin, parts] = std::move(lists_).arrays();
+    return std::make_tuple(to_numpy(std::move(begin_)), std::move(part_begin), std::move(parts),
                            to_numpy(std::move(others))...);
   }
 
  private:
-  std::vector<int64_t> begin_{0}, part_begin_{0};
-  std::vector<int32_t> parts_;
+  std::vector<int64_t> begin_{0};
+  PartLists lists_;
 };
 
 // visit(i, k, y) for every output, whose number is k and which belongs to example i, after everything has been checked:

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "features/table.h"
+#include "features/tokens.h"
 #include "features/vocabulary.h"
 
 namespace margrave {

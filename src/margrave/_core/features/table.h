@@ -13,49 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "features/sparse_rows.h"
+#include "features/tokens.h"
 #include "protocol/problem.h"
 #include "simd/loops.h"
 
 namespace margrave {
-
-// Sparse rows of all tokens of a data set.
-struct Tokens {
-  std::vector<int64_t> example_begin{0};  // (examples + 1) in tokens
-  std::vector<int64_t> row_begin{0};      // (tokens + 1) in entries
-  std::vector<int32_t> index;
-  std::vector<double> value;  // empty: all 1
-
-  int64_t examples() const { return static_cast<int64_t>(example_begin.size()) - 1; }
-  int64_t tokens() const { return static_cast<int64_t>(row_begin.size()) - 1; }
-
-  // The same rows with attribute a called number[a].
-  Tokens renumbered(const int32_t* number, int64_t n) const {
-    Tokens result = *this;
-    for (int32_t& a : result.index) {
-      if (a >= n)
-        throw InputError("attribute " + std::to_string(a) + " occurs, and there are new numbers for " +
-                         std::to_string(n) + ".");
-      if (number[a] < 0)
-        throw InputError("attribute " + std::to_string(a) + " occurs, and its new number is negative.");
-      a = number[a];
-    }
-    return result;
-  }
-
-  void check() const {
-    const auto ragged = [](const std::vector<int64_t>& begin, int64_t total) {
-      return !begin.empty() && begin.front() == 0 && begin.back() == total &&
-             std::is_sorted(begin.begin(), begin.end());
-    };
-    if (!ragged(example_begin, tokens()) || !ragged(row_begin, static_cast<int64_t>(index.size())))
-      throw InputError("the bounds of token rows must ascend from 0 to their number.");
-    if (!value.empty() && value.size() != index.size()) throw InputError("token rows need as many values as indices.");
-    for (const int32_t a : index)
-      if (a < 0) throw InputError("an attribute's index must not be negative.");
-    for (const double v : value)
-      if (!std::isfinite(v)) throw InputError("attribute values must be finite.");
-  }
-};
 
 // Which (attribute, label) pairs have a weight: all of them, or for each attribute a list of labels.
 class Pairs {
@@ -195,28 +158,6 @@ inline std::shared_ptr<Pairs> observed_pairs(const Tokens& tokens, int64_t attri
     begin.push_back(static_cast<int64_t>(column.size()));
   }
   return std::make_shared<Pairs>(labels, std::move(begin), std::move(column));
-}
-
-// Entries of one sparse vector in any order, with repeats, as a Row.
-inline void merge_entries(std::vector<std::pair<int64_t, double>>& entries, Row& row) {
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  row.index.clear();
-  row.value.clear();
-  for (const auto& [index, value] : entries) {
-    if (row.index.empty() || row.index.back() != index) {
-      row.index.push_back(index);
-      row.value.push_back(0);
-    }
-    row.value.back() += value;
-  }
-}
-
-// g += change; if measured, the change of 1/2 g^2.
-template <bool Measured>
-double add_measured(double change, double& g) {
-  const double before = g;
-  g += change;
-  return Measured ? 0.5 * change * (before + g) : 0.0;
 }
 
 // How label tuples are scored.
@@ -400,103 +341,6 @@ class Table final : public Features {
   std::vector<uint64_t> token_spans_;
   std::vector<uint64_t> edge_spans_;
   int64_t gram_at_, start_at_, stop_at_, edge_at_, dim_;
-};
-
-// A sparse vector for every part: the feature map of trees, and of anything whose parts have features of their own.
-class SparseParts final : public Features {
- public:
-  // rows: one token row per part. choice and repeats (examples): what the structure says of its parts (for the radius).
-  // No repeats: a part is in an output at most once.
-  SparseParts(int64_t dim, std::shared_ptr<const Tokens> rows, std::vector<int64_t> choice,
-              std::vector<int64_t> repeats = {})
-      : dim_(dim), rows_(std::move(rows)), choice_(std::move(choice)), repeats_(std::move(repeats)) {
-    if (static_cast<int64_t>(choice_.size()) != rows_->examples())
-      throw InputError("there must be one group size per example.");
-    if (!repeats_.empty() && repeats_.size() != choice_.size())
-      throw InputError("there must be one number of repeats per example.");
-    for (const int64_t often : repeats_)
-      if (often < 1) throw InputError("the number of repeats must be at least 1.");
-    for (const int32_t a : rows_->index)
-      if (a >= dim) throw InputError("a feature's index is out of range.");
-    for (int64_t i = 0; i < rows_->examples(); ++i) {
-      const int64_t parts = rows_->example_begin[at(i + 1)] - rows_->example_begin[at(i)];
-      if (choice_[at(i)] < 1 || parts % choice_[at(i)] != 0)
-        throw InputError("example " + std::to_string(i) + ": parts must come in whole groups.");
-    }
-  }
-
-  int64_t size() const override { return rows_->examples(); }
-  int64_t dim() const override { return dim_; }
-  int64_t parts(int64_t i) const override { return rows_->example_begin[at(i + 1)] - rows_->example_begin[at(i)]; }
-
-  void score(int64_t i, const double* w, double* theta) const override {
-    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
-      double sum = 0;
-      for (int64_t k = first; k < last; ++k) sum += value(k) * w[rows_->index[at(k)]];
-      theta[part] = sum;
-    });
-  }
-
-  void scatter(int64_t i, const double* mu, double c, double* g) const override { spread<false>(i, mu, c, g); }
-  double move(int64_t i, const double* v, double c, double* w) const override { return spread<true>(i, v, c, w); }
-
-  void row(int64_t i, const double* v, Row& row) const override {
-    std::vector<std::pair<int64_t, double>> entries;
-    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
-      if (v[part] == 0) return;
-      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[at(k)], v[part] * value(k));
-    });
-    merge_entries(entries, row);
-  }
-
-  // If outputs have exactly one part of each group, then two of them differ in a group by two rows at most. In groups
-  // of one part, which may be there or not, they differ by as many copies of its row as an output may have.
-  double radius(int64_t i) const override {
-    double total = 0;
-    double longest = 0;
-    Row row;
-    std::vector<std::pair<int64_t, double>> entries;
-    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
-      if (part % choice_[at(i)] == 0) {
-        total += longest;
-        longest = 0;
-      }
-      entries.clear();
-      for (int64_t k = first; k < last; ++k) entries.emplace_back(rows_->index[at(k)], value(k));
-      merge_entries(entries, row);  // hashing may put two attributes into one
-      double square = 0;
-      for (const double v : row.value) square += v * v;
-      longest = std::max(longest, std::sqrt(square));
-    });
-    return static_cast<double>(std::max<int64_t>(repeats_.empty() ? 1 : repeats_[at(i)], 2)) * (total + longest);
-  }
-
- private:
-  // g += c A_i' mu; if measured, the change of 1/2 |g|^2.
-  template <bool Measured>
-  double spread(int64_t i, const double* mu, double c, double* g) const {
-    double change = 0;
-    each_part(i, [&](int64_t part, int64_t first, int64_t last) {
-      if (mu[part] == 0) return;
-      for (int64_t k = first; k < last; ++k)
-        change += add_measured<Measured>(c * mu[part] * value(k), g[rows_->index[at(k)]]);
-    });
-    return change;
-  }
-
-  static size_t at(int64_t k) { return static_cast<size_t>(k); }
-  double value(int64_t k) const { return rows_->value.empty() ? 1.0 : rows_->value[at(k)]; }
-  template <typename Visit>
-  void each_part(int64_t i, const Visit& visit) const {
-    const int64_t begin = rows_->example_begin[at(i)];
-    const int64_t end = rows_->example_begin[at(i + 1)];
-    for (int64_t p = begin; p < end; ++p) visit(p - begin, rows_->row_begin[at(p)], rows_->row_begin[at(p + 1)]);
-  }
-
-  int64_t dim_;
-  std::shared_ptr<const Tokens> rows_;
-  std::vector<int64_t> choice_;
-  std::vector<int64_t> repeats_;
 };
 
 }  // namespace margrave

@@ -7,37 +7,34 @@
 #include <vector>
 
 #include "losses/family.h"
+#include "protocol/forwarding.h"
 
 namespace margrave {
 
 // Every loss (beta, gamma) of it at u is that of the other problem at u + gamma r, while |u|^2 is still what is
 // penalised. The scores of r are part of the costs, cost(y) + <A_i r, y - y_gold>, and scores stay linear in u: norms,
 // line searches and the dual of every learner count on that.
-class OffsetProblem final : public SliceProblem {
+class OffsetProblem final : public ForwardingProblem {
  public:
   OffsetProblem(std::shared_ptr<const Problem> problem, std::vector<double> r, bool zero_one)
-      : SliceProblem(problem, 0, problem->size()),
-        problem_(std::move(problem)),
-        r_(std::move(r)),
-        family_{kInfinity, 1.0, zero_one} {
-    if (family_.beyond_parts(*problem_))
+      : ForwardingProblem(problem, 0, problem->size()), r_(std::move(r)), family_{kInfinity, 1.0, zero_one} {
+    if (family_.beyond_parts(whole()))
       throw InputError("the zero-one cost of a structured output is no sum over parts, which an offset needs.");
   }
 
   double cost(int64_t i, double* delta) const override {
     const auto n = static_cast<size_t>(parts(i));
     std::vector<double> theta(n);
-    problem_->score(i, r_.data(), theta.data());
-    double c0 = family_.cost(*problem_, i, delta);
+    whole().score(i, r_.data(), theta.data());
+    double c0 = family_.cost(whole(), i, delta);
     for (size_t k = 0; k < n; ++k) delta[k] += theta[k];
     Output y;
-    problem_->gold(i, 0, y);
+    whole().gold(i, 0, y);
     for (const int32_t part : y) c0 -= theta[static_cast<size_t>(part)];
     return c0;
   }
 
  private:
-  std::shared_ptr<const Problem> problem_;
   std::vector<double> r_;
   LossFamily family_;  // whose cost it is
 };

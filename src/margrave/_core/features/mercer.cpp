@@ -33,7 +33,7 @@ std::tuple<Array<int64_t>, Array<int32_t>, Array<double>> arrays_of(const Inputs
 
 }  // namespace
 
-void bind_kernels(nb::module_& m) {
+void bind_mercer(nb::module_& m) {
   nb::class_<KernelFeatures, Features>(m, "KernelFeatures");
   nb::class_<Inputs>(m, "Inputs", "The distinct rows of tokens, in the order in which they first occur.")
       .def(nb::init<const Tokens&>(), "tokens"_a)

@@ -1,0 +1,37 @@
+// What the bindings of the dual learners' passes share. State lives in arrays that Python owns, so that it can be kept
+// and restored as it is; only the outputs that a block remembers are kept in the core.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "bindings/binding.h"
+#include "passes/dual.h"
+
+namespace margrave {
+
+inline int64_t all_parts(const Problem& p) { return part_offsets(p).back(); }
+
+inline double* checked(InOut<double>& array, int64_t n, const char* what) {
+  expect_size(array, n, what);
+  return array.data();
+}
+
+// Runs pass(ascent, threads, order) without Python's lock.
+template <typename Pass>
+auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, double C,
+              const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+              const Sharing* sharing, const Pass& pass, double* sum = nullptr) {
+  expect_size(w, p.dim(), "w");
+  expect_gold(p);
+  if (!(C > 0) || C == kInfinity) throw InputError("C must be positive and finite.");
+  const double* weight = weights_or_null(p, sample_weight);
+  const std::vector<int64_t> visits = to_vector(order);
+  if (checked_threads(threads) > 1 && !(sharing && sharing->dim() == p.dim()))
+    throw InputError("several threads need the Sharing of their problem.");
+  const Ascent ascent{p, family, C, weight, w.data(), sum, sharing};
+  const nb::gil_scoped_release release;
+  return pass(ascent, visits);
+}
+
+}  // namespace margrave

@@ -1,0 +1,489 @@
+// Python bindings of problems, and problems that are written in Python.
+#include <nanobind/trampoline.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "bindings/binding.h"
+#include "losses/family.h"
+#include "protocol/offset.h"
+#include "protocol/slice.h"
+
+namespace margrave {
+namespace {
+
+// Adds up the entries of a row that have the same index: the core relies on there being one.
+void merge_equal(Row& row) {
+  const auto strictly = [](int64_t a, int64_t b) { return a >= b; };
+  if (std::adjacent_find(row.index.begin(), row.index.end(), strictly) == row.index.end()) return;
+  std::map<int64_t, double> sums;
+  for (size_t k = 0; k < row.index.size(); ++k) sums[row.index[k]] += row.value[k];
+  row.index.clear();
+  row.value.clear();
+  for (const auto& [index, value] : sums) {
+    row.index.push_back(index);
+    row.value.push_back(value);
+  }
+}
+
+// What Python returns is checked before it is used; what Python gets is a copy, so that keeping it can do no harm.
+struct PythonProblem final : Problem {
+  NB_TRAMPOLINE(Problem);
+
+  unsigned offers() const override {
+    const nb::gil_scoped_acquire gil;
+    unsigned flags = 0;
+    for (const auto& [name, flag] : kOffers)
+      if (flag != kUntied && overrides(name)) flags |= flag;
+    return flags;
+  }
+  // From an attribute or a property of the class in Python, or set on the object.
+  bool exact() const override {
+    const nb::gil_scoped_acquire gil;
+    if (!overrides("exact")) return exact_;
+    return result<bool>(nb_trampoline.base().attr("exact"), "exact must be True or False");
+  }
+  void set_exact(bool exact) { exact_ = exact; }
+  bool has_gold() const override {
+    const nb::gil_scoped_acquire gil;
+    return overrides("gold");
+  }
+  // Asked once for each example: what there is room for must not change.
+  int64_t parts(int64_t i) const override {
+    const nb::gil_scoped_acquire gil;
+    if (parts_.empty()) parts_.assign(static_cast<size_t>(size()), -1);
+    int64_t& known = parts_[static_cast<size_t>(i)];
+    if (known < 0) {
+      const auto n = result<int64_t>(call("parts", i), "parts(i) must return a whole number");
+      if (n < 0 || n > std::numeric_limits<int32_t>::max())
+        throw InputError("parts(i) must not be negative, nor huge.");
+      known = n;
+    }
+    return known;
+  }
+  void score(int64_t i, const double* w, double* theta) const override {
+    const nb::gil_scoped_acquire gil;
+    copy_result(call("score", i, copy_array(w, dim())), parts(i), "the result of score(i, w)", theta);
+  }
+  void visit(int64_t i, const double* w, Question question, double* theta) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "visit", nb::detail::str_hash("visit"), false);
+    if (!ticket.key.is_valid()) return score(i, w, theta);
+    copy_result(nb_trampoline.base().attr("visit")(i, copy_array(w, dim()), question.gamma, question.k), parts(i),
+                "the result of visit(i, w, gamma, k)", theta);
+  }
+  void row(int64_t i, const double* v, Row& row) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [index, value] = result<std::pair<nb::object, nb::object>>(call("row", i, copy_array(v, parts(i))),
+                                                                          "row(i, v) must return indices and values");
+    row.index = to_vector(as_array<int64_t>(index, "the indices of row(i, v)"));
+    row.value = to_vector(as_array<double>(value, "the values of row(i, v)"));
+    expect_size(row.value, static_cast<int64_t>(row.index.size()), "the values of row(i, v)");
+    for (const int64_t k : row.index)
+      if (k < 0 || k >= dim()) throw InputError("row(i, v) has the index " + std::to_string(k) + ", out of range.");
+    merge_equal(row);
+  }
+  // A Python scatter works on a copy of g, which is slow: row is the better thing to write.
+  void scatter(int64_t i, const double* mu, double c, double* g) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "scatter", nb::detail::str_hash("scatter"), false);
+    if (!ticket.key.is_valid()) return Problem::scatter(i, mu, c, g);
+    const nb::object copy = nb::cast(copy_array(g, dim()));
+    nb_trampoline.base().attr("scatter")(i, copy_array(mu, parts(i)), c, copy);
+    copy_result(copy, dim(), "g", g);
+  }
+  bool euclidean() const override {
+    const nb::gil_scoped_acquire gil;
+    return !overrides("euclidean") ||
+           result<bool>(nb_trampoline.base().attr("euclidean"), "euclidean must be True or False");
+  }
+  // An inner product of its own is asked for what it makes of the step; the Euclidean one follows from the row.
+  double move(int64_t i, const double* v, double c, double* w) const override {
+    const nb::gil_scoped_acquire gil;
+    if (!overrides("dot") && !overrides("scatter")) return Problem::move(i, v, c, w);
+    const double before = dot(w, w);
+    scatter(i, v, c, w);
+    return 0.5 * (dot(w, w) - before);
+  }
+  double dot(const double* u, const double* v) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "dot", nb::detail::str_hash("dot"), false);
+    if (!ticket.key.is_valid()) return Problem::dot(u, v);
+    return result<double>(nb_trampoline.base().attr("dot")(copy_array(u, dim()), copy_array(v, dim())),
+                          "dot(u, v) must return a number");
+  }
+  void clamp(int64_t i, double* theta) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "clamp", nb::detail::str_hash("clamp"), false);
+    if (!ticket.key.is_valid()) return;
+    copy_result(nb_trampoline.base().attr("clamp")(i, copy_array(theta, parts(i))), parts(i),
+                "the result of clamp(i, theta)", theta);
+  }
+  double radius(int64_t i) const override {
+    const nb::gil_scoped_acquire gil;
+    return result<double>(call("radius", i), "radius(i) must return a number");
+  }
+  int64_t gold(int64_t i, int64_t k, Output& y) const override {
+    const nb::gil_scoped_acquire gil;
+    const int64_t n = overrides("golds") ? result<int64_t>(call("golds", i), "golds(i) must return a whole number") : 1;
+    if (n < 1) throw InputError("golds(i) must be at least 1, and it is " + std::to_string(n) + ".");
+    if (k == 0)
+      y = output(call("gold", i), i, "the result of gold(i)");
+    else if (k < n)
+      y = output(call("gold", i, k), i, "the result of gold(i, k)");
+    return n;
+  }
+  double cost(int64_t i, double* delta) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [array, c0] = result<std::pair<nb::object, double>>(
+        call("cost", i), "cost(i) must return the costs of the parts and a number");
+    copy_result(array, parts(i), "the costs of cost(i)", delta);
+    return c0;
+  }
+  double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, parts_of_y] = result<std::pair<double, nb::object>>(
+        call("argmax", i, copy_array(theta, parts(i))), "argmax(i, theta) must return a number and parts");
+    y = output(parts_of_y, i, "the parts of argmax(i, theta)");
+    return value;
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, array] = result<std::pair<double, nb::object>>(
+        call("logsum", i, copy_array(theta, parts(i))), "logsum(i, theta) must return a number and marginals");
+    copy_result(array, parts(i), "the marginals of logsum(i, theta)", mu);
+    return value;
+  }
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    ys.clear();
+    for (const nb::handle item : call("kbest", i, copy_array(theta, parts(i)), k)) {
+      const auto [value, y] = result<std::pair<double, nb::object>>(
+          nb::borrow(item), "kbest(i, theta, k) must return pairs of a number and parts");
+      ys.push_back({value, output(y, i, "the parts of kbest(i, theta, k)")});
+    }
+  }
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    ys.clear();
+    for (const nb::handle item : call("argmax_by_cost", i, copy_array(theta, parts(i)), copy_array(delta, parts(i)))) {
+      const auto [cost, value, y] = result<std::tuple<int64_t, double, nb::object>>(
+          nb::borrow(item), "argmax_by_cost(i, theta, delta) must return triples of cost, number and parts");
+      ys.push_back({cost, value, output(y, i, "the parts of argmax_by_cost(i, theta, delta)")});
+    }
+  }
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    y = output(call("sample", i, copy_array(theta, parts(i)), random.next() >> 1), i, "the result of sample");
+  }
+  double entropy(int64_t i, const double* mu, double* t, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, array] = result<std::pair<double, nb::object>>(
+        call("entropy", i, copy_array(mu, parts(i))), "entropy(i, mu) must return a number and parameters");
+    copy_result(array, parts(i), "the parameters of entropy(i, mu)", t);
+    return value;
+  }
+
+ private:
+  bool overrides(const char* name) const {
+    return !nb_trampoline.base().type().attr(name).is(nb::type<Problem>().attr(name));
+  }
+  // Without this check a call would come back here for ever.
+  template <typename... Args>
+  nb::object call(const char* name, Args&&... args) const {
+    if (!overrides(name)) unsupported(name);
+    return nb_trampoline.base().attr(name)(std::forward<Args>(args)...);
+  }
+  template <typename T>
+  static T result(const nb::object& object, const char* expected) {
+    try {
+      return nb::cast<T>(object);
+    } catch (const nb::cast_error&) {
+      throw InputError(std::string(expected) + ", not " + Py_TYPE(object.ptr())->tp_name + ".");
+    }
+  }
+  template <typename T>
+  static In<T> as_array(const nb::handle& object, const char* what) {
+    const char* type = std::is_same_v<T, double> ? "float64" : sizeof(T) == 8 ? "int64" : "int32";
+    try {
+      return nb::cast<In<T>>(nb::module_::import_("numpy").attr("ascontiguousarray")(object, type));
+    } catch (const nb::cast_error&) {
+      throw InputError(std::string(what) + " must be a list of numbers.");
+    }
+  }
+  static void copy_result(const nb::handle& object, int64_t n, const char* what, double* to) {
+    const In<double> array = as_array<double>(object, what);
+    expect_size(array, n, what);
+    std::copy(array.data(), array.data() + n, to);
+  }
+  Output output(const nb::handle& object, int64_t i, const char* what) const {
+    Output y = to_vector(as_array<int32_t>(object, what));
+    check_parts(y, parts(i));
+    return y;
+  }
+
+  bool exact_ = true;
+  mutable std::vector<int64_t> parts_;  // -1: not asked yet; changed only under Python's lock
+};
+
+std::vector<std::pair<double, Array<int32_t>>> scored(std::vector<ScoredOutput>&& ys) {
+  std::vector<std::pair<double, Array<int32_t>>> result;
+  for (ScoredOutput& y : ys) result.emplace_back(y.value, to_numpy(std::move(y.y)));
+  return result;
+}
+
+struct Checked {  // an example and its scores, checked
+  Checked(const Problem& problem, int64_t i, const In<double>& theta) {
+    problem.check_example(i);
+    expect_size(theta, problem.parts(i), "the scores of this example");
+    for (size_t k = 0; k < theta.size(); ++k)
+      if (!is_score(theta.data()[k]))
+        throw InputError("part " + std::to_string(k) + " has the score " + std::to_string(theta.data()[k]) +
+                         "; scores must be finite, or -inf for a forbidden part.");
+  }
+};
+
+}  // namespace
+
+void bind_problem(nb::module_& m) {
+  nb::class_<Problem, PythonProblem>(
+      m, "Problem", "A structured prediction problem: a structure with its features, bound to a data set.")
+      .def(nb::init<int64_t, int64_t>(), "size"_a, "dim"_a)
+      .def_prop_ro("size", &Problem::size, "The number of examples.")
+      .def_prop_ro("dim", &Problem::dim, "The number of weights.")
+      .def_prop_ro(
+          "offers", [](const Problem& p) { return offered(p.offers()); }, "What it can do beyond scoring.")
+      .def_prop_rw(
+          "exact", &Problem::exact,
+          [](Problem& p, bool exact) {
+            auto* written_in_python = dynamic_cast<PythonProblem*>(&p);
+            if (!written_in_python) throw InputError("whether inference is exact follows from the structure.");
+            written_in_python->set_exact(exact);
+          },
+          "Whether inference is exact. A problem written in Python may say that its own is not.")
+      .def_prop_ro("zero_one_is_of_parts", &Problem::zero_one_is_of_parts, "Whether every output is a single part.")
+      .def_prop_ro("has_gold", &Problem::has_gold, "Whether gold outputs are known.")
+      .def_prop_ro("euclidean", &Problem::euclidean, "Whether the inner product of weights is the Euclidean one.")
+      .def(
+          "parts", [](const Problem& p, int64_t i) { return p.check_example(i), p.parts(i); }, "i"_a,
+          "The number of parts of example i.")
+      .def(
+          "score",
+          [](const Problem& p, int64_t i, const In<double>& w) {
+            p.check_example(i);
+            expect_size(w, p.dim(), "w");
+            std::vector<double> theta(static_cast<size_t>(p.parts(i)));
+            p.score(i, w.data(), theta.data());
+            return to_numpy(std::move(theta));
+          },
+          "i"_a, "w"_a, "Part scores theta = A_i w.")
+      .def(
+          "visit",
+          [](const Problem& p, int64_t i, const In<double>& w, double gamma, int64_t k) {
+            p.check_example(i);
+            expect_size(w, p.dim(), "w");
+            std::vector<double> theta(static_cast<size_t>(p.parts(i)));
+            p.visit(i, w.data(), {gamma, k}, theta.data());
+            return to_numpy(std::move(theta));
+          },
+          "i"_a, "w"_a, "gamma"_a, "k"_a,
+          "The same, where the k best outputs, or the log partition function (k = 0), are asked for next, with gamma "
+          "times the cost.")
+      .def(
+          "scatter",
+          [](const Problem& p, int64_t i, const In<double>& mu, double c, InOut<double>& g) {
+            p.check_example(i);
+            expect_size(mu, p.parts(i), "mu");
+            expect_size(g, p.dim(), "g");
+            p.scatter(i, mu.data(), c, g.data());
+          },
+          "i"_a, "mu"_a, "c"_a, "g"_a.noconvert(), "g += c A_i' mu, the adjoint of score.")
+      .def(
+          "move",
+          [](const Problem& p, int64_t i, const In<double>& v, double c, InOut<double>& w) {
+            p.check_example(i);
+            expect_size(v, p.parts(i), "v");
+            expect_size(w, p.dim(), "w");
+            return p.move(i, v.data(), c, w.data());
+          },
+          "i"_a, "v"_a, "c"_a, "w"_a.noconvert(), "w += c A_i' v, and the change of 1/2 dot(w, w).")
+      .def(
+          "row",
+          [](const Problem& p, int64_t i, const In<double>& v) {
+            p.check_example(i);
+            expect_size(v, p.parts(i), "v");
+            Row row;
+            p.row(i, v.data(), row);
+            return std::make_pair(to_numpy(std::move(row.index)), to_numpy(std::move(row.value)));
+          },
+          "i"_a, "v"_a, "A_i' v as a sparse vector: indices and values.")
+      .def(
+          "dot",
+          [](const Problem& p, const In<double>& u, const In<double>& v) {
+            expect_size(u, p.dim(), "u");
+            expect_size(v, p.dim(), "v");
+            return p.dot(u.data(), v.data());
+          },
+          "u"_a, "v"_a, "The inner product of weights.")
+      .def(
+          "radius", [](const Problem& p, int64_t i) { return p.check_example(i), p.radius(i); }, "i"_a,
+          "A bound on |A_i' (y - y')| over the outputs of example i.")
+      .def(
+          "gold",
+          [](const Problem& p, int64_t i, int64_t k) {
+            p.check_example(i);
+            Output y;
+            if (const int64_t n = p.gold(i, std::max<int64_t>(k, 0), y); k < 0 || k >= n)
+              throw InputError("good output " + std::to_string(k) + " of example " + std::to_string(i) +
+                               " is out of range: there are " + std::to_string(n) + ".");
+            return to_numpy(std::move(y));
+          },
+          "i"_a, "k"_a = 0, "The parts of the gold output; of the k-th, best first, where several are good.")
+      .def(
+          "golds",
+          [](const Problem& p, int64_t i) {
+            p.check_example(i);
+            Output y;
+            return p.gold(i, 0, y);
+          },
+          "i"_a, "The number of good outputs of example i, nearly always 1.")
+      .def(
+          "clamp",
+          [](const Problem& p, int64_t i, const In<double>& theta) {
+            p.check_example(i);
+            expect_size(theta, p.parts(i), "theta");
+            std::vector<double> clamped = to_vector(theta);
+            p.clamp(i, clamped.data());
+            return to_numpy(std::move(clamped));
+          },
+          "i"_a, "theta"_a, "The scores, with -inf on forbidden parts.")
+      .def(
+          "cost",
+          [](const Problem& p, int64_t i) {
+            p.check_example(i);
+            std::vector<double> delta(static_cast<size_t>(p.parts(i)));
+            const double c0 = p.cost(i, delta.data());
+            return std::make_pair(to_numpy(std::move(delta)), c0);
+          },
+          "i"_a, "The cost of every output: c0 + <delta, y>.")
+      .def(
+          "argmax",
+          [](const Problem& p, int64_t i, const In<double>& theta) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            Output y;
+            const double value = p.argmax(i, theta.data(), y, scratch);
+            return std::make_pair(value, to_numpy(std::move(y)));
+          },
+          "i"_a, "theta"_a, "The best score and the parts of the best output.")
+      .def(
+          "logsum",
+          [](const Problem& p, int64_t i, const In<double>& theta) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            std::vector<double> mu(static_cast<size_t>(p.parts(i)));
+            const double value = p.logsum(i, theta.data(), mu.data(), scratch);
+            return std::make_pair(value, to_numpy(std::move(mu)));
+          },
+          "i"_a, "theta"_a, "The log partition function and the marginals.")
+      .def(
+          "argmax_by_cost",
+          [](const Problem& p, int64_t i, const In<double>& theta, const In<double>& delta) {
+            const Checked checked(p, i, theta);
+            expect_size(delta, p.parts(i), "delta");
+            Scratch scratch;
+            std::vector<CostedOutput> ys;
+            p.argmax_by_cost(i, theta.data(), delta.data(), ys, scratch);
+            std::vector<std::tuple<int64_t, double, Array<int32_t>>> result;
+            for (CostedOutput& y : ys) result.emplace_back(y.cost, y.value, to_numpy(std::move(y.y)));
+            return result;
+          },
+          "i"_a, "theta"_a, "delta"_a, "The best output at each value of a whole-number cost: (cost, value, parts).")
+      .def(
+          "kbest",
+          [](const Problem& p, int64_t i, const In<double>& theta, int64_t k) {
+            const Checked checked(p, i, theta);
+            if (k < 1) throw InputError("k must be at least 1.");
+            Scratch scratch;
+            std::vector<ScoredOutput> ys;
+            p.kbest(i, theta.data(), k, ys, scratch);
+            return scored(std::move(ys));
+          },
+          "i"_a, "theta"_a, "k"_a, "The k best distinct outputs, best first: (value, parts).")
+      .def(
+          "sample",
+          [](const Problem& p, int64_t i, const In<double>& theta, uint64_t seed) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            Random random(seed);
+            Output y;
+            p.sample(i, theta.data(), random, y, scratch);
+            return to_numpy(std::move(y));
+          },
+          "i"_a, "theta"_a, "seed"_a, "An output drawn with probability proportional to exp(score).")
+      .def(
+          "entropy",
+          [](const Problem& p, int64_t i, const In<double>& mu) {
+            p.check_example(i);
+            expect_size(mu, p.parts(i), "mu");
+            Scratch scratch;
+            std::vector<double> t(mu.size());
+            const double value = p.entropy(i, mu.data(), t.data(), scratch);
+            return std::make_pair(value, to_numpy(std::move(t)));
+          },
+          "i"_a, "mu"_a, "Entropy and natural parameters of the maximum-entropy distribution with these marginals.")
+      .def(
+          "oracle",
+          [](const Problem& p, int64_t i, const In<double>& w, double beta, double gamma, bool zero_one) {
+            p.check_example(i);
+            expect_size(w, p.dim(), "w");
+            const LossFamily family{beta, gamma, zero_one};
+            family.check(p);
+            Worker worker;
+            std::vector<double> theta(static_cast<size_t>(p.parts(i)));
+            std::vector<double> direction(theta.size());
+            p.visit(i, w.data(), family.question(p), theta.data());
+            const LossValue value = evaluate(p, i, family, theta.data(), direction.data(), worker, true);
+            Row row;
+            p.row(i, direction.data(), row);
+            return std::make_tuple(value.loss, value.cost, value.entropy, to_numpy(std::move(row.index)),
+                                   to_numpy(std::move(row.value)));
+          },
+          "i"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a = false,
+          "Loss, expected cost, entropy and sparse gradient (indices, values) of one example.")
+      .def(
+          "slice",
+          [](std::shared_ptr<const Problem> p, int64_t begin, int64_t end) -> std::shared_ptr<Problem> {
+            return std::make_shared<SliceProblem>(std::move(p), begin, end);
+          },
+          "begin"_a, "end"_a, "Examples [begin, end) as a problem of their own.");
+  nb::class_<BoundProblem, Problem>(m, "BoundProblem");
+  nb::class_<SliceProblem, Problem>(m, "SliceProblem");
+  nb::class_<OffsetProblem, Problem>(m, "OffsetProblem");
+  m.def(
+      "offset",
+      [](std::shared_ptr<const Problem> p, const In<double>& r, bool zero_one) -> std::shared_ptr<OffsetProblem> {
+        if (!p) throw InputError("an offset needs a problem.");
+        expect_size(r, p->dim(), "r");
+        return std::make_shared<OffsetProblem>(std::move(p), to_vector(r), zero_one);
+      },
+      "problem"_a, "r"_a, "zero_one"_a = false,
+      "The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r.");
+  m.def(
+      "join",
+      [](std::shared_ptr<Structure> structure, std::shared_ptr<Features> features) -> std::shared_ptr<BoundProblem> {
+        if (!structure || !features) throw InputError("a problem needs a structure and features.");
+        return std::make_shared<BoundProblem>(std::move(structure), std::move(features));
+      },
+      "structure"_a, "features"_a, "A structure with its features.");
+}
+
+}  // namespace margrave

@@ -1,0 +1,8 @@
+// Python bindings of what all feature maps have in common.
+#include "bindings/binding.h"
+
+namespace margrave {
+
+void bind_features(nb::module_& m) { nb::class_<Features>(m, "Features").def_prop_ro("dim", &Features::dim); }
+
+}  // namespace margrave

@@ -1,0 +1,171 @@
+// Python bindings of exponentiated gradient: Gibbs distributions over outputs.
+#include "passes/gibbs.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bindings/ascent.h"
+
+namespace margrave {
+namespace {
+
+template <typename Real>
+void bind_eg_pass(nb::module_& m) {
+  m.def(
+      "eg_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy, InOut<double>& cost,
+         InOut<double>& gap, double growth, double cap) {
+        expect_size(t, all_parts(p), "t");
+        expect_size(mu, all_parts(p), "mu");
+        const int64_t n = p.size();
+        const GibbsState<Real> state{t.data(),
+                                     mu.data(),
+                                     checked(rate, n, "rate"),
+                                     checked(entropy, n, "entropy"),
+                                     checked(cost, n, "cost"),
+                                     checked(gap, n, "gap")};
+        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
+                        [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                          return eg_pass(ascent, state, {growth, cap}, visits, threads, check_signals);
+                        });
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "sharing"_a.none(), "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(),
+      "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(), "growth"_a, "cap"_a,
+      "One pass of online exponentiated gradient over `order`; the number of trials.");
+}
+
+template <typename Real>
+void bind_expectations(nb::module_& m) {
+  m.def(
+      "gibbs_expectations",
+      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, int threads, const In<double>& t, InOut<Real>& mu,
+         InOut<double>& entropy, InOut<double>& cost) {
+        expect_gold(p);
+        expect_size(t, all_parts(p), "t");
+        if (mu.size() != 0) expect_size(mu, all_parts(p), "mu");
+        const double* weight = weights_or_null(p, sample_weight);
+        double* H = checked(entropy, p.size(), "entropy");
+        double* c = checked(cost, p.size(), "cost");
+        std::vector<double> w(static_cast<size_t>(p.dim()));
+        {
+          const nb::gil_scoped_release release;
+          GibbsSource source;
+          source.t = t.data();
+          gibbs_expectations(p, {beta, gamma, zero_one}, source, C, weight, checked_threads(threads), check_signals, H,
+                             c, mu.size() == 0 ? nullptr : mu.data(), w.data());
+        }
+        return to_numpy(std::move(w));
+      },
+      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "t"_a,
+      "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.");
+}
+
+template <typename Real>
+void bind_gold_parameters(nb::module_& m) {
+  m.def(
+      "gold_parameters",
+      [](const Problem& p, int threads, double start, InOut<Real>& t) {
+        expect_gold(p);
+        expect_size(t, all_parts(p), "t");
+        checked_threads(threads);
+        const nb::gil_scoped_release release;
+        const std::vector<int64_t> begin = part_offsets(p);
+        const auto visit = [&](int64_t i, int, Worker& worker) {
+          Real* own = t.data() + begin[static_cast<size_t>(i)];
+          std::fill(own, own + p.parts(i), Real{0});
+          p.gold(i, 0, worker.gold);
+          for (const int32_t part : worker.gold) own[part] = static_cast<Real>(start);
+        };
+        for_examples(p, threads, check_signals, visit);
+      },
+      "problem"_a, "threads"_a, "start"_a, "t"_a.noconvert(),
+      "Sets t to `start` on the gold parts and to 0 on others.");
+}
+
+}  // namespace
+
+void bind_gibbs(nb::module_& m) {
+  bind_gold_parameters<double>(m);
+  bind_gold_parameters<float>(m);
+  m.def(
+      "part_offsets", [](const Problem& p) { return to_numpy(part_offsets(p)); }, "problem"_a,
+      "Where the parts of each example begin, of all examples one after another.");
+  m.def(
+      "gold_parts",
+      [](const Problem& p) {
+        expect_gold(p);
+        const std::vector<int64_t> begin = part_offsets(p);
+        std::vector<int64_t> parts;
+        Output gold;
+        for (int64_t i = 0; i < p.size(); ++i) {
+          p.gold(i, 0, gold);
+          for (const int32_t part : gold) parts.push_back(begin[static_cast<size_t>(i)] + part);
+        }
+        return to_numpy(std::move(parts));
+      },
+      "problem"_a, "The parts of the gold outputs, counted over all examples.");
+  bind_eg_pass<double>(m);
+  bind_eg_pass<float>(m);
+  bind_expectations<double>(m);
+  bind_expectations<float>(m);
+  m.def(
+      "eg_batch_step",
+      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, int threads, const In<double>& w, const In<double>& t,
+         InOut<double>& next, double rate, InOut<double>& entropy, InOut<double>& cost) {
+        expect_gold(p);
+        expect_size(w, p.dim(), "w");
+        expect_size(t, all_parts(p), "t");
+        const double* weight = weights_or_null(p, sample_weight);
+        const LossFamily family{beta, gamma, zero_one};
+        GibbsSource source;
+        source.t = t.data();
+        source.w = w.data();
+        source.update = GibbsUpdate::of(family, rate);
+        source.next = checked(next, all_parts(p), "next");
+        double* H = checked(entropy, p.size(), "entropy");
+        double* c = checked(cost, p.size(), "cost");
+        std::vector<double> sum(static_cast<size_t>(p.dim()));
+        {
+          const nb::gil_scoped_release release;
+          gibbs_expectations<double>(p, family, source, C, weight, checked_threads(threads), check_signals, H, c,
+                                     nullptr, sum.data());
+        }
+        return to_numpy(std::move(sum));
+      },
+      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "w"_a, "t"_a,
+      "next"_a.noconvert(), "rate"_a, "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "One step of batch EG from t to `next` at the weights w of t; the weights of `next`.");
+  m.def(
+      "eg_primal_form",
+      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, int threads, const In<double>& z, double s,
+         InOut<double>& entropy, InOut<double>& cost) {
+        expect_gold(p);
+        expect_size(z, p.dim(), "z");
+        const double* weight = weights_or_null(p, sample_weight);
+        double* H = checked(entropy, p.size(), "entropy");
+        double* c = checked(cost, p.size(), "cost");
+        GibbsSource source;
+        source.z = z.data();
+        source.s = s;
+        std::vector<double> sum(static_cast<size_t>(p.dim()));
+        {
+          const nb::gil_scoped_release release;
+          gibbs_expectations<double>(p, {beta, gamma, zero_one}, source, C, weight, checked_threads(threads),
+                                     check_signals, H, c, nullptr, sum.data());
+        }
+        return to_numpy(std::move(sum));
+      },
+      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "z"_a, "s"_a,
+      "entropy"_a.noconvert(), "cost"_a.noconvert(), "The weights of Gibbs distributions with t = A z + s delta.");
+}
+
+}  // namespace margrave

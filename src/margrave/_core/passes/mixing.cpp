@@ -1,0 +1,138 @@
+// Python bindings of the learners that mix outputs into their distributions: BCFW, SMO and pairwise BCFW.
+#include "passes/mixing.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bindings/ascent.h"
+#include "bindings/output_arrays.h"
+
+namespace margrave {
+namespace {
+
+auto arrays_of(const Blocks& blocks) {
+  OutputArrays outputs;
+  std::vector<double> alpha, cost, gram;
+  for (int64_t i = 0; i < blocks.size(); ++i) {
+    const std::vector<double>& own = blocks[i].gram.values();
+    gram.insert(gram.end(), own.begin(), own.end());
+    for (const Atom& atom : blocks[i].atoms) {
+      outputs.add(atom.y);
+      alpha.push_back(atom.alpha);
+      cost.push_back(atom.cost);
+    }
+    outputs.end_example();
+  }
+  return std::move(outputs).with(std::move(alpha), std::move(cost), std::move(gram));
+}
+
+Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& begin, const In<int64_t>& part_begin,
+                          const In<int32_t>& parts, const In<double>& alpha, const In<double>& cost,
+                          const In<double>& gram) {
+  const int64_t count = static_cast<int64_t>(part_begin.size()) - 1;
+  expect_size(alpha, count, "alpha");
+  expect_size(cost, count, "cost");
+  std::vector<Block> blocks(static_cast<size_t>(p.size()));
+  for_outputs(p, begin, part_begin, parts, [&](int64_t i, int64_t k, Output y) {
+    if (!(alpha.data()[k] >= 0) || !std::isfinite(alpha.data()[k] + cost.data()[k]))
+      throw InputError("masses and costs must be finite, and masses not negative.");
+    blocks[static_cast<size_t>(i)].atoms.push_back({std::move(y), cost.data()[k], alpha.data()[k], 0.0});
+  });
+  const double* values = gram.data();
+  int64_t left = static_cast<int64_t>(gram.size());
+  for (Block& block : blocks) {
+    if (block.atoms.empty()) throw InputError("every block needs an output.");
+    const auto pairs = static_cast<int64_t>(block.atoms.size() * block.atoms.size());
+    if (pairs > left) throw InputError("gram is too short.");
+    block.gram = {std::vector<double>(values, values + pairs), block.atoms.size()};
+    values += pairs;
+    left -= pairs;
+  }
+  if (left > 0) throw InputError("gram is too long.");
+  return Blocks(std::move(blocks));
+}
+
+}  // namespace
+
+void bind_mixing(nb::module_& m) {
+  m.def(
+      "mixing_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         InOut<double>& mu, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, bool exact_entropy) {
+        const MixingState state{checked(mu, all_parts(p), "mu"), checked(entropy, p.size(), "entropy"),
+                                checked(cost, p.size(), "cost"), checked(gap, p.size(), "gap")};
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
+                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                   mixing_pass(ascent, state, exact_entropy, visits, threads, check_signals);
+                 });
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "gap"_a.noconvert(), "exact_entropy"_a, "One pass of BCFW (SDCA at finite beta) over `order`.");
+  m.def(
+      "smo_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         InOut<double>& mu, InOut<double>& cost, InOut<double>& gap) {
+        const MixingState state{checked(mu, all_parts(p), "mu"), nullptr, checked(cost, p.size(), "cost"),
+                                checked(gap, p.size(), "gap")};
+        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
+                        [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                          return smo_pass(ascent, state, visits, threads, check_signals);
+                        });
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
+      "One pass of factored SMO over `order`; the number of inferences.");
+  nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one an example; at first on the gold output.")
+      .def(nb::new_([](const Problem& p) {
+             expect_gold(p);
+             return new Blocks(p);
+           }),
+           "problem"_a)
+      .def_static("from_arrays", &blocks_from_arrays, "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "alpha"_a,
+                  "cost"_a, "gram"_a)
+      .def(
+          "marginals",
+          [](const Blocks& blocks, const Problem& p) {
+            if (blocks.size() != p.size()) throw InputError("there must be one block for every example.");
+            const std::vector<int64_t> begin = part_offsets(p);
+            std::vector<double> mu(static_cast<size_t>(begin.back()));
+            for (int64_t i = 0; i < p.size(); ++i)
+              for (const Atom& atom : blocks[i].atoms) {
+                check_parts(atom.y, p.parts(i));
+                for (const int32_t part : atom.y)
+                  mu[static_cast<size_t>(begin[static_cast<size_t>(i)] + part)] += atom.alpha;
+              }
+            return to_numpy(std::move(mu));
+          },
+          "problem"_a, "The expected parts of every block, one after another.")
+      .def(
+          "costs",
+          [](const Blocks& blocks) {
+            std::vector<double> costs;
+            for (int64_t i = 0; i < blocks.size(); ++i) costs.push_back(blocks[i].cost());
+            return to_numpy(std::move(costs));
+          },
+          "The expected cost of every block.")
+      .def("arrays", &arrays_of, "Everything, as `from_arrays` takes it.");
+  m.def(
+      "pairwise_pass",
+      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
+         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
+         Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough) {
+        double* gaps = checked(gap, p.size(), "gap");
+        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
+                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+                   pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);
+                 });
+      },
+      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
+      "threads"_a, "sharing"_a.none(), "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a,
+      "One pass of pairwise BCFW over `order`.");
+}
+
+}  // namespace margrave

@@ -1,0 +1,71 @@
+// A problem that asks another one: the only place that lists all operations of `Problem` again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "protocol/problem.h"
+
+namespace margrave {
+
+// Passes every question on, for the examples first, first + 1, ... of another problem. A subclass overrides what it
+// answers differently.
+class ForwardingProblem : public Problem {
+ public:
+  unsigned offers() const override { return whole_->offers(); }
+  bool exact() const override { return whole_->exact(); }
+  bool has_gold() const override { return whole_->has_gold(); }
+  int64_t parts(int64_t i) const override { return whole_->parts(there(i)); }
+  void score(int64_t i, const double* w, double* theta) const override { whole_->score(there(i), w, theta); }
+  void visit(int64_t i, const double* w, Question question, double* theta) const override {
+    whole_->visit(there(i), w, question, theta);
+  }
+  void scatter(int64_t i, const double* mu, double c, double* g) const override { whole_->scatter(there(i), mu, c, g); }
+  double move(int64_t i, const double* v, double c, double* w) const override {
+    return whole_->move(there(i), v, c, w);
+  }
+  void row(int64_t i, const double* v, Row& row) const override { whole_->row(there(i), v, row); }
+  double dot(const double* u, const double* v) const override { return whole_->dot(u, v); }
+  bool euclidean() const override { return whole_->euclidean(); }
+  double radius(int64_t i) const override { return whole_->radius(there(i)); }
+  int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(there(i), k, y); }
+  double cost(int64_t i, double* delta) const override { return whole_->cost(there(i), delta); }
+  bool zero_one_is_of_parts() const override { return whole_->zero_one_is_of_parts(); }
+  void clamp(int64_t i, double* theta) const override { whole_->clamp(there(i), theta); }
+  double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    return whole_->argmax(there(i), theta, y, scratch);
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    return whole_->logsum(there(i), theta, mu, scratch);
+  }
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch& scratch) const override {
+    whole_->argmax_by_cost(there(i), theta, delta, ys, scratch);
+  }
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
+             Scratch& scratch) const override {
+    whole_->kbest(there(i), theta, k, ys, scratch);
+  }
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
+    whole_->sample(there(i), theta, random, y, scratch);
+  }
+  double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
+    return whole_->entropy(there(i), mu, t, scratch);
+  }
+
+ protected:
+  ForwardingProblem(std::shared_ptr<const Problem> whole, int64_t first, int64_t size)
+      : Problem(size, whole->dim()), whole_(std::move(whole)), first_(first) {}
+
+  const Problem& whole() const { return *whole_; }
+  // The number that example i has in the other problem.
+  int64_t there(int64_t i) const { return first_ + i; }
+
+ private:
+  std::shared_ptr<const Problem> whole_;
+  int64_t first_;
+};
+
+}  // namespace margrave

@@ -1,0 +1,23 @@
+// Python bindings of one label per example.
+#include "structures/multiclass.h"
+
+#include <memory>
+#include <utility>
+
+#include "bindings/labels.h"
+
+namespace margrave {
+
+void bind_multiclass(nb::module_& m) {
+  nb::class_<MulticlassStructure, Structure>(m, "MulticlassStructure");
+  m.def(
+      "multiclass",
+      [](int64_t labels, const In<int64_t>& begin, const std::optional<In<int32_t>>& gold,
+         std::shared_ptr<LabelCost> cost,
+         const std::optional<In<bool>>& allowed) -> std::shared_ptr<MulticlassStructure> {
+        return std::make_shared<MulticlassStructure>(labels_of(labels, begin, gold, std::move(cost), allowed));
+      },
+      "labels"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "allowed"_a.none());
+}
+
+}  // namespace margrave
