@@ -1099,7 +1099,7 @@ def smo_pass(
 
 class Blocks:
     """
-    Sparse distributions over outputs, one an example; at first on the gold output.
+    Sparse distributions over outputs, one per example; at first on the gold output.
     """
 
     def __init__(self, problem: Problem) -> None: ...

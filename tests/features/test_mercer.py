@@ -598,7 +598,7 @@ def test_new_inputs_can_only_be_scored() -> None:
         lambda: new.dot(g, g),
         lambda: new.radius(0),
     ):
-        with pytest.raises(MargraveError, match=r"no support inputs .* only score"):
+        with pytest.raises(MargraveError, match=r"not among the support inputs .* only score"):
             refused()
 
 

@@ -51,7 +51,8 @@ void for_outputs(const Problem& p, const In<int64_t>& begin, const In<int64_t>& 
   const auto check_bounds = [](const In<int64_t>& bounds, int64_t last) {
     bool rising = bounds.data()[0] == 0 && bounds.data()[bounds.size() - 1] == last;
     for (size_t k = 1; k < bounds.size(); ++k) rising &= bounds.data()[k - 1] <= bounds.data()[k];
-    if (!rising) throw InputError("these arrays are no outputs: where one begins, another must end.");
+    if (!rising)
+      throw InputError("these arrays do not describe outputs: each must begin where the one before it ends.");
   };
   expect_size(begin, p.size() + 1, "begin");
   check_bounds(begin, static_cast<int64_t>(part_begin.size()) - 1);

@@ -196,7 +196,7 @@ struct PythonProblem final : Problem {
   bool overrides(const char* name) const {
     return !nb_trampoline.base().type().attr(name).is(nb::type<Problem>().attr(name));
   }
-  // Without this check a call would come back here for ever.
+  // Without this check a call would come back here without end.
   template <typename... Args>
   nb::object call(const char* name, Args&&... args) const {
     if (!overrides(name)) unsupported(name);

@@ -447,13 +447,14 @@ class KernelFeatures final : public Features {
 
  private:
   static constexpr int64_t kChunk = 512;   // support inputs whose coefficients stay in the fastest cache
-  static constexpr size_t kTogether = 64;  // rows that share a look at them
+  static constexpr size_t kTogether = 64;  // rows that are handled together
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t coefficients() const { return gram_->columns() * labels_; }
   void expect_own() const {
     if (!own_)
-      throw InputError("this problem has inputs that are no support inputs of its kernel, so that it can only score.");
+      throw InputError(
+          "this problem has inputs that are not among the support inputs of its kernel, so it can only score.");
   }
   double small_dot(const double* x, const double* y) const {
     double sum = 0;

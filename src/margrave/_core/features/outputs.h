@@ -19,7 +19,7 @@ namespace margrave {
 
 class OutputFeatures final : public Features {
  public:
-  // inner: of `width` parts an example, which share no weights and have rows of one length, |A_i' e_k| = |Phi(x_i)|,
+  // inner: `width` parts per example, which share no weights and have rows of one length, |A_i' e_k| = |Phi(x_i)|,
   // and whose radius is that of one part against another, sqrt(2) |Phi(x_i)|. M by rows: begin (classes + 1), column,
   // value. spread: the largest |M' (y - y')| of two outputs; 0 if outputs are single classes, for then the rows tell.
   OutputFeatures(std::shared_ptr<const Features> inner, int64_t width, std::vector<int64_t> begin,
@@ -114,7 +114,7 @@ class OutputFeatures final : public Features {
   std::vector<int64_t> begin_;
   std::vector<int32_t> column_;
   std::vector<double> value_;
-  mutable double spread_;  // 0 until it is measured, which costs a look at every pair of classes
+  mutable double spread_;  // 0 until it is measured, which takes time: every pair of classes is compared
   mutable std::once_flag measured_;
 };
 

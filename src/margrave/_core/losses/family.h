@@ -3,7 +3,8 @@
 //   L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>,   max_beta(v) = 1/beta log sum_y exp(beta <v,
 //   y>)
 //
-// with gradient A'(mu - y_gold). Beta may be infinite; the zero-one cost, which is no sum over parts, is exact as well.
+// with gradient A'(mu - y_gold). Beta may be infinite; the zero-one cost, which is not a sum over parts, is exact as
+// well.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +65,7 @@ struct Worker {
   Scratch scratch;
   std::vector<double> theta;
   std::vector<double> direction;
-  std::vector<double> zeros;  // as many as weights; who writes takes it back
+  std::vector<double> zeros;  // one per weight, all 0; whoever writes to it sets it back to 0
   Output gold;
   Output y;
   std::vector<ScoredOutput> k_best;

@@ -1,4 +1,5 @@
-// Whole-data passes: blocks of examples on threads, a worker each, reduced in order (docs/design.md, section 3).
+// Whole-data passes: blocks of examples on threads, one worker per thread, reduced in order (docs/design.md, section
+// 3).
 #pragma once
 
 #include <algorithm>
@@ -11,9 +12,9 @@
 
 namespace margrave {
 
-using Poll = std::function<void()>;  // called now and then on the calling thread; throws to interrupt
+using Poll = std::function<void()>;  // called from time to time on the calling thread; throws to interrupt
 
-inline constexpr int64_t kPollEvery = 512;  // examples between two looks at Ctrl-C
+inline constexpr int64_t kPollEvery = 512;  // examples between two checks for Ctrl-C
 
 // Where the parts of each example lie when those of all examples are stored one after another.
 inline std::vector<int64_t> part_offsets(const Problem& problem) {

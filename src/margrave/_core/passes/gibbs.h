@@ -20,7 +20,7 @@ namespace margrave {
 inline void check_cost_of_parts(const Problem& problem, const LossFamily& family) {
   family.check(problem);
   if (family.beyond_parts(problem))
-    throw InputError("the zero-one cost of a structured output is no sum over parts, which this learner needs.");
+    throw InputError("the zero-one cost of a structured output is not a sum over parts, which this learner needs.");
 }
 
 // The update with `rate` (rho, or eta C at beta = inf): t' = keep t + add v.

@@ -87,7 +87,7 @@ void bind_mixing(nb::module_& m) {
       "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
       "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
       "One pass of factored SMO over `order`; the number of inferences.");
-  nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one an example; at first on the gold output.")
+  nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one per example; at first on the gold output.")
       .def(nb::new_([](const Problem& p) {
              expect_gold(p);
              return new Blocks(p);

@@ -19,7 +19,7 @@ class OffsetProblem final : public ForwardingProblem {
   OffsetProblem(std::shared_ptr<const Problem> problem, std::vector<double> r, bool zero_one)
       : ForwardingProblem(problem, 0, problem->size()), r_(std::move(r)), family_{kInfinity, 1.0, zero_one} {
     if (family_.beyond_parts(whole()))
-      throw InputError("the zero-one cost of a structured output is no sum over parts, which an offset needs.");
+      throw InputError("the zero-one cost of a structured output is not a sum over parts, which an offset needs.");
   }
 
   double cost(int64_t i, double* delta) const override {

@@ -76,8 +76,8 @@ struct Loops {
   double (*softmax)(const double* theta, int64_t n, double* mu);
   // Fills a table, whose `forward` and `backward` have room.
   void (*chain_table)(int64_t labels, const double* transitions, ChainTable* table);
-  // Forward-backward in scaled probability space. `stride` is 0 for one transition table, labels^2 for one a position.
-  // False when a value leaves the range where this is exact: the caller repeats the example in log space.
+  // Forward-backward in scaled probability space. `stride` is 0 for one transition table, labels^2 for one per
+  // position. False when a value leaves the range where this is exact: the caller repeats the example in log space.
   bool (*chain_logsum)(int64_t length, int64_t labels, const double* theta, const ChainTable* tables, int64_t stride,
                        double* mu, double* mu_transitions, double* scratch, double* log_z);
   // exp(x - max), the max and what the smallest finite x is below it (table.forward; no transpose): for label tuples.

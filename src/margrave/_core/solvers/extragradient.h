@@ -86,7 +86,7 @@ class Extragradient {
  private:
   // Entries of H: with fewer, threads wait for each other longer than they work.
   static constexpr int64_t kWorthThreads = 100'000;
-  static constexpr int64_t kEvery = 40;       // iterations between two looks at the values
+  static constexpr int64_t kEvery = 40;       // iterations between two checks of the values
   static constexpr double kOfSpectral = 0.9;  // over the norm that was estimated from below: the step
   static constexpr double kShorter = 0.7;     // what a step that proved too long becomes
   static constexpr double kRounding = 1e-12;  // relative: what a difference of squares may have lost

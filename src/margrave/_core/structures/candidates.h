@@ -1,4 +1,5 @@
-// One out of a list of candidates of each example's own, several of which may be good. Parts are the candidates.
+// Every example has its own list of candidates, of which an output is one, and several may be good. Parts are the
+// candidates.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace margrave {
 class CandidateStructure final : public SinglePartStructure {
  public:
   // begin (examples + 1): where each example's candidates begin. good: numbers within the example's list, best first,
-  // from good_begin[i] on; unknown if good_begin is empty. cost: one a candidate, 0 for the good ones; if empty, 1 for
-  // all others.
+  // from good_begin[i] on; unknown if good_begin is empty. cost: one per candidate, 0 for the good ones; if empty, 1
+  // for all others.
   CandidateStructure(std::vector<int64_t> begin, std::vector<int64_t> good_begin, std::vector<int32_t> good,
                      std::vector<double> cost)
       : begin_(std::move(begin)), good_begin_(std::move(good_begin)), good_(std::move(good)), cost_(std::move(cost)) {
@@ -65,7 +66,7 @@ class CandidateStructure final : public SinglePartStructure {
         !std::is_sorted(good_begin_.begin(), good_begin_.end()))
       throw InputError("the bounds of good candidates must ascend from 0 to their number, one for each example.");
     if (!cost_.empty() && static_cast<int64_t>(cost_.size()) != begin_.back())
-      throw InputError("there must be one cost a candidate.");
+      throw InputError("there must be one cost per candidate.");
     for (int64_t i = 0; i < size(); ++i) {
       const std::string example = "example " + std::to_string(i);
       for (int64_t c = cost_.empty() ? parts(i) : 0; c < parts(i); ++c)

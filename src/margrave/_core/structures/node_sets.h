@@ -1,7 +1,7 @@
 // Sets of nodes of a forest that hold, with a node, its parent: hierarchical multi-label classification. Parts are the
 // nodes, and the empty set is an output.
 //
-// A node below a chosen parent is chosen or not, whatever its brothers do. With s_v = theta_v + sum_c best_c over the
+// A node below a chosen parent is chosen or not, whatever its siblings do. With s_v = theta_v + sum_c best_c over the
 // children c, best_v = max(0, s_v), and likewise log(1 + exp(s_v)) for the log partition function: linear in the nodes.
 #pragma once
 
@@ -20,8 +20,8 @@ namespace margrave {
 
 class NodeSetStructure final : public Structure {
  public:
-  // parents: a node each, or -1. gold: the nodes of each example from begin[i] on, without repeats; unknown if begin is
-  // empty. counted: whether every missing and every superfluous node costs one, or nothing does.
+  // parents: the parent of each node, or -1. gold: the nodes of each example from begin[i] on, without repeats; unknown
+  // if begin is empty. counted: whether every missing and every superfluous node costs one, or nothing does.
   NodeSetStructure(std::vector<int32_t> parents, int64_t size, std::vector<int64_t> begin, std::vector<int32_t> gold,
                    bool counted)
       : parents_(std::move(parents)), size_(size), begin_(std::move(begin)), gold_(std::move(gold)), counted_(counted) {

@@ -25,7 +25,7 @@ class TreeStructure final : public Structure {
       begin_.push_back(begin_.back() + words[i]);
     }
     if (!heads_.empty() && static_cast<int64_t>(heads_.size()) != begin_.back())
-      throw InputError("there must be one head a word.");
+      throw InputError("there must be one head per word.");
     if (heads_.empty()) return;
     for (int64_t i = 0; i < size(); ++i) check_tree(i);
   }

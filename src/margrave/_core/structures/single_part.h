@@ -1,4 +1,4 @@
-// Outputs that are a single part each: inference is a look at every part.
+// Outputs that are a single part each: inference compares the parts one by one.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,7 @@ std::vector<std::thread> start_threads(int wanted, const Run& run) {
 }
 
 // Runs work(block, thread) for every block, each thread taking the next free one. After an exception `fail` is called,
-// so that nobody waits for a block that never comes; the first exception is rethrown when all threads have ended.
+// so that no thread waits for a block that never comes; the first exception is rethrown when all threads have ended.
 template <typename Work, typename Fail>
 void for_blocks(int64_t blocks, int threads, const Work& work, const Fail& fail) {
   std::atomic<int64_t> next{0};
@@ -65,7 +65,7 @@ class Turnstile {
     ++next_;
     turn_.notify_all();
   }
-  // After a failure nobody may wait for a block that never comes.
+  // After a failure no thread may wait for a block that never comes.
   void open() {
     const std::lock_guard lock(mutex_);
     broken_ = true;
@@ -96,7 +96,8 @@ class Team {
       }
     });
     threads_ = static_cast<int>(others_.size()) + 1;
-    for (int t = threads_; t < threads; ++t) barrier_.arrive_and_drop();  // nobody waits for those that did not start
+    for (int t = threads_; t < threads; ++t)
+      barrier_.arrive_and_drop();  // no thread waits for those that did not start
   }
   ~Team() {
     phase_ = nullptr;
