@@ -115,8 +115,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """What wrong outputs cost: by default what the loss says."""
         return loss.costs
 
-    def _score(self, Y: Any, predicted: Any) -> float:
-        """How good predictions are; higher is better."""
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        """How good predictions of such outputs are; higher is better."""
         raise MargraveError(f"{type(self).__name__} has no score.")
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
@@ -306,7 +306,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             bound.structure.check_sizes(bound.units, given.Y)
         except MargraveError as error:
             raise MargraveError(f"dev: {error}") from None
-        return lambda w: self._score(given.Y, bound.best(w, self._threads()))
+        return lambda w: self._score(given.Y, bound.best(w, self._threads()), bound.outputs)
 
     def _set_solution(self, learner: Learner, solution: Solution) -> Weights:
         self.learner_ = learner
@@ -383,7 +383,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any) -> float:
         """How good the predictions of these examples are."""
-        return self._score(y, self.predict(X))
+        return self._score(y, self.predict(X), self.outputs_)
 
     def _predict(self, given: Given) -> Any:
         return self._bind(given).best(self._weights(), self._threads())

@@ -87,7 +87,7 @@ class DependencyParser(StructuredEstimator):
     def _default_inputs(self) -> Inputs:
         return ArcTemplates()
 
-    def _score(self, Y: Any, predicted: Any) -> float:
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         """The share of words with the right head (unlabelled attachment score)."""
         from margrave.metrics import attachment_scores
 

@@ -94,10 +94,10 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
     def _features(self, outputs: Any) -> NodeFeatures:
         return NodeFeatures(features_named(self.features), self.intercept)
 
-    def _score(self, Y: Any, predicted: Any) -> float:
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         """F1 over the nodes of all examples together (micro-averaged); 1 if there are none and none are predicted."""
-        names = self.outputs_.classes.tolist()
-        gold = closed_sets(Y, self.outputs_)
+        names = outputs.classes.tolist()
+        gold = closed_sets(Y, outputs)
         if len(gold) != len(predicted):
             raise MargraveError(f"there are {len(predicted)} examples in X and {len(gold)} in Y.")
         right = sum(len({names[k] for k in a} & set(b)) for a, b in zip(gold, predicted, strict=True))
@@ -113,7 +113,7 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         super()._set_weights(w)
         size = self.features_.table.size
-        self.intercept_ = w[size:] if self.features_.intercept else np.zeros(len(self.outputs_.taxonomy))
+        self.intercept_ = w[size:] if self.features_.intercept else np.zeros(len(self.outputs_.classes))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -183,7 +183,7 @@ class Reranker(StructuredEstimator):
             raise MargraveError("there are no examples to score.")
         bound = self._bind(Given(X))
         best = bound.best(self.coef_, self._threads())
-        return self._score(good_lists(y, bound.units.tolist()), best)
+        return self._score(good_lists(y, bound.units.tolist()), best, bound.outputs)
 
     def _check_parameters(self) -> LossFamily:
         loss = super()._check_parameters()
@@ -204,7 +204,7 @@ class Reranker(StructuredEstimator):
     def _costs(self, loss: LossFamily, outputs: NoOutputs, given: Given) -> Cost:
         return loss.costs if given.costs is None else GivenCosts(given.costs, loss.costs)
 
-    def _score(self, Y: Any, predicted: Any) -> float:
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         good = [numbers if hasattr(numbers, "__len__") else [numbers] for numbers in Y]
         return sum(k in numbers for k, numbers in zip(predicted.tolist(), good, strict=True)) / len(good)
 

@@ -211,7 +211,7 @@ class SequenceTagger(StructuredEstimator):
         X, y, edges : as in `fit`.
         """
         check_labels(y)
-        return self._score(y, self.predict(X, edges=edges))
+        return self._score(y, self.predict(X, edges=edges), self.outputs_)
 
     def top_transitions(self, n: int = 10) -> list[tuple[tuple[Any, ...], float]]:
         """The n tuples of neighbouring labels with the largest weights, whatever their sign, with these weights."""
@@ -225,7 +225,7 @@ class SequenceTagger(StructuredEstimator):
     def _features(self, outputs: Any) -> ChainFeatures:
         return ChainFeatures(features_named(self.features), self.start, self.stop, self.transition_scale)
 
-    def _score(self, Y: Any, predicted: Any) -> float:
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         from margrave.metrics import token_accuracy
 
         return float(token_accuracy([list(labels) for labels in Y], predicted))

@@ -106,7 +106,7 @@ class StructuredClassifier(ClassifierMixin, MatrixInputs):  # type: ignore[misc]
     def _features(self, outputs: Any) -> Features:
         return features_named(self.features)
 
-    def _score(self, Y: Any, predicted: Any) -> float:
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         return float(np.mean(np.asarray(Y) == predicted))
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:

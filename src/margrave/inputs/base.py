@@ -18,6 +18,10 @@ Row = Sequence[str]  # the columns of one token
 class Inputs(Stored, kind="inputs"):
     """The base of all inputs."""
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.stored_settings().items())
+        return f"{type(self).__name__}({settings})"
+
     def learn(self, X: Any) -> Self:
         """These inputs with what the training data add to them."""
         return self

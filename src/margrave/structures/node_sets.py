@@ -22,15 +22,17 @@ class Nodes(Outputs):
 
     name = "nodes"
 
-    taxonomy: Taxonomy
+    taxonomy: Taxonomy | None  # None where no node has been seen yet
 
     @property
     def classes(self) -> NDArray[Any]:
         """The nodes in sorted order, which is that of the parts."""
-        return distinct_labels(self.taxonomy.nodes)
+        return distinct_labels(() if self.taxonomy is None else self.taxonomy.nodes)
 
     def merge(self, other: Self) -> Self:
         """The nodes of both."""
+        if self.taxonomy is None or other.taxonomy is None:
+            return other if self.taxonomy is None else self
         both = {node: list(self.taxonomy.parents(node)) for node in self.taxonomy}
         for node in other.taxonomy:
             known = both.setdefault(node, [])
@@ -38,7 +40,9 @@ class Nodes(Outputs):
         return type(self)(Taxonomy(both))
 
     def check(self) -> None:
-        """Refuses a single node."""
+        """Refuses no node, and a single one."""
+        if self.taxonomy is None:
+            raise MargraveError("a taxonomy needs at least one node.")
         check_several(self.classes)
 
 
@@ -56,7 +60,10 @@ class NodeSets(Structure):
 
     def learn(self, Y: Any) -> Nodes:
         """The taxonomy of the nodes that Y names."""
-        return self._checked(_read(Y, self.taxonomy)[0])
+        taxonomy, sets = _read(Y, self.taxonomy)
+        if taxonomy is None and not len(sets):
+            raise MargraveError("there are no examples to learn from.")
+        return self._checked(taxonomy)
 
     def bind(
         self,
@@ -71,6 +78,8 @@ class NodeSets(Structure):
         if costs is not None and (not isinstance(costs, self.costs) or getattr(costs, "weights", None) is not None):
             raise MargraveError("the cost of a set of nodes is 'hamming' or 'zero-one', not numbers for labels.")
         self._checked(outputs.taxonomy)
+        if outputs.taxonomy is None:
+            raise MargraveError("there are no labels.")
         classes = outputs.classes.tolist()
         n = len(units)
         begin = gold = None
@@ -81,7 +90,8 @@ class NodeSets(Structure):
             begin = np.concatenate([[0], np.cumsum([len(nodes) for nodes in sets])]).astype(np.int64)
             gold = np.array([node for nodes in sets for node in sorted(nodes)], dtype=np.int32)
         number = {node: k for k, node in enumerate(classes)}
-        above = [outputs.taxonomy.parents(node) for node in classes]
+        taxonomy = outputs.taxonomy
+        above = [taxonomy.parents(node) for node in classes]
         parents = np.array([number[nodes[0]] if nodes else -1 for nodes in above], dtype=np.int32)
         return _core.node_sets(parents, n, begin, gold, costs is not None)
 
@@ -96,7 +106,7 @@ class NodeSets(Structure):
         self, outputs: Nodes, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """The probability of every node: (examples, nodes)."""
-        return mu.reshape(-1, len(outputs.taxonomy))
+        return mu.reshape(-1, len(outputs.classes))
 
     def part_names(self, outputs: Nodes) -> list[Any]:
         """The nodes."""
@@ -109,8 +119,8 @@ class NodeSets(Structure):
         super().count_examples(X, range(n), where)
 
     @staticmethod
-    def _checked(taxonomy: Taxonomy) -> Nodes:
-        if not taxonomy.is_forest:
+    def _checked(taxonomy: Taxonomy | None) -> Nodes:
+        if taxonomy is not None and not taxonomy.is_forest:
             node = next(node for node in taxonomy if len(taxonomy.parents(node)) > 1)
             raise MargraveError(f"sets of nodes need a tree, and node {node!r} has two parents or more.")
         return Nodes(taxonomy)
@@ -119,6 +129,7 @@ class NodeSets(Structure):
 def closed_sets(Y: Any, outputs: Nodes) -> list[set[int]]:
     """The sets that Y names, with everything above their nodes, as numbers of nodes in sorted order."""
     taxonomy = outputs.taxonomy
+    assert taxonomy is not None
     number = {node: k for k, node in enumerate(outputs.classes.tolist())}
     closed = []
     for i, nodes in enumerate(_read(Y, taxonomy)[1]):
@@ -129,8 +140,8 @@ def closed_sets(Y: Any, outputs: Nodes) -> list[set[int]]:
     return closed
 
 
-def _read(Y: Any, taxonomy: Any) -> tuple[Taxonomy, list[Collection[Any]]]:
-    """The taxonomy, and the nodes that Y names for each example."""
+def _read(Y: Any, taxonomy: Any) -> tuple[Taxonomy | None, list[Collection[Any]]]:
+    """The taxonomy, None where nothing says which nodes there are, and the nodes that Y names for each example."""
     from scipy.sparse import csr_array, issparse
 
     if issparse(Y) or (isinstance(Y, np.ndarray) and Y.ndim == 2):
@@ -151,5 +162,7 @@ def _read(Y: Any, taxonomy: Any) -> tuple[Taxonomy, list[Collection[Any]]]:
     for i, nodes in enumerate(Y):
         if isinstance(nodes, str | bytes | Mapping) or not isinstance(nodes, Collection):
             raise MargraveError(f"example {i}: its nodes must be a list or a set, not {type(nodes).__name__}.")
+    if taxonomy is not None and not isinstance(taxonomy, str):
+        return as_taxonomy(taxonomy, ()), list(Y)
     names = dict.fromkeys(node for nodes in Y for node in nodes)
-    return as_taxonomy(taxonomy, list(names) if taxonomy is None or isinstance(taxonomy, str) else ()), list(Y)
+    return as_taxonomy(taxonomy, list(names)) if names else None, list(Y)

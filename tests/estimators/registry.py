@@ -1,0 +1,106 @@
+"""A small data set for every estimator: what is registered here gets every verb tested."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from margrave import (
+    DependencyParser,
+    HierarchicalMultiLabelClassifier,
+    Kernel,
+    Reranker,
+    SequenceTagger,
+    SequenceTaggerCV,
+    StructuredClassifier,
+    TaxonomyClassifier,
+)
+from margrave.inputs import ArcTemplates, Columns, NGrams, Templates, TfIdf
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An estimator with data that it learns perfectly, or nearly so."""
+
+    make: Callable[..., Any]
+    X: Any
+    y: Any
+    raw: Any = None  # the same examples before the inputs
+    inputs: Callable[[], Any] | None = None
+    names: bool = True  # whether features have names to show
+    path: bool = True  # whether it takes a path of C
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+WORDS = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "sleep"], ["the", "cats", "bark"]]
+TAGS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]
+HEADS = [[2, 3, 0], [2, 3, 0], [2, 0], [2, 3, 0]]
+ROWS = [[(word, tag) for word, tag in zip(words, tags, strict=True)] for words, tags in zip(WORDS, TAGS, strict=True)]
+TEXTS = ["the cat purrs", "the dog barks", "the carp swims", "a cat and a cat", "one dog barks", "swim little carp"]
+ANIMALS = ["pet.cat", "pet.dog", "fish.carp"] * 2
+LISTS = [[{"lm": -2.0, "tm": 1.0}, {"lm": -1.0}], [{"lm": -1.0}, {"lm": -3.0}, {"lm": -2.0, "oov": 1.0}]] * 2
+
+
+@dataclass
+class Hypotheses:
+    """As an n-best list has them."""
+
+    hypotheses: list[str]
+    features: list[dict[str, float]]
+
+
+def tokens() -> list[Any]:
+    return [[[f"w={word}", f"s={word[-1]}"] for word in words] for words in WORDS]
+
+
+ENTRIES: dict[str, Entry] = {
+    "SequenceTagger": Entry(SequenceTagger, tokens(), TAGS, [[(w,) for w in words] for words in WORDS], Templates),
+    "SequenceTaggerCV": Entry(
+        lambda **settings: SequenceTaggerCV(Cs=[0.5, 1.0], cv=2, **settings),
+        tokens(),
+        TAGS,
+        [[(w,) for w in words] for words in WORDS],
+        Templates,
+        path=False,
+    ),
+    "StructuredClassifier": Entry(
+        StructuredClassifier, [[f"w={w}" for w in text.split()] for text in TEXTS], ANIMALS, TEXTS, TfIdf
+    ),
+    "TaxonomyClassifier": Entry(
+        lambda **settings: TaxonomyClassifier(taxonomy=".", **settings),
+        [text.split() for text in TEXTS],
+        ANIMALS,
+        TEXTS,
+        TfIdf,
+    ),
+    "HierarchicalMultiLabelClassifier": Entry(
+        lambda **settings: HierarchicalMultiLabelClassifier(taxonomy=".", **settings),
+        [text.split() for text in TEXTS],
+        [[animal] for animal in ANIMALS],
+        TEXTS,
+        TfIdf,
+    ),
+    "Reranker": Entry(
+        Reranker,
+        LISTS,
+        [1, 0, 1, 0],
+        [Hypotheses([f"word {k}" for k in range(len(each))], each) for each in LISTS],
+        lambda: NGrams(1),
+    ),
+    "DependencyParser": Entry(
+        lambda **settings: DependencyParser(**{"inputs": None, **settings}),
+        [ArcTemplates().learn(ROWS).attributes(rows) for rows in ROWS],
+        HEADS,
+        ROWS,
+        ArcTemplates,
+    ),
+}
+
+VARIANTS: dict[str, Entry] = {
+    "a kernel": Entry(
+        lambda **settings: SequenceTagger(features=Kernel("polynomial"), **settings), tokens(), TAGS, names=False
+    ),
+    "hashed": Entry(lambda **settings: SequenceTagger(features="hash:8", **settings), tokens(), TAGS, names=False),
+    "columns": Entry(StructuredClassifier, np.eye(6), ANIMALS, np.eye(6), Columns),
+}

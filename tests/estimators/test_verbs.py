@@ -1,0 +1,213 @@
+"""Every verb works on every estimator; an estimator that is not registered for these tests fails them."""
+
+import inspect
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from margrave import MargraveError, load
+from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.files import SavedEstimator
+from margrave.estimators.matrix_inputs import MatrixInputs
+from margrave.learners import Observer
+from tests.estimators.registry import ENTRIES, VARIANTS, Entry
+
+EVERY = ENTRIES | VARIANTS
+every = pytest.mark.parametrize("entry", EVERY.values(), ids=EVERY)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def plain(value: Any) -> Any:
+    """Outputs as lists, to be compared."""
+    return json.loads(json.dumps(value, default=lambda x: x.tolist()))
+
+
+def fitted(entry: Entry, **settings: Any) -> Any:
+    return entry.make(**{"n_threads": 1, **settings}).fit(entry.X, entry.y)
+
+
+def test_every_estimator_is_registered_here() -> None:
+    own = {name for name, kind in SavedEstimator.registered.items() if kind.__module__.startswith("margrave.")}
+    assert own - set(ENTRIES) == {"StructuredEstimator", "MatrixInputs", "HMMTagger"}
+    assert issubclass(MatrixInputs, StructuredEstimator)
+
+
+@every
+def test_it_learns_and_scores(entry: Entry) -> None:
+    model = fitted(entry)
+    predicted = plain(model.predict(entry.X))
+    assert len(predicted) == len(entry.y)
+    assert model.score(entry.X, entry.y) >= 0.75
+    assert model.certificate_.primal > 0 and model.n_weights_ >= model.n_zero_weights_
+
+
+@every
+def test_marginals_kbest_and_samples_are_of_one_distribution(entry: Entry) -> None:
+    model = fitted(entry)
+    best = model.predict(entry.X)
+    kbest = model.predict_kbest(entry.X, k=3)
+    samples = model.sample(entry.X, n=5, seed=7)
+    assert plain([each[0][1] for each in kbest]) == plain(list(best))
+    for each in kbest:
+        scores = [score for score, _ in each]
+        assert scores == sorted(scores, reverse=True) and 1 <= len(each) <= 3
+        assert len({json.dumps(plain(output)) for _, output in each}) == len(each)
+    assert [len(each) for each in samples] == [5] * len(entry.y)
+    assert plain(model.sample(entry.X, n=5, seed=7)) == plain(samples)
+    assert plain(model.set_params(n_threads=2).sample(entry.X, n=5, seed=7)) == plain(samples)
+    assert plain(model.predict_kbest(entry.X, k=3)) == plain(kbest)
+    for each in model.predict_marginals(entry.X):
+        assert ((np.asarray(each) >= -1e-12) & (np.asarray(each) <= 1 + 1e-12)).all()
+    with pytest.raises(MargraveError, match="k must be at least 1"):
+        model.predict_kbest(entry.X, k=0)
+
+
+def test_samples_follow_the_marginals() -> None:
+    model = fitted(ENTRIES["SequenceTagger"], C=0.1)
+    X = ENTRIES["SequenceTagger"].X[:1]
+    drawn = np.array([[model.classes_.tolist().index(label) for label in y] for y in model.sample(X, 4000, 1)[0]])
+    shares = np.stack([(drawn == k).mean(axis=0) for k in range(len(model.classes_))], axis=1)
+    assert_allclose(shares, model.predict_marginals(X)[0], atol=0.04)
+
+
+@every
+def test_files_give_back_the_model(entry: Entry, tmp_path: Path) -> None:
+    model = fitted(entry)
+    model.save(tmp_path / "model", {"note": 1})
+    again = load(tmp_path / "model")
+    assert again.metadata_ == {"note": 1}
+    assert plain(again.predict(entry.X)) == plain(model.predict(entry.X))
+    assert plain(again.predict_kbest(entry.X, 2)) == plain(model.predict_kbest(entry.X, 2))
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+@pytest.mark.parametrize("entry", [e for e in EVERY.values() if e.path], ids=[n for n, e in EVERY.items() if e.path])
+def test_a_path_is_its_models_one_by_one(entry: Entry) -> None:
+    path = entry.make(tol=1e-8, n_threads=1).fit_path(entry.X, entry.y, [0.5, 1.0])
+    assert [model.C for model in path] == [0.5, 1.0]
+    for model in path:
+        alone = entry.make(tol=1e-8, n_threads=1, C=model.C).fit(entry.X, entry.y)
+        assert_allclose(model.certificate_.primal, alone.certificate_.primal, rtol=1e-6)
+
+
+@every
+def test_a_checkpoint_takes_up_the_run(entry: Entry, tmp_path: Path) -> None:
+    if "checkpoint" not in inspect.signature(type(entry.make()).fit).parameters:
+        pytest.skip("cross-validation has no checkpoint")
+    settings = {"learner": "eg", "loss": "log", "tol": 1e-9, "n_threads": 1}
+    whole = entry.make(**settings, max_iter=6).fit(entry.X, entry.y)
+    entry.make(**settings, max_iter=3).fit(entry.X, entry.y, checkpoint=tmp_path / "run")
+    rest = entry.make(**settings, max_iter=6).fit(entry.X, entry.y, checkpoint=tmp_path / "run")
+    assert_array_equal(rest.coef_, whole.coef_)
+
+
+@every
+def test_weights_of_examples_count(entry: Entry) -> None:
+    weight = np.ones(len(entry.y))
+    weight[0] = 5.0
+    settings = {"tol": 1e-8, "n_threads": 1, "loss": "log"}  # under which no loss is zero
+    weighted = entry.make(**settings).fit(entry.X, entry.y, sample_weight=weight)
+    same = entry.make(**settings).fit(entry.X, entry.y, sample_weight=np.ones(len(entry.y)))
+    assert same.certificate_.primal == pytest.approx(fitted(entry, **settings).certificate_.primal, rel=1e-9)
+    assert weighted.certificate_.primal > same.certificate_.primal
+    with pytest.raises(ValueError):
+        entry.make().fit(entry.X, entry.y, sample_weight=-weight)
+
+
+@every
+def test_development_data_choose_the_rate_of_sgd(entry: Entry) -> None:
+    if "dev" not in inspect.signature(type(entry.make()).fit).parameters:
+        pytest.skip("cross-validation has development data of its own")
+    if entry in (VARIANTS["a kernel"],):
+        pytest.skip("sgd needs Euclidean weights")
+    model = entry.make(learner="sgd", loss="log", max_iter=3).fit(entry.X, entry.y, dev=(entry.X, entry.y))
+    assert model.score(entry.X, entry.y) > 0.4
+    with pytest.raises(MargraveError, match="dev"):
+        entry.make(learner="sgd", loss="log").fit(entry.X, entry.y, dev=5)
+
+
+@every
+def test_observers_see_every_pass(entry: Entry) -> None:
+    if "observers" not in inspect.signature(type(entry.make()).fit).parameters:
+        pytest.skip("cross-validation makes many runs")
+
+    class Counting(Observer):
+        seen = 0
+
+        def note(self, record: Any, w: Any) -> None:
+            self.seen += 1
+
+    counting = Counting()
+    model = entry.make(n_threads=1).fit(entry.X, entry.y, observers=[counting])
+    assert counting.seen == model.n_iter_ > 0
+
+
+@every
+def test_features_can_be_read(entry: Entry) -> None:
+    model = fitted(entry)
+    if not entry.names:
+        with pytest.raises(MargraveError, match=r"keep no names|no weights of their own"):
+            model.top_features(3)
+        return
+    top = model.top_features(3)
+    assert top and any(top.values())
+    for ranked in top.values():
+        sizes = [abs(weight) for _, weight in ranked]
+        assert sizes == sorted(sizes, reverse=True) and len(ranked) <= 3
+    with pytest.raises(MargraveError, match="n must be at least 1"):
+        model.top_features(0)
+
+
+RAW = {name: entry for name, entry in EVERY.items() if entry.raw is not None}
+
+
+@pytest.mark.parametrize("entry", RAW.values(), ids=RAW)
+def test_inputs_travel_with_the_model(entry: Entry, tmp_path: Path) -> None:
+    assert entry.inputs is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = entry.make(inputs=entry.inputs(), n_threads=1).fit(entry.raw, entry.y)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert plain(again.predict(entry.raw)) == plain(model.predict(entry.raw))
+    assert model.score(entry.raw, entry.y) >= 0.75
+    bare = again.without_inputs()
+    attributes = model.inputs_.transform(entry.raw)
+    assert plain(bare.predict(attributes)) == plain(model.predict(entry.raw))
+    assert again.inputs_ is not None and bare.inputs_ is None  # the model itself keeps them
+    assert repr(load(tmp_path / "model")) == repr(again)
+
+
+def test_a_model_with_inputs_takes_exactly_its_columns() -> None:
+    entry = ENTRIES["SequenceTagger"]
+    assert entry.inputs is not None
+    model = entry.make(inputs=entry.inputs()).fit(entry.raw, entry.y)
+    labelled = [[(*row, "?") for row in rows] for rows in entry.raw]
+    assert model.predict(labelled) == model.predict(entry.raw)
+    for wrong in ([[()]], [[("a", "b", "c")]]):
+        with pytest.raises(MargraveError, match=r"columns?, but the model takes 1, or 2 with the label"):
+            model.predict(wrong)
+    with pytest.raises(MargraveError, match="a token is a sequence of columns"):
+        model.predict([["dog"]])
+
+
+def test_the_transitions_of_a_tagger_can_be_read() -> None:
+    model = fitted(ENTRIES["SequenceTagger"], C=10.0)
+    assert model.top_transitions(1)[0][0] in {("D", "N"), ("N", "V")}
+    second = fitted(ENTRIES["SequenceTagger"], order=2, C=10.0)
+    assert {len(labels) for labels, _ in second.top_transitions(20)} == {2, 3}
+
+
+def test_the_heads_of_a_parser_have_probabilities() -> None:
+    entry = ENTRIES["DependencyParser"]
+    model = fitted(entry)
+    for table, heads in zip(model.predict_proba(entry.X), entry.y, strict=True):
+        assert table.shape == (len(heads), len(heads) + 1)
+        assert_allclose(table.sum(axis=1), 1.0, atol=1e-9)
+        assert (table[range(len(heads)), range(1, len(heads) + 1)] == 0).all()  # no word is its own head
