@@ -14,7 +14,7 @@ import pytest
 import margrave
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted(ROOT.glob("docs/*.md")), *ROOT.glob("README.md")]
+PAGES = [*sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob("README.md")]
 MODULES = ["margrave", *(module.name for module in pkgutil.walk_packages(margrave.__path__, "margrave."))]
 
 _BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
@@ -22,7 +22,7 @@ _FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
 def python_blocks(text: str) -> Iterator[tuple[int, str]]:
