@@ -1,6 +1,7 @@
-"""Where to eat tonight: a diner's taste, from evenings on which some restaurants pleased, and what it is not about.
+"""Learns where a diner likes to eat from evenings on which some restaurants pleased them and others did not.
 
-Run it with `python examples/rerank.py`; the picture is demo/taste.png. Diner, town and menus are made up.
+Compares the weights found with the log loss, the hinge loss and a linear program, which ignores features that do not
+matter. Run it with `python examples/rerank.py`; it draws demo/taste.png. The diner and the restaurants are invented.
 """
 
 from pathlib import Path
@@ -11,16 +12,16 @@ from margrave import Reranker
 from margrave.learners import LP
 
 PICTURE = Path("demo/taste.png")
-TASTE = {"distance": -1.0, "price": -0.6, "rating": 0.9, "thai": 0.7, "bakery": -0.5}  # which the diner never tells
+TASTE = {"distance": -1.0, "price": -0.6, "rating": 0.9, "thai": 0.7, "bakery": -0.5}  # the diner never reveals it
 CUISINES = ["bakery", "french", "greek", "thai"]
-COLOURS = [f"chair {k}" for k in range(20)]  # of the furniture, which nobody minds
+COLOURS = [f"chair {k}" for k in range(20)]  # the colours of the chairs, which do not matter to anybody
 
 Restaurant = dict[str, float]
 Evening = tuple[list[Restaurant], list[int], list[float]]
 
 
 def evening(rng: np.random.Generator) -> Evening:
-    """The restaurants that are open, the good ones among them, best first, and how much less pleasant each other is."""
+    """Returns the open restaurants, the indices of the good ones, best first, and how much worse the others are."""
     restaurants: list[Restaurant] = []
     for distance, price, rating in rng.normal(size=(rng.integers(5, 15), 3)):
         furniture = dict.fromkeys(rng.choice(COLOURS, 4, replace=False).tolist(), 1.0)
@@ -41,23 +42,23 @@ def main() -> None:
         "the nearest": Reranker.of_weights({"distance": -1.0}),
         "the best rated": Reranker.of_weights({"rating": 1.0}),
     }
-    # The linear program holds |w|_1 down and not |w|^2, so that most weights are exactly zero.
+    # The linear program penalises |w|_1 instead of |w|^2, so most weights are exactly zero.
     learned = {
         "log loss": Reranker(loss="log", C=0.1).fit(X, y, costs),
         "hinge loss": Reranker(loss="hinge", C=0.1).fit(X, y, costs),
         "linear program": Reranker(loss="hinge", C=0.05, learner=LP(free_sign=True)).fit(X, y, costs),
     }
-    print(f"learned from {len(X)} evenings, tried on {len(X_test)}:    good   regret   weights")
+    print(f"trained on {len(X)} evenings, tested on {len(X_test)}:     good   regret   weights")
     for name, ranker in {**given, **learned}.items():
         chosen = ranker.predict(X_test)
         regret = np.mean([cost[k] for cost, k in zip(costs_test, chosen, strict=True)])
         print(f"  {name:38s}  {ranker.score(X_test, y_test):7.1%} {regret:8.3f} {len(ranker.weights()):9d}")
     draw({"the diner's own": TASTE, **{name: ranker.weights() for name, ranker in learned.items()}})
-    print(f"what was learned of the taste: {PICTURE}")
+    print(f"picture of the learned weights: {PICTURE}")
 
 
 def draw(tastes: dict[str, dict[str, float]]) -> None:
-    """What is known of a restaurant, and the share of each taste's weight that it has."""
+    """Draws, for each feature of a restaurant, its share of the total weight in each of the tastes."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -70,7 +71,7 @@ def draw(tastes: dict[str, dict[str, float]]) -> None:
         heights = [weights.get(name, 0.0) / total for name in names]
         axes.bar(np.arange(len(names)) + 0.2 * k - 0.3, heights, 0.2, label=whose)
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right")
-    axes.set(ylabel="share of all weight", title="The diner's taste, and what was learned of it")
+    axes.set(ylabel="share of all weight", title="The diner's taste, and the learned weights")
     axes.legend()
     axes.grid(axis="y", alpha=0.3)
     PICTURE.parent.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
-"""Entities in the built-in corpus by a conditional random field, with its certificate and a learning curve.
+"""Trains a conditional random field on the entities of the built-in corpus, and shows its certificate.
 
-Run it with `make demo`; the picture is demo/learning-curve.png.
+Run it with `make demo`; it draws the learning curve in demo/learning-curve.png.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ def main() -> None:
 
     X, y = examples("train")
     X_test, y_test = examples("test")
-    # L-BFGS computes P at every iteration, which makes a picture; eg would look at it only when it is there.
+    # L-BFGS computes P at every iteration, which the learning curve needs. eg computes it only near the end.
     tagger = SequenceTagger(loss="log", C=1.0, learner="lbfgs", tol=1e-6, verbose=True).fit(X, y)
     scores = span_scores(y_test, tagger.predict(X_test))
     last = tagger.history_[-1]
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def draw(history: list[Record]) -> None:
-    """P and D close in on the optimum from both sides; the gap says how far there is to go."""
+    """Draws P and D, which approach the optimum from both sides, and the relative gap between them."""
     import matplotlib
 
     matplotlib.use("Agg")
