@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not
 CORE := $(shell find src/margrave/_core -name '*.h' -o -name '*.cpp')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format test-asan bench clean-all
+.PHONY: demo test lint format test-asan bench docs clean-all
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/town_entities.py
@@ -39,6 +39,11 @@ test-asan: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
 
+# Everything is read anew each time (-E): pages that are not read again would not repeat their warnings.
+docs: $(VENV)/docs
+	$(BIN)/python -m sphinx -q -E -W --keep-going -n -d build/doctrees docs build/docs
+	@echo "the site is in build/docs/index.html"
+
 clean-all:
 	rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -51,4 +56,8 @@ $(VENV)/tools: pyproject.toml
 
 $(VENV)/installed: $(VENV)/tools $(SOURCES)
 	$(PIP) --no-build-isolation ".[test,lint,plots]"
+	touch $@
+
+$(VENV)/docs: $(VENV)/tools $(SOURCES)
+	$(PIP) --no-build-isolation ".[docs]"
 	touch $@

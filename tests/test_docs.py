@@ -15,6 +15,7 @@ import margrave
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob("README.md")]
+LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 MODULES = ["margrave", *(module.name for module in pkgutil.walk_packages(margrave.__path__, "margrave."))]
 
 _BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
@@ -22,7 +23,10 @@ _FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+def each(pages: list[Path]) -> pytest.MarkDecorator:
+    """Runs a test on each of the pages."""
+    return pytest.mark.parametrize("page", pages, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
 def python_blocks(text: str) -> Iterator[tuple[int, str]]:
@@ -39,7 +43,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@every_page
+@each(PAGES)
 def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,7 +53,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
         exec(compile("\n" * line + code, str(page), "exec"), namespace)  # the blank lines make tracebacks point right
 
 
-@every_page
+@each(LINKING)
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     for target in _LINK.findall(_FENCED.sub("", page.read_text(encoding="utf-8"))):
         if target.startswith(("https://", "http://")):
