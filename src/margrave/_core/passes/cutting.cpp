@@ -17,7 +17,7 @@ Rescaling rescaling_named(const std::string& rescale, int slack, const nb::objec
     return {of_slack, slack, CostKind::kFunction, [function](int64_t i, const Output& y) {
               const nb::gil_scoped_acquire gil;
               const nb::object result = function(i, to_numpy(Output(y)));
-              double value;
+              double value = 0;
               if (!nb::try_cast(result, value) || !(value >= 0) || value == kInfinity)
                 throw InputError("example " + std::to_string(i) +
                                  ": costs must be finite and not negative, and one is " + nb::str(result).c_str() +
