@@ -1,0 +1,63 @@
+"""Checks what a wheel contains, installs it where there is no compiler, and runs the README's first Python example.
+
+Usage: python tools/check_wheel.py dist/margrave-....whl
+"""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> None:
+    """Exits with one sentence if something is wrong with the wheel."""
+    wheel = Path(sys.argv[1]).resolve()
+    check_contents(wheel)
+    run_example(wheel)
+    print(f"{wheel.name} has the right contents, and the README's example runs without a compiler.")
+
+
+def check_contents(wheel: Path) -> None:
+    """The wheel has every file of the package, the compiled core in place of its C++ sources, and nothing else."""
+    package = ROOT / "src" / "margrave"
+    files = {path.relative_to(package.parent) for path in package.rglob("*") if path.is_file()}
+    sources = {path for path in files if path.is_relative_to("margrave/_core")}
+    ignored = {path for path in files if path.suffix == ".so" or "__pycache__" in path.parts}
+    core = f"margrave/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+    expected = {path.as_posix() for path in files - sources - ignored} | {core}
+    expected |= {"margrave/_core.pyi", "margrave/py.typed"}  # even if somebody deletes them from the sources
+
+    with ZipFile(wheel) as archive:
+        found = {name for name in archive.namelist() if ".dist-info/" not in name}
+    if missing := expected - found:
+        sys.exit(f"{wheel.name} lacks {', '.join(sorted(missing))}.")
+    if surplus := found - expected:
+        sys.exit(f"{wheel.name} must not contain {', '.join(sorted(surplus))}.")
+
+
+def run_example(wheel: Path) -> None:
+    """Installs the wheel into an empty environment from which no compiler can be reached, and runs the example."""
+    example = re.search(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    if example is None:
+        sys.exit("README.md has no block of Python to run.")
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        programs = Path(folder, "bin")
+        hidden = {"PATH": str(programs), "CC": "/bin/false", "CXX": "/bin/false"}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | hidden
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", str(wheel)]
+        for what, arguments in {"installed": install, "used as the README shows": ["-c", example[1]]}.items():
+            command = [str(programs / "python"), *arguments]
+            if subprocess.run(command, cwd=folder, env=environment, check=False).returncode != 0:
+                sys.exit(f"{wheel.name} could not be {what}: see above.")
+
+
+if __name__ == "__main__":
+    main()
