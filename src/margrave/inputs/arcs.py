@@ -11,11 +11,10 @@ attribute is the template, `=` and the values joined by `|`. The root has the va
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
-from margrave.checks import whole
 from margrave.errors import MargraveError, unknown
-from margrave.inputs.base import Inputs, Lazy, Row, check_sentences, without_label
+from margrave.inputs.base import ColumnTemplates, Row
 from margrave.inputs.templates import FUNCTIONS
 
 ROOT = "ROOT"
@@ -30,11 +29,14 @@ class _Term(NamedTuple):
 _TERM = re.compile(r"(h|w)\[(0|[1-9][0-9]{0,3})\](?:\.(\w+))?")
 
 
-class ArcTemplates(Inputs):
+class ArcTemplates(ColumnTemplates):
     """Templates for arcs: every sentence of n rows gives n * n lists of attributes, word by word and head by head.
 
-    `templates`: None chooses a built-in set: forms, tags (the second column, if there is one) and their pairs, each
-    alone and with the direction and the length of the arc.
+    Parameters
+    ----------
+    templates : the templates; None chooses a built-in set: forms, tags (the second column, if there is one) and their
+        pairs, each alone and with the direction and the length of the arc.
+    label : where the column to predict stands in rows that have one; -1 is behind all other columns.
 
     >>> arcs = ArcTemplates(["h[0]|w[0]", "way"])
     >>> arcs.attributes([["dogs"], ["bark"]])[1]
@@ -43,42 +45,14 @@ class ArcTemplates(Inputs):
 
     name = "arc-templates"
 
-    def __init__(self, templates: Sequence[str] | None = None) -> None:
-        self.given = None if templates is None else tuple(templates)
-        self.columns: int | None = None  # of the training data
-        self._set(self.given or ())
-        if templates is not None and not self.templates:
-            raise MargraveError("no templates: at least one is needed.")
+    def _parse(self, template: str) -> tuple[_Term, ...]:
+        return _parse(template)
 
-    def _set(self, templates: Sequence[str]) -> None:
-        self.templates = tuple(templates)
-        self._terms = {template: _parse(template) for template in self.templates}
+    def _built_in(self, columns: int) -> Sequence[str]:
+        return default_arc_templates(columns)
 
-    def learn(self, X: Any) -> Self:
-        """The same templates for rows with the columns of these sentences."""
-        check_sentences(X)
-        first = next((rows[0] for rows in X if len(rows)), None)
-        if first is None:
-            raise MargraveError("there are no words to count the columns of.")
-        return self._for_columns(len(first))
-
-    def _for_columns(self, columns: int) -> Self:
-        learned = type(self)(self.given)
-        if self.given is None:
-            learned._set(default_arc_templates(columns))
-        needed = max(term.column + 1 for terms in learned._terms.values() for term in terms)
-        if needed > columns:
-            raise MargraveError(f"a template asks for column {needed - 1}, but the rows have {columns}.")
-        learned.columns = columns
-        return learned
-
-    def transform(self, X: Any) -> list[Lazy]:
-        """The attributes of the arcs of sentences whose rows have exactly the columns of the training data."""
-        check_sentences(X)
-        if self.columns is None:
-            raise MargraveError("these templates have not learned how many columns there are: call learn(X) first.")
-        checked = [without_label(rows, self.columns, -1, f"example {i}") for i, rows in enumerate(X)]
-        return [Lazy(self, rows, len(rows) ** 2) for rows in checked]
+    def _units(self, rows: Sequence[Row]) -> int:
+        return len(rows) ** 2
 
     def attributes(self, rows: Sequence[Row]) -> list[list[str]]:
         """The attributes of the n * n arcs of one sentence."""
@@ -99,26 +73,6 @@ class ArcTemplates(Inputs):
             if None not in parts:
                 found.append(f"{template}={'|'.join(map(str, parts))}")
         return found
-
-    def stored_settings(self) -> dict[str, Any]:
-        """The templates."""
-        return {"templates": None if self.given is None else list(self.given)}
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """The templates of a file."""
-        return cls(settings["templates"])
-
-    def state(self) -> dict[str, Any]:
-        """The number of columns."""
-        return {"columns": self.columns}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
-        if state["columns"] is not None:
-            learned = self._for_columns(whole("columns", state["columns"], 1, 10**6))
-            self.columns = learned.columns
-            self._set(learned.templates)
 
 
 def default_arc_templates(columns: int) -> list[str]:

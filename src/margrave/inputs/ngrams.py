@@ -18,7 +18,7 @@ class NGrams(Inputs):
 
     >>> from margrave.datasets import NBestList
     >>> NGrams(1).transform([NBestList(0, ["a b", "a c"], [{"lm": 1.0}, {"lm": 2.0}])])
-    [[{'lm': 1.0, 'b': 1.0}, {'lm': 2.0, 'c': 1.0}]]
+    [[{'lm': 1.0, 'ngram:b': 1.0}, {'lm': 2.0, 'ngram:c': 1.0}]]
     """
 
     name = "n-grams"

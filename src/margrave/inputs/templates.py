@@ -30,14 +30,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from margrave.checks import whole
 from margrave.errors import DataError, MargraveError, unknown
-from margrave.inputs.base import Inputs, Lazy, check_sentences, without_label
+from margrave.inputs.base import ColumnTemplates
 
 
-class Templates(Inputs):
+class Templates(ColumnTemplates):
     """A list of templates, ready for sentences.
 
     Parameters
@@ -51,73 +50,11 @@ class Templates(Inputs):
 
     name = "templates"
 
-    def __init__(self, templates: Sequence[str] | None = None, *, label: int = -1) -> None:
-        self.given = None if templates is None else tuple(templates)
-        self.label = label
-        self.columns: int | None = None  # of the training data
-        self._set(self.given or ())
-        if templates is not None and not self.templates:
-            raise MargraveError("no templates: at least one is needed.")
+    def _parse(self, template: str) -> tuple[Any, ...]:
+        return _parse(template)
 
-    def _set(self, templates: Sequence[str]) -> None:
-        self.templates = tuple(templates)
-        for i, template in enumerate(self.templates):
-            if template in self.templates[:i]:
-                raise MargraveError(f"template {template!r} is given twice.")
-        self._terms = {template: _parse(template) for template in self.templates}
-
-    def learn(self, X: Any) -> Self:
-        """The same templates for rows with the columns of these sentences."""
-        check_sentences(X)
-        first = next((rows[0] for rows in X if len(rows)), None)
-        if first is None:
-            raise MargraveError("there are no tokens to count the columns of.")
-        return self._for_columns(len(first))
-
-    def _for_columns(self, columns: int) -> Self:
-        learned = type(self)(self.given, label=self.label)
-        if self.given is None:
-            learned._set(default_templates(columns).templates)
-        if learned.n_columns > columns:
-            raise MargraveError(
-                f"a template asks for column {learned.n_columns - 1}, but the rows have only columns 0 to "
-                f"{columns - 1}."
-            )
-        learned.columns = columns
-        return learned
-
-    def transform(self, X: Any) -> list[Lazy]:
-        """The attributes of sentences whose rows have the columns of the training data, or those and a label."""
-        check_sentences(X)
-        if self.columns is None:
-            raise MargraveError("these templates have not learned how many columns there are: call learn(X) first.")
-        checked = [without_label(rows, self.columns, self.label, f"example {i}") for i, rows in enumerate(X)]
-        return [Lazy(self, rows, len(rows)) for rows in checked]
-
-    def stored_settings(self) -> dict[str, Any]:
-        """The templates, and where the label stands."""
-        return {"templates": None if self.given is None else list(self.given), "label": self.label}
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """The templates of a file."""
-        return cls(settings["templates"], label=whole("label", settings["label"], -1, 10**6))
-
-    def state(self) -> dict[str, Any]:
-        """The number of columns."""
-        return {"columns": self.columns}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
-        if state["columns"] is not None:
-            learned = self._for_columns(whole("columns", state["columns"], 1, 10**6))
-            self.columns = learned.columns
-            self._set(learned.templates)
-
-    @property
-    def n_columns(self) -> int:
-        """The smallest number of columns that rows need."""
-        return max((_n_columns(terms) for terms in self._terms.values()), default=0)
+    def _built_in(self, columns: int) -> Sequence[str]:
+        return default_templates(columns).templates
 
     def attributes(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
         """The attributes of every token of one sentence, in the order of the templates."""
