@@ -27,25 +27,31 @@ class TfIdf(Inputs):
     def __init__(self) -> None:
         self.words: list[str] = []
         self.idf: NDArray[np.float64] = np.zeros(0)
+        self._learned: tuple[Any, csr_array] | None = None  # texts and their rows, until these are asked for
 
     def learn(self, X: Any) -> Self:
         """The words of these texts, and how rare they are."""
+        from scipy.sparse import csr_array
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         _check_texts(X)
         vectorizer = TfidfVectorizer()
         try:
-            vectorizer.fit(X)
+            rows = vectorizer.fit_transform(X)
         except ValueError:
             raise MargraveError("there are no words of two letters or more in the texts.") from None
         learned = type(self)()
         learned.words, learned.idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_
+        learned._learned = X, csr_array(rows)
         return learned
 
     def transform(self, X: Any) -> "csr_array":
         """One row per text; words that the training texts did not have play no part."""
         from scipy.sparse import csr_array
 
+        learned, self._learned = self._learned, None
+        if learned is not None and learned[0] is X:  # a fit asks for these rows next: they are made only once
+            return learned[1]
         _check_texts(X)
         return csr_array(self._vectorizer().transform(X))
 
