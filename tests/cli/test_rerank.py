@@ -17,6 +17,7 @@ import margrave
 from margrave import metrics
 from margrave.datasets import NBestList, read_nbest, read_ranking, relevance_targets, write_nbest
 from margrave.estimators import Reranker
+from margrave.inputs import NGrams
 from margrave.learners import LP
 from margrave.translation.pseudo_references import pseudo_references, sentence_bleu_costs
 from tests.references.commands import done, message, run
@@ -230,7 +231,7 @@ def test_hypotheses_without_a_right_word_are_not_good(moses: Path, tmp_path: Pat
     )
     for options in ((), ("--cost", "bleu"), ("--within", 0.1)):
         report = json.loads(done(*train, "--no-good", "skip", "--json", *options))
-        assert (report["n_skipped"], margrave.load(tmp_path / "m").metadata_["input"]) == (2, "nbest")
+        assert report["n_skipped"] == 2 and isinstance(margrave.load(tmp_path / "m").inputs_, NGrams)
     (tmp_path / "ref").write_text("nothing-of-it\n" * len(references))
     refused = message(run(*train, "--no-good", "skip"))
     assert refused.endswith("none of its lists has a candidate that shares a word with its reference.")
@@ -241,9 +242,9 @@ def test_hypotheses_without_a_right_word_are_not_good(moses: Path, tmp_path: Pat
 
 def test_predict_writes_the_best_hypothesis_of_each_list(moses: Path) -> None:
     model: Any = margrave.load(moses / "m")
-    lists = list(read_nbest(moses / "test.nbest"))
-    X = [one.features for one in lists]
+    X = lists = list(read_nbest(moses / "test.nbest"))
     best = model.predict(X)
+    assert (best == model.without_inputs().predict([one.features for one in lists])).all()
     words = [one.hypotheses[k] for one, k in zip(lists, best, strict=True)]
     assert done("predict", moses / "m", moses / "test.nbest").splitlines() == words
     rows = [line.split("\t") for line in done("predict", moses / "m", moses / "test.nbest", "--scores").splitlines()]
@@ -414,8 +415,8 @@ def test_weights_that_are_all_zero_are_warned_of(tmp_path: Path) -> None:
         (["--no-good", "leave"], "unknown --no-good 'leave'; (valid: stop, skip)"),
         (["--cost", "hamming"], "unknown --cost 'hamming'; (valid: zero-one, bleu, relevance)"),
         (["--features", "some"], "unknown features 'some'"),
-        (["--templates", "t"], "--templates belongs to --task tagging, and this is --task rerank."),
-        (["--taxonomy", "t"], "--taxonomy belongs to --task taxonomy, and this is --task rerank."),
+        (["--templates", "t"], "--templates belongs to --task tagging or parse, and this is --task rerank."),
+        (["--taxonomy", "t"], "--taxonomy belongs to --task multilabel or taxonomy, and this is"),
         (["--dev", "d"], "--dev has no references: measure with 'margrave evaluate MODEL DEV --references FILE'."),
         (["--solver", "simplex"], "--solver belongs to --learner lp, and this is --learner auto."),
         (["--free-sign", "--learner", "bcfw"], "--free-sign belongs to --learner lp, and this is --learner bcfw."),
@@ -444,19 +445,22 @@ def test_options_of_hypotheses_are_refused_for_rows(pages: Path, tmp_path: Path)
     refused = message(run(*train, "--cost", "bleu"))
     assert refused == f"--cost bleu is for n-best lists, and {pages / 'train.svm'} is none: use relevance."
     refused = message(run("evaluate", pages / "m", pages / "test.svm", "--references", "r"))
-    assert refused == f"{pages / 'm'}: --references is of hypotheses, and this model ranks candidates without words."
+    assert (
+        refused
+        == f"{pages / 'm'}: --references applies to n-best lists only, and this model ranks candidates without words."
+    )
     assert os.listdir(tmp_path) == []
 
 
 def test_options_of_other_models_are_refused(moses: Path, tmp_path: Path) -> None:
     refused = message(run("evaluate", moses / "m", moses / "test.nbest", "--scheme", "IOB2"))
-    assert refused == f"{moses / 'm'}: --scheme is of tags, and this model ranks hypotheses."
+    assert refused == f"{moses / 'm'}: --scheme applies to tagging only, and this model ranks hypotheses."
     (tmp_path / "t").write_text("a A\nb B\n")
     done("train", tmp_path / "t", "-o", tmp_path / "m", "-q")
     refused = message(run("predict", tmp_path / "m", tmp_path / "t", "--scores"))
-    assert refused == f"{tmp_path / 'm'}: --scores is of candidates, and this model tags sequences."
+    assert refused == f"{tmp_path / 'm'}: --scores applies to lists of candidates only, and this model tags sequences."
     refused = message(run("evaluate", tmp_path / "m", tmp_path / "t", "--references", tmp_path / "t"))
-    assert refused == f"{tmp_path / 'm'}: --references is of hypotheses, and this model tags sequences."
+    assert refused == f"{tmp_path / 'm'}: --references applies to n-best lists only, and this model tags sequences."
 
 
 @pytest.mark.parametrize(
@@ -518,8 +522,9 @@ def test_a_file_of_another_kind_is_refused(moses: Path, pages: Path, tmp_path: P
 
 
 def test_features_whose_weights_were_zero_are_not_foreign(tmp_path: Path) -> None:
-    metadata = {"input": "nbest", "ngrams": 0, "lowercase": False}
-    Reranker.of_weights({"lm": 1.0, "tm": 0.0, "wp": 0.0}).save(tmp_path / "m", metadata)
+    model = Reranker.of_weights({"lm": 1.0, "tm": 0.0, "wp": 0.0})
+    model.inputs_ = NGrams()
+    model.save(tmp_path / "m")
     (tmp_path / "t").write_text("0 ||| a ||| tm=1\n0 ||| b ||| tm=2\n")
     assert done("predict", tmp_path / "m", tmp_path / "t") == "a\n"
 
@@ -534,7 +539,7 @@ def test_a_model_that_does_not_say_how_to_read_is_refused(moses: Path, tmp_path:
 def test_names_of_hashed_features_are_not_known(moses: Path) -> None:
     learned(moses, "--features", "hash:8")
     refused = message(run("inspect", moses / "new.model", "--top", 1))
-    assert refused == f"{moses / 'new.model'}: --top needs the names of features, and hashed ones keep none."
+    assert refused == f"{moses / 'new.model'}: hashed features keep no names."
 
 
 def test_ctrl_c_before_the_first_pass_writes_nothing(moses: Path, tmp_path: Path) -> None:

@@ -22,11 +22,10 @@ import margrave
 from margrave import metrics
 from margrave.datasets import convert_tags, load_town, read_columns, write_columns
 from margrave.inputs.templates import Templates, default_templates
-from margrave.learners import LP, Task
+from margrave.learners import LEARNERS, LP, Task
 from margrave.structures import Chain
 from tests.references.commands import message, run
 from tests.references.problems import bind
-from tests.registry import BUILT_IN_LEARNERS
 
 COMMAND = [sys.executable, "-m", "margrave"]
 
@@ -94,7 +93,9 @@ def test_help_of_a_command_shows_every_option_and_an_example(command: str, expec
 def test_help_names_every_learner() -> None:
     text = " ".join(run("train", "--help").stdout.split()).replace("- ", "-")  # lines end after hyphens too
     names = re.search(r"--learner NAME ([^;.]*)", text)
-    assert names and set(re.split(", | or ", names[1])) == set(BUILT_IN_LEARNERS)
+    assert names and set(re.split(", | or ", names[1])) == {
+        name for name, of in LEARNERS.items() if of.__module__.startswith("margrave.")
+    }
 
 
 def test_the_module_runs_as_the_command() -> None:
@@ -133,9 +134,10 @@ def test_the_dev_scores_of_a_training_are_those_of_evaluate(town: Path) -> None:
 
 def test_predict_adds_what_the_model_says_in_python(town: Path) -> None:
     sentences = list(read_columns(town / "test.conll"))
-    templates = default_templates(2)
     tagger: Any = margrave.load(town / "town.model")
-    labels = tagger.predict([templates.attributes(rows) for rows in sentences])
+    labels = tagger.predict(sentences)
+    templates = default_templates(2)
+    assert labels == tagger.without_inputs().predict([templates.attributes(rows) for rows in sentences])
     result = run("predict", town / "town.model", town / "test.conll")
     assert result.exit_code == 0 and result.stderr == ""
     assert fields(result.stdout) == [
@@ -144,10 +146,8 @@ def test_predict_adds_what_the_model_says_in_python(town: Path) -> None:
 
 
 def test_marginals_are_the_probabilities_of_the_predictions(town: Path) -> None:
-    sentences = list(read_columns(town / "test.conll"))
-    templates = default_templates(2)
     tagger: Any = margrave.load(town / "town.model")
-    marginals = tagger.predict_marginals([templates.attributes(rows) for rows in sentences])
+    marginals = tagger.predict_marginals(list(read_columns(town / "test.conll")))
     rows = fields(run("predict", town / "town.model", town / "test.conll", "--marginals").stdout)
     classes = tagger.classes_.tolist()
     for of_sentence, mu in zip(rows, marginals, strict=True):
@@ -341,15 +341,16 @@ def test_a_warning_is_one_line(small: Path, tmp_path: Path) -> None:
     assert re.fullmatch(r"margrave: warning: stopped after 1 iterations .*\n", result.stderr)
 
 
-def test_templates_decide_which_columns_are_needed(small: Path, tmp_path: Path) -> None:
+def test_templates_travel_with_the_model(small: Path, tmp_path: Path) -> None:
     templates, model, words = tmp_path / "templates.txt", tmp_path / "m", tmp_path / "words"
     templates.write_text("# the word and its last letters\n0[0]\n0[0].suffix2\n0[-1]\n")
     assert run("train", small, "-o", model, "--templates", templates, "-q").exit_code == 0
     tagger: Any = margrave.load(model)
-    assert tagger.metadata_ == {"templates": ["0[0]", "0[0].suffix2", "0[-1]"], "n_columns": 2, "separator": None}
-    write_columns(words, read_columns(small, columns=[0]))
-    full, bare = fields(run("predict", model, small).stdout), fields(run("predict", model, words).stdout)
-    assert [[row[-1] for row in rows] for rows in full] == [[row[-1] for row in rows] for rows in bare]
+    assert tagger.inputs_.templates == ("0[0]", "0[0].suffix2", "0[-1]")
+    assert (tagger.inputs_.columns, tagger.metadata_) == (2, {"separator": None})
+    write_columns(words, read_columns(small, columns=[0]))  # all that the templates ask for, but not as in training
+    refused = message(run("predict", model, words))
+    assert refused == f"{words}: 1 column, but the model was trained on 2 columns and a label."
 
 
 @pytest.mark.parametrize("name", ["TAB", "\\t", "\t"])

@@ -196,9 +196,10 @@ def test_texts_are_learned_by_their_tf_idf_and_the_file_keeps_it(posts: Path) ->
     model: Any = TaxonomyClassifier(taxonomy=".").fit(X, [name for name, _ in train])
     loaded: Any = margrave.load(posts / "m")
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
-    assert loaded.metadata_["words"] == vectorizer.get_feature_names_out().tolist()
-    assert loaded.metadata_["idf"] == vectorizer.idf_.tolist()
+    assert loaded.inputs_.words == vectorizer.get_feature_names_out().tolist()
+    assert loaded.inputs_.idf.tolist() == vectorizer.idf_.tolist()
     expected = model.predict(vectorizer.transform([text for _, text in test])).tolist()
+    assert loaded.predict([text for _, text in test]).tolist() == expected
     assert done("predict", posts / "m", posts / "test.txt").split() == expected
     report = json.loads(done("evaluate", posts / "m", posts / "test.txt", "--json"))
     assert report["accuracy"] == np.mean([a == b for (a, _), b in zip(test, expected, strict=True)]) > 0.6
@@ -363,7 +364,7 @@ def test_inspect_shows_the_words_that_speak_for_each_node(posts: Path) -> None:
     for name, own in WORDS.items():
         assert words[name][0] in own.split(), words
     model: Any = margrave.load(posts / "m")
-    known = model.metadata_["words"]
+    known = model.inputs_.words
     for node, best in words.items():
         weights = model.coef_[model.output_features_.index(node)]
         assert [weights[known.index(word)] for word in best] == sorted(weights, reverse=True)[:3]
@@ -375,11 +376,15 @@ def test_inspect_shows_the_words_that_speak_for_each_node(posts: Path) -> None:
     assert line in done("inspect", posts / "m", "--top", 3).splitlines()
 
 
-def test_words_are_shown_of_texts_only(images: Path, tags: Path, tmp_path: Path) -> None:
-    done("train", tags, "-o", tmp_path / "m", "-q")
-    for model in (images / "m", tmp_path / "m"):
-        refused = message(run("inspect", model, "--top", 3))
-        assert refused == f"{model}: --top is for taxonomies of texts and for rerankers, and this model is another."
+def test_inspect_shows_the_features_of_each_node(images: Path) -> None:
+    report = json.loads(done("inspect", images / "m", "--top", 2, "--json"))
+    assert "words" not in report and set(report["top"]) == {*PATHS, "1", "2", "1/1"}
+    column = {node: str(k) for k, node in enumerate(sorted(Taxonomy.from_names(PATHS, "/").nodes), 1)}
+    for node, features in report["top"].items():
+        assert column[node] in dict(features), report["top"]  # each node has a feature, counted from 1 as in the file
+    lines = done("inspect", images / "m", "--top", 2).splitlines()
+    name, weight = report["top"]["2/1"][0]
+    assert lines[lines.index("2/1") + 1] == f"    {name}  {weight:+.6g}"
 
 
 # ---- mistakes --------------------------------------------------------------------------------------------------------
@@ -388,7 +393,10 @@ def test_words_are_shown_of_texts_only(images: Path, tags: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--task", "taxnomy"], "unknown task 'taxnomy'; did you mean 'taxonomy'? (valid: tagging, taxonomy, rerank)"),
+        (
+            ["--task", "taxnomy"],
+            "unknown task 'taxnomy'; did you mean 'taxonomy'? (valid: tagging, multilabel, parse, rerank, taxonomy)",
+        ),
         (["--loss", "log", "--rescale", "slack"], "--rescale belongs to --loss hinge, and this is --loss log."),
         (["--loss", "ramp", "--slack", "2"], "--slack belongs to --loss hinge, and this is --loss ramp."),
         (["--slack", "2"], "--slack belongs to --loss hinge, and this is --loss log."),
@@ -396,7 +404,7 @@ def test_words_are_shown_of_texts_only(images: Path, tags: Path, tmp_path: Path)
         (["--loss", "hinge", "--cost", "hammer"], "unknown cost 'hammer'; did you mean 'hamming'?"),
         (["--loss", "hinge", "--rescale", "both"], "unknown re-scaling 'both'; (valid: margin, slack)"),
         (["--loss", "hinge", "--rescale", "slack", "--learner", "bcfw"], "learner 'bcfw'"),
-        (["--taxonomy", "tree.txt"], "--taxonomy belongs to --task taxonomy, and this is --task tagging."),
+        (["--taxonomy", "tree.txt"], "--taxonomy belongs to --task multilabel or taxonomy, and this is"),
         (["--descriptions", "glosses"], "--descriptions belongs to --task taxonomy, and this is --task tagging."),
         (["--task", "taxonomy", "--order", "2"], "--order belongs to --task tagging, and this is --task taxonomy."),
         (["--task", "taxonomy", "--templates", "t"], "--templates belongs to --task tagging"),
@@ -485,7 +493,7 @@ def test_an_input_is_never_overwritten(images: Path) -> None:
 
 def test_a_scheme_is_of_tags_only(images: Path) -> None:
     refused = message(run("evaluate", images / "m", images / "test.svm", "--scheme", "IOB2"))
-    assert refused == f"{images / 'm'}: --scheme is of tags, and this model classifies in a taxonomy."
+    assert refused == f"{images / 'm'}: --scheme applies to tagging only, and this model classifies in a taxonomy."
 
 
 @pytest.mark.parametrize(
@@ -509,7 +517,7 @@ def test_a_model_that_cannot_read_examples_is_refused(images: Path, tmp_path: Pa
 
 
 def test_help_teaches_taxonomies_and_the_structural_svm() -> None:
-    text = re.sub(r"-\s+", "-", done("train", "--help"))  # lines end after hyphens too
+    text = re.sub(r"-\s+", "-", done("train", "--help", "--task", "taxonomy"))  # lines end after hyphens too
     for word in ("--task", "--cost", "--rescale", "--slack", "--taxonomy", "--descriptions", "4/6/2", "tf-idf"):
         assert word in text, word
     assert "margrave inspect " in done("inspect", "--help")

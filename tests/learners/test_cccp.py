@@ -246,7 +246,7 @@ def test_an_offset_of_another_length_or_of_a_cost_beyond_parts_is_refused() -> N
     problem, _ = KINDS["chain"](0, Hinge())
     with pytest.raises(MargraveError, match=rf"r must have length {problem.dim}, not 3\."):
         _core.offset(problem, np.zeros(3))
-    with pytest.raises(MargraveError, match="no sum over parts"):
+    with pytest.raises(MargraveError, match="not a sum over parts"):
         _core.offset(problem, np.zeros(problem.dim), True)
 
 

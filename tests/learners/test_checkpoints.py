@@ -343,6 +343,7 @@ from margrave.files import model as model_file
 from margrave.features import AttributeTable
 from margrave.learners import LEARNERS, Checkpoint, Task
 from margrave.structures import Multiclass
+from tests.references.problems import bind
 
 name, beta, path = {name!r}, float('{beta}'), {path!r}
 random = np.random.default_rng(0)

@@ -1,22 +1,90 @@
-"""The command `margrave`: models trained, applied, measured and described.
+"""The command `margrave`: trains models, applies them, measures them and describes them.
 
-Only typer is imported with the package, and the rest inside the commands: `--help` must answer at once.
+The commands are built from what the tasks declare (`tasks/`). Only typer is imported with this package, everything else
+inside the commands: `--help` must answer at once.
 """
 
-from typing import Annotated
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from margrave import __version__
 from margrave.cli import evaluate, inspect, predict, train
-from margrave.cli.streams import write
+from margrave.cli.options import build_command
+from margrave.cli.streams import one_line_messages, write
+from margrave.cli.tasks import TASKS, task_named
+from margrave.cli.tasks.base import DEFAULT_TASK
+
+_HELP_NAMES = ["-h", "--help"]
+
+
+class Commands(TyperGroup):
+    """The commands, of which `train` depends on the task: its options and its help are the task's."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments name; for `train` the one of its --task."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name == "train":
+            with one_line_messages("interrupted."):
+                command = _train_command(rest)
+        return name, command, rest
+
+
+def _train_command(args: Sequence[str]) -> Any:
+    """The command `train` for the task that the arguments name, wherever they do."""
+    task = _value_of("--task", args)
+    kind = task_named(DEFAULT_TASK if task is None else task)
+    learner = _value_of("--learner", args) if set(_HELP_NAMES) & set(args) else None
+    only = typer.Typer(rich_markup_mode=None, add_completion=False)
+    text = train.help_text(kind, chosen=task is not None, learner=learner)
+    build_command(only, "train", train.parameters(kind), partial(train.train, kind), text)
+    return get_command(only)
+
+
+def _value_of(flag: str, args: Sequence[str]) -> str | None:
+    """The value of an option among arguments that are not parsed yet; the last one counts."""
+    found = None
+    for k, text in enumerate(args):
+        if text == "--":
+            break
+        if text.startswith(f"{flag}="):
+            found = text.partition("=")[2]
+        elif text == flag and k + 1 < len(args):
+            found = args[k + 1]
+    return found
+
+
+def _overview() -> str:
+    """The help of `margrave` itself."""
+    parts = [
+        "Learn to predict structured outputs: label sequences, classes of a taxonomy, trees, the best of a list.",
+        "Every model comes with a certificate of how far it is from the optimum, where its learner has one.",
+        "Data are text files (UTF-8, plain or gzip); - stands for standard input. The task says what they hold:",
+    ]
+    for name, task in TASKS.items():
+        default = ", the default" if name == DEFAULT_TASK else ""
+        parts += [f"--task {name}{default}: {task.summary}.", f"\b\n{task.sample}", f"\b\n{task.examples[0]}"]
+    parts += [
+        "A model knows its task, so that the other commands need not be told:",
+        "\b\nmargrave predict names.model new.conll -o tagged.conll\n"
+        "margrave evaluate names.model test.conll\n"
+        "margrave inspect names.model --top 10",
+    ]
+    return "\n\n".join(parts)
+
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help keeps the examples as they are written, at half the time
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    rich_markup_mode=None,  # plain help keeps the examples as they are written, in half the time
+    context_settings={"help_option_names": _HELP_NAMES, "max_content_width": 100},
+    help=_overview(),
 )
 
 
@@ -37,47 +105,11 @@ def margrave(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Learn to tag sequences, to classify in a taxonomy or to choose from lists of candidates.
-
-    Every model comes with a certificate of how far it is from the optimum, where its learner has one.
-
-    Data are text files (UTF-8, plain or gzip); - stands for standard input. Sequences have one token a line, its
-    columns side by side, the label last, and a blank line between sequences.
-
-    \b
-        Lady     PROPN  O
-        Cecily   PROPN  B-PER
-        sang     VERB   O
-        .        PUNCT  O
-
-    \b
-    margrave train train.conll -o names.model --dev dev.conll
-    margrave predict names.model new.conll -o tagged.conll
-    margrave evaluate names.model test.conll
-
-    Examples of a taxonomy have one line each: a class, which may be a path, and the features or the text.
-
-    \b
-        4/6/2  1:0.5 7:2 12:1
-        comp.sys.mac<TAB>The drive spins up, and then nothing happens.
-
-    \b
-    margrave train --task taxonomy train.svm -o images.model --taxonomy hierarchy.txt
-    margrave predict images.model new.svm
-    margrave inspect images.model
-
-    Candidates are the hypotheses of n-best lists, with their references, or rows of features with a relevance.
-
-    \b
-        0 ||| the old house stands ||| lm=-12.1 tm=-3.5 ||| -7.3
-        2 qid:1 1:0.5 7:2 12:1
-
-    \b
-    margrave train --task rerank dev.nbest -o moses.model --references dev.en
-    margrave predict moses.model test.nbest -o best.txt
-    margrave evaluate moses.model test.nbest --references test.en
-    """
+    """The options of the command itself; its help text is put together from the tasks."""
 
 
-for _command in (train.train, predict.predict, evaluate.evaluate, inspect.inspect):
-    app.command()(_command)
+# `train` stands here for the list of commands alone: `Commands` builds the one of the task.
+build_command(app, "train", [], lambda values: None, "Learn a model from labelled data.")
+build_command(app, "predict", predict.parameters(), predict.predict, predict.HELP)
+build_command(app, "evaluate", evaluate.parameters(), evaluate.evaluate, evaluate.HELP)
+build_command(app, "inspect", inspect.parameters(), inspect.describe, inspect.HELP)

@@ -1,56 +1,68 @@
 """`margrave inspect`: describes a model."""
 
+import inspect
 import json
-from typing import Annotated
+from typing import Any
 
-import typer
-
+from margrave.cli.options import Option, argument
 from margrave.cli.reports import certificate_report, file_report, inspection_summary
 from margrave.cli.streams import one_line_messages, write
-from margrave.cli.tasks import ModelArgument, task_of
+from margrave.cli.tasks import task_of
 from margrave.cli.tasks.base import Task
-from margrave.errors import DataError
+from margrave.errors import DataError, MargraveError
 
-
-def inspect(
-    model: ModelArgument,
-    top: Annotated[
+_OPTIONS = (
+    Option(
+        "top",
+        "Show the N heaviest features of each label or node, or of all parts where these share their weights; for "
+        "taggers, the N heaviest transitions as well.",
         int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Of a taxonomy of texts, the N words that speak most for each node; of a reranker, the N heaviest "
-            "features.",
-        ),
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of a table.")] = False,
-) -> None:
-    """Describe a model.
+        "N",
+        low=0,
+    ),
+    Option("json", "Print one line of JSON instead of a table.", bool),
+)
 
-    Its size, how it was trained, and how far it is from the optimum.
+HELP = """Describe a model.
 
-    \b
-    margrave inspect names.model
-    margrave inspect posts.model --top 5
-    margrave inspect moses.model --top 20
-    """
+Shows its size, how it was trained, and how far it is from the optimum.
+
+\b
+margrave inspect names.model
+margrave inspect posts.model --top 5
+margrave inspect moses.model --top 20 --json
+"""
+
+
+def parameters() -> list[inspect.Parameter]:
+    """The parameters of the command."""
+    return [argument("model", "MODEL", "A model file."), *(each.parameter("Options") for each in _OPTIONS)]
+
+
+def describe(values: dict[str, Any]) -> None:
+    """Prints what a model file says of its model."""
     with one_line_messages("interrupted."):
         from margrave.estimators import load
         from margrave.estimators.base import StructuredEstimator
 
-        estimator = load(model)
+        path = values["model"]
+        estimator = load(path)
         if not isinstance(estimator, StructuredEstimator):
-            raise DataError(model, None, f"it holds a {type(estimator).__name__}, which was counted and not optimised.")
+            raise DataError(path, None, f"it holds a {type(estimator).__name__}, which was counted and not optimised.")
         task = task_of(estimator) or Task
+        try:
+            more = task.inspection(estimator, values["top"] or 0)
+        except MargraveError as error:  # features without names
+            raise DataError(path, None, str(error)) from error
         report = {
-            **file_report(model),
+            **file_report(path),
             "estimator": type(estimator).__name__,
             **task.sizes(estimator),
             **certificate_report(estimator, task.cost_of(estimator)),
             "learner": estimator.learner if isinstance(estimator.learner, str) else estimator.learner.name,
-            **task.inspection(model, estimator, top),
+            **more,
         }
-        if as_json:
+        if values["json"]:
             write(json.dumps(report, allow_nan=False))
         else:
             write(inspection_summary(report, task.inspection_summary(report)))

@@ -1,54 +1,52 @@
 """`margrave predict`: writes what a model predicts."""
 
+import inspect
 from itertools import chain
-from typing import Annotated
+from typing import Any
 
-import typer
-
+from margrave.cli.options import Option, argument, given
 from margrave.cli.streams import check_place, one_line_messages, write
-from margrave.cli.tasks import ModelArgument, load_model
+from margrave.cli.tasks import TASKS, load_model
+
+_OPTIONS = (
+    Option("output", "Where to write; standard output if not given.", metavar="FILE", short="-o"),
+    Option("marginals", "Add the probability of each prediction.", bool),
+)
+_OF_TASKS = {each.name: each for task in TASKS.values() for each in task.predict_options}
+
+HELP = "\n\n".join(
+    [
+        "Write what a model predicts.",
+        "\b\nmargrave predict names.model new.conll -o tagged.conll\n"
+        "zcat new.conll.gz | margrave predict names.model - --marginals | less",
+        "The input may have labels, which play no part. A FILE that ends in .gz is packed.",
+        *(f"{name.capitalize()}: {task.predicts}" for name, task in TASKS.items()),
+    ]
+)
 
 
-def predict(
-    model: ModelArgument,
-    data: Annotated[str, typer.Argument(metavar="INPUT", help="Data, with or without labels; - for standard input.")],
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to write; standard output if not given."),
-    ] = None,
-    marginals: Annotated[
-        bool, typer.Option("--marginals", help="Add a column with the probability of the prediction.")
-    ] = False,
-    scores: Annotated[
-        bool, typer.Option("--scores", help="Of candidate lists, add a column with the score of the prediction.")
-    ] = False,
-) -> None:
-    """Write what a model predicts.
+def parameters() -> list[inspect.Parameter]:
+    """The parameters of the command."""
+    return [
+        argument("model", "MODEL", "A model file."),
+        argument("data", "INPUT", "Data, with or without labels; - for standard input."),
+        *(each.parameter("Options") for each in _OPTIONS),
+        *(each.parameter(f"Options for {each.applies}") for each in _OF_TASKS.values()),
+    ]
 
-    \b
-    margrave predict names.model new.conll -o tagged.conll
-    zcat new.conll.gz | margrave predict names.model - --marginals | less
 
-    Of sequences, the input's columns are written and one more, the predicted label. The input has the columns of the
-    training data; its last, the label, may be missing, and plays no part if it is there. Columns are written with the
-    separator of the training, or a blank. A FILE that ends in .gz is packed.
-
-    In a taxonomy, one class a line is written. The input's class may be missing here, too: features alone, or a text
-    without a tab. Features and words that the training data did not have play no part.
-
-    Of candidate lists, the best hypothesis of each list is written, one a line; without hypotheses (svmlight), the
-    number of the best candidate, counted from 0.
-
-    \b
-    margrave predict moses.model test.nbest.gz -o best.txt
-    """
+def predict(values: dict[str, Any]) -> None:
+    """Writes the predictions of a model to a file or to standard output."""
     with one_line_messages("interrupted."):
+        model, data, output = values["model"], values["data"], values["output"]
         to_file = output is not None and output != "-"
-        if output is not None and to_file:
+        if to_file:
             check_place(output, [model, data])
+        chosen = given(values, _OF_TASKS.values())
         loaded = load_model(model)
-        lines = loaded.predicted_lines(data, marginals, **loaded.own(model, {"scores": scores}))
-        if output is not None and to_file:
+        own = loaded.accepted(model, chosen, _OF_TASKS)
+        lines = loaded.predicted_lines(data, values["marginals"], **own)
+        if to_file:
             from margrave.datasets.opening import write_lines
 
             write_lines(output, chain.from_iterable(lines))

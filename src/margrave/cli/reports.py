@@ -25,6 +25,7 @@ def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any
         "dual": kept.dual,
         "gap": kept.gap,
         "relative_gap": None if kept.gap is None else kept.relative_gap,
+        "exact": kept.exact,
         "passes": model.history_[-1].passes,
         "converged": model.converged_,
         "stop_reason": model.stop_reason_,
@@ -93,13 +94,14 @@ def _loss_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """P, D, the gap, and why the training ended."""
-    rows = [("P", f"{report['primal']:.8g}")]
+    approximate = "" if report["exact"] else ", approximate"
+    rows = [("P", f"{report['primal']:.8g}{approximate}")]
     if report["gap"] is None:
         rows.append(("gap", "no certificate"))
     else:
-        gap = f"{report['gap']:.3g} (relative {report['relative_gap']:.2g})"
+        gap = f"{report['gap']:.3g} (relative {report['relative_gap']:.2g}{approximate})"
         rows += [("D", f"{report['dual']:.8g}"), ("gap", gap)]
-    reason = "the iterations are used up (--max-iter)" if report["stop_reason"] == "max_iter" else report["stop_reason"]
+    reason = report["stop_reason"].replace("max_iter", "the iterations are used up (--max-iter)")
     return [*rows, ("stopped", reason)]
 
 

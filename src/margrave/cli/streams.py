@@ -62,6 +62,13 @@ def first_line(path: str, what: str) -> tuple[str, "TextSource"]:
     return first, kept
 
 
+def template_lines(path: str) -> list[str]:
+    """The templates of a file, one per line; # begins a comment."""
+    from margrave.datasets.opening import read_lines
+
+    return [text for _, line in read_lines(path) if (text := line.partition("#")[0].strip())]
+
+
 def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """So many at a time."""
     rest = iter(items)
@@ -123,6 +130,17 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     complain(f"warning: {message}")
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Names the file in an error about its contents that the library finds."""
+    try:
+        yield
+    except DataError:
+        raise
+    except MargraveError as error:
+        raise DataError(shown_name(path), None, str(error)) from error
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from margrave.datasets.builtin import load_digits, load_town
 from margrave.datasets.columns import read_columns, write_columns
-from margrave.datasets.conllu import Sentence, Word, read_conllu, read_conllx, write_conllu
+from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
 from margrave.datasets.nbest import NBestList, read_nbest, read_references, write_nbest
 from margrave.datasets.ranking import read_ranking, relevance_targets
 from margrave.datasets.svmlight import read_svmlight
@@ -14,6 +14,7 @@ __all__ = [
     "Sentence",
     "Span",
     "Word",
+    "conllu_lines",
     "convert_tags",
     "load_digits",
     "load_town",

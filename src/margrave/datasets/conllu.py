@@ -81,7 +81,25 @@ def write_conllu(path: str | PathLike[str], sentences: Iterable[Sentence]) -> No
 
     The bytes may differ only in what the format does not allow: other line ends or blank lines than one a sentence.
     """
-    write_lines(path, _checked_lines(path, sentences))
+    write_lines(path, conllu_lines(sentences, fspath(path)))
+
+
+def conllu_lines(sentences: Iterable[Sentence], name: str = "<output>") -> Iterator[str]:
+    """The lines that `write_conllu` writes; `name` is what messages call their destination."""
+    number = 1  # of the next line
+    for sentence in sentences:
+        if not sentence.words:
+            raise DataError(name, number, "a sentence without words.")
+        rows = [*sentence.multiword, *map(_row, sentence.words), *sentence.empty]
+        rows.sort(key=lambda row: _place(row[0]) or (0, 0, 0))
+        lines = [*sentence.comments, *map("\t".join, rows)]
+        for at, line in enumerate(lines, number):
+            if _UNWRITABLE.search(line):
+                raise DataError(name, at, f"{line!r} holds a line break or NUL, which CoNLL-U cannot express.")
+        _sentence(name, list(enumerate(lines, number)))  # what could not be read is not written
+        yield from lines
+        yield ""
+        number += len(lines) + 1
 
 
 def _blocks(source: TextSource, encoding: str) -> Iterator[_Block]:
@@ -189,23 +207,6 @@ def _cycle(heads: list[int | None]) -> list[int]:
                 cycle.append(heads[cycle[-1] - 1] or 0)
             return cycle
     return []
-
-
-def _checked_lines(path: str | PathLike[str], sentences: Iterable[Sentence]) -> Iterator[str]:
-    name, number = fspath(path), 1  # the number that the next line will have
-    for sentence in sentences:
-        if not sentence.words:
-            raise DataError(name, number, "a sentence without words.")
-        rows = [*sentence.multiword, *map(_row, sentence.words), *sentence.empty]
-        rows.sort(key=lambda row: _place(row[0]) or (0, 0, 0))
-        lines = [*sentence.comments, *map("\t".join, rows)]
-        for at, line in enumerate(lines, number):
-            if _UNWRITABLE.search(line):
-                raise DataError(name, at, f"{line!r} holds a line break or NUL, which CoNLL-U cannot express.")
-        _sentence(name, list(enumerate(lines, number)))  # what could not be read is not written
-        yield from lines
-        yield ""
-        number += len(lines) + 1
 
 
 def _row(word: Word) -> tuple[str, ...]:

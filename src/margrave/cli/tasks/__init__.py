@@ -1,18 +1,19 @@
-"""The tasks, one file each: a new one is a file and its entry in the table here."""
+"""The tasks, one file each: adding a file here adds a task to all commands."""
 
-from typing import Annotated, Any
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
 
-import typer
-
-from margrave.cli.tasks.base import Model, Task
-from margrave.cli.tasks.rerank import Rerank
-from margrave.cli.tasks.tagging import Tagging
-from margrave.cli.tasks.taxonomy import TaxonomyTask
+from margrave.cli.tasks.base import DEFAULT_TASK, Model, Task
 from margrave.errors import DataError, unknown
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Tagging, TaxonomyTask, Rerank)}
+for _found in iter_modules(__path__):
+    import_module(f"{__name__}.{_found.name}")
 
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
+# The default task first, the others by name.
+TASKS: dict[str, type[Task]] = {
+    name: Task.registered[name] for name in sorted(Task.registered, key=lambda name: (name != DEFAULT_TASK, name))
+}
 
 
 def task_named(name: str) -> type[Task]:
@@ -23,8 +24,9 @@ def task_named(name: str) -> type[Task]:
 
 
 def task_of(estimator: Any) -> type[Task] | None:
-    """The task that a trained estimator is of; some are of none."""
-    return next((task for task in TASKS.values() if task.trained == type(estimator).__name__), None)
+    """The task that trains such estimators; some are trained by none."""
+    name = type(estimator).__name__
+    return next((task for task in TASKS.values() if task.estimator.rpartition(":")[2] == name), None)
 
 
 def load_model(path: str) -> Model:

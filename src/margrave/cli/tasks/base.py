@@ -1,15 +1,19 @@
-"""What a task is to the commands: options of its own, data to train on, and what a trained model is good for."""
+"""What a task is to the commands: options of its own, data to train on, and how a trained model is applied."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from margrave.cli.options import Option, options_of
 from margrave.errors import DataError
 
 if TYPE_CHECKING:
     from margrave.estimators.base import StructuredEstimator
-    from margrave.losses import LossFamily
+
+DEFAULT_TASK = "tagging"
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,7 @@ class Job:
     X: Any
     y: Any
     sizes: dict[str, int]  # of the data
-    metadata: dict[str, Any]  # how the model is to read data
+    metadata: dict[str, Any]  # what the model must know to read data, besides its inputs
     dev: tuple[Any, Any] | None
     score: Callable[[Any, Any], dict[str, float | None]]  # of the gold and the predicted outputs of dev
     fit_options: dict[str, Any] = field(default_factory=dict)
@@ -32,13 +36,15 @@ class Model(ABC):
     does: ClassVar[str]  # in a few words
     options: ClassVar[tuple[str, ...]] = ()  # of `predict` and `evaluate` that are its own
 
-    def own(self, path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    def accepted(self, path: str, given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
         """The options that were given, if all belong to this model; `path` is where it is from."""
-        given = {name: value for name, value in options.items() if value}
         for name in given:
             if name not in self.options:
-                raise DataError(path, None, f"--{name} is of {_SUBJECTS[name]}, and this model {self.does}.")
-        return given
+                option = declared[name]
+                raise DataError(
+                    path, None, f"{option.flag} applies to {option.applies} only, and this model {self.does}."
+                )
+        return dict(given)
 
     @abstractmethod
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
@@ -53,32 +59,50 @@ class Model(ABC):
         """The same as people read it."""
 
 
-# what the options of models are about
-_SUBJECTS = {"scheme": "tags", "references": "hypotheses", "lowercase": "hypotheses", "scores": "candidates"}
-
-
 @dataclass(frozen=True)
 class Task(ABC):
-    """A kind of model to train; its fields are the options of `margrave train` that belong to it.
+    """A kind of model to train. A subclass with a `name` is registered; it is a dataclass.
 
-    Options that cannot be are refused when it is made, before any data are read.
+    Fields that are made by `option` are its options of `margrave train`. An object has the values that were given, or
+    else the defaults; options that contradict each other are refused when it is made, before any data are read.
     """
 
+    registered: ClassVar[dict[str, type["Task"]]] = {}
+
     name: ClassVar[str]
-    trained: ClassVar[str]  # the class of its estimator
+    summary: ClassVar[str]  # what it learns, in a few words
+    estimator: ClassVar[str]  # "module:class", which is imported when it is needed: help must be fast
     default_loss: ClassVar[str]
+    data: ClassVar[str]  # what its files look like, for help
+    sample: ClassVar[str]  # some lines of such a file, for help
+    examples: ClassVar[tuple[str, ...]]  # training commands, for help; the first of them the plainest
+    predicts: ClassVar[str]  # what `predict` writes, for help
+    measures: ClassVar[str]  # what `evaluate` measures, for help
+    predict_options: ClassVar[tuple[Option, ...]] = ()
+    evaluate_options: ClassVar[tuple[Option, ...]] = ()
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if "name" in vars(cls):
+            other = Task.registered.setdefault(cls.name, cls)
+            # A dataclass with slots, or a file that is run again, defines the same class anew.
+            if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise TypeError(f"the task {cls.name!r} is already {other.__qualname__}.")
+            Task.registered[cls.name] = cls
 
     @classmethod
-    def options(cls) -> tuple[str, ...]:
-        """The names of its own options."""
-        return tuple(each.name for each in fields(cls))
+    def options(cls) -> list[Option]:
+        """Its own options of `margrave train`, those that it shares with other tasks last."""
+        own = inspect.get_annotations(cls)
+        return sorted(options_of(cls), key=lambda each: each.name not in own)
 
     @classmethod
-    def chosen(cls, options: Mapping[str, Any]) -> Self:
-        """The task with its own among the options, as far as they were given."""
-        return cls(**{name: value for name in cls.options() if (value := options[name]) is not None})
+    def estimator_class(cls) -> Any:
+        """The class of its models."""
+        module, _, name = cls.estimator.partition(":")
+        return getattr(import_module(module), name)
 
-    def inputs(self) -> list[str | None]:
+    def files(self) -> list[str | None]:
         """The files that its options name."""
         return []
 
@@ -87,7 +111,7 @@ class Task(ABC):
         return {}
 
     @abstractmethod
-    def job(self, data: str, dev: str | None, loss: "str | LossFamily", settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Reads the data and sets up the estimator; `settings` are those that every estimator takes."""
 
     @staticmethod
@@ -100,7 +124,7 @@ class Task(ABC):
     def model(path: str, estimator: Any) -> Model:
         """How to apply a trained estimator, by what its file says about reading data."""
 
-    # Of any trained estimator, also of one that no task trains:
+    # The following also describe estimators that no task trains.
 
     @staticmethod
     def cost_of(estimator: Any) -> Any:
@@ -112,22 +136,36 @@ class Task(ABC):
     @staticmethod
     def sizes(estimator: Any) -> dict[str, Any]:
         """How large it is."""
+        from margrave.estimators.base import token_table
+
+        table = token_table(estimator.features_)
         return {
-            "n_classes": len(estimator.classes_),
-            "n_features": estimator.features_.tokens.attributes,
+            **({"n_classes": len(estimator.classes_)} if hasattr(estimator, "classes_") else {}),
+            **({} if table is None else {"n_features": table.encoder.attributes}),
             "n_weights": estimator.n_weights_,
         }
 
     @staticmethod
-    def inspection(path: str, estimator: Any, top: int) -> dict[str, Any]:
-        """What else there is to say of it; `top`: how many of its heaviest features, if any."""
+    def inspection(estimator: Any, top: int) -> dict[str, Any]:
+        """What else there is to say of it; `top`: how many of its heaviest features by label, if any."""
+        report: dict[str, Any] = {}
+        if hasattr(estimator, "classes_"):
+            report["labels"] = estimator.classes_.tolist()
         if top:
-            raise DataError(
-                path, None, "--top is for taxonomies of texts and for rerankers, and this model is another."
-            )
-        return {"labels": estimator.classes_.tolist()}
+            found = estimator.top_features(top)
+            report["top"] = {str(label): [[str(name), weight] for name, weight in of] for label, of in found.items()}
+        return report
 
     @staticmethod
     def inspection_summary(report: Mapping[str, Any]) -> str:
-        """The same as people read it, below the table of all models."""
-        return ""
+        """The heaviest features as people read them, below the table of all models."""
+        return top_table(report.get("top", {}))
+
+
+def top_table(top: Mapping[str, list[Any]]) -> str:
+    """Features with their weights, under the label that they speak for."""
+    width = max((len(name) for of in top.values() for name, _ in of), default=0)
+    lines = []
+    for label, of in top.items():
+        lines += [label, *(f"    {name:<{width}}  {weight:+.6g}" for name, weight in of)]
+    return "\n".join(lines)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, first_line, shown_name, source
 from margrave.cli.tasks.base import Job, Model, Task
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from margrave.datasets import NBestList
     from margrave.datasets.opening import TextSource
     from margrave.estimators import Reranker
-    from margrave.losses import LossFamily
+    from margrave.inputs import NGrams
 
-Candidates = list[dict[str, float]]  # of one list: the features of every hypothesis
+Candidates = list[Mapping[str, float]]  # of one list: the features of every hypothesis
 
 _BATCH = 100  # lists that are predicted at once: enough for all threads, and little memory
 
@@ -28,18 +29,63 @@ _BATCH = 100  # lists that are predicted at once: enough for all threads, and li
 class Rerank(Task):
     """Learns which candidate of a list is the best."""
 
-    name: ClassVar[str] = "rerank"
-    trained: ClassVar[str] = "Reranker"
-    default_loss: ClassVar[str] = "hinge"
+    name = "rerank"
+    summary = "the best candidate of each list"
+    estimator = "margrave.estimators:Reranker"
+    default_loss = "hinge"
+    data = (
+        "Lists of candidates are n-best lists of Moses, cdec or Joshua with their references, or svmlight with qid, "
+        "where the most relevant candidates are the good ones."
+    )
+    sample = "    0 ||| the old house stands ||| lm=-12.1 tm=-3.5 ||| -7.3\n    2 qid:1 1:0.5 7:2 12:1"
+    examples = (
+        "margrave train --task rerank dev.nbest.gz -o moses.model --references dev.en --lowercase",
+        "margrave train --task rerank dev.nbest.gz -o moses.model --references dev.0 --references dev.1 --good 3",
+        "margrave train --task rerank train.svm -o pages.model --learner lp --solver simplex --free-sign",
+    )
+    predicts = (
+        "the best hypothesis of each list, one per line; without hypotheses (svmlight), the number of the best "
+        "candidate, counted from 0."
+    )
+    measures = (
+        "for n-best lists, BLEU and NIST of the hypotheses chosen, of those with the highest score in the file, and of "
+        "the oracle's, the best of each list by smoothed sentence BLEU; and how probable so large a difference "
+        "between the first two is by chance (approximate randomisation). For svmlight, the share of lists whose best "
+        "candidate is one of the most relevant."
+    )
+    predict_options = (
+        Option("scores", "Add a column with the score of the prediction.", bool, applies="lists of candidates"),
+    )
+    evaluate_options = (
+        Option(
+            "references",
+            "What n-best lists should say: a line for each id, counted from 0; may be repeated.",
+            list,
+            "FILE",
+            applies="n-best lists",
+        ),
+        Option("lowercase", "Compare hypotheses and references in lower case.", bool, applies="n-best lists"),
+    )
 
-    references: Sequence[str] = ()
-    good: int | None = None
-    within: float | None = None
-    lowercase: bool = False
-    ngrams: int = 0
-    no_good: str = "stop"
-    cost: str = "zero-one"
-    features: str = "all"
+    references: tuple[str, ...] = option(
+        (), "What the hypotheses of n-best lists should say: a line for each id from 0; may be repeated.", "FILE"
+    )
+    good: int | None = option(
+        None,
+        "How many hypotheses are good: the nearest to the references, by smoothed sentence BLEU; 1 if not given.",
+        "N",
+        low=1,
+    )
+    within: float | None = option(
+        None, "Or those whose BLEU, between 0 and 1, is at most this much below the best.", "NUMBER", low=0.0
+    )
+    lowercase: bool = option(False, "Compare hypotheses and references in lower case.")
+    ngrams: int = option(0, "Also use the hypotheses' n-grams of 1 to N words as features.", "N", low=1, high=9)
+    no_good: str = option(
+        "stop", "Whether lists without a good candidate stop the training or are left out: stop or skip.", "NAME"
+    )
+    cost: str = option("zero-one", "What a wrong candidate costs: zero-one, bleu or relevance.", "NAME")
+    features: str = option("all", "Weights for all features, or hashed to some bits: all or hash:BITS.", "NAME")
 
     def __post_init__(self) -> None:
         from margrave.features.table import features_named
@@ -47,23 +93,21 @@ class Rerank(Task):
         features_named(self.features)
         if self.good is not None and self.within is not None:
             raise MargraveError("--good and --within both say which candidates are good: give one of them.")
-        for option, value, valid in (
+        for flag, value, valid in (
             ("--no-good", self.no_good, ("stop", "skip")),
             ("--cost", self.cost, ("zero-one", "bleu", "relevance")),
         ):
             if value not in valid:
-                raise unknown(option, value, valid)
+                raise unknown(flag, value, valid)
 
-    def inputs(self) -> list[str | None]:
+    def files(self) -> list[str | None]:
         """The references."""
         return [*self.references]
 
-    def job(self, data: str, dev: str | None, loss: "str | LossFamily", settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Lists of hypotheses if the first line has bars (|||), else lists of rows that have a query id."""
-        from margrave.estimators import Reranker
-
         first, lists = first_line(data, "candidates")
-        reranker = Reranker(loss, features=self.features, no_good=self.no_good, **settings)
+        reranker = self.estimator_class()(features=self.features, no_good=self.no_good, **settings)
         if "|||" in first:
             return self._translation_job(data, lists, dev, reranker)
         if re.match(r"\S+\s+qid:", first):
@@ -76,6 +120,7 @@ class Rerank(Task):
 
     def _translation_job(self, data: str, text: "TextSource", dev: str | None, reranker: "Reranker") -> Job:
         from margrave.datasets import read_nbest
+        from margrave.inputs import NGrams
         from margrave.translation.pseudo_references import pseudo_references, sentence_bleu_costs
 
         if not self.references:
@@ -99,11 +144,11 @@ class Rerank(Task):
         if self.cost == "bleu":
             costs = sentence_bleu_costs(hypotheses, references, good=good, lowercase=self.lowercase)
         return Job(
-            reranker,
-            [_described(one, self.ngrams, self.lowercase) for one in lists],
+            reranker.set_params(inputs=NGrams(self.ngrams, self.lowercase)),
+            lists,
             good,
             {"n_lists": len(lists), "n_candidates": sum(map(len, hypotheses)), **counts},
-            {"input": "nbest", "ngrams": self.ngrams, "lowercase": self.lowercase, "cost": self.cost},
+            {"cost": self.cost},
             None,
             _share_of_good,
             {"costs": costs},
@@ -111,26 +156,26 @@ class Rerank(Task):
 
     def _ranking_job(self, data: str, text: "TextSource", dev: str | None, reranker: "Reranker") -> Job:
         from margrave.datasets import relevance_targets
+        from margrave.inputs import Columns
 
-        for option in ("references", "good", "within", "lowercase", "ngrams"):
-            if getattr(self, option) != getattr(type(self), option):
-                raise MargraveError(f"--{option} is for n-best lists, and {shown_name(data)} is none.")
+        for name in ("references", "good", "within", "lowercase", "ngrams"):
+            if getattr(self, name) != getattr(type(self), name):
+                raise MargraveError(f"--{name} is for n-best lists, and {shown_name(data)} is none.")
         if self.cost == "bleu":
             raise MargraveError(f"--cost bleu is for n-best lists, and {shown_name(data)} is none: use relevance.")
         X, relevances, ids = _ranking(text)
         good, costs = relevance_targets(relevances)
         counts = self._check_good(shown_name(data), "qid", ids, good, "with a relevance above 0")
-        n_features = X[0].shape[1]
         dev_pair = None
         if dev is not None:
-            rows, dev_relevances, _ = _ranking(source(dev), n_features)
+            rows, dev_relevances, _ = _ranking(source(dev))
             dev_pair = rows, relevance_targets(dev_relevances)[0]
         return Job(
-            reranker,
+            reranker.set_params(inputs=Columns()),
             X,
             good,
             {"n_lists": len(X), "n_candidates": sum(map(len, relevances)), **counts},
-            {"input": "svmlight", "n_features": n_features, "cost": self.cost},
+            {"cost": self.cost},
             dev_pair,
             _share_of_good,
             {"costs": costs if self.cost == "relevance" else None},
@@ -160,11 +205,12 @@ class Rerank(Task):
     @staticmethod
     def model(path: str, estimator: "Reranker") -> Model:
         """The reranker, with the features that it was trained on."""
-        match estimator.metadata_:
-            case {"input": "nbest", "ngrams": int(ngrams), "lowercase": bool(lowercase)}:
-                return TranslationModel(estimator, ngrams, lowercase)
-            case {"input": "svmlight", "n_features": int(n_features)}:
-                return RankingModel(estimator, n_features)
+        from margrave.inputs import Columns, NGrams
+
+        if isinstance(estimator.inputs_, NGrams):
+            return TranslationModel(estimator, estimator.inputs_)
+        if isinstance(estimator.inputs_, Columns):
+            return RankingModel(estimator)
         raise DataError(path, None, "it does not say how to read candidates: train it with 'margrave train'.")
 
     @staticmethod
@@ -173,24 +219,16 @@ class Rerank(Task):
         return estimator.metadata_.get("cost", "zero-one")
 
     @staticmethod
-    def sizes(estimator: "Reranker") -> dict[str, Any]:
-        """Weights, of which each feature has one."""
-        return {"n_weights": estimator.n_weights_}
-
-    @staticmethod
-    def inspection(path: str, estimator: "Reranker", top: int) -> dict[str, Any]:
+    def inspection(estimator: "Reranker", top: int) -> dict[str, Any]:
         """The features with the largest weights, whatever their sign, the largest first."""
-        if top == 0:
-            return {}
-        if estimator.features_.tokens.kind == "hashed":
-            raise DataError(path, None, "--top needs the names of features, and hashed ones keep none.")
-        base = 1 if estimator.metadata_.get("input") == "svmlight" else 0  # where such files begin to count
-        weights = {str(name + base if isinstance(name, int) else name): w for name, w in estimator.weights().items()}
-        return {"weights": dict(sorted(weights.items(), key=lambda item: -abs(item[1]))[:top])}
+        report = Task.inspection(estimator, top)
+        if top:
+            report["weights"] = {name: weight for of in report["top"].values() for name, weight in of}
+        return report
 
     @staticmethod
     def inspection_summary(report: Mapping[str, Any]) -> str:
-        """The same, a line each."""
+        """The same, one feature per line."""
         if not report.get("weights"):
             return ""
         rows = [(f"{name}  ", f"{weight:+.6g}") for name, weight in report["weights"].items()]
@@ -199,14 +237,13 @@ class Rerank(Task):
 
 @dataclass(frozen=True)
 class TranslationModel(Model):
-    """A reranker of hypotheses, and which n-grams of theirs are features."""
+    """A reranker of hypotheses."""
 
     does: ClassVar[str] = "ranks hypotheses"
     options: ClassVar[tuple[str, ...]] = ("scores", "references", "lowercase")
 
     reranker: "Reranker"
-    ngrams: int
-    lowercase: bool  # of the n-grams
+    inputs: "NGrams"
 
     def predicted_lines(
         self, path: str, marginals: bool, *, scores: bool = False, **options: Any
@@ -214,14 +251,14 @@ class TranslationModel(Model):
         """The best hypothesis of each list."""
         from margrave.datasets import read_nbest
 
-        strangers = _Strangers(self._known)
+        bare, strangers = self.reranker.without_inputs(), _Strangers(self._known)
         held: list[list[str]] = []  # until a feature is seen that the model knows
         for batch in batches(read_nbest(source(path)), _BATCH):
-            X = self._features(batch)
+            X = self.inputs.transform(batch)
             strangers.meet(X)
-            best = self.reranker.predict(X).tolist()
+            best = bare.predict(X).tolist()
             words = [one.hypotheses[k] for one, k in zip(batch, best, strict=True)]
-            held.append(_lines(self.reranker, X, best, words, marginals, scores))
+            held.append(_lines(bare, X, best, words, marginals, scores))
             if strangers.first is None:
                 yield from held
                 held.clear()
@@ -247,12 +284,12 @@ class TranslationModel(Model):
         lists = list(read_nbest(source(path)))
         right = _references_of(lists, shown_name(path), references)
         of_all = BleuStatistics(right, lowercase=lowercase).lists([one.hypotheses for one in lists])
-        X = self._features(lists)
+        X = self.inputs.transform(lists)
         strangers = _Strangers(self._known)
         strangers.meet(X)
         strangers.refuse(shown_name(path))
         numbers = {
-            "chosen": self.reranker.predict(X).tolist(),
+            "chosen": self.reranker.without_inputs().predict(X).tolist(),
             "first": [one.first for one in lists],
             "oracle": [int(np.argmax(bleu_of_statistics(rows, smooth="add-one"))) for rows in of_all],
         }
@@ -292,13 +329,10 @@ class TranslationModel(Model):
         lines.append(f"{'p-value':<20}{p['bleu']:>9.4f}{p['nist']:>9.4f}")
         return "\n".join(lines)
 
-    def _features(self, lists: Iterable["NBestList"]) -> list[Candidates]:
-        return [_described(one, self.ngrams, self.lowercase) for one in lists]
-
     @property
     def _known(self) -> frozenset[str] | None:
         """The names of the features of the training; None where the model does not keep them all."""
-        vocabulary = self.reranker.features_.tokens.vocabulary
+        vocabulary = self.reranker.features_.encoder.vocabulary
         if vocabulary is None or len(vocabulary) < self.reranker.n_weights_:
             return None
         return frozenset(vocabulary.names())
@@ -334,13 +368,12 @@ class RankingModel(Model):
     options: ClassVar[tuple[str, ...]] = ("scores",)
 
     reranker: "Reranker"
-    n_features: int
 
     def predicted_lines(
         self, path: str, marginals: bool, *, scores: bool = False, **options: Any
     ) -> Iterator[list[str]]:
         """The number of the best candidate of each list, counted from 0."""
-        X, _, _ = _ranking(source(path), self.n_features)
+        X, _, _ = _ranking(source(path))
         best = self.reranker.predict(X).tolist()
         yield _lines(self.reranker, X, best, [str(k) for k in best], marginals, scores)
 
@@ -348,7 +381,7 @@ class RankingModel(Model):
         """The share of lists whose best candidate is good."""
         from margrave.datasets import relevance_targets
 
-        X, relevances, _ = _ranking(source(path), self.n_features)
+        X, relevances, _ = _ranking(source(path))
         good, _ = relevance_targets(relevances)
         return {
             "n_lists": len(X),
@@ -392,20 +425,6 @@ def _share_of_good(good: Sequence[Sequence[int]], predicted: Iterable[int]) -> d
 # ---- data ------------------------------------------------------------------------------------------------------------
 
 
-def _described(one: "NBestList", ngrams: int, lowercase: bool) -> Candidates:
-    """The features of every hypothesis, with its n-grams up to this length.
-
-    Only those that tell hypotheses of the list apart: the others add the same to all scores, whatever their weight.
-    """
-    if not ngrams:
-        return one.features
-    from margrave.translation.pseudo_references import ngram_indicators, varying_ngrams
-
-    texts = [[text.lower() for text in one.hypotheses] if lowercase else one.hypotheses]
-    names = varying_ngrams(texts, orders=range(1, ngrams + 1))
-    return ngram_indicators(texts, names, features=[one.features])[0]
-
-
 def _references_of(lists: Iterable["NBestList"], name: str, files: Sequence[str]) -> list[list[str]]:
     """The references of every list: its id says in which line they are, counted from 0."""
     from margrave.datasets import read_references
@@ -419,14 +438,9 @@ def _references_of(lists: Iterable["NBestList"], name: str, files: Sequence[str]
     return [segments[id] for id in ids]
 
 
-def _ranking(
-    text: "TextSource", n_features: int | None = None
-) -> tuple[list["csr_array"], list["NDArray[Any]"], list[int]]:
-    """The rows of every list, with the columns of the training, the relevances, and the query ids."""
+def _ranking(text: "TextSource") -> tuple[list["csr_array"], list["NDArray[Any]"], list[int]]:
+    """The rows of every list, the relevances, and the query ids."""
     from margrave.datasets import read_ranking
 
     X, relevances, ids = read_ranking(text)
-    if n_features is not None:
-        for rows in X:
-            rows.resize(rows.shape[0], n_features)  # features that the training did not have weigh nothing
     return X, relevances, ids.tolist()

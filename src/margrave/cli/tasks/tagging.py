@@ -1,47 +1,127 @@
-"""Tagging sequences: one token a line, its columns side by side, the label last."""
+"""Tagging sequences: one token per line, its columns side by side, one of which is the label; or CoNLL-U."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from margrave.cli import conllu
+from margrave.cli.kernels import KernelOptions
+from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
-from margrave.cli.streams import batches, shown_name, source
-from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, counted
+from margrave.cli.sequences import BATCH, ColumnReader, ConlluReader, Labelled, SequenceReader
+from margrave.cli.streams import batches, shown_name
+from margrave.cli.tasks.base import Job, Model, Task, top_table
+from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
     from margrave.estimators import SequenceTagger
     from margrave.inputs.templates import Templates
-    from margrave.losses import LossFamily
     from margrave.metrics import Counts, SpanScores
 
-Rows = list[tuple[str, ...]]  # of one sequence: the columns of every token
+_FORMATS = ("columns", "conllu")
+_MANY_LABELS = 1000  # more distinct values than this are rarely labels
 
-_BATCH = 1000  # sequences that are predicted at once: enough for all threads, and little memory
+
+def _check_scheme(name: str) -> None:
+    from margrave.labels.tags import spans
+
+    spans([], name)
 
 
 @dataclass(frozen=True)
-class Tagging(Task):
+class Tagging(KernelOptions, Task):
     """Learns a label for every token of a sequence."""
 
-    name: ClassVar[str] = "tagging"
-    trained: ClassVar[str] = "SequenceTagger"
-    default_loss: ClassVar[str] = "log"
+    name = "tagging"
+    summary = "a label for each token of a sequence"
+    estimator = "margrave.estimators:SequenceTagger"
+    default_loss = "log"
+    data = """Sequences have one token per line, its columns side by side, one of which is the label, and a blank line
+between sequences. CoNLL-U is read as well (--format conllu, or a name that ends in .conllu).
 
-    templates: str | None = None
-    separator: str | None = None
-    features: str = "observed"
-    order: int = 1
-    cost: str | None = None
+A template names columns of the token and of those around it, counted from 0 without the label; each gives an attribute:
+
+\b
+    0[0]           the word
+    0[-1]|0[0]     the word before and the word
+    0[1].lower     the next word in lower case; also digits, shape, short_shape, prefix3, suffix3
+    1[0]           column 1, such as the part of speech
+    begin          the first token of the sequence; also end"""
+    sample = "    Lady     PROPN  O\n    Cecily   PROPN  B-PER\n    sang     VERB   O\n    .        PUNCT  O"
+    examples = (
+        "margrave train train.conll -o names.model --dev dev.conll",
+        "margrave train train.conll.gz -o names.model --loss hinge -C 0.1",
+        "margrave train train.tsv -o names.model --separator TAB --templates templates.txt",
+        "margrave train train.tsv -o names.model --separator TAB --header --label entity",
+        "margrave train en-ud-train.conllu.gz -o tags.model --label xpos --columns form,upos",
+        "margrave train train.conll -o names.model --checkpoint names.checkpoint",
+        "margrave train train.conll -o names.model --loss hinge --rescale slack --learner cutting-plane",
+    )
+    predicts = (
+        "the input's columns and the predicted label behind them. The input has the columns of the training data, or "
+        "these and the label. Columns are written with the separator of the training, or a blank. CoNLL-U is written "
+        "with the predicted column filled in; with --marginals, misc has the probability."
+    )
+    measures = (
+        "token and sequence accuracy; where labels are tags of spans (O, B-PER, I-PER, ...), also precision, recall "
+        "and F1 of whole spans, counted as conlleval does."
+    )
+    evaluate_options = (
+        Option(
+            "scheme",
+            "How tags write spans: IOB1, IOB2 or BIOES; judged by the tags if not given.",
+            metavar="NAME",
+            applies="tagging",
+            check=_check_scheme,
+        ),
+    )
+
+    label: str | None = option(
+        None,
+        "The column to predict: a number, counted from 0, or a name of the --header; the last column if not given. Of "
+        "CoNLL-U: upos, xpos, feats, deprel or misc:NAME; upos if not given.",
+        "COLUMN",
+    )
+    columns: str | None = option(
+        None, "Of CoNLL-U, the columns that labels depend on, such as form,xpos; form if not given.", "NAMES"
+    )
+    format: str | None = option(
+        None, "columns or conllu; by the extension of the file if not given, or else columns.", "NAME"
+    )
+    separator: str | None = option(
+        None, "What stands between columns, such as TAB; any white space if not given.", "TEXT"
+    )
+    header: bool = option(False, "The first line of column files names the columns.")
+    templates: str | None = option(
+        None, "Attribute templates, one per line; a built-in set for words if not given.", "FILE"
+    )
+    features: str = option(
+        "observed",
+        "Weights for the pairs of attribute and label that occur, for all pairs, or for attributes hashed to some "
+        "bits: observed, all or hash:BITS.",
+        "NAME",
+    )
+    order: int = option(1, "How many labels before it a label depends on.", "N", low=1, high=3)
+    cost: str | None = option(
+        None,
+        "What a wrong sequence costs, in a loss with a cost: hamming, zero-one or f1; hamming if not given, and "
+        "zero-one with --learner lp.",
+        "NAME",
+    )
 
     def __post_init__(self) -> None:
         from margrave.features.table import features_named
 
         features_named(self.features)
+        if self.format is not None and self.format not in _FORMATS:
+            raise unknown("--format", self.format, _FORMATS)
+        if self.chosen_kernel() is not None and self.features != type(self).features:
+            raise MargraveError("--features and --kernel exclude each other: give one of them.")
 
-    def inputs(self) -> list[str | None]:
+    def files(self) -> list[str | None]:
         """The templates."""
         return [self.templates]
 
@@ -49,34 +129,53 @@ class Tagging(Task):
         """The cost of a wrong label sequence is the loss's."""
         return {} if self.cost is None else {"cost": self.cost}
 
-    def job(self, data: str, dev: str | None, loss: "str | LossFamily", settings: dict[str, Any]) -> Job:
-        """Sequences whose attributes are made by templates when they are needed."""
+    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+        """Sequences of rows, whose attributes the model makes by its templates."""
+        from margrave.inputs.templates import Templates, read_templates
         from margrave.learners import learner_named
 
-        # TAB and \t are easier to type than the character
-        separator = "\t" if self.separator in ("TAB", "tab", r"\t") else self.separator
-        sentences, templates = _training_data(data, separator, self.templates)
-        n_columns = len(sentences[0][0]) - 1
-        y = _labels(sentences)
-        dev_pair = None
-        if dev is not None:
-            dev_sentences = list(_labelled(dev, separator, n_columns))
-            dev_pair = _attributes(templates, dev_sentences), _labels(dev_sentences)
-
-        from margrave.estimators import SequenceTagger
-
-        # F1 counts parts that occur once
+        given = None if self.templates is None else read_templates(self.templates)
+        reader, (X, y) = self._training_data(data)
+        n_columns = len(X[0][0])
+        if given is not None and given.n_columns > n_columns:
+            columns = f"without the label {data} has only columns 0 to {n_columns - 1}"
+            if reader.label_place == -1:
+                columns = columns.replace("without", "before")
+            raise DataError(str(self.templates), None, f"it asks for column {given.n_columns - 1}, but {columns}.")
+        _check_number_of_labels(y)
+        dev_pair = None if dev is None else reader.labelled(dev, n_columns)
+        # F1 counts parts that occur once.
         tied = "untied" not in learner_named(settings["learner"]).needs and self.cost != "f1"
-        return Job(
-            SequenceTagger(loss, features=self.features, order=self.order, tied=tied, **settings),
-            _attributes(templates, sentences),
-            y,
-            {"n_sequences": len(y), "n_tokens": sum(map(len, y))},
-            {"templates": list(templates.templates), "n_columns": n_columns, "separator": separator},
-            dev_pair,
-            _dev_scores,
-            {"dev": dev_pair},
+        tagger = self.estimator_class()(
+            features=self.chosen_kernel() or self.features,
+            inputs=Templates(None if given is None else given.templates, label=reader.label_place),
+            order=self.order,
+            tied=tied,
+            **settings,
         )
+        sizes = {"n_sequences": len(y), "n_tokens": sum(map(len, y))}
+        return Job(tagger, X, y, sizes, reader.metadata(), dev_pair, _dev_scores, {"dev": dev_pair})
+
+    def _training_data(self, data: str) -> tuple[SequenceReader, Labelled]:
+        """How the files are read, and the sequences of the first with their labels."""
+        format = self.format or conllu.format_by_extension(data) or "columns"
+        if format == "conllx":
+            raise DataError(shown_name(data), None, "CoNLL-X is for --task parse; --format says how to read it here.")
+        if format == "conllu":
+            for name, value in (("separator", self.separator), ("header", self.header or None)):
+                if value is not None:
+                    raise MargraveError(f"--{name} applies to column files only, and {shown_name(data)} is CoNLL-U.")
+            label = conllu.check_column(self.label or "upos")
+            columns = conllu.check_columns(self.columns or "form")
+            if label in columns:
+                raise MargraveError(f"{label} is both the --label and one of the --columns.")
+            of_words = ConlluReader(label, columns)
+            return of_words, of_words.labelled(data, len(columns))
+        if self.columns is not None:
+            raise MargraveError(f"--columns applies to CoNLL-U only, and {shown_name(data)} is a column file.")
+        # TAB and \t are easier to type than the character.
+        separator = "\t" if self.separator in ("TAB", "tab", r"\t") else self.separator
+        return ColumnReader.for_training(data, separator, self.header, self.label)
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
@@ -88,71 +187,98 @@ class Tagging(Task):
 
     @staticmethod
     def model(path: str, estimator: "SequenceTagger") -> "TaggingModel":
-        """The tagger with its templates."""
+        """The tagger with its templates, and how it reads files."""
         from margrave.inputs.templates import Templates
 
+        if not isinstance(estimator.inputs_, Templates):
+            raise DataError(
+                path, None, "it holds no templates to make attributes with: train it with 'margrave train'."
+            )
         match estimator.metadata_:
-            case {
-                "templates": [str(), *_] as templates,
-                "n_columns": int(n_columns),
-                "separator": None | str() as separator,
-            }:
-                return TaggingModel(estimator, Templates(templates), n_columns, separator)
-        raise DataError(path, None, "it holds no templates to make attributes with: train it with 'margrave train'.")
+            case {"format": "conllu", "label": str(label), "columns": [str(), *_] as columns}:
+                return TaggingModel(estimator, estimator.inputs_, ConlluReader(label, columns))
+            case {"separator": None | str() as separator, "header": [str(), *_] as header}:
+                reader = ColumnReader(separator, estimator.inputs_.label, tuple(header))
+                return TaggingModel(estimator, estimator.inputs_, reader)
+        reader = ColumnReader(estimator.metadata_.get("separator"), estimator.inputs_.label)
+        return TaggingModel(estimator, estimator.inputs_, reader)
 
     @staticmethod
     def sizes(estimator: "SequenceTagger") -> dict[str, Any]:
         """Labels, attributes and weights."""
-        return {
-            "n_labels": len(estimator.classes_),
-            "n_attributes": estimator.features_.tokens.attributes,
-            "n_weights": estimator.n_weights_,
-        }
+        sizes = Task.sizes(estimator)
+        return {"n_labels": sizes["n_classes"], "n_attributes": sizes["n_features"], "n_weights": sizes["n_weights"]}
+
+    @staticmethod
+    def inspection(estimator: "SequenceTagger", top: int) -> dict[str, Any]:
+        """The heaviest attributes of each label, and the heaviest transitions."""
+        report = Task.inspection(estimator, top)
+        if top:
+            report["transitions"] = [[list(map(str, of)), weight] for of, weight in estimator.top_transitions(top)]
+        return report
+
+    @staticmethod
+    def inspection_summary(report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        if "top" not in report:
+            return ""
+        moves = [(" -> ".join(labels), weight) for labels, weight in report["transitions"]]
+        return top_table({**report["top"], "transitions": moves})
+
+
+def _check_number_of_labels(y: Iterable[Sequence[str]]) -> None:
+    labels = {label for labels in y for label in labels}
+    if len(labels) > _MANY_LABELS:
+        warnings.warn(
+            f"the label column has {len(labels):,} distinct values, such as {min(labels)!r}: --label names another.",
+            stacklevel=2,
+        )
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TaggingModel(Model):
-    """A tagger, and how it makes attributes from columns."""
+    """A tagger, and how it reads and writes files."""
 
     does: ClassVar[str] = "tags sequences"
     options: ClassVar[tuple[str, ...]] = ("scheme",)
 
     tagger: "SequenceTagger"
     templates: "Templates"
-    n_columns: int  # before the label
-    separator: str | None
+    reader: SequenceReader
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns besides the label."""
+        assert self.templates.columns is not None
+        return self.templates.columns
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
-        """The input's columns and the label, with a blank line after every sequence."""
-        classes = self.tagger.classes_.tolist()
-        between = self.separator or " "
-        for batch in batches(_read(path, self.separator), _BATCH):
-            width = len(batch[0][0])
-            if not self.templates.n_columns <= width <= self.n_columns + 1:
-                expected = f"the model was trained on {counted(self.n_columns, 'column')} and a label"
-                raise DataError(shown_name(path), None, f"{counted(width, 'column')}, but {expected}.")
-            X = [self.templates.attributes(rows) for rows in batch]
-            predicted = self.tagger.predict(X)
-            added = [[[label] for label in labels] for labels in predicted]
+        """The input with the label, batch by batch."""
+        number = {label: k for k, label in enumerate(self.tagger.classes_.tolist())}
+        first, sequences = self.reader.unlabelled(path, self.n_columns, marginals)
+        for batch in sequences:
+            X = self.reader.rows(batch)
+            labels = self.tagger.predict(X)
+            probabilities = None
             if marginals:
-                for fields, labels, mu in zip(added, predicted, self.tagger.predict_marginals(X), strict=True):
-                    for field, label, probabilities in zip(fields, labels, mu, strict=True):
-                        field.append(f"{probabilities[classes.index(label)]:.4f}")
-            yield [
-                line
-                for rows, fields in zip(batch, added, strict=True)
-                for line in [*(between.join([*row, *field]) for row, field in zip(rows, fields, strict=True)), ""]
-            ]
+                probabilities = [
+                    [float(of_token[number[label]]) for label, of_token in zip(of, mu, strict=True)]
+                    for of, mu in zip(labels, self.tagger.predict_marginals(X), strict=True)
+                ]
+            yield [*first, *self.reader.lines(batch, labels, probabilities)]
+            first = []
 
     def evaluation(self, path: str, scheme: str | None = None, **options: Any) -> dict[str, Any]:
         """Accuracies, and precision, recall and F1 of spans where the labels are tags of some."""
         from margrave.metrics import sequence_accuracy, token_accuracy
 
-        gold: list[list[str]] = []
+        X, gold = self.reader.labelled(path, self.n_columns)
         predicted: list[list[str]] = []
-        for batch in batches(_labelled(path, self.separator, self.n_columns), _BATCH):
-            gold += _labels(batch)
-            predicted += self.tagger.predict(_attributes(self.templates, batch))
+        for batch in batches(X, BATCH):
+            predicted += self.tagger.predict(batch)
         scores = _span_scores(gold, predicted, scheme)
         return {
             "n_sequences": len(gold),
@@ -184,74 +310,6 @@ def _span_table(report: Mapping[str, Any]) -> str:
         texts = [*(f"{of[name]:,}" for name in counts), *(percent(of[name]) for name in ratios)]
         lines.append(f"{label:<{width}}" + "".join(f"{text:>11}" for text in texts))
     return "\n".join(lines)
-
-
-# ---- data ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    """The attributes of a sequence, made when they are asked for: those of a corpus would fill the memory."""
-
-    templates: "Templates"
-    rows: Rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return iter(self.templates.attributes(self.rows))
-
-
-def _attributes(templates: "Templates", sentences: Iterable[Rows]) -> list[_Sentence]:
-    return [_Sentence(templates, rows) for rows in sentences]
-
-
-def _labels(sentences: Iterable[Rows]) -> list[list[str]]:
-    return [[row[-1] for row in rows] for rows in sentences]
-
-
-def _read(path: str, separator: str | None) -> Iterator[Rows]:
-    """The sequences of a file or of standard input, at least one."""
-    from margrave.datasets import read_columns
-
-    sentences = read_columns(source(path), separator=separator)
-    first = next(sentences, None)
-    if first is None:
-        raise DataError(shown_name(path), None, "it holds no sequences.")
-    yield first
-    yield from sentences
-
-
-def _training_data(path: str, separator: str | None, templates: str | None) -> tuple[list[Rows], "Templates"]:
-    """Labelled sequences, and the templates of a file, or of those built in, for their columns."""
-    from margrave.inputs.templates import default_templates, read_templates
-
-    given = None if templates is None else read_templates(templates)
-    sentences = list(_read(path, separator))
-    n_columns = len(sentences[0][0]) - 1
-    if n_columns == 0:
-        raise DataError(path, None, "1 column, but at least 2 are needed: the word and its label.")
-    if templates is None or given is None:
-        return sentences, default_templates(n_columns)
-    if given.n_columns > n_columns:
-        last, asked = n_columns - 1, given.n_columns - 1
-        raise DataError(
-            templates, None, f"it asks for column {asked}, but before the label {path} has only columns 0 to {last}."
-        )
-    return sentences, given
-
-
-def _labelled(path: str, separator: str | None, n_columns: int) -> Iterator[Rows]:
-    """Sequences that have a label after as many columns as the model was trained on."""
-    for rows in _read(path, separator):
-        if len(rows[0]) != n_columns + 1:
-            raise DataError(
-                shown_name(path),
-                None,
-                f"{counted(len(rows[0]), 'column')}, but {n_columns + 1} are needed, the label last.",
-            )
-        yield rows
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------

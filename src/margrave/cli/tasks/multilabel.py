@@ -1,0 +1,200 @@
+"""Several classes per example, of a hierarchy or unrelated: one example per line, its classes and features or text."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from margrave.cli.examples import (
+    check_classes,
+    examples_like,
+    read_taxonomy,
+    taxonomy_of_names,
+    training_examples,
+)
+from margrave.cli.kernels import KernelOptions
+from margrave.cli.options import option
+from margrave.cli.reports import percent, table
+from margrave.cli.streams import naming, shown_name
+from margrave.cli.tasks.base import Job, Model, Task
+from margrave.errors import DataError, MargraveError
+
+if TYPE_CHECKING:
+    from margrave.estimators import HierarchicalMultiLabelClassifier
+    from margrave.labels.taxonomy import Taxonomy
+
+_BETWEEN = ";"  # classes of one example
+
+
+@dataclass(frozen=True)
+class Multilabel(KernelOptions, Task):
+    """Learns a set of classes for every example."""
+
+    name = "multilabel"
+    summary = "a set of classes for each example"
+    estimator = "margrave.estimators:HierarchicalMultiLabelClassifier"
+    default_loss = "hinge"
+    data = (
+        "Files have one example per line: its classes with ; between them, and its features (svmlight), or its "
+        "classes, a tab and a text, whose words are weighted by tf-idf. Classes may be nodes of a hierarchy: with a "
+        "class, an example has everything above it."
+    )
+    sample = "    1/1/7;2/13  8:1 13:0.5\n    sports;politics<TAB>The minister kicked off."
+    examples = (
+        "margrave train --task multilabel mails.svm -o mails.model --taxonomy hierarchy.txt",
+        "margrave train --task multilabel news.txt -o news.model --dev dev.txt -C 10",
+        "margrave train --task multilabel scenes.svm -o scenes.model --kernel rbf --learner bcfw",
+    )
+    predicts = (
+        "the classes of each example, one line each, with ; between; of a hierarchy, the lowest ones. The line is "
+        "empty where there are none."
+    )
+    measures = (
+        "micro-averaged precision, recall and F1 of the lowest classes and of all classes with those above them "
+        "(hierarchical), and the share of examples whose classes are all right."
+    )
+
+    taxonomy: str | None = option(
+        None,
+        "The hierarchy: lines with a parent, a tab and a child, or with one node each; if not given, classes that "
+        "are paths (4/6/2) or have dots (comp.sys) form one.",
+        "FILE",
+    )
+    cost: str | None = option(
+        None, "What a wrong set costs, in a loss with a cost: hamming or zero-one; hamming if not given.", "NAME"
+    )
+    features: str | None = option(
+        None,
+        "Weights for all pairs of attribute and class, for those that occur, or for attributes hashed to some bits: "
+        "all, observed or hash:BITS; all if not given.",
+        "NAME",
+    )
+
+    def __post_init__(self) -> None:
+        from margrave.features.table import features_named
+
+        if self.features is not None:
+            features_named(self.features)
+            if self.kernel is not None:
+                raise MargraveError("--features and --kernel exclude each other: give one of them.")
+        self.chosen_kernel()
+
+    def files(self) -> list[str | None]:
+        """The hierarchy."""
+        return [self.taxonomy]
+
+    def loss_settings(self) -> dict[str, Any]:
+        """The cost of a wrong set is the loss's."""
+        return {} if self.cost is None else {"cost": self.cost}
+
+    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+        """Features or texts, and the hierarchy of their classes."""
+        from margrave.labels.taxonomy import Taxonomy
+
+        tree = None if self.taxonomy is None else read_taxonomy(self.taxonomy)
+        inputs, X, y = training_examples(data, multilabel=True)
+        names = sorted({name for classes in y for name in classes})
+        if not names:
+            raise DataError(shown_name(data), None, "none of its examples has a class.")
+        dev_pair = None if dev is None else examples_like(inputs, dev, multilabel=True)
+        if tree is None:
+            tree = taxonomy_of_names(names) or Taxonomy(dict.fromkeys(names))
+        check_classes(data, names, tree)
+        if dev is not None and dev_pair is not None:
+            _check_scored(dev, dev_pair[1], tree)
+        features = self.chosen_kernel() or self.features or "all"
+        classifier = self.estimator_class()(taxonomy=tree, inputs=inputs, features=features, **settings)
+        return Job(
+            classifier,
+            X,
+            y,
+            {"n_examples": len(y), "n_labels_given": sum(map(len, y))},
+            {},
+            dev_pair,
+            lambda gold, predicted: _set_scores(gold, predicted, tree),
+            {"dev": dev_pair},
+        )
+
+    @staticmethod
+    def dev_summary(scores: Mapping[str, Any]) -> str:
+        """F1 of classes, and that of all nodes."""
+        return f"F1 {percent(scores['f1'])}, hierarchical F1 {percent(scores['hierarchical_f1'])}"
+
+    @staticmethod
+    def model(path: str, estimator: "HierarchicalMultiLabelClassifier") -> "MultilabelModel":
+        """The classifier with its inputs."""
+        if estimator.inputs_ is None:
+            raise DataError(path, None, "it does not say how to read examples: train it with 'margrave train'.")
+        return MultilabelModel(estimator)
+
+
+@dataclass(frozen=True)
+class MultilabelModel(Model):
+    """A classifier of files."""
+
+    does: ClassVar[str] = "predicts sets of classes"
+
+    classifier: "HierarchicalMultiLabelClassifier"
+
+    def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
+        """The lowest classes of each example."""
+        X, _ = examples_like(self.classifier.inputs_, path, multilabel=True)
+        predicted = [_lowest(nodes, self.classifier.taxonomy_) for nodes in self.classifier.predict(X)]
+        lines = [_BETWEEN.join(nodes) for nodes in predicted]
+        if marginals:
+            number = {name: k for k, name in enumerate(self.classifier.classes_.tolist())}
+            rows = self.classifier.predict_proba(X)
+            probabilities = (
+                _BETWEEN.join(f"{row[number[name]]:.4f}" for name in nodes)
+                for nodes, row in zip(predicted, rows, strict=True)
+            )
+            lines = ["\t".join(pair) for pair in zip(lines, probabilities, strict=True)]
+        yield lines
+
+    def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
+        """Scores of the lowest classes, and of all nodes."""
+        X, y = examples_like(self.classifier.inputs_, path, multilabel=True)
+        taxonomy = self.classifier.taxonomy_
+        _check_scored(path, y, taxonomy)
+        with naming(path):
+            return {"n_examples": len(y), **_set_scores(y, self.classifier.predict(X), taxonomy)}
+
+    def evaluation_summary(self, report: Mapping[str, Any]) -> str:
+        """The same, one score per line."""
+        rows = [("examples", f"{report['n_examples']:,}")]
+        for kind in ("", "hierarchical "):
+            for name in ("precision", "recall", "f1"):
+                text = "F1" if name == "f1" else name
+                rows.append((f"{kind}{text}", percent(report[f"{kind}{name}".replace(" ", "_")])))
+        rows.append(("all classes right", percent(report["exact"])))
+        return table(rows, 24)
+
+
+def _check_scored(path: str, y: Sequence[Collection[str]], taxonomy: "Taxonomy") -> None:
+    """Refuses classes that the taxonomy does not have, and data without any."""
+    check_classes(path, (name for classes in y for name in classes), taxonomy)
+    if not any(y):
+        raise DataError(shown_name(path), None, "none of its examples has a class.")
+
+
+def _lowest(nodes: Collection[str], taxonomy: "Taxonomy") -> list[str]:
+    """The nodes below which there are no others of the set: they say it all."""
+    above = {parent for node in nodes for parent in taxonomy.ancestors(node) if parent != node}
+    return sorted(set(nodes) - above)
+
+
+def _set_scores(
+    gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]], taxonomy: "Taxonomy"
+) -> dict[str, float | None]:
+    from margrave.metrics import hierarchical_scores, label_scores
+
+    true, guessed = ([_lowest(nodes, taxonomy) for nodes in sets] for sets in (gold, predicted))
+    scores, of_nodes = label_scores(true, guessed), hierarchical_scores(true, guessed, taxonomy)
+    return {
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "f1": scores.f1,
+        "hierarchical_precision": of_nodes.precision,
+        "hierarchical_recall": of_nodes.recall,
+        "hierarchical_f1": of_nodes.f1,
+        "exact": sum(a == b for a, b in zip(true, guessed, strict=True)) / len(true),
+    }
