@@ -18,6 +18,7 @@ from sklearn.datasets import load_svmlight_file
 from margrave.datasets import (
     Sentence,
     Word,
+    conllu_lines,
     load_digits,
     load_town,
     read_columns,
@@ -375,6 +376,7 @@ def test_conllu_is_read_and_written_byte_for_byte(file: File, tmp_path: Path) ->
     assert (tmp_path / "copy.conllu").read_bytes() == TREE.encode()
     write_conllu(tmp_path / "copy.conllu.gz", read_conllu(path))
     assert list(read_conllu(tmp_path / "copy.conllu.gz")) == list(read_conllu(path))
+    assert "".join(f"{line}\n" for line in conllu_lines(read_conllu(path))) == TREE
 
 
 def test_conllu_rows_go_where_they_belong(file: File) -> None:
@@ -520,6 +522,7 @@ def test_what_is_not_conllu_is_not_written(tmp_path: Path, sentence: Sentence, e
     path = tmp_path / "out.conllu"
     good = Sentence(words=[Word(1, "a", head=0)])
     assert refusal(write_conllu, path, [good, sentence]).startswith(f"{path}, {expected}")
+    assert refusal(lambda: list(conllu_lines([good, sentence]))).startswith(f"<output>, {expected}")
     assert os.listdir(tmp_path) == []
 
 

@@ -25,6 +25,13 @@ _HELP_NAMES = ["-h", "--help"]
 class Commands(TyperGroup):
     """The commands, of which `train` depends on the task: its options and its help are the task's."""
 
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option --help; where it is not given, it is False and not None, which typer would convert slowly."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments name; for `train` the one of its --task."""
         name, command, rest = super().resolve_command(ctx, args)

@@ -84,6 +84,11 @@ def with_value(word: "Word", column: str, text: str) -> "Word":
     return replace(word, misc="|".join(parts) or MISSING)
 
 
+def with_head(word: "Word", head: int) -> "Word":
+    """The word with this head; its relation to another head than before is not known."""
+    return word if head == word.head else replace(word, head=head, deprel=MISSING)
+
+
 def with_probability(word: "Word", probability: float) -> "Word":
     """The word with a probability in misc."""
     return with_value(word, "misc:Probability", f"{probability:.4f}")

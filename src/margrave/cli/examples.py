@@ -62,9 +62,10 @@ def _read(data: "TextSource", name: str, text: bool, multilabel: bool) -> tuple[
 
 
 def _is_text(line: str) -> bool:
-    """Whether a line does not have features, index:value, behind the class."""
-    _, *pairs = line.partition("#")[0].split()
-    return not pairs or not all(re.fullmatch(r"(qid|[0-9]+):\S+", pair) for pair in pairs)
+    """Whether a line does not have features, index:value, behind the class, or alone."""
+    first, *rest = line.partition("#")[0].split()
+    pairs = rest if rest else [first]
+    return not all(re.fullmatch(r"(qid|[0-9]+):\S+", pair) for pair in pairs)
 
 
 # ---- the taxonomy ----------------------------------------------------------------------------------------------------

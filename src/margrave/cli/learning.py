@@ -3,12 +3,13 @@
 The settings of a learner are the fields that it declares (`Learner.options`): `--set NAME=VALUE` sets any of them.
 """
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+import margrave
 from margrave.cli.options import Option
 from margrave.errors import MargraveError, unknown
 
@@ -35,8 +36,12 @@ _OF_LEARNERS = (
 def learner_names() -> list[str]:
     """The names of the library's learners, from their files: importing these would take numpy, and help is fast."""
     named = re.compile(r'^    name(?:: ClassVar\[str\])? = "([a-z0-9-]+)"$', re.MULTILINE)
-    sources = sorted(files("margrave").joinpath("learners").iterdir(), key=lambda file: file.name)
-    names = [name for file in sources if file.name.endswith(".py") for name in named.findall(file.read_text("utf-8"))]
+    folder = os.path.join(os.path.dirname(margrave.__file__), "learners")
+    names = []
+    for file in sorted(os.listdir(folder)):
+        if file.endswith(".py"):
+            with open(os.path.join(folder, file), encoding="utf-8") as source:
+                names += named.findall(source.read())
     return sorted(names, key=lambda name: (name != "auto", name))
 
 
@@ -165,15 +170,15 @@ def _setting(learner: str, text: str) -> tuple[str, Any]:
         hint = ": name one with --learner" if learner == "auto" else ""
         raise MargraveError(f"--set {text}: learner '{learner}' has no settings{hint}.")
     if key not in declared:
-        raise unknown(f"setting of learner '{learner}'", key, declared)
+        raise unknown(f"{learner} setting", key, declared)
     option = declared[key]
     if option.choices and value not in map(str, option.choices):
-        raise unknown(f"value of {key}", value, map(str, option.choices))
+        raise unknown(key, value, map(str, option.choices))
     for kind in _alternatives(option.type):
         parsed = _parsed(value, kind)
         if parsed is not _NO_VALUE:
             return key, parsed
-    raise MargraveError(f"--set {text}: {value!r} is not a value that {key} can have: {option.help}")
+    raise MargraveError(f"--set {text}: {key} cannot be {value!r}. {option.help}")
 
 
 _NO_VALUE = object()

@@ -73,6 +73,7 @@ class Task(ABC):
     summary: ClassVar[str]  # what it learns, in a few words
     estimator: ClassVar[str]  # "module:class", which is imported when it is needed: help must be fast
     default_loss: ClassVar[str]
+    own_cost: ClassVar[bool] = False  # whether the cost belongs to the estimator or the data, not to the loss
     data: ClassVar[str]  # what its files look like, for help
     sample: ClassVar[str]  # some lines of such a file, for help
     examples: ClassVar[tuple[str, ...]]  # training commands, for help; the first of them the plainest
@@ -102,13 +103,15 @@ class Task(ABC):
         module, _, name = cls.estimator.partition(":")
         return getattr(import_module(module), name)
 
-    def files(self) -> list[str | None]:
+    def files(self) -> list[str]:
         """The files that its options name."""
-        return []
+        values = [getattr(self, each.name) for each in self.options() if each.metavar == "FILE"]
+        return [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
 
     def loss_settings(self) -> dict[str, Any]:
-        """Its options that belong to the loss."""
-        return {}
+        """Its options that belong to the loss: the cost, unless it is the estimator's."""
+        cost = getattr(self, "cost", None)
+        return {} if cost is None or self.own_cost else {"cost": cost}
 
     @abstractmethod
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:

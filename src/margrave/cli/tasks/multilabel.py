@@ -78,14 +78,6 @@ class Multilabel(KernelOptions, Task):
                 raise MargraveError("--features and --kernel exclude each other: give one of them.")
         self.chosen_kernel()
 
-    def files(self) -> list[str | None]:
-        """The hierarchy."""
-        return [self.taxonomy]
-
-    def loss_settings(self) -> dict[str, Any]:
-        """The cost of a wrong set is the loss's."""
-        return {} if self.cost is None else {"cost": self.cost}
-
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Features or texts, and the hierarchy of their classes."""
         from margrave.labels.taxonomy import Taxonomy
@@ -107,7 +99,7 @@ class Multilabel(KernelOptions, Task):
             classifier,
             X,
             y,
-            {"n_examples": len(y), "n_labels_given": sum(map(len, y))},
+            {"n_examples": len(y)},
             {},
             dev_pair,
             lambda gold, predicted: _set_scores(gold, predicted, tree),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from margrave.cli.conllu import check_columns, check_format, format_by_extension, read_sentences, rows, with_probability
+from margrave.cli import conllu
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, naming, shown_name, template_lines
@@ -35,9 +35,9 @@ class Parse(Task):
         "margrave train --task parse train.conllu -o english.model --dev dev.conllu -C 0.1",
         "margrave train --task parse basque.train -o basque.model --format conllx --columns form,xpos",
     )
-    predicts = "the input with the heads filled in; with --marginals, misc has the probability of each."
+    predicts = "the input with its heads filled in (deprel is _ where a head changes); --marginals are put in misc."
     measures = "the share of words with the right head (UAS), and of sentences with the right tree."
-    predict_options = (Option("format", _FORMAT, metavar="NAME", applies="parsing", check=check_format),)
+    predict_options = (Option("format", _FORMAT, metavar="NAME", applies="parsing", check=conllu.check_format),)
     evaluate_options = predict_options
 
     format: str | None = option(None, _FORMAT, "NAME")
@@ -50,17 +50,9 @@ class Parse(Task):
     def __post_init__(self) -> None:
         from margrave.features.table import features_named
 
-        check_columns(self.columns)
+        conllu.check_columns(self.columns)
         features_named(self.features)
-        check_format(self.format or "conllu")
-
-    def files(self) -> list[str | None]:
-        """The templates."""
-        return [self.templates]
-
-    def loss_settings(self) -> dict[str, Any]:
-        """The cost of a wrong tree is the loss's."""
-        return {} if self.cost is None else {"cost": self.cost}
+        conllu.check_format(self.format or "conllu")
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Sentences with their heads."""
@@ -68,10 +60,13 @@ class Parse(Task):
 
         with naming(self.templates or ""):
             inputs = ArcTemplates(None if self.templates is None else template_lines(self.templates))
-        format = self.format or format_by_extension(data) or "conllu"
-        columns = check_columns(self.columns)
+        format = self.format or conllu.format_by_extension(data) or "conllu"
+        columns = conllu.check_columns(self.columns)
         X, y = _examples(data, format, columns)
-        dev_format = self.format or (dev and format_by_extension(dev)) or format
+        for number, heads in enumerate(y, 1):
+            if heads.count(0) > 1 and not self.several_roots:
+                raise DataError(shown_name(data), None, f"sentence {number} has several roots: give --several-roots.")
+        dev_format = self.format or (dev and conllu.format_by_extension(dev)) or format
         dev_pair = None if dev is None else _examples(dev, dev_format, columns)
         own = {"inputs": inputs, "features": self.features, "single_root": not self.several_roots}
         sizes = {"n_sentences": len(y), "n_words": sum(map(len, y))}
@@ -108,22 +103,24 @@ class ParseModel(Model):
         """The sentences with their heads."""
         from margrave.datasets import conllu_lines
 
-        format = options.get("format") or format_by_extension(path) or self.format
+        format = options.get("format") or conllu.format_by_extension(path) or self.format
         if marginals and format != "conllu":
             raise MargraveError("--marginals needs the column misc of CoNLL-U, which CoNLL-X does not have.")
-        for batch in batches(read_sentences(path, format), _BATCH):
-            X = [rows(sentence, self.columns) for sentence in batch]
+        for batch in batches(conllu.read_sentences(path, format), _BATCH):
+            X = [conllu.rows(sentence, self.columns) for sentence in batch]
             for k, heads in enumerate(self.parser.predict(X)):
-                words = [replace(word, head=head) for word, head in zip(batch[k].words, heads, strict=True)]
+                words = [conllu.with_head(word, head) for word, head in zip(batch[k].words, heads, strict=True)]
                 batch[k] = replace(batch[k], words=words)
             if marginals:
                 for sentence, mu in zip(batch, self.parser.predict_proba(X), strict=True):
-                    sentence.words = [with_probability(w, p[w.head]) for w, p in zip(sentence.words, mu, strict=True)]
+                    sentence.words = [
+                        conllu.with_probability(w, p[w.head]) for w, p in zip(sentence.words, mu, strict=True)
+                    ]
             yield list(conllu_lines(batch))
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """UAS and whole trees."""
-        X, y = _examples(path, options.get("format") or format_by_extension(path) or self.format, self.columns)
+        X, y = _examples(path, options.get("format") or conllu.format_by_extension(path) or self.format, self.columns)
         return {"n_sentences": len(y), "n_words": sum(map(len, y)), **_scores(y, self.parser.predict(X))}
 
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
@@ -136,10 +133,10 @@ class ParseModel(Model):
 def _examples(path: str, format: str, columns: Sequence[str]) -> tuple[list[Any], list[list[int]]]:
     """The rows of every sentence, and its heads, all of which must be known."""
     X, y = [], []
-    for number, sentence in enumerate(read_sentences(path, format), 1):
+    for number, sentence in enumerate(conllu.read_sentences(path, format), 1):
         with naming(f"{shown_name(path)}, sentence {number}"):
             y.append(sentence.heads)
-        X.append(rows(sentence, columns))
+        X.append(conllu.rows(sentence, columns))
     return X, y
 
 

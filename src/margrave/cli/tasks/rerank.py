@@ -33,6 +33,7 @@ class Rerank(Task):
     summary = "the best candidate of each list"
     estimator = "margrave.estimators:Reranker"
     default_loss = "hinge"
+    own_cost = True
     data = (
         "Lists of candidates are n-best lists of Moses, cdec or Joshua with their references, or svmlight with qid, "
         "where the most relevant candidates are the good ones."
@@ -99,10 +100,6 @@ class Rerank(Task):
         ):
             if value not in valid:
                 raise unknown(flag, value, valid)
-
-    def files(self) -> list[str | None]:
-        """The references."""
-        return [*self.references]
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Lists of hypotheses if the first line has bars (|||), else lists of rows that have a query id."""

@@ -121,14 +121,6 @@ A template names columns of the token and of those around it, counted from 0 wit
         if self.chosen_kernel() is not None and self.features != type(self).features:
             raise MargraveError("--features and --kernel exclude each other: give one of them.")
 
-    def files(self) -> list[str | None]:
-        """The templates."""
-        return [self.templates]
-
-    def loss_settings(self) -> dict[str, Any]:
-        """The cost of a wrong label sequence is the loss's."""
-        return {} if self.cost is None else {"cost": self.cost}
-
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Sequences of rows, whose attributes the model makes by its templates."""
         from margrave.inputs.templates import Templates, read_templates

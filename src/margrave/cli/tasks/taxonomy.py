@@ -25,6 +25,7 @@ class TaxonomyTask(KernelOptions, Task):
     summary = "one class of a taxonomy for each example"
     estimator = "margrave.estimators:TaxonomyClassifier"
     default_loss = "hinge"
+    own_cost = True
     data = (
         "Taxonomy files have one example per line: the class and its features (svmlight), or the class, a tab and a "
         "text, whose words are weighted by tf-idf. Classes are paths (4/6/2), have dots (comp.sys.mac), or are names "
@@ -63,10 +64,6 @@ class TaxonomyTask(KernelOptions, Task):
 
     def __post_init__(self) -> None:
         self.chosen_kernel()
-
-    def files(self) -> list[str | None]:
-        """The taxonomy and the descriptions."""
-        return [self.taxonomy, self.descriptions]
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Features or texts, and the taxonomy of their classes."""
