@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +339,17 @@ def test_an_approximate_certificate_says_so() -> None:
     assert (rows["P"], rows["gap"]) == ("2, approximate", "1 (relative 0.5, approximate)")
     rows = dict(certificate_rows({**report, "exact": True}))
     assert (rows["P"], rows["gap"]) == ("2", "1 (relative 0.5)")
+
+
+def test_a_file_keeps_that_a_certificate_is_approximate(tagged: Path, tmp_path: Path) -> None:
+    done("train", tagged, "-o", tmp_path / "m", "-q")
+    model: Any = margrave.load(tmp_path / "m")
+    assert model.certificate_.exact
+    model.certificate_ = replace(model.certificate_, exact=False)  # as if its inference had been approximate
+    model.save(tmp_path / "n")
+    assert json.loads(done("inspect", tmp_path / "n", "--json"))["exact"] is False
+    assert re.search(r"^P +\S+, approximate$", done("inspect", tmp_path / "n"), re.MULTILINE)
+    assert "approximate" not in done("inspect", tmp_path / "m")
 
 
 # ---- registering -----------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _core
 from margrave.binding import Bound, bind
-from margrave.checks import real, whole
+from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.files import SavedEstimator
 from margrave.features.base import Features, Ranked
@@ -503,6 +503,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             "weights": pack(weights, arrays, "weights"),
             "n_weights": self.n_weights_,
             "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": kept.dual, "gap": kept.gap},
+            "exact": kept.exact,
             "converged": self.converged_,
             "stop_reason": self.stop_reason_,
             "metadata": dict(metadata),
@@ -527,7 +528,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             name: None if value is None and name in ("dual", "gap") else real(name, value, "be finite", isfinite)
             for name, value in header["certificate"].items()
         }
-        model.certificate_ = Record(seconds=0.0, **stored)  # type: ignore[arg-type]
+        exact = flag("exact", header.get("exact", True))  # which files of Margrave 0.1 do not say
+        model.certificate_ = Record(seconds=0.0, **stored, exact=exact)  # type: ignore[arg-type]
         model.history_ = [model.certificate_]
         model.n_iter_ = 1
         model.converged_ = bool(header["converged"])
