@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from margrave.cli.streams import shown_name, source
+from margrave.cli.streams import display_name, source
 from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def read_sentences(path: str, format: str) -> Iterator["Sentence"]:
     sentences = {"conllu": read_conllu, "conllx": read_conllx}[format](source(path))
     first = next(sentences, None)
     if first is None:
-        raise DataError(shown_name(path), None, "it holds no sentences.")
+        raise DataError(display_name(path), None, "it holds no sentences.")
     yield first
     yield from sentences
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from margrave.cli.streams import first_line, naming, shown_name, source
+from margrave.cli.streams import display_name, first_line, naming, source
 from margrave.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ def training_examples(path: str, *, multilabel: bool) -> tuple["Inputs", Any, li
     text = _is_text(first)
     if text and "\t" not in first and not multilabel:
         raise DataError(
-            shown_name(path),
+            display_name(path),
             None,
             "its first line is neither a class with features (4/6/2 1:0.5) nor a class, a tab and a text.",
         )
-    examples, classes = _read(data, shown_name(path), text, multilabel)
+    examples, classes = _read(data, display_name(path), text, multilabel)
     if text and not any(re.search(r"\w\w", example) for example in examples):
-        raise DataError(shown_name(path), None, "there are no words of two letters or more in its texts.")
+        raise DataError(display_name(path), None, "there are no words of two letters or more in its texts.")
     return TfIdf() if text else Columns(), examples, classes
 
 
@@ -38,7 +38,7 @@ def examples_like(inputs: "Inputs | None", path: str, *, multilabel: bool) -> tu
     """The examples of another file, which must be of the kind that the model was trained on."""
     from margrave.inputs import TfIdf
 
-    return _read(source(path), shown_name(path), isinstance(inputs, TfIdf), multilabel)
+    return _read(source(path), display_name(path), isinstance(inputs, TfIdf), multilabel)
 
 
 def _read(data: "TextSource", name: str, text: bool, multilabel: bool) -> tuple[Any, list[Any]]:
@@ -95,4 +95,4 @@ def check_classes(path: str, names: Iterable[str], taxonomy: "Taxonomy") -> None
     """Refuses classes that the taxonomy does not have."""
     for name in names:
         if name not in taxonomy:
-            raise DataError(shown_name(path), None, f"the taxonomy has no class {name!r}.")
+            raise DataError(display_name(path), None, f"the taxonomy has no class {name!r}.")

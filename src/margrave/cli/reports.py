@@ -1,4 +1,4 @@
-"""What is said of a model, whatever its task: how it was trained, how far it is from the optimum, and the tables."""
+"""Reports on models of any task: how they were trained, how far they are from the optimum; and their tables."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any]:
-    """What was minimised, and how near its minimum the model is; `cost`: of wrong outputs, if the loss heeds it."""
+    """The objective, and how near its minimum the model is; `cost` is that of wrong outputs, if the loss has one."""
     from margrave.learners import LEARNERS
     from margrave.losses import loss_named
 
@@ -17,7 +17,7 @@ def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any
     learner = LEARNERS.get(model.learner) if isinstance(model.learner, str) else model.learner
     if loss.gamma == 0 or loss.slack == 0:
         cost = None
-    elif getattr(learner, "margin", "cost") == "one":  # of a linear program: that of all wrong outputs
+    elif getattr(learner, "margin", "cost") == "one":  # the margin of a linear program, the same for all wrong outputs
         cost = "zero-one"
     return {
         "zero_weights": model.n_zero_weights_ / max(model.n_weights_, 1),
@@ -36,17 +36,17 @@ def certificate_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any
 
 
 def training_report(model: "StructuredEstimator", cost: Any) -> dict[str, Any]:
-    """The same, with what only the training knows."""
+    """The same, with what is known only after training."""
     return {**certificate_report(model, cost), "seconds": model.history_[-1].seconds, "learner": model.learner_.name}
 
 
 def file_report(path: str) -> dict[str, Any]:
-    """Where the model is, and how large its file."""
+    """The path of the model, and the size of its file."""
     return {"model": path, "model_bytes": os.path.getsize(path)}
 
 
 def training_summary(report: Mapping[str, Any], dev: str | None) -> str:
-    """The report as a table of two columns; `dev` tells of the scores on more data."""
+    """The report as a table of two columns; `dev` has the scores on development data."""
     return table(
         [
             *size_rows(report),
@@ -60,7 +60,7 @@ def training_summary(report: Mapping[str, Any], dev: str | None) -> str:
 
 
 def inspection_summary(report: Mapping[str, Any], more: str) -> str:
-    """The report of a model file as a table of two columns; `more`, if anything, is what the task adds."""
+    """The report of a model file as a table of two columns, followed by what the task adds."""
     rows = [
         _file_row(report),
         ("estimator", report["estimator"]),
@@ -76,14 +76,14 @@ def _file_row(report: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def size_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """All that the report counts: the names that begin with n_."""
+    """All counts in the report, whose names begin with n_."""
     rows = [(name.removeprefix("n_"), f"{count:,}") for name, count in report.items() if name.startswith("n_")]
     zeros = report["zero_weights"]
     return [(name, f"{text} ({percent(zeros)} zero)" if name == "weights" and zeros else text) for name, text in rows]
 
 
 def _loss_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    # hamming is what one expects, and the loss names f1 itself
+    # Hamming is the usual cost, and the name of the loss says f1 itself.
     cost = "" if report["cost"] in (None, "hamming", "f1") else f", {report['cost']} cost"
     return [
         ("loss", f"{report['loss']}{cost}, C {report['C']:g}"),
@@ -106,12 +106,12 @@ def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def table(rows: Iterable[tuple[str, str]], width: int = 12) -> str:
-    """Names, and values beside them."""
+    """Two columns: names and values."""
     return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
 
 
 def percent(ratio: float) -> str:
-    """A share, as people say it."""
+    """A ratio in percent."""
     return f"{100 * ratio:.2f} %"
 
 

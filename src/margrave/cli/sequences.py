@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from margrave.cli import conllu
-from margrave.cli.streams import batches, shown_name, source
+from margrave.cli.streams import batches, display_name, source
 from margrave.errors import DataError, MargraveError, counted, unknown
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class ColumnReader:
         rows = list(sentences)
         width = len(rows[0][0])
         if width == 1:
-            raise DataError(shown_name(path), None, "1 column, but at least 2 are needed: the word and its label.")
-        place = _label_place(shown_name(path), label, names, width)
+            raise DataError(display_name(path), None, "1 column, but at least 2 are needed: the word and its label.")
+        place = _label_place(display_name(path), label, names, width)
         reader = cls(separator, -1 if place == width - 1 else place, names)
         return reader, reader._split(rows)
 
@@ -76,11 +76,11 @@ class ColumnReader:
         rows = list(sentences)
         width = len(rows[0][0])
         if names != self.header and width == n_columns + 1:
-            raise DataError(shown_name(path), None, f"its columns are {_listed(names)}, not {_listed(self.header)}.")
+            raise DataError(display_name(path), None, f"its columns are {_listed(names)}, not {_listed(self.header)}.")
         if width != n_columns + 1:
             place = "the label last" if self.label_place == -1 else f"the label in column {self.label_place}"
             raise DataError(
-                shown_name(path), None, f"{counted(width, 'column')}, but {n_columns + 1} are needed, {place}."
+                display_name(path), None, f"{counted(width, 'column')}, but {n_columns + 1} are needed, {place}."
             )
         return self._split(rows)
 
@@ -91,8 +91,8 @@ class ColumnReader:
         width = len(first[0])
         if width not in (n_columns, n_columns + 1):
             expected = f"the model was trained on {counted(n_columns, 'column')} and a label"
-            raise DataError(shown_name(path), None, f"{counted(width, 'column')}, but {expected}.")
-        header = self._output_header(shown_name(path), names, width, marginals) if self.header else []
+            raise DataError(display_name(path), None, f"{counted(width, 'column')}, but {expected}.")
+        header = self._output_header(display_name(path), names, width, marginals) if self.header else []
         return header, batches(chain([first], sentences), BATCH)
 
     def rows(self, batch: list[Rows]) -> list[Rows]:
@@ -122,7 +122,7 @@ class ColumnReader:
             names, *rest = first
             first = rest or next(sentences, [])
         if not first:
-            raise DataError(shown_name(path), None, "it holds no sequences.")
+            raise DataError(display_name(path), None, "it holds no sequences.")
         return names, chain([first], sentences)
 
     def _split(self, sentences: Iterable[Rows]) -> Labelled:
@@ -184,7 +184,7 @@ class ConlluReader:
             X.append(conllu.rows(sentence, self.columns))
             y.append([conllu.value(word, self.label) for word in sentence.words])
         if all(label == conllu.MISSING for labels in y for label in labels):
-            raise DataError(shown_name(path), None, f"none of its words has a label in {self.label}.")
+            raise DataError(display_name(path), None, f"none of its words has a label in {self.label}.")
         return X, y
 
     def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[list[str], Iterator[list["Sentence"]]]:

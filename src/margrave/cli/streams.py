@@ -1,4 +1,4 @@
-"""What goes in and out of a command: standard input, lines of output, one-line messages, Ctrl-C."""
+"""Input and output of commands: standard input, lines of output, one-line messages, Ctrl-C."""
 
 import os
 import signal
@@ -24,20 +24,20 @@ INTERRUPTED = 130  # the exit code by which shells know Ctrl-C
 
 
 def source(path: str) -> str | TextIO:
-    """What a reader is to open; - is standard input."""
+    """What a reader opens for this path; - is standard input."""
     if path != "-":
         return path
-    # bad bytes are escaped, as in files: the reader then names their line
+    # Bad bytes are escaped, as in files, so that the reader can name their line.
     return TextIOWrapper(sys.stdin.buffer, "utf-8-sig", "surrogateescape", newline="\n")
 
 
-def shown_name(path: str) -> str:
-    """How messages call an input."""
+def display_name(path: str) -> str:
+    """The name of an input in messages."""
     return "<stdin>" if path == "-" else path
 
 
-class _Kept(StringIO):
-    """Text that can be read again, under the name of where it came from."""
+class _Buffered(StringIO):
+    """Text in memory, under the name of the stream that it came from."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text)
@@ -45,21 +45,21 @@ class _Kept(StringIO):
 
 
 def first_line(path: str, what: str) -> tuple[str, "TextSource"]:
-    """The first line that says something, and the data from their beginning; a pipe is kept to be read again.
+    """The first line that is neither blank nor a comment, and the data from their beginning; a pipe is buffered.
 
-    `what` a file holds is what the message about an empty one misses.
+    `what` names the contents in the message about an empty file.
     """
     from margrave.datasets.opening import read_lines
 
-    kept: TextSource = path
+    data: TextSource = path
     if path == "-" or not os.path.isfile(path):
-        kept = _Kept("\n".join(line for _, line in read_lines(source(path))), shown_name(path))
-    first = next((line for _, line in read_lines(kept) if line.partition("#")[0].strip()), None)
-    if isinstance(kept, _Kept):
-        kept.seek(0)
+        data = _Buffered("\n".join(line for _, line in read_lines(source(path))), display_name(path))
+    first = next((line for _, line in read_lines(data) if line.partition("#")[0].strip()), None)
+    if isinstance(data, _Buffered):
+        data.seek(0)
     if first is None:
-        raise DataError(shown_name(path), None, f"it holds no {what}.")
-    return first, kept
+        raise DataError(display_name(path), None, f"it holds no {what}.")
+    return first, data
 
 
 def template_lines(path: str) -> list[str]:
@@ -70,14 +70,14 @@ def template_lines(path: str) -> list[str]:
 
 
 def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """So many at a time."""
+    """Lists of at most `size` items, in order."""
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
 
 
 def check_place(path: str, inputs: Iterable[str | None]) -> None:
-    """Refuses a file that could not be written, or is also read, before any work is done for it."""
+    """Refuses, before any work is done, an output file that cannot be written or that is also an input."""
     target = check_output(path)
     for read in inputs:
         if read is not None and os.path.exists(read) and os.path.exists(target) and os.path.samefile(read, target):
@@ -85,39 +85,39 @@ def check_place(path: str, inputs: Iterable[str | None]) -> None:
 
 
 def write(text: str) -> None:
-    """A line, or lines, on standard output, in UTF-8 as the files are."""
+    """Writes lines to standard output, in UTF-8 as in files."""
     try:
         sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
         sys.stdout.flush()
     except OSError:
-        # What could not be written would be tried again, and complained of, when Python ends.
+        # Python would try again at exit to write what is left in the buffer, and fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
 
 
-def complain(text: str) -> None:
-    """A line on standard error."""
+def write_error(text: str) -> None:
+    """Writes a line to standard error."""
     print(f"margrave: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def one_line_messages(interrupted: str) -> Iterator[None]:
-    """Errors, warnings and Ctrl-C as one line each on standard error, and never a traceback."""
+    """Shows errors, warnings and Ctrl-C as one line each on standard error, never as a traceback."""
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
             yield
-        except BrokenPipeError:  # the reader, such as `head`, has seen enough: typer ends silently
+        except BrokenPipeError:  # A reader such as `head` has closed the pipe: typer ends silently.
             raise
         except MargraveError as error:
-            complain(str(error))
+            write_error(str(error))
             raise typer.Exit(2) from error
         except OSError as error:
             name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-            complain(f"{name}{reason(error)}.")
+            write_error(f"{name}{reason(error)}.")
             raise typer.Exit(2) from error
         except KeyboardInterrupt as error:
-            complain(interrupted)
+            write_error(interrupted)
             raise typer.Exit(INTERRUPTED) from error
 
 
@@ -129,7 +129,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    complain(f"warning: {message}")
+    write_error(f"warning: {message}")
 
 
 @contextmanager
@@ -140,12 +140,12 @@ def naming(path: str) -> Iterator[None]:
     except DataError:
         raise
     except MargraveError as error:
-        raise DataError(shown_name(path), None, str(error)) from error
+        raise DataError(display_name(path), None, str(error)) from error
 
 
 @contextmanager
 def no_interrupt() -> Iterator[None]:
-    """Ctrl-C is not heard: pressed twice, the second would otherwise lose the model that the first ended."""
+    """Ignores Ctrl-C: pressed a second time, it would otherwise lose the model that is being saved."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

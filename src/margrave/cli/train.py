@@ -11,7 +11,7 @@ import typer
 from margrave.cli.learning import chosen_learner, chosen_loss, learning_options, settings_help
 from margrave.cli.options import Option, argument, given
 from margrave.cli.reports import file_report, training_report, training_summary
-from margrave.cli.streams import INTERRUPTED, check_place, complain, no_interrupt, one_line_messages, write
+from margrave.cli.streams import INTERRUPTED, check_place, no_interrupt, one_line_messages, write, write_error
 from margrave.cli.tasks import TASKS
 from margrave.cli.tasks.base import DEFAULT_TASK, Task
 from margrave.errors import DataError, MargraveError
@@ -99,9 +99,9 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
         if interrupted:
             passes = model.history_[-1].passes
             go_on = "" if checkpoint is None else f"; the same command goes on from {checkpoint}"
-            complain(f"interrupted after pass {passes:g}: the model so far is in {output}{go_on}")
+            write_error(f"interrupted after pass {passes:g}: the model so far is in {output}{go_on}")
         if not model.coef_.any():
-            complain("warning: every weight is zero, so that all outputs score the same: try another -C or --cost.")
+            write_error("warning: every weight is zero, so that all outputs score the same: try another -C or --cost.")
 
     with one_line_messages("interrupted."):
         report = {**training_report(model, chosen.cost_of(model)), **job.sizes, **chosen.sizes(model)}

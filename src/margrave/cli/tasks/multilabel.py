@@ -14,7 +14,7 @@ from margrave.cli.examples import (
 from margrave.cli.kernels import KernelOptions
 from margrave.cli.options import option
 from margrave.cli.reports import percent, table
-from margrave.cli.streams import naming, shown_name
+from margrave.cli.streams import display_name, naming
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, MargraveError
 
@@ -86,7 +86,7 @@ class Multilabel(KernelOptions, Task):
         inputs, X, y = training_examples(data, multilabel=True)
         names = sorted({name for classes in y for name in classes})
         if not names:
-            raise DataError(shown_name(data), None, "none of its examples has a class.")
+            raise DataError(display_name(data), None, "none of its examples has a class.")
         dev_pair = None if dev is None else examples_like(inputs, dev, multilabel=True)
         if tree is None:
             tree = taxonomy_of_names(names) or Taxonomy(dict.fromkeys(names))
@@ -165,7 +165,7 @@ def _check_scored(path: str, y: Sequence[Collection[str]], taxonomy: "Taxonomy")
     """Refuses classes that the taxonomy does not have, and data without any."""
     check_classes(path, (name for classes in y for name in classes), taxonomy)
     if not any(y):
-        raise DataError(shown_name(path), None, "none of its examples has a class.")
+        raise DataError(display_name(path), None, "none of its examples has a class.")
 
 
 def _lowest(nodes: Collection[str], taxonomy: "Taxonomy") -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from margrave.cli import conllu
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
-from margrave.cli.streams import batches, naming, shown_name, template_lines
+from margrave.cli.streams import batches, display_name, naming, template_lines
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, MargraveError
 
@@ -65,7 +65,7 @@ class Parse(Task):
         X, y = _examples(data, format, columns)
         for number, heads in enumerate(y, 1):
             if heads.count(0) > 1 and not self.several_roots:
-                raise DataError(shown_name(data), None, f"sentence {number} has several roots: give --several-roots.")
+                raise DataError(display_name(data), None, f"sentence {number} has several roots: give --several-roots.")
         dev_format = self.format or (dev and conllu.format_by_extension(dev)) or format
         dev_pair = None if dev is None else _examples(dev, dev_format, columns)
         own = {"inputs": inputs, "features": self.features, "single_root": not self.several_roots}
@@ -134,7 +134,7 @@ def _examples(path: str, format: str, columns: Sequence[str]) -> tuple[list[Any]
     """The rows of every sentence, and its heads, all of which must be known."""
     X, y = [], []
     for number, sentence in enumerate(conllu.read_sentences(path, format), 1):
-        with naming(f"{shown_name(path)}, sentence {number}"):
+        with naming(f"{display_name(path)}, sentence {number}"):
             y.append(sentence.heads)
         X.append(conllu.rows(sentence, columns))
     return X, y

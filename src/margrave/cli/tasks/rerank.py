@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
-from margrave.cli.streams import batches, first_line, shown_name, source
+from margrave.cli.streams import batches, display_name, first_line, source
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, MargraveError, counted, the_first, unknown
 
@@ -110,7 +110,7 @@ class Rerank(Task):
         if re.match(r"\S+\s+qid:", first):
             return self._ranking_job(data, lists, dev, reranker)
         raise DataError(
-            shown_name(data),
+            display_name(data),
             None,
             "its first line is neither a hypothesis (0 ||| words ||| name=value) nor has a query id (1 qid:7 3:0.5).",
         )
@@ -121,22 +121,22 @@ class Rerank(Task):
         from margrave.translation.pseudo_references import pseudo_references, sentence_bleu_costs
 
         if not self.references:
-            raise DataError(shown_name(data), None, "hypotheses alone do not say which are good: give --references.")
+            raise DataError(display_name(data), None, "hypotheses alone do not say which are good: give --references.")
         if self.cost == "relevance":
-            raise DataError(shown_name(data), None, "it has no relevances to take the --cost from: use bleu.")
+            raise DataError(display_name(data), None, "it has no relevances to take the --cost from: use bleu.")
         if dev is not None:
             raise MargraveError(
                 "--dev has no references: measure with 'margrave evaluate MODEL DEV --references FILE'."
             )
         lists = list(read_nbest(text))
         if not self.ngrams and not any(features for one in lists for features in one.features):
-            raise DataError(shown_name(data), None, "its hypotheses have no features to learn from: give --ngrams.")
+            raise DataError(display_name(data), None, "its hypotheses have no features to learn from: give --ngrams.")
         hypotheses = [one.hypotheses for one in lists]
-        references = _references_of(lists, shown_name(data), self.references)
+        references = _references_of(lists, display_name(data), self.references)
         best = 1 if self.good is None and self.within is None else self.good
         good = pseudo_references(hypotheses, references, best=best, within=self.within, lowercase=self.lowercase)
         ids = [one.id for one in lists]
-        counts = self._check_good(shown_name(data), "id", ids, good, "that shares a word with its reference")
+        counts = self._check_good(display_name(data), "id", ids, good, "that shares a word with its reference")
         costs = None
         if self.cost == "bleu":
             costs = sentence_bleu_costs(hypotheses, references, good=good, lowercase=self.lowercase)
@@ -157,12 +157,12 @@ class Rerank(Task):
 
         for name in ("references", "good", "within", "lowercase", "ngrams"):
             if getattr(self, name) != getattr(type(self), name):
-                raise MargraveError(f"--{name} is for n-best lists, and {shown_name(data)} is none.")
+                raise MargraveError(f"--{name} is for n-best lists, and {display_name(data)} is none.")
         if self.cost == "bleu":
-            raise MargraveError(f"--cost bleu is for n-best lists, and {shown_name(data)} is none: use relevance.")
+            raise MargraveError(f"--cost bleu is for n-best lists, and {display_name(data)} is none: use relevance.")
         X, relevances, ids = _ranking(text)
         good, costs = relevance_targets(relevances)
-        counts = self._check_good(shown_name(data), "qid", ids, good, "with a relevance above 0")
+        counts = self._check_good(display_name(data), "qid", ids, good, "with a relevance above 0")
         dev_pair = None
         if dev is not None:
             rows, dev_relevances, _ = _ranking(source(dev))
@@ -181,7 +181,7 @@ class Rerank(Task):
     def _check_good(
         self, name: str, what: str, ids: Sequence[int], good: Sequence[Sequence[int]], having: str
     ) -> dict[str, int]:
-        """Refuses, unless they are to be skipped, lists without a good candidate; how many of both there are."""
+        """Counts good candidates and lists without one; refuses the latter unless they are to be skipped."""
         without = [id for id, numbers in zip(ids, good, strict=True) if not numbers]
         if len(without) == len(good):
             raise DataError(name, None, f"none of its lists has a candidate {having}.")
@@ -212,7 +212,7 @@ class Rerank(Task):
 
     @staticmethod
     def cost_of(estimator: "Reranker") -> Any:
-        """What the training data made of it."""
+        """The cost that the training data were given."""
         return estimator.metadata_.get("cost", "zero-one")
 
     @staticmethod
@@ -248,23 +248,23 @@ class TranslationModel(Model):
         """The best hypothesis of each list."""
         from margrave.datasets import read_nbest
 
-        bare, strangers = self.reranker.without_inputs(), _Strangers(self._known)
-        held: list[list[str]] = []  # until a feature is seen that the model knows
+        bare, unknown_features = self.reranker.without_inputs(), _UnknownFeatures(self._known)
+        held: list[list[str]] = []  # back until a feature is seen that the model knows
         for batch in batches(read_nbest(source(path)), _BATCH):
             X = self.inputs.transform(batch)
-            strangers.meet(X)
+            unknown_features.add(X)
             best = bare.predict(X).tolist()
             words = [one.hypotheses[k] for one, k in zip(batch, best, strict=True)]
             held.append(_lines(bare, X, best, words, marginals, scores))
-            if strangers.first is None:
+            if unknown_features.first is None:
                 yield from held
                 held.clear()
-        strangers.refuse(shown_name(path))
+        unknown_features.refuse(display_name(path))
 
     def evaluation(
         self, path: str, *, references: Sequence[str] = (), lowercase: bool = False, **options: Any
     ) -> dict[str, Any]:
-        """BLEU and NIST of the hypotheses chosen, of the file's own and of the oracle's, and whether it is chance."""
+        """BLEU and NIST of the hypotheses chosen, of the file's own and of the oracle's, with p-values."""
         import numpy as np
 
         from margrave.datasets import read_nbest
@@ -279,12 +279,12 @@ class TranslationModel(Model):
         if not references:
             raise MargraveError("translations are measured by references: give --references.")
         lists = list(read_nbest(source(path)))
-        right = _references_of(lists, shown_name(path), references)
+        right = _references_of(lists, display_name(path), references)
         of_all = BleuStatistics(right, lowercase=lowercase).lists([one.hypotheses for one in lists])
         X = self.inputs.transform(lists)
-        strangers = _Strangers(self._known)
-        strangers.meet(X)
-        strangers.refuse(shown_name(path))
+        unknown_features = _UnknownFeatures(self._known)
+        unknown_features.add(X)
+        unknown_features.refuse(display_name(path))
         numbers = {
             "chosen": self.reranker.without_inputs().predict(X).tolist(),
             "first": [one.first for one in lists],
@@ -313,7 +313,7 @@ class TranslationModel(Model):
         }
 
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
-        """The same, a line for each way to choose."""
+        """The same, one line for each way to choose."""
         lines = [
             table([("lists", f"{report['n_lists']:,}"), ("hypotheses", f"{report['n_candidates']:,}")], 20),
             "",
@@ -336,20 +336,20 @@ class TranslationModel(Model):
 
 
 @dataclass
-class _Strangers:
-    """Features of a file as long as the model has known none of them: it would choose blindly."""
+class _UnknownFeatures:
+    """Finds files none of whose features the model knows: it would choose blindly."""
 
-    known: frozenset[str] | None
-    first: str | None = None
-    over: bool = False  # one was known
+    known: frozenset[str] | None  # None: the model does not keep all names
+    first: str | None = None  # an unknown feature, as long as none was known
+    found_known: bool = False
 
-    def meet(self, X: Iterable[Candidates]) -> None:
-        """Looks at the features of some lists."""
+    def add(self, X: Iterable[Candidates]) -> None:
+        """Takes note of the features of some lists."""
         for feature in (feature for candidates in X for features in candidates for feature in features):
-            if self.over or self.known is None:
+            if self.found_known or self.known is None:
                 return
-            self.over = feature in self.known
-            self.first = None if self.over else self.first or feature
+            self.found_known = feature in self.known
+            self.first = None if self.found_known else self.first or feature
 
     def refuse(self, name: str) -> None:
         """Refuses a file that has features, none of which is known."""
@@ -388,7 +388,7 @@ class RankingModel(Model):
         }
 
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
-        """The same, a line each."""
+        """The same, one score per line."""
         rows = [
             ("lists", f"{report['n_lists']:,}"),
             ("candidates", f"{report['n_candidates']:,}"),
@@ -405,7 +405,7 @@ def _have(lists: Sequence[int]) -> str:
 def _lines(
     reranker: "Reranker", X: Any, best: list[int], chosen: list[str], marginals: bool, scores: bool
 ) -> list[str]:
-    """What was chosen, with its score and its probability beside it if they are wanted."""
+    """What was chosen, followed by its score and its probability if asked for."""
     columns = [chosen]
     if scores:
         columns.append([f"{of[k]:.6g}" for of, k in zip(reranker.decision_function(X), best, strict=True)])

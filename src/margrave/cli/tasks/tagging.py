@@ -12,7 +12,7 @@ from margrave.cli.kernels import KernelOptions
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
 from margrave.cli.sequences import BATCH, ColumnReader, ConlluReader, Labelled, SequenceReader
-from margrave.cli.streams import batches, shown_name
+from margrave.cli.streams import batches, display_name
 from margrave.cli.tasks.base import Job, Model, Task, top_table
 from margrave.errors import DataError, MargraveError, unknown
 
@@ -152,11 +152,11 @@ A template names columns of the token and of those around it, counted from 0 wit
         """How the files are read, and the sequences of the first with their labels."""
         format = self.format or conllu.format_by_extension(data) or "columns"
         if format == "conllx":
-            raise DataError(shown_name(data), None, "CoNLL-X is for --task parse; --format says how to read it here.")
+            raise DataError(display_name(data), None, "CoNLL-X is for --task parse; --format says how to read it here.")
         if format == "conllu":
             for name, value in (("separator", self.separator), ("header", self.header or None)):
                 if value is not None:
-                    raise MargraveError(f"--{name} applies to column files only, and {shown_name(data)} is CoNLL-U.")
+                    raise MargraveError(f"--{name} applies to column files only, and {display_name(data)} is CoNLL-U.")
             label = conllu.check_column(self.label or "upos")
             columns = conllu.check_columns(self.columns or "form")
             if label in columns:
@@ -164,7 +164,7 @@ A template names columns of the token and of those around it, counted from 0 wit
             of_words = ConlluReader(label, columns)
             return of_words, of_words.labelled(data, len(columns))
         if self.columns is not None:
-            raise MargraveError(f"--columns applies to CoNLL-U only, and {shown_name(data)} is a column file.")
+            raise MargraveError(f"--columns applies to CoNLL-U only, and {display_name(data)} is a column file.")
         # TAB and \t are easier to type than the character.
         separator = "\t" if self.separator in ("TAB", "tab", r"\t") else self.separator
         return ColumnReader.for_training(data, separator, self.header, self.label)
