@@ -212,7 +212,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             state = solution.state
             model._set_fitted(training, model._set_solution(learner, solution))
             path.append(model)
-            if solution.reason == "interrupted":
+            if solution.reason.startswith("interrupted"):
                 break
         return path
 
@@ -317,7 +317,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self.stop_reason_ = solution.reason
         self.metadata_ = {}
         self._n_left_out = 0
-        if "tol" in learner.offers and not solution.converged and solution.reason != "interrupted":
+        if "tol" in learner.offers and not solution.converged and not solution.reason.startswith("interrupted"):
             warnings.warn(
                 f"stopped after {self.n_iter_} iterations ({solution.reason}) with a relative gap of "
                 f"{solution.kept.relative_gap:.2g} > tol {float(self.tol):g}.",

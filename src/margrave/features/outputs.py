@@ -98,7 +98,10 @@ class OutputFeatures(_TableBehind):
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """The attributes that speak most for each output feature: node, word of a description, eigenvector."""
-        return self.table.top(w, self.described.names, n)
+        names: list[Any] = []
+        for name in self.described.names:  # a word of a description may be called like a node
+            names.append(f"{name} (description)" if name in names else name)
+        return self.table.top(w, names, n)
 
     def stored_settings(self) -> dict[str, Any]:
         """The table, and the matrix as arrays."""
