@@ -118,7 +118,7 @@ class SequenceTaggerCV(SequenceTagger):
             of_train, of_test = ({name: _rows(column, of) for name, column in columns.items()} for of in (train, test))
             try:
                 path = self.fit_path(Cs=Cs, **of_train)
-                if len(path) < len(Cs) or path[-1].stop_reason_ == "interrupted":
+                if len(path) < len(Cs) or path[-1].stop_reason_.startswith("interrupted"):
                     raise KeyboardInterrupt
                 scores.append([score(tagger, of_test["X"], of_test["y"], of_test["edges"]) for tagger in path])
             except MargraveError as error:

@@ -136,7 +136,9 @@ class TaxonomyClassifier(StructuredClassifier):
         if isinstance(self.cost, str) and self.cost == "tree":
             return Tree(as_taxonomy(self.taxonomy, everything))
         cost = cost_named(self.cost)
-        return Matrix(cost.matrix(everything), everything) if isinstance(cost, Hamming | Matrix) else cost
+        if isinstance(cost, Hamming | Matrix):  # given for all classes, of which examples may have some only
+            return cost.of_classes(everything, outputs.classes.tolist())
+        return cost
 
     def _set_fitted(self, training: Training, w: NDArray[np.float64]) -> None:
         outputs = self._all_classes(training.bound.outputs)

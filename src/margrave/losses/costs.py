@@ -57,6 +57,11 @@ class Hamming(Cost):
         """Each row has the weight of its label everywhere but on the diagonal."""
         return self._weights(classes)[:, None] * (1.0 - np.eye(len(classes)))
 
+    def of_classes(self, everything: Sequence[Any], classes: Sequence[Any]) -> "Hamming":
+        """The same cost, given for all classes, of some of them."""
+        weight = dict(zip(everything, self._weights(everything).tolist(), strict=True))
+        return Hamming([weight[label] for label in classes])
+
     def _weights(self, classes: Sequence[Any]) -> NDArray[np.float64]:
         weights = self.weights
         if weights is None:
@@ -78,12 +83,11 @@ class ZeroOne(Cost):
 
 @dataclass(frozen=True, eq=False)
 class Matrix(Cost):
-    """Any number for every pair of a gold and a predicted label; `classes` names its rows where labels are a subset."""
+    """Any number for every pair of a gold and a predicted label."""
 
     name = "matrix"
 
     values: Any
-    classes: Sequence[Any] | None = None
 
     def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
         """The rows and columns of these labels."""
@@ -91,12 +95,13 @@ class Matrix(Cost):
 
     def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
         """The same as an array."""
-        if self.classes is None:
-            return _numbers(self.values, len(classes), of_pairs=True)
-        values = _numbers(self.values, len(self.classes), of_pairs=True)
-        number = {label: k for k, label in enumerate(self.classes)}
+        return _numbers(self.values, len(classes), of_pairs=True)
+
+    def of_classes(self, everything: Sequence[Any], classes: Sequence[Any]) -> "Matrix":
+        """The same cost, given for all classes, of some of them."""
+        number = {label: k for k, label in enumerate(everything)}
         known = [number[label] for label in classes]
-        return np.ascontiguousarray(values[np.ix_(known, known)])
+        return Matrix(np.ascontiguousarray(self.matrix(everything)[np.ix_(known, known)]))
 
 
 @dataclass(frozen=True, eq=False)
