@@ -6,6 +6,32 @@ from typing import Annotated, overload
 import numpy
 from numpy.typing import NDArray
 
+class LossFamily:
+    """
+    A member of the loss family with C and the sample weights, as every pass takes it. It keeps a copy of the weights and cannot be changed.
+    """
+
+    def __init__(
+        self,
+        beta: float,
+        gamma: float,
+        zero_one: bool = False,
+        C: float = 1.0,
+        sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+    ) -> None: ...
+    @property
+    def beta(self) -> float: ...
+    @property
+    def gamma(self) -> float: ...
+    @property
+    def zero_one(self) -> bool: ...
+    @property
+    def C(self) -> float: ...
+    @property
+    def sample_weight(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None:
+        """A copy of the weights of the examples, or None."""
+
 class Problem:
     """
     A structured prediction problem: a structure with its features, bound to a data set.
@@ -169,9 +195,7 @@ class Problem:
         self,
         i: int,
         w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        beta: float,
-        gamma: float,
-        zero_one: bool = False,
+        family: LossFamily,
     ) -> tuple[
         float,
         float,
@@ -560,19 +584,14 @@ class Vocabulary:
 def losses_and_gradient(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    scale: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     threads: int,
     gradient: bool,
 ) -> tuple[
     Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]
 ]:
     """
-    All losses L_i(w), and scale * sum_i sample_weight_i grad L_i (empty unless asked for).
+    All losses L_i(w), and C sum_i sample_weight_i grad L_i (empty unless asked for).
     """
 
 def argmax_all(
@@ -712,12 +731,10 @@ class Cuts:
         self,
         problem: Problem,
         w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        family: LossFamily,
         rescale: str,
         slack: int,
         cost: object,
-        C: float,
-        sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None,
         order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         epsilon: float,
         rounds: int,
@@ -732,12 +749,10 @@ class Cuts:
         self,
         problem: Problem,
         w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        family: LossFamily,
         rescale: str,
         slack: int,
         cost: object,
-        C: float,
-        sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None,
         goal: float,
         rounds: int,
     ) -> float:
@@ -749,12 +764,10 @@ class Cuts:
         self,
         problem: Problem,
         w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        family: LossFamily,
         rescale: str,
         slack: int,
         cost: object,
-        C: float,
-        sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-        | None,
     ) -> float:
         """D at these multipliers, whose weights are w."""
 
@@ -790,10 +803,9 @@ class OutputCache:
 def one_cut(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    family: LossFamily,
     rescale: str,
     cost: object,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
     cache: OutputCache,
     cached: bool,
     threads: int,
@@ -817,9 +829,7 @@ class Sharing:
 
 def weights_of(
     problem: Problem,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     threads: int,
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
@@ -853,12 +863,7 @@ def gold_parts(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(
 def eg_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
@@ -875,12 +880,7 @@ def eg_pass(
 def eg_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
@@ -900,12 +900,7 @@ def eg_pass(
 @overload
 def gibbs_expectations(
     problem: Problem,
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     threads: int,
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -915,12 +910,7 @@ def gibbs_expectations(
 @overload
 def gibbs_expectations(
     problem: Problem,
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     threads: int,
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
@@ -933,12 +923,7 @@ def gibbs_expectations(
 
 def eg_batch_step(
     problem: Problem,
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     threads: int,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -953,12 +938,7 @@ def eg_batch_step(
 
 def eg_primal_form(
     problem: Problem,
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     threads: int,
     z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     s: float,
@@ -976,12 +956,11 @@ def closest_good(
 
 def lp_round(
     problem: Problem,
-    gamma: float,
-    zero_one: bool,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    family: LossFamily,
     closest_only: bool,
     closest: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     metric: object | None,
-    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     known: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     epsilon: float,
     threads: int,
@@ -994,7 +973,7 @@ def lp_round(
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
 ]:
     """
-    Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, Algorithm 1), with a margin of gamma times the cost, or times 1: examples, margins, and rows (begin, column, value).
+    Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, Algorithm 1), with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, margins, and rows (begin, column, value).
     """
 
 def extragradient(
@@ -1023,12 +1002,7 @@ def extragradient(
 def mira_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
@@ -1044,12 +1018,7 @@ def mira_pass(
 def kbest_mira_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
@@ -1062,12 +1031,7 @@ def kbest_mira_pass(
 def mixing_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
@@ -1082,12 +1046,7 @@ def mixing_pass(
 def smo_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
@@ -1134,12 +1093,7 @@ class Blocks:
 def pairwise_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
-    C: float,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
@@ -1154,15 +1108,10 @@ def pairwise_pass(
 def sgd_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    beta: float,
-    gamma: float,
-    zero_one: bool,
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    C: float,
     eta: float,
     step: int,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
 ) -> int:
     """
     One pass of stochastic gradient descent over `order`; the number of steps so far.
@@ -1171,11 +1120,10 @@ def sgd_pass(
 def perceptron_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    family: LossFamily,
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: int,
-    sample_weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
-    | None,
 ) -> int:
     """One pass of the perceptron over `order`; the number of mistakes."""
 

@@ -54,7 +54,7 @@ def test_every_label_count_gives_the_same_results_on_every_instruction_set(label
     results = {}
     for name in ("baseline", _core.instruction_set()):
         with instruction_set(name):
-            losses, gradient = _core.losses_and_gradient(problem, w, 1.0, 0.0, False, 1.0, None, 1, True)
+            losses, gradient = _core.losses_and_gradient(problem, w, _core.LossFamily(1.0, 0.0), 1, True)
             _, parts = _core.argmax_all(problem, w, 1)
             moved = w.copy()
             v = np.random.default_rng(2).normal(size=problem.parts(4))

@@ -16,7 +16,18 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array, csr_matrix
 from scipy.special import logsumexp, softmax
 
-from margrave import CustomProblem, Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, Ramp, SoftmaxMargin
+from margrave import (
+    CustomProblem,
+    Hinge,
+    Log,
+    LossFamily,
+    MargraveError,
+    Perceptron,
+    Problem,
+    Ramp,
+    SoftmaxMargin,
+    _core,
+)
 from margrave.features import AttributeTable
 from margrave.learners import (
     BCFW,
@@ -240,7 +251,9 @@ def test_a_slice_of_it_is_a_problem() -> None:
     expected, found = (MIRA().solve(Task(each.slice(2, 6), Hinge(), max_iter=3)) for each in (native, problem))
     assert_allclose(found.w, expected.w, atol=1e-8)
     for i in range(4):
-        ours, theirs = (each.slice(2, 6).oracle(i, found.w, inf, 1.0)[:2] for each in (problem, native))
+        ours, theirs = (
+            each.slice(2, 6).oracle(i, found.w, _core.LossFamily(inf, 1.0))[:2] for each in (problem, native)
+        )
         assert ours == pytest.approx(theirs)
 
 

@@ -124,16 +124,16 @@ def test_what_scatter_cannot_write_to_is_refused_rather_than_copied(what: str) -
 @pytest.mark.parametrize("what", ["float32", "strided", "read-only"])
 def test_weights_that_a_pass_cannot_write_to_are_refused_rather_than_copied(what: str) -> None:
     case = next(kind for kind in KINDS if kind.name == "chain")(1)
-    dim, order = case.problem.dim, np.arange(len(case))
+    dim, order, family = case.problem.dim, np.arange(len(case)), _core.LossFamily(1.0, 0.0)
     w = {"float32": np.zeros(dim, np.float32), "strided": np.zeros(2 * dim)[::2], "read-only": np.zeros(dim)}[what]
     if what == "read-only":
         w.flags.writeable = False
     with pytest.raises(TypeError):
-        _core.sgd_pass(case.problem, w, 1.0, 0.0, False, order, 1.0, 0.1, 0, None)
+        _core.sgd_pass(case.problem, w, family, order, 0.1, 0)
     with pytest.raises(TypeError):
-        _core.perceptron_pass(case.problem, w, np.zeros(dim), order, 0, None)
+        _core.perceptron_pass(case.problem, w, family, order, np.zeros(dim), 0)
     with pytest.raises(TypeError):
-        _core.perceptron_pass(case.problem, np.zeros(dim), w, order, 0, None)
+        _core.perceptron_pass(case.problem, np.zeros(dim), family, order, w, 0)
 
 
 @pytest.mark.parametrize("pairs", ["observed", "all"])
@@ -360,7 +360,7 @@ def test_a_bound_problem_scores_new_sequences_with_the_weights_it_learned() -> N
     with pytest.raises(MargraveError, match="gold"):
         new.gold(0)
     with pytest.raises(MargraveError, match="gold"):
-        _core.losses_and_gradient(new, w, 1.0, 0.0, False, 1.0, None, 1, True)
+        _core.losses_and_gradient(new, w, _core.LossFamily(1.0, 0.0), 1, True)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

@@ -354,13 +354,13 @@ def test_memory_and_threads_change_no_bit_of_a_pass(memory: float) -> None:
     y = labels_of(rng, X)
     whole = bound("chain", X, y, Kernel("rbf", gamma=0.2), Log())
     w = rng.standard_normal(whole.dim)
-    arguments = (1.0, 0.0, False, 1.0, None)
-    losses, gradient = _core.losses_and_gradient(whole, w, *arguments, 1, True)
+    family = _core.LossFamily(1.0, 0.0)
+    losses, gradient = _core.losses_and_gradient(whole, w, family, 1, True)
     assert whole.dot(w, w) > 0
     for threads in (1, 2, 8, 32):
         fresh = bound("chain", X, y, Kernel("rbf", gamma=0.2, memory=memory), Log())
         for _ in range(2):
-            again = _core.losses_and_gradient(fresh, w, *arguments, threads, True)
+            again = _core.losses_and_gradient(fresh, w, family, threads, True)
             assert_array_equal(again[0], losses)
             assert_array_equal(again[1], gradient)
         assert fresh.dot(w, w) == whole.dot(w, w)

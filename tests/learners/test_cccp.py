@@ -158,9 +158,9 @@ def test_the_losses_of_an_offset_are_those_of_the_problem_at_shifted_weights(kin
     u, r = rng.standard_normal((2, case.problem.dim))
     offset = _core.offset(case.problem, r)
     for beta, gamma in ((1.0, 1.0), (3.0, 0.5), (inf, 1.0), (inf, 2.0)):
-        arguments = beta, gamma, False, 0.7, rng.uniform(size=9)
-        expected = _core.losses_and_gradient(case.problem, u + gamma * r, *arguments, 1, True)
-        one, two = (_core.losses_and_gradient(offset, u, *arguments, threads, True) for threads in (1, 2))
+        family = _core.LossFamily(beta, gamma, C=0.7, sample_weight=rng.uniform(size=9))
+        expected = _core.losses_and_gradient(case.problem, u + gamma * r, family, 1, True)
+        one, two = (_core.losses_and_gradient(offset, u, family, threads, True) for threads in (1, 2))
         for mine, theirs, again in zip(one, expected, two, strict=True):
             assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
             assert_array_equal(mine, again)

@@ -229,7 +229,7 @@ def test_a_round_finds_the_most_violated_constraint_of_each_example(
 ) -> None:
     case = case_of(name, seed)
     w = np.random.default_rng(seed).normal(size=case.problem.dim)
-    found = LPConstraints(case.problem, 1.0, not by_cost, closest, None, 2)
+    found = LPConstraints(case.problem, _core.LossFamily(inf, 1.0, not by_cost), closest, None, 2)
     slack, owner, margin, begin, column, value = found.round(w, np.full(len(case), -inf), 2)
     options = {"margin": "cost" if by_cost else "one", "program": "closest" if closest else "all"}
     H, margins, owners = rows(case, **options)
@@ -247,7 +247,7 @@ def test_a_round_finds_the_most_violated_constraint_of_each_example(
 
 def test_constraints_that_are_known_are_not_found_again() -> None:
     case = case_of("chain", 0)
-    found = LPConstraints(case.problem, 1.0, True, False, None, 1)
+    found = LPConstraints(case.problem, _core.LossFamily(inf, 1.0, True), False, None, 1)
     w = np.zeros(case.problem.dim)
     slack, *_ = found.round(w, np.zeros(len(case)), 1)
     _, owner, *_ = found.round(w, slack, 1)
@@ -258,12 +258,12 @@ def test_closest_good_outputs_of_another_problem_are_refused() -> None:
     case = case_of("candidates", 0)
     problem = case.problem
     closest = _core.closest_good(problem, None, 1)
-    w, known = np.zeros(problem.dim), np.zeros(problem.size)
+    w, known, margin = np.zeros(problem.dim), np.zeros(problem.size), _core.LossFamily(inf, 1.0, True)
     for wrong in (None, closest[:-1], np.full_like(closest, 99), np.full_like(closest, -1)):
         with pytest.raises(MargraveError, match="closest"):
-            _core.lp_round(problem, 1.0, True, True, wrong, None, w, known, 0.0, 1)
+            _core.lp_round(problem, w, margin, True, wrong, None, known, 0.0, 1)
     with pytest.raises(MargraveError, match="closest"):
-        _core.lp_round(problem, 1.0, True, False, closest, None, w, known, 0.0, 1)
+        _core.lp_round(problem, w, margin, False, closest, None, known, 0.0, 1)
     assert _core.closest_good(case_of("chain", 0).problem, None, 1) is None
 
 
@@ -647,7 +647,7 @@ def test_closest_good_outputs_that_cannot_be_listed_are_not_exact() -> None:
     chosen = set()
     for metric in (None, lambda a, b: squares(sorted(a), sorted(b)), lambda a, b: -squares(sorted(a), sorted(b))):
         of_parts = None if metric is None else lambda i, a, b, metric=metric: metric(a.tolist(), b.tolist())
-        found = LPConstraints(problem, 1.0, True, True, of_parts, 1)
+        found = LPConstraints(problem, _core.LossFamily(inf, 1.0, True), True, of_parts, 1)
         for seed in range(20):
             w = np.random.default_rng(seed).normal(size=problem.dim)
             best = max(wrong, key=lambda y: features[y] @ w)

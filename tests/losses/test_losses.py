@@ -52,7 +52,8 @@ def gradient_of(case: Case, i: int, p: np.ndarray) -> np.ndarray:
 
 def batch(case_or_problem, w, beta, gamma, zero_one=False, scale=1.0, weight=None, threads=1, gradient=True):
     problem = case_or_problem.problem if isinstance(case_or_problem, Case) else case_or_problem
-    return _core.losses_and_gradient(problem, w, beta, gamma, zero_one, scale, weight, threads, gradient)
+    family = _core.LossFamily(beta, gamma, zero_one, scale, weight)
+    return _core.losses_and_gradient(problem, w, family, threads, gradient)
 
 
 def cases(kind: Kind, seed: int):
@@ -78,7 +79,7 @@ def test_every_member_of_the_family_is_its_definition(kind: Kind, seed: int) -> 
             for i in range(len(case)):
                 expected = by_definition(case, i, w, beta, gamma, zero_one)
                 assert_allclose(losses[i], expected.loss, rtol=1e-9, atol=1e-9)
-                loss, cost, entropy, index, value = case.problem.oracle(i, w, beta, gamma, zero_one)
+                loss, cost, entropy, index, value = case.problem.oracle(i, w, _core.LossFamily(beta, gamma, zero_one))
                 assert_allclose(loss, expected.loss, rtol=1e-9, atol=1e-9)
                 assert_allclose(entropy, expected.entropy, rtol=1e-9, atol=1e-9)
                 slope = np.zeros(case.problem.dim)
@@ -113,7 +114,9 @@ def test_the_expected_cost_is_that_of_the_distribution_also_without_a_margin(nam
     w = np.random.default_rng(1).standard_normal(case.problem.dim)
     for i in range(len(case)):
         expected = by_definition(case, i, w, 1.0, 0.0, zero_one)
-        assert_allclose(case.problem.oracle(i, w, 1.0, 0.0, zero_one)[1], expected.cost, rtol=1e-9, atol=1e-9)
+        assert_allclose(
+            case.problem.oracle(i, w, _core.LossFamily(1.0, 0.0, zero_one))[1], expected.cost, rtol=1e-9, atol=1e-9
+        )
 
 
 @every_kind
@@ -187,7 +190,7 @@ def test_the_zero_one_cost_is_exact_however_sure_the_model_is(structure: str, be
     w = np.zeros(problem.dim)
     if structure == "chain" and beta > 14:
         with pytest.raises(MargraveError, match="zero-one"):
-            problem.oracle(0, w, beta, 1.0, True)
+            problem.oracle(0, w, _core.LossFamily(beta, 1.0, True))
         with pytest.raises(MargraveError, match="zero-one"):
             batch(problem, w, beta, 1.0, True)
         return
@@ -196,7 +199,7 @@ def test_the_zero_one_cost_is_exact_however_sure_the_model_is(structure: str, be
             w[:2] = level + distance, level
             near = 1e-9 * max(1.0, beta * abs(w[:2]).max())  # what the scores themselves are known to
             expected = np.logaddexp(0.0, beta * (1 - distance)) / beta
-            loss, cost, entropy, index, value = problem.oracle(0, w, beta, 1.0, True)
+            loss, cost, entropy, index, value = problem.oracle(0, w, _core.LossFamily(beta, 1.0, True))
             assert_allclose(loss, expected, rtol=1e-9, atol=near)
             wrong = 1 / (1 + exp(np.clip(-beta * (1 - distance), -700, 700)))
             assert_allclose(cost, wrong, rtol=1e-9, atol=near)
@@ -231,7 +234,7 @@ def test_weights_of_examples_scale_their_gradients_and_nothing_else(kind: Kind, 
         assert np.array_equal(losses, batch(case, w, beta, gamma)[0])
         expected = np.zeros(case.problem.dim)
         for i in range(len(case)):
-            _, _, _, index, value = case.problem.oracle(i, w, beta, gamma)
+            _, _, _, index, value = case.problem.oracle(i, w, _core.LossFamily(beta, gamma))
             np.add.at(expected, index, 0.7 * weight[i] * value)
         assert_allclose(gradient, expected, rtol=1e-9, atol=1e-9)
     assert len(batch(case, w, 1.0, 1.0, gradient=False)[1]) == 0
@@ -290,7 +293,7 @@ def test_the_gap_at_the_losses_own_distribution_is_half_the_squared_gradient(kin
         # the same D from what the core itself says of the distribution
         own = sum(
             gamma * cost + h / beta
-            for _, cost, h, _, _ in (case.problem.oracle(i, w, beta, gamma) for i in range(len(case)))
+            for _, cost, h, _, _ in (case.problem.oracle(i, w, _core.LossFamily(beta, gamma)) for i in range(len(case)))
         )
         assert_allclose(C * own - 0.5 * ((w - gradient) ** 2).sum(), value, rtol=1e-9, atol=1e-9)
         task = Task(case.problem, LossFamily(beta, gamma), C=C, sample_weight=weight, n_threads=1)
@@ -380,7 +383,7 @@ def test_senseless_members_of_the_family_are_refused() -> None:
         with pytest.raises(MargraveError, match="beta"):
             batch(case, w, beta, 0.0)
         with pytest.raises(MargraveError, match="beta"):
-            case.problem.oracle(0, w, beta, 0.0)
+            case.problem.oracle(0, w, _core.LossFamily(beta, 0.0))
         with pytest.raises(MargraveError, match="beta"):
             LossFamily(beta, 0.0)
     for beta in (inf, np.nan):  # of marginals, which exist at finite temperatures
@@ -391,8 +394,28 @@ def test_senseless_members_of_the_family_are_refused() -> None:
             batch(case, w, 1.0, gamma)
         with pytest.raises(MargraveError, match="gamma"):
             LossFamily(1.0, gamma)
-    with pytest.raises(MargraveError, match="length"):
-        batch(case, w, 1.0, 0.0, weight=np.ones(len(case) + 1))
+    for C in (0.0, -1.0, inf, np.nan):
+        with pytest.raises(MargraveError, match="C must be positive and finite"):
+            _core.LossFamily(1.0, 0.0, C=C)
+    for weight in (-1.0, inf, np.nan):
+        with pytest.raises(MargraveError, match="sample_weight must be finite and not negative"):
+            _core.LossFamily(1.0, 0.0, sample_weight=np.array([1.0, weight]))
+    for wrong in (len(case) + 1, 0):
+        with pytest.raises(MargraveError, match="sample_weight must have length"):
+            batch(case, w, 1.0, 0.0, weight=np.ones(wrong))
+
+
+def test_the_family_that_the_core_takes_is_a_value_of_its_own() -> None:
+    weight = np.array([1.0, 2.0])
+    family = Hinge("zero-one").core(0.5, weight)
+    weight[0] = 9.0
+    assert (family.beta, family.gamma, family.zero_one, family.C) == (inf, 1.0, True, 0.5)
+    family.sample_weight[1] = 9.0
+    assert family.sample_weight.tolist() == [1.0, 2.0]
+    assert Log().core().sample_weight is None and LossFamily(2.0, 1.0).core(gamma=0.0).gamma == 0.0
+    for name in ("beta", "gamma", "zero_one", "C", "sample_weight"):
+        with pytest.raises(AttributeError):
+            setattr(family, name, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -412,7 +435,7 @@ for seed in range(100):
         w[rng.random(problem.dim) < rng.choice([0.3, 1.0])] = bad
         for beta, gamma, zero_one in ((1.0, 1.0, False), (np.inf, 1.0, False), (np.inf, 1.0, True)):
             try:
-                _core.losses_and_gradient(problem, w, beta, gamma, zero_one, 1.0, None, 2, True)
+                _core.losses_and_gradient(problem, w, _core.LossFamily(beta, gamma, zero_one), 2, True)
                 _core.argmax_all(problem, w, 2)
             except MargraveError:
                 pass
@@ -467,7 +490,7 @@ def test_a_zero_one_margin_of_a_long_chain_is_the_second_best_path() -> None:
     (first, best), (second, _) = problem.kbest(0, theta, 2)
     assert set(best.tolist()) == set(problem.gold(0).tolist())
     for gamma in (0.5 * (first - second), 2.0 * (first - second)):
-        loss, cost, _, _, value = problem.oracle(0, w, inf, gamma, True)
+        loss, cost, _, _, value = problem.oracle(0, w, _core.LossFamily(inf, gamma, True))
         expected = max(0.0, second + gamma - first)
         assert_allclose(loss, expected, rtol=1e-9, atol=1e-9)
         assert cost == (expected > 0) == value.any()
@@ -581,7 +604,7 @@ class Late(Broken):
                 raise LookupError("no parts today")
         return 4
 try:
-    _core.losses_and_gradient(Late("nothing", ""), np.ones(3), 1.0, 1.0, False, 1.0, None, 3, True)
+    _core.losses_and_gradient(Late("nothing", ""), np.ones(3), _core.LossFamily(1.0, 1.0), 3, True)
 except LookupError:
     pass
 print("came back")
@@ -603,7 +626,7 @@ class Growing(Broken):
     def logsum(self, i, theta):
         return 0.0, np.zeros(Growing.parts(self, i))
 try:
-    _core.losses_and_gradient(Growing("nothing", ""), np.ones(3), 1.0, 0.0, False, 1.0, None, 1, True)
+    _core.losses_and_gradient(Growing("nothing", ""), np.ones(3), _core.LossFamily(1.0, 0.0), 1, True)
 except MargraveError as error:
     print("refused:", error)
 """)

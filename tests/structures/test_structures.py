@@ -272,6 +272,7 @@ def test_a_slice_is_the_problem_of_its_examples(kind: Kind, seed: int) -> None:
     case = kind(seed, size=5)
     whole, part = case.problem.slice(0, 5), case.problem.slice(1, 4)
     w = np.random.default_rng(seed).standard_normal(whole.dim)
+    family = _core.LossFamily(1.0, 1.0)
     assert (part.size, part.dim, part.offers, part.has_gold) == (3, whole.dim, whole.offers, whole.has_gold)
     for i in range(3):
         theta = part.score(i, w)
@@ -285,7 +286,7 @@ def test_a_slice_is_the_problem_of_its_examples(kind: Kind, seed: int) -> None:
         assert np.array_equal(part.logsum(i, theta)[1], whole.logsum(i + 1, theta)[1])
         assert [v for v, _ in part.kbest(i, theta, 4)] == [v for v, _ in whole.kbest(i + 1, theta, 4)]
         assert np.array_equal(part.sample(i, theta, 3), whole.sample(i + 1, theta, 3))
-        assert part.oracle(i, w, 1.0, 1.0)[:3] == whole.oracle(i + 1, w, 1.0, 1.0)[:3]
+        assert part.oracle(i, w, family)[:3] == whole.oracle(i + 1, w, family)[:3]
         rows = part.row(i, theta), whole.row(i + 1, theta)
         assert np.array_equal(rows[0][0], rows[1][0]) and np.array_equal(rows[0][1], rows[1][1])
         g, h = np.zeros(part.dim), np.zeros(part.dim)
@@ -341,16 +342,16 @@ def test_wrong_lengths_and_numbers_are_refused_in_words(kind: Kind) -> None:
                 call(theta)
     for w in (np.zeros(problem.dim + 1), np.zeros(problem.dim + 7)):
         with pytest.raises(MargraveError, match=f"w must have length {problem.dim}"):
-            problem.oracle(1, w, 1.0, 0.0)
+            problem.oracle(1, w, _core.LossFamily(1.0, 0.0))
         with pytest.raises(MargraveError, match=f"w must have length {problem.dim}"):
-            _core.losses_and_gradient(problem, w, 1.0, 0.0, False, 1.0, None, 2, True)
+            _core.losses_and_gradient(problem, w, _core.LossFamily(1.0, 0.0), 2, True)
         with pytest.raises(MargraveError, match=f"w must have length {problem.dim}"):
             _core.argmax_all(problem, w, 2)
         with pytest.raises(MargraveError, match=f"w must have length {problem.dim}"):
             _core.marginals_all(problem, w, 1.0, 2)
     for i in (-1, len(case), 2**40):
         with pytest.raises(MargraveError, match=f"example {i} is out of range"):
-            problem.oracle(i, np.zeros(problem.dim), 1.0, 0.0)
+            problem.oracle(i, np.zeros(problem.dim), _core.LossFamily(1.0, 0.0))
         if isinstance(problem, _core.BoundProblem | _core.SliceProblem):
             for call in (problem.parts, problem.gold, problem.cost, problem.radius):
                 with pytest.raises(MargraveError, match=f"example {i} is out of range"):
@@ -698,7 +699,7 @@ def test_without_gold_outputs_there_are_none_to_ask_for() -> None:
         problem = _core.join(structure, _core.sparse_parts(1, rows, np.ones(1, np.int64)))
         assert not problem.has_gold
         assert problem.argmax(0, np.ones(parts))[0] > 0
-        for call in (lambda p: p.gold(0), lambda p: p.oracle(0, np.zeros(1), 1.0, 0.0)):
+        for call in (lambda p: p.gold(0), lambda p: p.oracle(0, np.zeros(1), _core.LossFamily(1.0, 0.0))):
             with pytest.raises(MargraveError, match="gold"):
                 call(problem)
 

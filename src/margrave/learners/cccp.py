@@ -154,8 +154,8 @@ class _State(State):
     def objective(self, w: Weights) -> tuple[float, Weights]:
         """1/2 |w|^2 + C sum_i (L_i(beta, gamma) - L_i(beta, 0)), and the gradient of the last part; two passes."""
         task = self.task
-        value = task.losses_at(w, task.loss.gamma)[0]
-        less, r = task.losses_at(w, 0.0, gradient=True)
+        value = task.losses_of(task.family, w)[0]
+        less, r = task.subtracted_losses(w, gradient=True)
         return 0.5 * task.problem.dot(w, w) + value - less, r
 
     def move(self, w: Weights, primal: float, r: Weights) -> None:

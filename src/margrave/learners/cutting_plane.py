@@ -219,9 +219,9 @@ class CutState(State):
         kept = [np.ascontiguousarray(arrays[name]) for name in _CUTS]
         super().unpack(plain | {"cuts": _core.Cuts.from_arrays(self.task.problem, *kept)}, arrays)
 
-    def _core(self) -> tuple[_core.Problem, Weights, str, int, Any, float, Weights | None]:
+    def _core(self) -> tuple[_core.Problem, Weights, _core.LossFamily, str, int, Any]:
         task = self.task
-        return task.problem, self.w, *task.rescaling(), task.C, task.sample_weight
+        return task.problem, self.w, task.family, *task.rescaling()
 
 
 _CUTS = ("cut_begin", "part_begin", "parts", "cost", "linear", "factor", "multiplier", "idle")

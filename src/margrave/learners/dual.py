@@ -73,7 +73,7 @@ class DualState(State):
     def certify(self, mu: Weights) -> Step:
         """P, D and the gap at w(alpha), computed anew from the marginals; one pass. The state does not change."""
         task = self.task
-        w = _core.weights_of(task.problem, task.C, task.sample_weight, task.threads, mu)
+        w = _core.weights_of(task.problem, task.family, task.threads, mu)
         return certified(task, w, self.value())
 
     def rescale(self, task: Task) -> None:

@@ -188,7 +188,7 @@ class GibbsState(DualState):
         task = self.task
         task.passes += 1
         t = self.t.astype(np.float64, copy=False)
-        self.w = _core.gibbs_expectations(*task.family(), task.threads, t, self.mu, self.entropy, self.cost)
+        self.w = _core.gibbs_expectations(task.problem, task.family, task.threads, t, self.mu, self.entropy, self.cost)
 
     def certify_exactly(self) -> Step:
         """P, D and the gap of the natural parameters in double precision; two passes. The state does not change."""
@@ -196,7 +196,7 @@ class GibbsState(DualState):
         task.passes += 1
         entropy, cost = np.empty_like(self.entropy), np.empty_like(self.cost)
         t = self.t.astype(np.float64)
-        w = _core.gibbs_expectations(*task.family(), task.threads, t, np.zeros(0), entropy, cost)
+        w = _core.gibbs_expectations(task.problem, task.family, task.threads, t, np.zeros(0), entropy, cost)
         return certified(task, w, dual_value(task, cost, entropy))
 
     def estimate(self) -> float | None:
@@ -218,5 +218,7 @@ def _natural(state: GibbsState, task: Task) -> NDArray[np.float64]:
     assert task.start is not None
     task.passes += 1
     t = np.zeros(len(state.t))
-    _core.eg_batch_step(*task.family(), task.threads, task.start, np.zeros_like(t), t, 1.0, state.entropy, state.cost)
+    _core.eg_batch_step(
+        task.problem, task.family, task.threads, task.start, np.zeros_like(t), t, 1.0, state.entropy, state.cost
+    )
     return t

@@ -127,28 +127,29 @@ class _State(State):
 
     def expect(self) -> Weights:
         """w of the natural parameters; one pass."""
-        self.task.passes += 1
-        none = np.zeros(0)
-        return _core.gibbs_expectations(*self.task.family(), self.task.threads, self.t, none, self.entropy, self.cost)
+        task, none = self.task, np.zeros(0)
+        task.passes += 1
+        return _core.gibbs_expectations(task.problem, task.family, task.threads, self.t, none, self.entropy, self.cost)
 
     def weights_at(self, z: Weights, s: float) -> Weights:
         """w of t = A z + s delta; one pass."""
-        self.task.passes += 1
-        return _core.eg_primal_form(*self.task.family(), self.task.threads, z, s, self.entropy, self.cost)
+        task = self.task
+        task.passes += 1
+        return _core.eg_primal_form(task.problem, task.family, task.threads, z, s, self.entropy, self.cost)
 
     def dual(self, w: Weights) -> float:
         return dual_value(self.task, self.cost, self.entropy) - 0.5 * self.task.problem.dot(w, w)
 
     def step(self, *, monotone: bool) -> bool:
         """t <- (1 - rho) t + rho beta (A w + gamma delta); False, and nothing changed, if D would fall. One pass."""
-        loss = self.task.loss
+        task, loss = self.task, self.task.loss
         before = self.entropy.copy(), self.cost.copy()
         keep, add = (1 - self.rate, self.rate * loss.beta) if loss.smooth else (1.0, self.rate)
         if len(self.t):
-            self.task.passes += 1
+            task.passes += 1
             t = np.empty_like(self.t)
             w = _core.eg_batch_step(
-                *self.task.family(), self.task.threads, self.w, self.t, t, self.rate, self.entropy, self.cost
+                task.problem, task.family, task.threads, self.w, self.t, t, self.rate, self.entropy, self.cost
             )
         else:
             z, s = keep * self.z + add * self.w, keep * self.s + add * loss.gamma

@@ -112,10 +112,9 @@ class LP(Learner):
     def blank(self, task: Task) -> "LPState":
         """No constraints."""
         of_parts = None if self.metric is None else partial(_distance, task, self.metric)
-        by_cost = self.margin == "cost"
-        gamma, zero_one = (task.loss.gamma, task.loss.zero_one) if by_cost else (1.0, True)
+        margin = task.family if self.margin == "cost" else _core.LossFamily(inf, 1.0, zero_one=True)
         closest = self.program == "closest"
-        return self._without_rows(task, LPConstraints(task.problem, gamma, zero_one, closest, of_parts, task.threads))
+        return self._without_rows(task, LPConstraints(task.problem, margin, closest, of_parts, task.threads))
 
     def _without_rows(self, task: Task, constraints: "LPConstraints") -> "LPState":
         problem = task.problem
@@ -161,7 +160,7 @@ def _distance(
 
 
 class LPConstraints:
-    """The constraints of the full program, one at a time, with a margin of gamma times 1 (`zero_one`) or the cost.
+    """The constraints of the full program, one at a time, with a margin of gamma times the cost of the family.
 
     `metric(i, good, wrong)` is of parts.
     """
@@ -169,15 +168,14 @@ class LPConstraints:
     def __init__(
         self,
         problem: _core.Problem,
-        gamma: float,
-        zero_one: bool,
+        margin: _core.LossFamily,
         closest: bool,
         metric: Callable[[int, NDArray[np.int32], NDArray[np.int32]], float] | None,
         threads: int,
     ) -> None:
         self._problem = problem
         found = _core.closest_good(problem, metric, threads) if closest else None
-        self._rule = gamma, zero_one, closest, found, metric
+        self._rule = margin, closest, found, metric
         # Line 6 of Algorithm 1 need not find the most violated constraint where outputs cannot be listed.
         several = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
         self.exact = not several
@@ -187,7 +185,7 @@ class LPConstraints:
 
         Of these: examples, margins, and rows (begin, feature, value).
         """
-        return _core.lp_round(self._problem, *self._rule, w, known, _ROUNDING, threads)
+        return _core.lp_round(self._problem, w, *self._rule, known, _ROUNDING, threads)
 
 
 @dataclass

@@ -131,7 +131,7 @@ class OneSlackState(State):
         way = self.w - start
         at = start + self.towards * way
         linear, direction, violation, begin, parts, factor, missed = _core.one_cut(
-            task.problem, at, rescale, cost, task.sample_weight, self.cache, cached, task.threads
+            task.problem, at, task.family, rescale, cost, self.cache, cached, task.threads
         )
         excess = linear - task.problem.dot(direction, self.w) - self.slack()
         if not cached:

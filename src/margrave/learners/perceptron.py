@@ -30,7 +30,7 @@ class AveragedPerceptron(Learner):
         """One visit to every example in shuffled order."""
         task = state.task
         order = state.random.permutation(task.problem.size)
-        mistakes = _core.perceptron_pass(task.problem, state.w, state.sum, order, state.steps, task.sample_weight)
+        mistakes = _core.perceptron_pass(task.problem, state.w, task.family, order, state.sum, state.steps)
         state.steps += task.problem.size
         task.passes += 1
         average = state.w - state.sum / state.steps

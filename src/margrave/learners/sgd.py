@@ -78,16 +78,7 @@ class _State(State):
     def visit_all(self) -> None:
         task = self.task
         self.step = _core.sgd_pass(
-            task.problem,
-            self.w,
-            task.loss.beta,
-            task.loss.gamma,
-            task.loss.zero_one,
-            self.random.permutation(task.problem.size),
-            task.C,
-            self.rate,
-            self.step,
-            task.sample_weight,
+            task.problem, self.w, task.family, self.random.permutation(task.problem.size), self.rate, self.step
         )
         task.passes += 1
 

@@ -64,6 +64,7 @@ class Task:
     decode: Callable[[int, NDArray[np.int32]], Any] | None = None  # an output for cost functions; None: its parts
     observers: "Sequence[Observer]" = ()
     passes: float = field(default=0.0, init=False)
+    family: _core.LossFamily = field(init=False, repr=False)  # the loss with C and the sample weights, for the core
     _sharing: _core.Sharing | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,6 +89,7 @@ class Task:
             if not weight.any():
                 raise MargraveError("sample_weight must not be zero for every example.")
             self.sample_weight = weight
+        self.family = self.loss.core(self.C, self.sample_weight)
 
     @property
     def threads(self) -> int:
@@ -98,48 +100,34 @@ class Task:
         """C_i = C sample_weight_i."""
         return self.C * (np.ones(self.problem.size) if self.sample_weight is None else self.sample_weight)
 
-    def family(self) -> tuple[_core.Problem, float, float, bool, float, Weights | None]:
-        """The first arguments of every pass of the core over a dual."""
-        loss = self.loss
-        return self.problem, loss.beta, loss.gamma, loss.zero_one, self.C, self.sample_weight
-
     def ascent(
         self, w: Weights, order: NDArray[np.int64]
-    ) -> tuple[
-        _core.Problem, Weights, float, float, bool, float, Weights | None, NDArray[np.int64], int, _core.Sharing | None
-    ]:
-        """The same for sequential passes.
+    ) -> tuple[_core.Problem, Weights, _core.LossFamily, NDArray[np.int64], int, _core.Sharing | None]:
+        """The first arguments of every sequential pass of the core over a dual.
 
         Several threads step at once only if the user asked for them, because the result then varies in its last bits.
         """
         threads = self.n_threads or 1
         if threads > 1 and self._sharing is None:
             self._sharing = _core.Sharing(self.problem, threads)
-        problem, *family = self.family()
-        return problem, w, *family, order, threads, self._sharing  # type: ignore[return-value]
+        return self.problem, w, self.family, order, threads, self._sharing
 
     def losses(self, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
         """C sum_i sample_weight_i L_i(w) and its gradient (empty unless asked for); one pass, two for a difference."""
-        value, slope = self.losses_at(w, self.loss.gamma, gradient=gradient)
+        value, slope = self.losses_of(self.family, w, gradient=gradient)
         if self.loss.convex:
             return value, slope
-        less, back = self.losses_at(w, 0.0, gradient=gradient)
+        less, back = self.subtracted_losses(w, gradient=gradient)
         return value - less, slope - back
 
-    def losses_at(self, w: Weights, gamma: float, *, gradient: bool = False) -> tuple[float, Weights]:
-        """The same for the loss (beta, gamma); one pass."""
+    def subtracted_losses(self, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
+        """The same for L(beta, 0), which a difference of losses subtracts; one pass."""
+        return self.losses_of(self.loss.core(self.C, self.sample_weight, gamma=0.0), w, gradient=gradient)
+
+    def losses_of(self, family: _core.LossFamily, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
+        """The same for a member of the family with the C and the sample weights of this task; one pass."""
         self.passes += 1
-        losses, slope = _core.losses_and_gradient(
-            self.problem,
-            w,
-            self.loss.beta,
-            gamma,
-            self.loss.zero_one,
-            self.C,
-            self.sample_weight,
-            self.threads,
-            gradient,
-        )
+        losses, slope = _core.losses_and_gradient(self.problem, w, family, self.threads, gradient)
         total = losses.sum() if self.sample_weight is None else (losses * self.sample_weight).sum()
         return self.C * float(total), slope
 

@@ -107,6 +107,15 @@ class LossFamily(Stored, kind="loss"):
         """Whether its cost matters and does not decompose over the parts of this problem's outputs."""
         return self.zero_one and self.gamma > 0 and not problem.zero_one_is_of_parts
 
+    def core(
+        self, C: float = 1.0, sample_weight: NDArray[np.float64] | None = None, *, gamma: float | None = None
+    ) -> _core.LossFamily:
+        """The loss with C and the weights of the examples, as the passes of the core take it.
+
+        `gamma` takes the place of its own: at 0 it is what a difference of losses subtracts.
+        """
+        return _core.LossFamily(self.beta, self.gamma if gamma is None else gamma, self.zero_one, C, sample_weight)
+
     @property
     def needs(self) -> tuple[str, ...]:
         """What the loss asks of a structure."""

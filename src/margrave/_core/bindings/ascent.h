@@ -2,7 +2,6 @@
 // and restored as it is; only the outputs that a block remembers are kept in the core.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "bindings/binding.h"
@@ -19,17 +18,15 @@ inline double* checked(InOut<double>& array, int64_t n, const char* what) {
 
 // Runs pass(ascent, threads, order) without Python's lock.
 template <typename Pass>
-auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, double C,
-              const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads,
+auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
               const Sharing* sharing, const Pass& pass, double* sum = nullptr) {
   expect_size(w, p.dim(), "w");
   expect_gold(p);
-  if (!(C > 0) || C == kInfinity) throw InputError("C must be positive and finite.");
-  const double* weight = weights_or_null(p, sample_weight);
+  family.check(p);
   const std::vector<int64_t> visits = to_vector(order);
   if (checked_threads(threads) > 1 && !(sharing && sharing->dim() == p.dim()))
     throw InputError("several threads need the Sharing of their problem.");
-  const Ascent ascent{p, family, C, weight, w.data(), sum, sharing};
+  const Ascent ascent{p, family, w.data(), sum, sharing};
   const nb::gil_scoped_release release;
   return pass(ascent, visits);
 }

@@ -71,12 +71,6 @@ inline void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-inline const double* weights_or_null(const Problem& p, const std::optional<In<double>>& sample_weight) {
-  if (!sample_weight) return nullptr;
-  expect_size(*sample_weight, p.size(), "sample_weight");
-  return sample_weight->data();
-}
-
 inline void expect_gold(const Problem& p) {
   if (!p.has_gold()) throw InputError("this problem was bound without gold outputs, and learning needs them.");
 }

@@ -442,10 +442,9 @@ void bind_problem(nb::module_& m) {
           "i"_a, "mu"_a, "Entropy and natural parameters of the maximum-entropy distribution with these marginals.")
       .def(
           "oracle",
-          [](const Problem& p, int64_t i, const In<double>& w, double beta, double gamma, bool zero_one) {
+          [](const Problem& p, int64_t i, const In<double>& w, const LossFamily& family) {
             p.check_example(i);
             expect_size(w, p.dim(), "w");
-            const LossFamily family{beta, gamma, zero_one};
             family.check(p);
             Worker worker;
             std::vector<double> theta(static_cast<size_t>(p.parts(i)));
@@ -457,7 +456,7 @@ void bind_problem(nb::module_& m) {
             return std::make_tuple(value.loss, value.cost, value.entropy, to_numpy(std::move(row.index)),
                                    to_numpy(std::move(row.value)));
           },
-          "i"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a = false,
+          "i"_a, "w"_a, "family"_a,
           "Loss, expected cost, entropy and sparse gradient (indices, values) of one example.")
       .def(
           "slice",

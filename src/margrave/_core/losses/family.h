@@ -9,16 +9,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "protocol/problem.h"
 
 namespace margrave {
 
+// A member of the family with the weights of the examples: the objective is C sum_i sample_weight_i L_i.
 struct LossFamily {
-  double beta;
-  double gamma;
-  bool zero_one;  // the cost is 1 for every output but the good ones; beyond parts, but the first of them
+  const double beta;
+  const double gamma;
+  const bool zero_one;  // the cost is 1 for every output but the good ones; beyond parts, but the first of them
+  const double C;
+  const std::optional<std::vector<double>> sample_weight;  // one per example; without them all are 1
+
+  LossFamily(double beta_, double gamma_, bool zero_one_ = false, double C_ = 1.0,
+             std::optional<std::vector<double>> sample_weight_ = std::nullopt)
+      : beta(beta_), gamma(gamma_), zero_one(zero_one_), C(C_), sample_weight(std::move(sample_weight_)) {
+    if (!(beta > 0)) throw InputError("beta must be positive, or infinite.");
+    if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
+    if (!(C > 0) || C == kInfinity) throw InputError("C must be positive and finite.");
+    if (!sample_weight) return;
+    for (const double each : *sample_weight)
+      if (!(each >= 0) || each == kInfinity) throw InputError("sample_weight must be finite and not negative.");
+  }
+
+  // The sample weight of example i, and C_i = C times that.
+  double factor(int64_t i) const { return sample_weight ? (*sample_weight)[static_cast<size_t>(i)] : 1.0; }
+  double weight(int64_t i) const { return C * factor(i); }
 
   // Whether the zero-one cost has to be handled outside the parts: for a single part an output it is the cost of parts.
   bool beyond_parts(const Problem& problem) const { return zero_one && gamma > 0 && !problem.zero_one_is_of_parts(); }
@@ -42,9 +62,11 @@ struct LossFamily {
     return {gamma, beta < kInfinity ? 0 : 1};
   }
 
+  // Refuses a problem that it does not fit.
   void check(const Problem& problem) const {
-    if (!(beta > 0)) throw InputError("beta must be positive, or infinite.");
-    if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
+    if (sample_weight && static_cast<int64_t>(sample_weight->size()) != problem.size())
+      throw InputError("sample_weight must have length " + std::to_string(problem.size()) + ", not " +
+                       std::to_string(sample_weight->size()) + ".");
     if (beyond_parts(problem) && beta < kInfinity && beta * gamma > kMostZeroOne)
       throw InputError(
           "the zero-one cost of a structured output at a finite beta is exact only up to beta * gamma = 14: "

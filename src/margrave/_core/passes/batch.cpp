@@ -41,22 +41,20 @@ void expect_beta(double beta, const char* what) {
 void bind_batch(nb::module_& m) {
   m.def(
       "losses_and_gradient",
-      [](const Problem& p, const In<double>& w, double beta, double gamma, bool zero_one, double scale,
-         const std::optional<In<double>>& sample_weight, int threads, bool gradient) {
+      [](const Problem& p, const In<double>& w, const LossFamily& family, int threads, bool gradient) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
-        const double* weight = weights_or_null(p, sample_weight);
         std::vector<double> losses(static_cast<size_t>(p.size()));
         std::vector<double> sum(gradient ? static_cast<size_t>(p.dim()) : 0);
         {
           const nb::gil_scoped_release release;
-          losses_and_gradient(p, w.data(), {beta, gamma, zero_one}, weight, scale, checked_threads(threads),
-                              check_signals, losses.data(), gradient ? sum.data() : nullptr);
+          losses_and_gradient(p, w.data(), family, checked_threads(threads), check_signals, losses.data(),
+                              gradient ? sum.data() : nullptr);
         }
         return std::make_pair(to_numpy(std::move(losses)), to_numpy(std::move(sum)));
       },
-      "problem"_a, "w"_a, "beta"_a, "gamma"_a, "zero_one"_a, "scale"_a, "sample_weight"_a.none(), "threads"_a,
-      "gradient"_a, "All losses L_i(w), and scale * sum_i sample_weight_i grad L_i (empty unless asked for).");
+      "problem"_a, "w"_a, "family"_a, "threads"_a, "gradient"_a,
+      "All losses L_i(w), and C sum_i sample_weight_i grad L_i (empty unless asked for).");
   m.def(
       "argmax_all",
       [](const Problem& p, const Weights& w, int threads, const Weights& theta) {

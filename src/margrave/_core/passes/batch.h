@@ -90,15 +90,14 @@ void sum_over_examples(const Problem& problem, int threads, const Poll& poll, co
   for_examples(problem, threads, poll, visit_one, add, [&] { turnstile.open(); });
 }
 
-// losses[i] = L_i(w), and gradient += sum_i weight[i] A_i'(mu_i - y_i) unless null. Weights may be null: all `scale`.
-inline void losses_and_gradient(const Problem& problem, const double* w, const LossFamily& family,
-                                const double* sample_weight, double scale, int threads, const Poll& poll,
-                                double* losses, double* gradient) {
+// losses[i] = L_i(w), and gradient += sum_i C_i A_i'(mu_i - y_i) unless null.
+inline void losses_and_gradient(const Problem& problem, const double* w, const LossFamily& family, int threads,
+                                const Poll& poll, double* losses, double* gradient) {
   family.check(problem);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     problem.score(i, w, worker.theta.data());
     losses[i] = evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker).loss;
-    if (sum) problem.scatter(i, worker.direction.data(), scale * (sample_weight ? sample_weight[i] : 1.0), sum);
+    if (sum) problem.scatter(i, worker.direction.data(), family.weight(i), sum);
   };
   sum_over_examples(problem, threads, poll, visit, gradient);
 }

@@ -32,10 +32,6 @@ Rescaling rescaling_named(const std::string& rescale, int slack, const nb::objec
   return {of_slack, slack, kind};
 }
 
-void check_C(double C) {
-  if (!(C > 0) || C == kInfinity) throw InputError("C must be positive and finite.");
-}
-
 // The constraints of all examples.
 struct Cuts {
   std::vector<CutBlock> blocks;
@@ -48,13 +44,12 @@ struct Cuts {
     for (const CutBlock& block : blocks) n += static_cast<int64_t>(block.cuts.size());
     return n;
   }
-  Cutting on(const Problem& p, const Rescaling& rule, double C, const std::optional<In<double>>& sample_weight,
-             double* w) {
+  Cutting on(const Problem& p, const Rescaling& rule, const LossFamily& family, double* w) {
     if (static_cast<int64_t>(blocks.size()) != p.size())
       throw InputError("there must be one block of constraints for every example.");
     expect_gold(p);
-    check_C(C);
-    return {p, rule, C, weights_or_null(p, sample_weight), w, blocks, memory};
+    family.check(p);
+    return {p, rule, family, w, blocks, memory};
   }
 };
 
@@ -114,11 +109,11 @@ void bind_cuts(nb::module_& m) {
       .def("__len__", &Cuts::size)
       .def(
           "one_pass",
-          [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
-             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight, const In<int64_t>& order,
-             double epsilon, int64_t rounds, bool variant_a, double goal) {
+          [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
+             int slack, const nb::object& cost, const In<int64_t>& order, double epsilon, int64_t rounds,
+             bool variant_a, double goal) {
             expect_size(w, p.dim(), "w");
-            const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data());
+            const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data());
             const std::vector<int64_t> visits = to_vector(order);
             CuttingPass pass;
             {
@@ -129,37 +124,37 @@ void bind_cuts(nb::module_& m) {
             for (const Gain& gain : pass.gains) gains.emplace_back(gain.example, gain.gain, gain.excess);
             return std::make_tuple(pass.added, pass.gap, pass.missed, pass.exact, pass.worst, pass.violation, gains);
           },
-          "problem"_a, "w"_a.noconvert(), "rescale"_a, "slack"_a, "cost"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-          "epsilon"_a, "rounds"_a, "variant_a"_a, "goal"_a,
+          "problem"_a, "w"_a.noconvert(), "family"_a, "rescale"_a, "slack"_a, "cost"_a, "order"_a, "epsilon"_a,
+          "rounds"_a, "variant_a"_a, "goal"_a,
           "One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, whether it is "
           "exact, the worst example, its violation, and for variant (a) examples, gains of D and violations.")
       .def(
           "optimise",
-          [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
-             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight, double goal,
-             int64_t rounds) {
+          [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
+             int slack, const nb::object& cost, double goal, int64_t rounds) {
             expect_size(w, p.dim(), "w");
-            const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data());
+            const Cutting task = cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data());
             const nb::gil_scoped_release release;
             Worker worker;
             return optimise(task, goal, rounds, check_signals, worker);
           },
-          "problem"_a, "w"_a.noconvert(), "rescale"_a, "slack"_a, "cost"_a, "C"_a, "sample_weight"_a.none(), "goal"_a,
-          "rounds"_a, "Optimises over all constraints without inference until their gap is below `goal`; the gap.")
+          "problem"_a, "w"_a.noconvert(), "family"_a, "rescale"_a, "slack"_a, "cost"_a, "goal"_a, "rounds"_a,
+          "Optimises over all constraints without inference until their gap is below `goal`; the gap.")
       .def(
           "dual",
-          [](Cuts& cuts, const Problem& p, InOut<double>& w, const std::string& rescale, int slack,
-             const nb::object& cost, double C, const std::optional<In<double>>& sample_weight) {
+          [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
+             int slack, const nb::object& cost) {
             expect_size(w, p.dim(), "w");
-            return cutting_dual(cuts.on(p, rescaling_named(rescale, slack, cost), C, sample_weight, w.data()));
+            return cutting_dual(cuts.on(p, rescaling_named(rescale, slack, cost), family, w.data()));
           },
-          "problem"_a, "w"_a.noconvert(), "rescale"_a, "slack"_a, "cost"_a, "C"_a, "sample_weight"_a.none(),
+          "problem"_a, "w"_a.noconvert(), "family"_a, "rescale"_a, "slack"_a, "cost"_a,
           "D at these multipliers, whose weights are w.")
       .def(
           "weights",
           [](Cuts& cuts, const Problem& p) {
             std::vector<double> w(static_cast<size_t>(p.dim()));
-            cutting_weights(cuts.on(p, {false, 1, CostKind::kParts}, 1.0, {}, w.data()), w.data());
+            const LossFamily family{kInfinity, 1.0};  // which the multipliers already have in them
+            cutting_weights(cuts.on(p, {false, 1, CostKind::kParts}, family, w.data()), w.data());
             return to_numpy(std::move(w));
           },
           "problem"_a, "w(alpha), made anew.");
@@ -261,23 +256,22 @@ void bind_cutting(nb::module_& m) {
           "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "cost"_a, "Takes over what `arrays` gave.");
   m.def(
       "one_cut",
-      [](const Problem& p, const In<double>& w, const std::string& rescale, const nb::object& cost,
-         const std::optional<In<double>>& sample_weight, OutputCache& cache, bool cached, int threads) {
+      [](const Problem& p, const In<double>& w, const LossFamily& family, const std::string& rescale,
+         const nb::object& cost, OutputCache& cache, bool cached, int threads) {
         expect_size(w, p.dim(), "w");
         expect_gold(p);
         if (cache.size() != p.size()) throw InputError("the cache is of another problem.");
         const Rescaling rule = rescaling_named(rescale, 1, cost);
-        const double* weight = weights_or_null(p, sample_weight);
         OneCut cut;
         {
           const nb::gil_scoped_release release;
-          cut = one_cut(p, rule, w.data(), weight, cache, cached, checked_threads(threads), check_signals);
+          cut = one_cut(p, rule, w.data(), family, cache, cached, checked_threads(threads), check_signals);
         }
         return std::make_tuple(cut.linear, to_numpy(std::move(cut.direction)), to_numpy(std::move(cut.violation)),
                                to_numpy(std::move(cut.begin)), to_numpy(std::move(cut.parts)),
                                to_numpy(std::move(cut.factor)), cut.missed);
       },
-      "problem"_a, "w"_a, "rescale"_a, "cost"_a, "sample_weight"_a.none(), "cache"_a, "cached"_a, "threads"_a,
+      "problem"_a, "w"_a, "family"_a, "rescale"_a, "cost"_a, "cache"_a, "cached"_a, "threads"_a,
       "The most violated joint constraint at w: linear part, direction, violations of all examples, where the parts of "
       "their outputs begin, the parts, their factors, and what inexact inference may have missed.");
 }

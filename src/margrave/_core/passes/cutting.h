@@ -81,13 +81,12 @@ struct GramMemory {
 struct Cutting {
   const Problem& problem;
   Rescaling rule;
-  double C;
-  const double* sample_weight;  // or null
+  const LossFamily& family;  // of which it takes C and the sample weights
   double* w;
   std::vector<CutBlock>& blocks;
   GramMemory& memory;
 
-  double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
+  double weight(int64_t i) const { return family.weight(i); }
   CutBlock& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
   double cap(int64_t i) const { return rule.slack == 1 ? weight(i) : kInfinity; }
   double q(int64_t i) const { return rule.slack == 2 ? 1 / weight(i) : 0.0; }
@@ -394,8 +393,9 @@ class OutputCache {
 
 // The most violated constraint at w, by inference or, with `cached`, among the outputs that are known. Inference adds
 // what it finds to the cache. The same bits with any number of threads.
-inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const double* w, const double* sample_weight,
+inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const double* w, const LossFamily& family,
                       OutputCache& cache, bool cached, int threads, const Poll& poll) {
+  family.check(problem);
   const auto n = static_cast<size_t>(problem.size());
   OneCut cut;
   cut.direction.assign(static_cast<size_t>(problem.dim()), 0.0);
@@ -405,7 +405,7 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
   std::vector<Output> outputs(n);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     const auto k = static_cast<size_t>(i);
-    const double weight = sample_weight ? sample_weight[i] : 1.0;
+    const double weight = family.factor(i);
     const int64_t parts = problem.parts(i);
     double* theta = worker.theta.data();
     if (cached)

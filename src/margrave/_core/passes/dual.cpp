@@ -1,7 +1,6 @@
 // Python bindings of what the dual learners have in common.
 #include "passes/dual.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,20 +20,17 @@ void bind_dual(nb::module_& m) {
           "problem"_a, "threads"_a);
   m.def(
       "weights_of",
-      [](const Problem& p, double C, const std::optional<In<double>>& sample_weight, int threads,
-         const In<double>& mu) {
+      [](const Problem& p, const LossFamily& family, int threads, const In<double>& mu) {
         expect_gold(p);
         expect_size(mu, all_parts(p), "mu");
-        const double* weight = weights_or_null(p, sample_weight);
         std::vector<double> w(static_cast<size_t>(p.dim()));
         {
           const nb::gil_scoped_release release;
-          weights_of(p, mu.data(), C, weight, checked_threads(threads), check_signals, w.data());
+          weights_of(p, family, mu.data(), checked_threads(threads), check_signals, w.data());
         }
         return to_numpy(std::move(w));
       },
-      "problem"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "mu"_a,
-      "w(alpha) of distributions with these expected parts.");
+      "problem"_a, "family"_a, "threads"_a, "mu"_a, "w(alpha) of distributions with these expected parts.");
 }
 
 }  // namespace margrave

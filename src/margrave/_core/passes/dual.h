@@ -88,14 +88,12 @@ class Sharing {
 // The dual ascent that a pass works on.
 struct Ascent {
   const Problem& problem;
-  LossFamily family;
-  double C;
-  const double* sample_weight;  // or null
+  const LossFamily& family;
   double* w;
   double* sum = nullptr;             // of weighted updates, for learners that average
   const Sharing* sharing = nullptr;  // for several threads
 
-  double weight(int64_t i) const { return sample_weight ? C * sample_weight[i] : C; }
+  double weight(int64_t i) const { return family.weight(i); }
 };
 
 // Weights that several threads change, each in a copy of its own: a shared copy would travel between the processors'
@@ -293,15 +291,16 @@ class LineStep {
 };
 
 // w(alpha) = sum_i C_i A_i'(y_i - mu_i): what an interrupted step, or rounding, may have left behind.
-inline void weights_of(const Problem& problem, const double* mu, double C, const double* sample_weight, int threads,
+inline void weights_of(const Problem& problem, const LossFamily& family, const double* mu, int threads,
                        const Poll& poll, double* w) {
+  family.check(problem);
   const std::vector<int64_t> begin = part_offsets(problem);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     const double* own = mu + begin[static_cast<size_t>(i)];
     for (int64_t k = 0; k < problem.parts(i); ++k) worker.direction[static_cast<size_t>(k)] = -own[k];
     problem.gold(i, 0, worker.gold);
     for (const int32_t part : worker.gold) worker.direction[static_cast<size_t>(part)] += 1;
-    problem.scatter(i, worker.direction.data(), sample_weight ? C * sample_weight[i] : C, sum);
+    problem.scatter(i, worker.direction.data(), family.weight(i), sum);
   };
   sum_over_examples(problem, threads, poll, visit, w);
 }

@@ -2,7 +2,6 @@
 #include "passes/gibbs.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,10 +14,9 @@ template <typename Real>
 void bind_eg_pass(nb::module_& m) {
   m.def(
       "eg_pass",
-      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
-         InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy, InOut<double>& cost,
-         InOut<double>& gap, double growth, double cap) {
+      [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
+         const Sharing* sharing, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy,
+         InOut<double>& cost, InOut<double>& gap, double growth, double cap) {
         expect_size(t, all_parts(p), "t");
         expect_size(mu, all_parts(p), "mu");
         const int64_t n = p.size();
@@ -28,28 +26,25 @@ void bind_eg_pass(nb::module_& m) {
                                      checked(entropy, n, "entropy"),
                                      checked(cost, n, "cost"),
                                      checked(gap, n, "gap")};
-        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
+        return run_pass(p, w, family, order, threads, sharing,
                         [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                           return eg_pass(ascent, state, {growth, cap}, visits, threads, check_signals);
                         });
       },
-      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "sharing"_a.none(), "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(),
-      "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(), "growth"_a, "cap"_a,
-      "One pass of online exponentiated gradient over `order`; the number of trials.");
+      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "t"_a.noconvert(),
+      "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
+      "growth"_a, "cap"_a, "One pass of online exponentiated gradient over `order`; the number of trials.");
 }
 
 template <typename Real>
 void bind_expectations(nb::module_& m) {
   m.def(
       "gibbs_expectations",
-      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, int threads, const In<double>& t, InOut<Real>& mu,
+      [](const Problem& p, const LossFamily& family, int threads, const In<double>& t, InOut<Real>& mu,
          InOut<double>& entropy, InOut<double>& cost) {
         expect_gold(p);
         expect_size(t, all_parts(p), "t");
         if (mu.size() != 0) expect_size(mu, all_parts(p), "mu");
-        const double* weight = weights_or_null(p, sample_weight);
         double* H = checked(entropy, p.size(), "entropy");
         double* c = checked(cost, p.size(), "cost");
         std::vector<double> w(static_cast<size_t>(p.dim()));
@@ -57,13 +52,12 @@ void bind_expectations(nb::module_& m) {
           const nb::gil_scoped_release release;
           GibbsSource source;
           source.t = t.data();
-          gibbs_expectations(p, {beta, gamma, zero_one}, source, C, weight, checked_threads(threads), check_signals, H,
-                             c, mu.size() == 0 ? nullptr : mu.data(), w.data());
+          gibbs_expectations(p, family, source, checked_threads(threads), check_signals, H, c,
+                             mu.size() == 0 ? nullptr : mu.data(), w.data());
         }
         return to_numpy(std::move(w));
       },
-      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "t"_a,
-      "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "problem"_a, "family"_a, "threads"_a, "t"_a, "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
       "w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.");
 }
 
@@ -117,14 +111,11 @@ void bind_gibbs(nb::module_& m) {
   bind_expectations<float>(m);
   m.def(
       "eg_batch_step",
-      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, int threads, const In<double>& w, const In<double>& t,
+      [](const Problem& p, const LossFamily& family, int threads, const In<double>& w, const In<double>& t,
          InOut<double>& next, double rate, InOut<double>& entropy, InOut<double>& cost) {
         expect_gold(p);
         expect_size(w, p.dim(), "w");
         expect_size(t, all_parts(p), "t");
-        const double* weight = weights_or_null(p, sample_weight);
-        const LossFamily family{beta, gamma, zero_one};
         GibbsSource source;
         source.t = t.data();
         source.w = w.data();
@@ -135,22 +126,19 @@ void bind_gibbs(nb::module_& m) {
         std::vector<double> sum(static_cast<size_t>(p.dim()));
         {
           const nb::gil_scoped_release release;
-          gibbs_expectations<double>(p, family, source, C, weight, checked_threads(threads), check_signals, H, c,
-                                     nullptr, sum.data());
+          gibbs_expectations<double>(p, family, source, checked_threads(threads), check_signals, H, c, nullptr,
+                                     sum.data());
         }
         return to_numpy(std::move(sum));
       },
-      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "w"_a, "t"_a,
-      "next"_a.noconvert(), "rate"_a, "entropy"_a.noconvert(), "cost"_a.noconvert(),
-      "One step of batch EG from t to `next` at the weights w of t; the weights of `next`.");
+      "problem"_a, "family"_a, "threads"_a, "w"_a, "t"_a, "next"_a.noconvert(), "rate"_a, "entropy"_a.noconvert(),
+      "cost"_a.noconvert(), "One step of batch EG from t to `next` at the weights w of t; the weights of `next`.");
   m.def(
       "eg_primal_form",
-      [](const Problem& p, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, int threads, const In<double>& z, double s,
-         InOut<double>& entropy, InOut<double>& cost) {
+      [](const Problem& p, const LossFamily& family, int threads, const In<double>& z, double s, InOut<double>& entropy,
+         InOut<double>& cost) {
         expect_gold(p);
         expect_size(z, p.dim(), "z");
-        const double* weight = weights_or_null(p, sample_weight);
         double* H = checked(entropy, p.size(), "entropy");
         double* c = checked(cost, p.size(), "cost");
         GibbsSource source;
@@ -159,13 +147,13 @@ void bind_gibbs(nb::module_& m) {
         std::vector<double> sum(static_cast<size_t>(p.dim()));
         {
           const nb::gil_scoped_release release;
-          gibbs_expectations<double>(p, {beta, gamma, zero_one}, source, C, weight, checked_threads(threads),
-                                     check_signals, H, c, nullptr, sum.data());
+          gibbs_expectations<double>(p, family, source, checked_threads(threads), check_signals, H, c, nullptr,
+                                     sum.data());
         }
         return to_numpy(std::move(sum));
       },
-      "problem"_a, "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "threads"_a, "z"_a, "s"_a,
-      "entropy"_a.noconvert(), "cost"_a.noconvert(), "The weights of Gibbs distributions with t = A z + s delta.");
+      "problem"_a, "family"_a, "threads"_a, "z"_a, "s"_a, "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "The weights of Gibbs distributions with t = A z + s delta.");
 }
 
 }  // namespace margrave

@@ -216,9 +216,8 @@ struct GibbsSource {
 // Expectations under the Gibbs distributions of all examples: entropies, costs, marginals (unless null), and
 // w += sum_i C_i A_i'(y_i - mu_i). The same bits with any number of threads.
 template <typename Real>
-void gibbs_expectations(const Problem& problem, const LossFamily& family, const GibbsSource& source, double C,
-                        const double* sample_weight, int threads, const Poll& poll, double* entropy, double* cost,
-                        Real* marginals, double* w) {
+void gibbs_expectations(const Problem& problem, const LossFamily& family, const GibbsSource& source, int threads,
+                        const Poll& poll, double* entropy, double* cost, Real* marginals, double* w) {
   check_cost_of_parts(problem, family);
   const std::vector<int64_t> begin = part_offsets(problem);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
@@ -247,7 +246,7 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
       for (int64_t k = 0; k < n; ++k) mu[k] = static_cast<double>(marginals[at + k] = static_cast<Real>(mu[k]));
     problem.gold(i, 0, worker.gold);
     for (const int32_t part : worker.gold) mu[part] -= 1;
-    problem.scatter(i, mu, -(sample_weight ? C * sample_weight[i] : C), sum);
+    problem.scatter(i, mu, -family.weight(i), sum);
   };
   sum_over_examples(problem, threads, poll, visit, w);
 }

@@ -53,7 +53,8 @@ void bind_lp(nb::module_& m) {
       [](const Problem& p, const nb::object& metric, int threads) -> std::optional<Array<int32_t>> {
         expect_gold(p);
         if (!p.zero_one_is_of_parts()) return std::nullopt;
-        const LPRule rule{1.0, true, true, metric_of(metric)};
+        const LossFamily one{kInfinity, 1.0, true};  // margins play no part here
+        const LPRule rule{one, true, metric_of(metric)};
         std::vector<int32_t> closest(static_cast<size_t>(part_offsets(p).back()));
         {
           const nb::gil_scoped_release release;
@@ -66,16 +67,16 @@ void bind_lp(nb::module_& m) {
       "listed.");
   m.def(
       "lp_round",
-      [](const Problem& p, double gamma, bool zero_one, bool closest_only, const std::optional<In<int32_t>>& closest,
-         const nb::object& metric, const In<double>& w, const In<double>& known, double epsilon, int threads) {
+      [](const Problem& p, const In<double>& w, const LossFamily& family, bool closest_only,
+         const std::optional<In<int32_t>>& closest, const nb::object& metric, const In<double>& known, double epsilon,
+         int threads) {
         expect_gold(p);
         expect_size(w, p.dim(), "w");
         expect_size(known, p.size(), "known");
         const bool listed = closest_only && p.zero_one_is_of_parts();
         if (listed != closest.has_value()) throw InputError("closest good outputs are what closest_good found.");
         if (listed) expect_size(*closest, part_offsets(p).back(), "closest");
-        if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
-        const LPRule rule{gamma, zero_one, closest_only, metric_of(metric)};
+        const LPRule rule{family, closest_only, metric_of(metric)};
         LPRound round;
         {
           const nb::gil_scoped_release release;
@@ -86,11 +87,12 @@ void bind_lp(nb::module_& m) {
                                to_numpy(std::move(round.margin)), to_numpy(std::move(round.begin)),
                                to_numpy(std::move(round.column)), to_numpy(std::move(round.value)));
       },
-      "problem"_a, "gamma"_a, "zero_one"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "w"_a, "known"_a,
-      "epsilon"_a, "threads"_a,
+      "problem"_a, "w"_a, "family"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "known"_a, "epsilon"_a,
+      "threads"_a,
       "Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, "
-      "Algorithm 1), with a margin of gamma times the cost, or times 1: examples, margins, and rows (begin, "
-      "column, value).");
+      "Algorithm 1), with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, "
+      "margins, "
+      "and rows (begin, column, value).");
   m.def(
       "extragradient",
       [](const In<int64_t>& begin, const In<int32_t>& column, const In<double>& value, const In<int32_t>& owner,

@@ -17,12 +17,11 @@ namespace margrave {
 using Metric = std::function<double(int64_t i, const Output& good, const Output& wrong)>;
 
 struct LPRule {
-  double gamma;   // the margin is so many times
-  bool zero_one;  // 1, or else the cost of the wrong output
-  bool closest;   // program (7); else (8)
-  Metric metric;  // of (7); null: the distance of features
+  const LossFamily& family;  // the margin is gamma times the cost, or times 1 if that is the zero-one cost
+  bool closest;              // program (7); else (8)
+  Metric metric;             // of (7); null: the distance of features
 
-  Question question(int64_t good) const { return {zero_one ? 0.0 : gamma, good + 1}; }
+  Question question(int64_t good) const { return {family.zero_one ? 0.0 : family.gamma, good + 1}; }
 };
 
 struct LPViolation {
@@ -86,14 +85,15 @@ class LPConstraints {
   double augment(int64_t i, const double* theta, double* delta, double* v) const {
     const int64_t n = problem_.parts(i);
     std::copy(theta, theta + n, v);
-    if (rule_.zero_one) {
+    const double gamma = rule_.family.gamma;
+    if (rule_.family.zero_one) {
       std::fill(delta, delta + n, 0.0);
-      return rule_.gamma;
+      return gamma;
     }
     const double c0 = problem_.cost(i, delta);
-    for (int64_t k = 0; k < n; ++k) delta[k] *= rule_.gamma;
+    for (int64_t k = 0; k < n; ++k) delta[k] *= gamma;
     loops().add_scaled(delta, 1.0, v, n);
-    return rule_.gamma * c0;
+    return gamma * c0;
   }
 
   // The good output that scores least (program 8).

@@ -1,7 +1,6 @@
 // Python bindings of MIRA.
 #include "passes/mira.h"
 
-#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -12,14 +11,13 @@ namespace {
 
 // Runs pass(ascent, state, visits); steps so far, what the pass adds to the dual beside |w|^2, and inferences.
 template <typename Pass>
-std::tuple<int64_t, double, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family, double C,
-                                              const std::optional<In<double>>& sample_weight, const In<int64_t>& order,
-                                              int threads, const Sharing* sharing, InOut<double>& sum, int64_t step,
-                                              const Pass& pass) {
+std::tuple<int64_t, double, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family,
+                                              const In<int64_t>& order, int threads, const Sharing* sharing,
+                                              InOut<double>& sum, int64_t step, const Pass& pass) {
   double* sums = checked(sum, p.dim(), "sum");
   MiraPass state{step, {}, 0};
   run_pass(
-      p, w, family, C, sample_weight, order, threads, sharing,
+      p, w, family, order, threads, sharing,
       [&](const Ascent& ascent, const std::vector<int64_t>& visits) { pass(ascent, state, visits); }, sums);
   double dual = 0;
   for (const double value : state.dual) dual += value;
@@ -31,34 +29,31 @@ std::tuple<int64_t, double, int64_t> run_mira(const Problem& p, InOut<double>& w
 void bind_mira(nb::module_& m) {
   m.def(
       "mira_pass",
-      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
-         InOut<double>& sum, int64_t step, bool exact, bool prediction) {
+      [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
+         const Sharing* sharing, InOut<double>& sum, int64_t step, bool exact, bool prediction) {
         const MiraUpdate kind = exact        ? MiraUpdate::kExact
                                 : prediction ? MiraUpdate::kPrediction
                                              : MiraUpdate::kClosedForm;
-        return run_mira(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing, sum, step,
+        return run_mira(p, w, family, order, threads, sharing, sum, step,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           mira_pass(ascent, state, kind, visits, threads, check_signals);
                         });
       },
-      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(), "step"_a, "exact"_a, "prediction"_a,
+      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(),
+      "step"_a, "exact"_a, "prediction"_a,
       "One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, and "
       "inferences.");
   m.def(
       "kbest_mira_pass",
-      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
-         InOut<double>& sum, int64_t step, int64_t k) {
-        return run_mira(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing, sum, step,
+      [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
+         const Sharing* sharing, InOut<double>& sum, int64_t step, int64_t k) {
+        return run_mira(p, w, family, order, threads, sharing, sum, step,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           kbest_mira_pass(ascent, state, k, visits, threads, check_signals);
                         });
       },
-      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(), "step"_a, "k"_a,
-      "One pass of k-best MIRA over `order`; as mira_pass.");
+      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(),
+      "step"_a, "k"_a, "One pass of k-best MIRA over `order`; as mira_pass.");
 }
 
 }  // namespace margrave

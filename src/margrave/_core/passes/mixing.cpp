@@ -2,7 +2,6 @@
 #include "passes/mixing.h"
 
 #include <cmath>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -59,34 +58,31 @@ Blocks blocks_from_arrays(const Problem& p, const In<int64_t>& begin, const In<i
 void bind_mixing(nb::module_& m) {
   m.def(
       "mixing_pass",
-      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
-         InOut<double>& mu, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, bool exact_entropy) {
+      [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
+         const Sharing* sharing, InOut<double>& mu, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap,
+         bool exact_entropy) {
         const MixingState state{checked(mu, all_parts(p), "mu"), checked(entropy, p.size(), "entropy"),
                                 checked(cost, p.size(), "cost"), checked(gap, p.size(), "gap")};
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
-                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                   mixing_pass(ascent, state, exact_entropy, visits, threads, check_signals);
-                 });
+        run_pass(p, w, family, order, threads, sharing, [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+          mixing_pass(ascent, state, exact_entropy, visits, threads, check_signals);
+        });
       },
-      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
-      "gap"_a.noconvert(), "exact_entropy"_a, "One pass of BCFW (SDCA at finite beta) over `order`.");
+      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(),
+      "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(), "exact_entropy"_a,
+      "One pass of BCFW (SDCA at finite beta) over `order`.");
   m.def(
       "smo_pass",
-      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
-         InOut<double>& mu, InOut<double>& cost, InOut<double>& gap) {
+      [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
+         const Sharing* sharing, InOut<double>& mu, InOut<double>& cost, InOut<double>& gap) {
         const MixingState state{checked(mu, all_parts(p), "mu"), nullptr, checked(cost, p.size(), "cost"),
                                 checked(gap, p.size(), "gap")};
-        return run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
+        return run_pass(p, w, family, order, threads, sharing,
                         [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
                           return smo_pass(ascent, state, visits, threads, check_signals);
                         });
       },
-      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
-      "One pass of factored SMO over `order`; the number of inferences.");
+      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "mu"_a.noconvert(),
+      "cost"_a.noconvert(), "gap"_a.noconvert(), "One pass of factored SMO over `order`; the number of inferences.");
   nb::class_<Blocks>(m, "Blocks", "Sparse distributions over outputs, one per example; at first on the gold output.")
       .def(nb::new_([](const Problem& p) {
              expect_gold(p);
@@ -121,18 +117,16 @@ void bind_mixing(nb::module_& m) {
       .def("arrays", &arrays_of, "Everything, as `from_arrays` takes it.");
   m.def(
       "pairwise_pass",
-      [](const Problem& p, InOut<double>& w, double beta, double gamma, bool zero_one, double C,
-         const std::optional<In<double>>& sample_weight, const In<int64_t>& order, int threads, const Sharing* sharing,
-         Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough) {
+      [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
+         const Sharing* sharing, Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory,
+         double enough) {
         double* gaps = checked(gap, p.size(), "gap");
-        run_pass(p, w, {beta, gamma, zero_one}, C, sample_weight, order, threads, sharing,
-                 [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                   pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);
-                 });
+        run_pass(p, w, family, order, threads, sharing, [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+          pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);
+        });
       },
-      "problem"_a, "w"_a.noconvert(), "beta"_a, "gamma"_a, "zero_one"_a, "C"_a, "sample_weight"_a.none(), "order"_a,
-      "threads"_a, "sharing"_a.none(), "blocks"_a, "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a,
-      "One pass of pairwise BCFW over `order`.");
+      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "blocks"_a,
+      "gap"_a.noconvert(), "cached_steps"_a, "memory"_a, "enough"_a, "One pass of pairwise BCFW over `order`.");
 }
 
 }  // namespace margrave

@@ -22,11 +22,11 @@ void for_order(const Problem& problem, const std::vector<int64_t>& order, const 
 
 // Stochastic gradient descent on lambda/2 |w|^2 + 1/n sum_i L_i, lambda = 1/(n C), with the rate of 001, section 5:
 // eta_t = eta / (1 + (t-1)/n). The shrinking of w is a factor kept aside, so that a step costs what its example costs.
-inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order, double C,
-                        double eta, int64_t step, const double* sample_weight, const Poll& poll, double* w) {
+inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order, double eta,
+                        int64_t step, const Poll& poll, double* w) {
   family.check(problem);
   const auto n = static_cast<double>(problem.size());
-  const double lambda = 1 / (n * C);
+  const double lambda = 1 / (n * family.C);
   double scale = 1;  // the true weights are scale * w
   const auto unscale = [&] {
     for (int64_t k = 0; k < problem.dim(); ++k) w[k] *= scale;
@@ -48,16 +48,17 @@ inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const 
     evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker);
     scale *= std::max(0.0, 1 - rate * lambda);
     if (scale < 1e-9) unscale();  // before 1/scale overflows
-    problem.scatter(i, worker.direction.data(), -rate * (sample_weight ? sample_weight[i] : 1.0) / scale, w);
+    problem.scatter(i, worker.direction.data(), -rate * family.factor(i) / scale, w);
   });
   unscale();
   return step;
 }
 
-// The structured perceptron. `sum` gathers step * update, so that the average is w - sum / steps (lazy averaging).
-// Returns the number of mistakes.
-inline int64_t perceptron_pass(const Problem& problem, const std::vector<int64_t>& order, int64_t step,
-                               const double* sample_weight, const Poll& poll, double* w, double* sum) {
+// The structured perceptron; of the family it takes the sample weights alone. `sum` gathers step * update, so that the
+// average is w - sum / steps (lazy averaging). Returns the number of mistakes.
+inline int64_t perceptron_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order,
+                               int64_t step, const Poll& poll, double* w, double* sum) {
+  family.check(problem);
   Worker worker;
   int64_t mistakes = 0;
   for_order(problem, order, poll, worker, [&](int64_t i) {
@@ -68,7 +69,7 @@ inline int64_t perceptron_pass(const Problem& problem, const std::vector<int64_t
     difference(worker.gold, worker.y, n, worker.direction.data());
     if (std::any_of(worker.direction.data(), worker.direction.data() + n, [](double d) { return d != 0; })) {
       ++mistakes;
-      const double weight = sample_weight ? sample_weight[i] : 1.0;
+      const double weight = family.factor(i);
       problem.scatter(i, worker.direction.data(), weight, w);
       problem.scatter(i, worker.direction.data(), weight * static_cast<double>(step), sum);
     }
