@@ -32,6 +32,53 @@ class LossFamily:
     def sample_weight(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None:
         """A copy of the weights of the examples, or None."""
 
+class Question:
+    """What a learner asks of inference at weights."""
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        gamma: float = 0.0,
+        zero_one: bool = False,
+        k: int = 1,
+        beta: float = 1.0,
+        scale: float = 1.0,
+        rescale: str = "margin",
+        slack: int = 1,
+    ) -> None: ...
+    @property
+    def kind(self) -> str:
+        """'argmax', 'kbest', 'logsum' or 'most_violated'."""
+
+    @property
+    def gamma(self) -> float:
+        """How many times the cost is added to the score of an output."""
+
+    @property
+    def zero_one(self) -> bool:
+        """Whether that cost is 1 for every part but the gold ones."""
+
+    @property
+    def k(self) -> int:
+        """The number of outputs that 'kbest' asks for."""
+
+    @property
+    def beta(self) -> float:
+        """The factor on scores and costs in the partition function of 'logsum'."""
+
+    @property
+    def scale(self) -> float:
+        """The weights that are meant are scale * w."""
+
+    @property
+    def rescale(self) -> str:
+        """What the cost re-scales in the constraints of 'most_violated'."""
+
+    @property
+    def slack(self) -> int:
+        """The power of the slack in those constraints: 1 or 2."""
+
 class Problem:
     """
     A structured prediction problem: a structure with its features, bound to a data set.
@@ -78,15 +125,14 @@ class Problem:
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """Part scores theta = A_i w."""
 
-    def visit(
+    def infer(
         self,
         i: int,
         w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        gamma: float,
-        k: int,
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        question: Question,
+    ) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], object]:
         """
-        The same, where the k best outputs, or the log partition function (k = 0), are asked for next, with gamma times the cost.
+        Part scores theta at the weights scale * w, and what inference finds there: the best outputs as (value, parts), or the log partition function with the expected features as indices and values. Values do not contain the constant part of the cost.
         """
 
     def scatter(
@@ -204,7 +250,7 @@ class Problem:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Loss, expected cost, entropy and sparse gradient (indices, values) of one example.
+        Loss, expected cost (NaN where a problem knows only the expected features), entropy and sparse gradient (indices, values) of one example.
         """
 
     def slice(self, begin: int, end: int) -> Problem:

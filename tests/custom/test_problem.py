@@ -47,6 +47,7 @@ from margrave.learners import (
 )
 from margrave.structures import Chain, Multiclass
 from tests.references.problems import bind
+from tests.references.svm import FORMS, Example, Form, optimum
 
 Weights = NDArray[np.float64]
 
@@ -518,7 +519,7 @@ def test_outputs_with_a_coefficient_are_not_forgotten() -> None:
     for i in range(3):  # those that took the places of forgotten ones have scores of their own
         theta = problem.score(i, w)
         whole = sum(w[j * problem.parts(0) + k] * match_features(X[j], problem.output(j, k)) for j, k in support)
-        for part in [0, *range(4, problem.parts(i))]:
+        for part in range(problem.parts(i)):
             if theta[part] > -inf:
                 assert theta[part] == pytest.approx(float(whole @ match_features(X[i], problem.output(i, part))))
 
@@ -655,6 +656,225 @@ def test_matchings_are_learned_as_with_an_argmax_by_enumeration() -> None:
     assert best[0] == pytest.approx(best[1], rel=2e-6)
 
 
+# ---- every re-scaling and slack, by most_violated
+
+
+def svm_examples(X: Weights, Y: list[Output]) -> list[Example]:
+    """All outputs of the matchings but the right ones, as the independent solver takes them."""
+    found = []
+    for x, y in zip(X, Y, strict=True):
+        others = [other for other in permutations(range(len(y))) if other != y]
+        psi = np.array([match_features(x, y) - match_features(x, other) for other in others])
+        found.append(Example(others, psi, np.array([wrong_pairs(y, other) for other in others]), y))
+    return found
+
+
+class MostViolated:
+    """The most violated matching by enumeration, for features and for kernels, and how it was called."""
+
+    def __init__(self) -> None:
+        self.calls = Counter[tuple[str, int]]()
+
+    def __call__(self, x: Weights, w: Any, y: Output, rescale: str, slack: int) -> Output:
+        self.calls[rescale, slack] += 1
+        score = w if callable(w) else lambda other: w @ match_features(x, other)
+        form = Form(rescale, slack)
+
+        def violation(other: Output) -> float:
+            r, m = float(form.weight(np.array(wrong_pairs(y, other)))), score(y) - score(other)
+            return r * (1 - m) if rescale == "slack" else r - m
+
+        return max(permutations(range(len(y))), key=violation)
+
+
+def matchings(n: int = 7, k: int = 3) -> tuple[Weights, list[Output]]:
+    random = np.random.default_rng(8)
+    X = random.normal(size=(n, k, k, 4))
+    return X, [best_matching(x + random.normal(scale=0.9, size=x.shape), np.array([1.0, -1.0, 0.5, 0.0])) for x in X]
+
+
+def only_predicts(x: Weights, w: Weights) -> Output:
+    return best_matching(x, w)
+
+
+@pytest.mark.parametrize("kernel", [False, True], ids=["features", "kernel"])
+@pytest.mark.parametrize("C", [0.2, 5.0])
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("learner", [CuttingPlane(), CuttingPlane(variant="a"), OneSlack()], ids=repr)
+def test_every_svm_reaches_the_optimum_of_an_independent_solver(
+    learner: Learner, form: Form, C: float, kernel: bool
+) -> None:
+    if isinstance(learner, OneSlack) and form.slack == 2:
+        pytest.skip("one-slack is for linear slack")
+    X, Y = matchings()
+    search = MostViolated()
+    settings: dict[str, Any] = {"most_violated": search}
+    if kernel:
+        settings |= {
+            "joint_kernel": lambda x, y, x2, y2: float(match_features(x, y) @ match_features(x2, y2)),
+            "outputs": 32,
+        }
+    problem = CustomProblem(X, Y, None if kernel else match_features, wrong_pairs, only_predicts, **settings)
+    assert problem.offers == ["argmax", "most_violated"] and problem.slice(1, 3).offers == problem.offers
+    task = Task(problem, Hinge(rescale=form.rescale, slack=form.slack), C=C, tol=1e-8)
+    found = learner.solve(task)
+    expected = optimum(form, svm_examples(X, Y), C)
+    assert found.converged and found.exact
+    assert found.kept.primal == pytest.approx(expected.primal, rel=1e-6)
+    assert found.kept.dual == pytest.approx(expected.primal, rel=1e-6)
+    if not kernel:
+        assert found.kept.primal == pytest.approx(form.primal(svm_examples(X, Y), found.w, C), rel=1e-9)
+    assert set(search.calls) == {(form.rescale, form.slack)}
+    assert sum(search.calls.values()) == round(task.passes * len(X))
+
+
+def test_most_violated_takes_the_place_of_an_argmax_with_costs() -> None:
+    X, Y = matchings()
+    search = MostViolated()
+    for learner in (BCFW(), MIRA(), SGD(rate=0.1), CuttingPlane()):
+        with_argmax, with_search = (
+            learner.solve(Task(problem, Hinge(), C=0.5, tol=1e-6, max_iter=200))
+            for problem in (
+                CustomProblem(X, Y, match_features, wrong_pairs, best_matching),
+                CustomProblem(X, Y, match_features, wrong_pairs, only_predicts, most_violated=search),
+            )
+        )
+        assert with_search.kept.primal == pytest.approx(with_argmax.kept.primal, rel=1e-5)
+    assert set(search.calls) == {("margin", 1)}
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=20)
+def test_slacks_are_those_of_enumeration(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X, w = random.normal(size=(4, 3, 3, 3)), random.normal(size=3)
+    Y = [tuple(int(item) for item in random.permutation(3)) for _ in X]
+    problem = CustomProblem(X, Y, match_features, wrong_pairs, only_predicts, most_violated=MostViolated())
+    for form in FORMS:
+        expected = [form.slack_of(x, w) for x in svm_examples(X, Y)]
+        found = Task(problem, Hinge(rescale=form.rescale, slack=form.slack)).slacks(w)
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_most_violated_output_that_is_not_is_found_out() -> None:
+    X, Y = matchings()
+    search = MostViolated()
+
+    def forgetful(*args: Any) -> Output:
+        return search(*args) if sum(search.calls.values()) < 40 else args[2]
+
+    problem = CustomProblem(X, Y, match_features, wrong_pairs, only_predicts, most_violated=forgetful)
+    with pytest.raises(
+        MargraveError,
+        match=r"most_violated of example \d returned an output that has H = 0, and one that it returned before has H = "
+        r"[\d.e-]+: it must return the best; pass exact=False if your most_violated is approximate\.",
+    ):
+        CuttingPlane().solve(Task(problem, Hinge(rescale="slack"), C=5.0, tol=0, max_iter=100))
+
+
+# ---- approximate inference
+
+
+class Sloppy:
+    """Labels that are the best ones only most of the time: what a search without guarantees returns."""
+
+    def __init__(self) -> None:
+        self.random = np.random.default_rng(0)
+
+    def ranked(self, values: Weights) -> list[int]:
+        order = [int(k) for k in np.argsort(-values)]
+        return order if self.random.random() < 0.7 else [order[1], order[0], *order[2:]]
+
+    def argmax(self, x: Weights, w: Weights, y: int | None = None) -> int:
+        return self.ranked(w.reshape(LABELS, -1) @ x + (0.0 if y is None else COST[y]))[0]
+
+    def kbest(self, x: Weights, w: Weights, k: int, y: int | None = None) -> list[int]:
+        best = self.ranked(w.reshape(LABELS, -1) @ x + (0.0 if y is None else COST[y]))[:k]
+        return [best[0], *best[: k - 1]] if self.random.random() < 0.2 else best  # one of them twice
+
+    def most_violated(self, x: Weights, w: Weights, y: int, rescale: str, slack: int) -> int:
+        scores = w.reshape(LABELS, -1) @ x
+        r = COST[y] ** (1 / slack)
+        m = scores[y] - scores
+        return self.ranked(r * (1 - m) if rescale == "slack" else r - m)[0]
+
+    def problem(self, **change: Any) -> CustomProblem:
+        return labels(**{"argmax": self.argmax, "kbest": self.kbest, "exact": False} | change)
+
+
+APPROXIMATE: list[tuple[Learner, LossFamily]] = [
+    (BCFW(), Hinge()),
+    (BCFW(pairwise=False), Hinge()),
+    (BCFW(), Hinge("zero-one")),
+    (MIRA(), Hinge()),
+    (MIRA(exact=True), Hinge()),
+    (MIRA(prediction=True), Hinge()),
+    (KBestMIRA(k=2), Hinge()),
+    (SGD(rate=0.3), Hinge()),
+    (AveragedPerceptron(), Perceptron()),
+    (CuttingPlane(), Hinge()),
+    (CuttingPlane(variant="a"), Hinge()),
+    (OneSlack(cached=3), Hinge()),
+    (LEARNERS["lp"](free_sign=True), Hinge()),
+]
+
+
+@pytest.mark.parametrize(("learner", "loss"), APPROXIMATE, ids=[f"{loss.name}-{each!r}" for each, loss in APPROXIMATE])
+def test_learners_go_on_with_an_approximate_argmax_and_say_so(learner: Learner, loss: LossFamily) -> None:
+    with pytest.raises(MargraveError, match=r"pass exact=False if your|returned an output twice"):
+        learner.solve(Task(Sloppy().problem(exact=True), loss, tol=1e-3, max_iter=30))
+    problem = Sloppy().problem()
+    assert not problem.exact and not problem.slice(0, 3).exact
+    found = learner.solve(Task(problem, loss, tol=1e-3, max_iter=30))
+    assert not found.exact and not found.kept.exact
+    assert found.reason.endswith("(approximate: inference is not exact)")
+    best = learner.solve(Task(labels(kbest=labels_in_order), loss, tol=1e-3, max_iter=30))
+    assert best.exact and best.kept.exact and "approximate" not in best.reason
+    # All three labels are soon remembered, and the best remembered one is used.
+    assert found.kept.primal == pytest.approx(best.kept.primal, rel=0.3)
+
+
+def labels_in_order(x: Weights, w: Weights, k: int, y: int | None = None) -> list[int]:
+    return [int(best) for best in np.argsort(-(w.reshape(LABELS, -1) @ x + (0.0 if y is None else COST[y])))[:k]]
+
+
+@pytest.mark.parametrize("form", FORMS[1:], ids=str)
+def test_an_approximate_search_for_the_most_violated_output_goes_on(form: Form) -> None:
+    sloppy = Sloppy()
+    loss = Hinge(rescale=form.rescale, slack=form.slack)
+    with pytest.raises(MargraveError, match="pass exact=False if your most_violated is approximate"):
+        exact = sloppy.problem(exact=True, most_violated=sloppy.most_violated)
+        CuttingPlane().solve(Task(exact, loss, tol=1e-6))
+    found = CuttingPlane().solve(Task(sloppy.problem(most_violated=sloppy.most_violated), loss, tol=1e-6))
+    assert not found.exact and found.reason.endswith("(approximate: inference is not exact)")
+    X, Y = data()
+    examples = []
+    for x, y in zip(X, Y, strict=True):
+        others = [label for label in range(LABELS) if label != y]
+        psi = np.array([feature(x, y) - feature(x, other) for other in others])
+        examples.append(Example([(other,) for other in others], psi, COST[y, others], (y,)))
+    expected = optimum(form, examples)
+    assert found.kept.dual <= expected.primal * (1 + 1e-9)  # D holds whatever inference misses
+    assert form.primal(examples, found.w, 1.0) == pytest.approx(expected.primal, rel=0.05)
+
+
+def test_the_better_of_what_is_returned_and_remembered_is_used() -> None:
+    X = np.array([[1.0, 0.0, 0.0]])
+    answers = iter([2, 1, 1])
+    problem = labels(X=X, Y=[0], argmax=lambda x, w, y=None: next(answers), kbest=lambda *args: [1], exact=False)
+    w = np.array([0.0, 0, 0, 5.0, 0, 0, 7.0, 0, 0])
+    question = _core.Question("argmax")
+    outputs = [problem.output(0, int(problem.infer(0, w, question)[1][0][1][0])) for _ in range(2)]
+    assert outputs == [2, 2]
+    _, best = problem.infer(0, w, _core.Question("kbest", k=3))
+    assert [(value, problem.output(0, int(part[0]))) for value, part in best] == [(7.0, 2), (5.0, 1), (0.0, 0)]
+
+
+def test_whether_it_is_exact_must_be_said_with_a_flag() -> None:
+    with pytest.raises(MargraveError, match="exact must be True or False, and it is 'yes'"):
+        labels(exact="yes")
+
+
 # ---- what is remembered
 
 
@@ -717,8 +937,8 @@ def test_learners_that_have_scores_of_their_own_are_refused(name: str) -> None:
         (LBFGS(), SoftmaxMargin(), "has no costs in it: use loss Log"),
         (MIRA(exact=True), Log(), "not under other scores"),
         (BCFW(), LossFamily(inf, 0.5), "not under other scores: .*gamma in it"),
-        (CuttingPlane(), Hinge(rescale="slack"), "not under other scores: .*margin re-scaling"),
-        (CuttingPlane(), Hinge(slack=2), "not under other scores: .*linear slack"),
+        (CuttingPlane(), Hinge(rescale="slack"), "not under other scores: .*margin re-scaling.*give most_violated"),
+        (CuttingPlane(), Hinge(slack=2), "not under other scores: .*linear slack.*give most_violated"),
     ],
     ids=lambda case: case.name if hasattr(case, "name") else "",
 )
@@ -734,20 +954,17 @@ def test_what_cannot_work_is_refused_in_one_sentence(learner: Learner, loss: Los
 def test_what_was_not_given_is_named(learner: Learner, loss: LossFamily, need: str) -> None:
     with pytest.raises(MargraveError, match=f"needs '{need}', and this problem offers only argmax"):
         learner.solve(Task(labels(), loss))
-    problem = labels()
-    theta = problem.score(0, np.zeros(9))
     with pytest.raises(MargraveError, match=f"offers no {need}"):
-        problem.kbest(0, theta, 2) if need == "kbest" else problem.logsum(0, theta)
+        labels().infer(0, np.zeros(9), _core.Question(need, k=2))
 
 
-def test_inference_without_scores_is_refused() -> None:
+def test_inference_under_scores_is_refused() -> None:
+    problem = Counted(multiclass()).full()
+    theta = problem.score(3, np.ones(problem.dim))
+    for ask in (problem.argmax, problem.logsum, lambda i, theta: problem.kbest(i, theta, 2)):
+        with pytest.raises(MargraveError, match=r"not under other scores: .* or give most_violated"):
+            ask(3, theta)
     problem = labels()
-    with pytest.raises(MargraveError, match="example 3 must be scored before"):
-        problem.argmax(3, np.zeros(problem.parts(3)))
-    theta = problem.score(3, np.ones(9))
-    theta[0] += 1
-    with pytest.raises(MargraveError, match="not under other scores"):
-        problem.argmax(3, theta)
     with pytest.raises(MargraveError, match="part 5 of example 2 is no output"):
         problem.row(2, np.eye(problem.parts(2))[5])
     with pytest.raises(MargraveError, match="part 1 of example 2 is no output"):
@@ -823,12 +1040,12 @@ def test_an_argmax_that_misses_the_best_output_is_found_out() -> None:
     with pytest.raises(
         MargraveError,
         match=r"argmax of example 3 returned an output that scores [-\d.]+, and (one that it returned before|the right "
-        r"one) scores [-\d.]+: it must return the best\.",
+        r"one) scores [-\d.]+: it must return the best; pass exact=False if your argmax is approximate\.",
     ):
         BCFW().solve(Task(labels(argmax=forgetful), Hinge(), tol=0, max_iter=50))
     with pytest.raises(MargraveError, match=r"argmax of example 0 .* and the right one scores 0\.?0*: it must"):
-        labels(argmax=lambda x, w, y=None: 1, Y=[0] * 12, joint_feature=lambda x, y: [0.0, -float(y)]).visit(
-            0, np.array([0.0, 9.0]), 1.0, 1
+        labels(argmax=lambda x, w, y=None: 1, Y=[0] * 12, joint_feature=lambda x, y: [0.0, -float(y)]).infer(
+            0, np.array([0.0, 9.0]), _core.Question("argmax", gamma=1.0)
         )
 
 
@@ -885,6 +1102,55 @@ def test_log_losses_and_other_temperatures_are_those_of_enumeration() -> None:
         expected = sum(logsumexp(beta * F @ w) / beta - F[y] @ w for F, y in zip(every, Y, strict=True))
         assert loss == pytest.approx(expected, rel=1e-12)
         assert_allclose(slope, sum(softmax(beta * F @ w) @ F - F[y] for F, y in zip(every, Y, strict=True)), rtol=1e-10)
+
+
+def test_the_zero_one_cost_in_a_partition_function_is_that_of_enumeration() -> None:
+    X, Y = data()
+    w = np.random.default_rng(6).normal(size=9)
+
+    def logsum(x: Weights, w: Weights) -> tuple[float, Weights]:
+        features = np.array([feature(x, y) for y in range(LABELS)])
+        return float(logsumexp(features @ w)), softmax(features @ w) @ features
+
+    problem = labels(logsum=logsum)
+    for beta in (1.0, 2.5):
+        loss, slope = Task(problem, LossFamily(beta, 1.0, "zero-one")).losses(w, gradient=True)
+        expected, gradient = 0.0, np.zeros(9)
+        for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+            F = np.array([feature(x, other) for other in range(LABELS)])
+            v = F @ w + (np.arange(LABELS) != y)
+            p = softmax(beta * v)
+            expected += logsumexp(beta * v) / beta - F[y] @ w
+            gradient += p @ F - F[y]
+            found, cost, entropy, index, value = problem.oracle(i, w, _core.LossFamily(beta, 1.0, True))
+            assert found == pytest.approx(logsumexp(beta * v) / beta - F[y] @ w, rel=1e-10)
+            assert (cost, entropy) == (pytest.approx(1 - p[y], rel=1e-9), pytest.approx(-(p @ np.log(p)), rel=1e-9))
+            row = np.zeros(9)
+            row[index] = value
+            assert_allclose(row, p @ F - F[y], atol=1e-10)
+        assert loss == pytest.approx(expected, rel=1e-12)
+        assert_allclose(slope, gradient, atol=1e-10)
+    _, cost, entropy, _, _ = problem.oracle(0, w, _core.LossFamily(1.0, 0.0))
+    p = softmax(np.array([feature(X[0], y) for y in range(LABELS)]) @ w)
+    assert np.isnan(cost) and entropy == pytest.approx(-(p @ np.log(p)), rel=1e-9)  # no cost of expected features
+    with pytest.raises(MargraveError, match="no marginals of parts"):
+        _core.marginals_all(problem, w, 1.0, 1)
+
+
+def test_the_best_outputs_of_all_examples_are_those_of_the_native_problem() -> None:
+    native = chain()
+    problem = Counted(native).full()
+    w = np.random.default_rng(2).normal(size=native.dim)
+    bounds, parts = _core.argmax_all(problem, w, 2)
+    assert bounds.tolist() == [*range(native.size + 1)]
+    for i, part in enumerate(parts.tolist()):
+        assert problem.output(i, part) == tuple(sorted(native.argmax(i, native.score(i, w))[1].tolist()))
+    begin, values, _, parts = _core.kbest_all(problem, w, 3, 1)
+    native_begin, native_values, _, _ = _core.kbest_all(native, w, 3, 1)
+    assert begin.tolist() == native_begin.tolist()
+    assert_allclose(values, native_values, rtol=1e-9)
+    with pytest.raises(MargraveError, match="not under other scores"):
+        _core.argmax_all(problem, None, 1, theta=np.zeros(sum(map(problem.parts, range(problem.size)))))
 
 
 @pytest.mark.parametrize(

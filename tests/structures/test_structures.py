@@ -267,6 +267,54 @@ def test_clamp_forbids_what_no_output_has_and_nothing_else(kind: Kind, seed: int
 
 @every_kind
 @given(seed=seeds)
+@few
+def test_inference_at_weights_is_that_under_their_scores(kind: Kind, seed: int) -> None:
+    case = kind(seed)
+    rng = np.random.default_rng(seed)
+    offset = _core.offset(case.problem, rng.standard_normal(case.problem.dim))  # whose costs are its own
+    for problem in (case.problem, case.problem.slice(0, len(case)), offset):
+        w = rng.standard_normal(problem.dim)
+        for i in range(len(case)):
+            for scale, gamma in ((1.0, 0.0), (1.0, 1.0), (0.5, 2.0)):
+                delta = problem.cost(i)[0]
+                scores = scale * problem.score(i, w)
+                ranking = scores + gamma * delta
+                theta, ((value, y),) = problem.infer(i, w, _core.Question("argmax", gamma=gamma, scale=scale))
+                assert np.array_equal(theta, scores)
+                assert value == problem.argmax(i, ranking)[0] and np.array_equal(y, problem.argmax(i, ranking)[1])
+                if "kbest" in problem.offers:
+                    _, best = problem.infer(i, w, _core.Question("kbest", k=3, gamma=gamma, scale=scale))
+                    assert [value for value, _ in best] == [value for value, _ in problem.kbest(i, ranking, 3)]
+                if "logsum" in problem.offers:
+                    question = _core.Question("logsum", beta=2.0, gamma=gamma, scale=scale)
+                    _, (value, index, features) = problem.infer(i, w, question)
+                    expected, mu = problem.logsum(i, 2.0 * ranking)
+                    assert value == expected
+                    row = problem.row(i, mu)
+                    assert np.array_equal(index, row[0]) and np.array_equal(features, row[1])
+            with pytest.raises(MargraveError, match="offers no most_violated"):
+                problem.infer(i, w, _core.Question("most_violated"))
+
+
+def test_a_question_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(MargraveError, match="a question is 'argmax', 'kbest', 'logsum' or 'most_violated'"):
+        _core.Question("best")
+    for name, value in (
+        ("gamma", -1.0),
+        ("k", 0),
+        ("beta", inf),
+        ("scale", 0.0),
+        ("rescale", "both"),
+        ("slack", 0),
+    ):
+        with pytest.raises(MargraveError, match=f"{name} must be"):
+            _core.Question("argmax", **{name: value})
+    question = _core.Question("most_violated", rescale="slack", slack=2)
+    assert (question.kind, question.rescale, question.slack) == ("most_violated", "slack", 2)
+
+
+@every_kind
+@given(seed=seeds)
 @settings(max_examples=3, deadline=None)
 def test_a_slice_is_the_problem_of_its_examples(kind: Kind, seed: int) -> None:
     case = kind(seed, size=5)

@@ -86,7 +86,7 @@ inline bool is_score(double value) { return !std::isnan(value) && value != kInfi
 inline constexpr std::pair<const char*, unsigned> kOffers[] = {{"argmax", kArgmax}, {"argmax_by_cost", kArgmaxByCost},
                                                                {"logsum", kLogsum}, {"kbest", kKbest},
                                                                {"sample", kSample}, {"entropy", kEntropy},
-                                                               {"untied", kUntied}};
+                                                               {"untied", kUntied}, {"most_violated", kMostViolated}};
 
 inline std::vector<std::string> offered(unsigned flags) {
   std::vector<std::string> names;

@@ -37,11 +37,22 @@ void merge_equal(Row& row) {
 struct PythonProblem final : Problem {
   NB_TRAMPOLINE(Problem);
 
+  // What a property of that name says, or else the operations that the class in Python has.
   unsigned offers() const override {
     const nb::gil_scoped_acquire gil;
     unsigned flags = 0;
+    if (overrides("offers")) {
+      for (const std::string& name :
+           result<std::vector<std::string>>(nb_trampoline.base().attr("offers"), "offers must be a list of words")) {
+        const auto* known =
+            std::find_if(std::begin(kOffers), std::end(kOffers), [&](const auto& each) { return each.first == name; });
+        if (known == std::end(kOffers)) throw InputError("offers has the unknown word '" + name + "'.");
+        flags |= known->second;
+      }
+      return flags;
+    }
     for (const auto& [name, flag] : kOffers)
-      if (flag != kUntied && overrides(name)) flags |= flag;
+      if (flag != kUntied && flag != kMostViolated && overrides(name)) flags |= flag;
     return flags;
   }
   // From an attribute or a property of the class in Python, or set on the object.
@@ -72,23 +83,46 @@ struct PythonProblem final : Problem {
     const nb::gil_scoped_acquire gil;
     copy_result(call("score", i, copy_array(w, dim())), parts(i), "the result of score(i, w)", theta);
   }
-  void visit(int64_t i, const double* w, Question question, double* theta) const override {
+  // A problem that answers questions at weights itself returns the scores of its parts with the answer: pairs of a
+  // number and parts, best first, or of the log partition function the number and the expected features.
+  void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
+             Scratch& scratch) const override {
     const nb::gil_scoped_acquire gil;
-    const nb::detail::ticket ticket(nb_trampoline, "visit", nb::detail::str_hash("visit"), false);
-    if (!ticket.key.is_valid()) return score(i, w, theta);
-    copy_result(nb_trampoline.base().attr("visit")(i, copy_array(w, dim()), question.gamma, question.k), parts(i),
-                "the result of visit(i, w, gamma, k)", theta);
+    const nb::detail::ticket ticket(nb_trampoline, "infer", nb::detail::str_hash("infer"), false);
+    if (!ticket.key.is_valid()) return Problem::infer(i, w, question, theta, mu, answer, scratch);
+    const auto [scores, found] = result<std::pair<nb::object, nb::object>>(
+        nb_trampoline.base().attr("infer")(i, copy_array(w, dim()), question),
+        "infer(i, w, question) must return the scores of the parts and an answer");
+    copy_result(scores, parts(i), "the scores of infer(i, w, question)", theta);
+    add_costs(i, question, answer, scratch);
+    answer.ranking = nullptr;
+    answer.has_mixture = question.kind == Question::Kind::kLogsum;
+    if (answer.has_mixture) {
+      const auto [value, index, features] = result<std::tuple<double, nb::object, nb::object>>(
+          found, "the answer of infer to 'logsum' must be a number, indices and values");
+      answer.value = value;
+      checked_row(index, features, "infer(i, w, question)", answer.mixture);
+      answer.mixture_score = 0;
+      for (size_t k = 0; k < answer.mixture.index.size(); ++k)
+        answer.mixture_score += question.scale * w[answer.mixture.index[k]] * answer.mixture.value[k];
+      return;
+    }
+    answer.ys.clear();
+    for (const nb::handle item : found) {
+      const auto [value, y] = result<std::pair<double, nb::object>>(
+          nb::borrow(item), "the answer of infer must be pairs of a number and parts");
+      answer.ys.push_back({value, output(y, i, "the parts of infer(i, w, question)")});
+    }
+    if (question.kind == Question::Kind::kKbest) return;
+    if (answer.ys.empty()) throw InputError("infer(i, w, question) returned no output.");
+    answer.value = answer.ys[0].value;
+    answer.y = std::move(answer.ys[0].y);
   }
   void row(int64_t i, const double* v, Row& row) const override {
     const nb::gil_scoped_acquire gil;
     const auto [index, value] = result<std::pair<nb::object, nb::object>>(call("row", i, copy_array(v, parts(i))),
                                                                           "row(i, v) must return indices and values");
-    row.index = to_vector(as_array<int64_t>(index, "the indices of row(i, v)"));
-    row.value = to_vector(as_array<double>(value, "the values of row(i, v)"));
-    expect_size(row.value, static_cast<int64_t>(row.index.size()), "the values of row(i, v)");
-    for (const int64_t k : row.index)
-      if (k < 0 || k >= dim()) throw InputError("row(i, v) has the index " + std::to_string(k) + ", out of range.");
-    merge_equal(row);
+    checked_row(index, value, "row(i, v)", row);
   }
   // A Python scatter works on a copy of g, which is slow: row is the better thing to write.
   void scatter(int64_t i, const double* mu, double c, double* g) const override {
@@ -224,6 +258,14 @@ struct PythonProblem final : Problem {
     expect_size(array, n, what);
     std::copy(array.data(), array.data() + n, to);
   }
+  void checked_row(const nb::handle& index, const nb::handle& value, const std::string& what, Row& row) const {
+    row.index = to_vector(as_array<int64_t>(index, ("the indices of " + what).c_str()));
+    row.value = to_vector(as_array<double>(value, ("the values of " + what).c_str()));
+    expect_size(row.value, static_cast<int64_t>(row.index.size()), ("the values of " + what).c_str());
+    for (const int64_t k : row.index)
+      if (k < 0 || k >= dim()) throw InputError(what + " has the index " + std::to_string(k) + ", out of range.");
+    merge_equal(row);
+  }
   Output output(const nb::handle& object, int64_t i, const char* what) const {
     Output y = to_vector(as_array<int32_t>(object, what));
     check_parts(y, parts(i));
@@ -240,6 +282,48 @@ std::vector<std::pair<double, Array<int32_t>>> scored(std::vector<ScoredOutput>&
   return result;
 }
 
+constexpr std::pair<const char*, Question::Kind> kKinds[] = {{"argmax", Question::Kind::kArgmax},
+                                                             {"kbest", Question::Kind::kKbest},
+                                                             {"logsum", Question::Kind::kLogsum},
+                                                             {"most_violated", Question::Kind::kMostViolated}};
+
+Question question_of(const std::string& kind, double gamma, bool zero_one, int64_t k, double beta, double scale,
+                     const std::string& rescale, int slack) {
+  const auto* known =
+      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& each) { return each.first == kind; });
+  if (known == std::end(kKinds)) throw InputError("a question is 'argmax', 'kbest', 'logsum' or 'most_violated'.");
+  if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
+  if (k < 1) throw InputError("k must be at least 1.");
+  if (!(beta > 0) || beta == kInfinity) throw InputError("beta must be positive and finite.");
+  if (!(scale > 0) || scale == kInfinity) throw InputError("scale must be positive and finite.");
+  if (rescale != "margin" && rescale != "slack") throw InputError("rescale must be 'margin' or 'slack'.");
+  if (slack < 1 || slack > 2) throw InputError("slack must be 1 or 2.");
+  return {known->second, gamma, zero_one, k, beta, scale, rescale == "slack", slack};
+}
+
+void bind_question(nb::module_& m) {
+  nb::class_<Question>(m, "Question", "What a learner asks of inference at weights.")
+      .def(nb::new_(&question_of), "kind"_a, nb::kw_only(), "gamma"_a = 0.0, "zero_one"_a = false, "k"_a = 1,
+           "beta"_a = 1.0, "scale"_a = 1.0, "rescale"_a = "margin", "slack"_a = 1)
+      .def_prop_ro(
+          "kind",
+          [](const Question& q) {
+            for (const auto& [name, kind] : kKinds)
+              if (kind == q.kind) return name;
+            return "";
+          },
+          "'argmax', 'kbest', 'logsum' or 'most_violated'.")
+      .def_ro("gamma", &Question::gamma, "How many times the cost is added to the score of an output.")
+      .def_ro("zero_one", &Question::zero_one, "Whether that cost is 1 for every part but the gold ones.")
+      .def_ro("k", &Question::k, "The number of outputs that 'kbest' asks for.")
+      .def_ro("beta", &Question::beta, "The factor on scores and costs in the partition function of 'logsum'.")
+      .def_ro("scale", &Question::scale, "The weights that are meant are scale * w.")
+      .def_prop_ro(
+          "rescale", [](const Question& q) { return q.of_slack ? "slack" : "margin"; },
+          "What the cost re-scales in the constraints of 'most_violated'.")
+      .def_ro("slack", &Question::slack, "The power of the slack in those constraints: 1 or 2.");
+}
+
 struct Checked {  // an example and its scores, checked
   Checked(const Problem& problem, int64_t i, const In<double>& theta) {
     problem.check_example(i);
@@ -254,6 +338,7 @@ struct Checked {  // an example and its scores, checked
 }  // namespace
 
 void bind_problem(nb::module_& m) {
+  bind_question(m);
   nb::class_<Problem, PythonProblem>(
       m, "Problem", "A structured prediction problem: a structure with its features, bound to a data set.")
       .def(nb::init<int64_t, int64_t>(), "size"_a, "dim"_a)
@@ -286,17 +371,30 @@ void bind_problem(nb::module_& m) {
           },
           "i"_a, "w"_a, "Part scores theta = A_i w.")
       .def(
-          "visit",
-          [](const Problem& p, int64_t i, const In<double>& w, double gamma, int64_t k) {
+          "infer",
+          [](const Problem& p, int64_t i, const In<double>& w, const Question& question) {
             p.check_example(i);
             expect_size(w, p.dim(), "w");
-            std::vector<double> theta(static_cast<size_t>(p.parts(i)));
-            p.visit(i, w.data(), {gamma, k}, theta.data());
-            return to_numpy(std::move(theta));
+            const auto n = static_cast<size_t>(p.parts(i));
+            std::vector<double> theta(n), mu(n);
+            Answer answer;
+            Scratch scratch;
+            p.infer(i, w.data(), question, theta.data(), mu.data(), answer, scratch);
+            nb::object found;
+            if (question.kind == Question::Kind::kLogsum) {
+              if (!answer.has_mixture) p.row(i, mu.data(), answer.mixture);
+              found = nb::make_tuple(answer.value, to_numpy(std::move(answer.mixture.index)),
+                                     to_numpy(std::move(answer.mixture.value)));
+            } else {
+              if (question.kind != Question::Kind::kKbest) answer.ys = {{answer.value, std::move(answer.y)}};
+              found = nb::cast(scored(std::move(answer.ys)));
+            }
+            return std::make_pair(to_numpy(std::move(theta)), found);
           },
-          "i"_a, "w"_a, "gamma"_a, "k"_a,
-          "The same, where the k best outputs, or the log partition function (k = 0), are asked for next, with gamma "
-          "times the cost.")
+          "i"_a, "w"_a, "question"_a,
+          "Part scores theta at the weights scale * w, and what inference finds there: the best outputs as (value, "
+          "parts), or the log partition function with the expected features as indices and values. Values do not "
+          "contain the constant part of the cost.")
       .def(
           "scatter",
           [](const Problem& p, int64_t i, const In<double>& mu, double c, InOut<double>& g) {
@@ -447,17 +545,23 @@ void bind_problem(nb::module_& m) {
             expect_size(w, p.dim(), "w");
             family.check(p);
             Worker worker;
-            std::vector<double> theta(static_cast<size_t>(p.parts(i)));
-            std::vector<double> direction(theta.size());
-            p.visit(i, w.data(), family.question(p), theta.data());
-            const LossValue value = evaluate(p, i, family, theta.data(), direction.data(), worker, true);
+            worker.make_room(p.parts(i));
+            const LossValue value =
+                evaluate(p, i, family, w.data(), worker.theta.data(), worker.direction.data(), worker, true);
             Row row;
-            p.row(i, direction.data(), row);
+            p.row(i, worker.direction.data(), row);
+            if (worker.answer.has_mixture) {
+              const Row& mixture = worker.answer.mixture;
+              row.index.insert(row.index.end(), mixture.index.begin(), mixture.index.end());
+              row.value.insert(row.value.end(), mixture.value.begin(), mixture.value.end());
+              merge_equal(row);
+            }
             return std::make_tuple(value.loss, value.cost, value.entropy, to_numpy(std::move(row.index)),
                                    to_numpy(std::move(row.value)));
           },
           "i"_a, "w"_a, "family"_a,
-          "Loss, expected cost, entropy and sparse gradient (indices, values) of one example.")
+          "Loss, expected cost (NaN where a problem knows only the expected features), entropy and sparse gradient "
+          "(indices, values) of one example.")
       .def(
           "slice",
           [](std::shared_ptr<const Problem> p, int64_t begin, int64_t end) -> std::shared_ptr<Problem> {

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,20 +48,24 @@ struct LossFamily {
   // The cost as delta and c0; of the zero-one cost only where it is one of parts.
   double cost(const Problem& problem, int64_t i, double* delta) const {
     if (!zero_one) return problem.cost(i, delta);
-    std::fill(delta, delta + problem.parts(i), 1.0);
-    Output good;
-    int64_t n = 1;
-    for (int64_t k = 0; k < n; ++k) {
-      n = problem.gold(i, k, good);
-      for (const int32_t part : good) delta[part] = 0;
-    }
+    problem.zero_one_cost(i, delta);
     return 0;
   }
 
   // What `evaluate` asks.
   Question question(const Problem& problem) const {
-    if (beyond_parts(problem)) return {0.0, beta < kInfinity ? 0 : 2};
-    return {gamma, beta < kInfinity ? 0 : 1};
+    Question question;
+    const bool beyond = beyond_parts(problem);
+    question.gamma = beyond ? 0.0 : gamma;
+    question.zero_one = zero_one;
+    if (beta < kInfinity) {
+      question.kind = Question::Kind::kLogsum;
+      question.beta = beta;
+    } else if (beyond) {
+      question.kind = Question::Kind::kKbest;
+      question.k = 2;
+    }
+    return question;
   }
 
   // Refuses a problem that it does not fit.
@@ -89,8 +95,7 @@ struct Worker {
   std::vector<double> direction;
   std::vector<double> zeros;  // one per weight, all 0; whoever writes to it sets it back to 0
   Output gold;
-  Output y;
-  std::vector<ScoredOutput> k_best;
+  Answer answer;
 
   void make_room(int64_t parts) {
     if (static_cast<int64_t>(theta.size()) >= parts) return;
@@ -144,12 +149,10 @@ inline void count_parts(const Output& y, int64_t n, double* mu) {
   for (const int32_t part : y) mu[part] += 1;
 }
 
-// At beta = inf with the zero-one cost: the gold output, or the best other one plus gamma.
-inline double max_zero_one(const Problem& problem, int64_t i, const double* theta, double gamma, double gold_score,
-                           double* mu, LossValue& value, Worker& worker) {
-  const int64_t n = problem.parts(i);
-  problem.kbest(i, theta, 2, worker.k_best, worker.scratch);
-  for (const ScoredOutput& other : worker.k_best) {
+// At beta = inf with the zero-one cost: the gold output, or the best other one plus gamma, of the two best.
+inline double max_zero_one(double gamma, double gold_score, int64_t n, double* mu, LossValue& value,
+                           const Worker& worker) {
+  for (const ScoredOutput& other : worker.answer.ys) {
     if (same_parts(other.y, worker.gold)) continue;
     if (other.value + gamma <= gold_score) break;
     count_parts(other.y, n, mu);
@@ -163,12 +166,18 @@ inline double max_zero_one(const Problem& problem, int64_t i, const double* thet
 // With q(y) ~ exp(beta <theta, y> + beta gamma [y != gold]) and p_g the gold's share without the cost:
 // Z' = Z e^(beta gamma) (1 - (1 - e^(-beta gamma)) p_g), and mu' is mu with as much of the gold output taken away.
 inline double logsum_zero_one(double log_z, double beta, double gamma, double gold_score, const Output& gold, int64_t n,
-                              double* mu, LossValue& value) {
+                              double* mu, Answer& answer, LossValue& value) {
   const double share = std::exp(beta * gold_score - log_z);
   const double taken = -std::expm1(-beta * gamma) * share;
   const double kept = 1 - taken;
   for (int64_t k = 0; k < n; ++k) mu[k] /= kept;
-  for (const int32_t part : gold) mu[part] = std::max(0.0, mu[part] - taken / kept);
+  if (answer.has_mixture) {  // which has the gold output in it, and mu has not
+    for (double& each : answer.mixture.value) each /= kept;
+    answer.mixture_score /= kept;
+    for (const int32_t part : gold) mu[part] -= taken / kept;
+  } else {
+    for (const int32_t part : gold) mu[part] = std::max(0.0, mu[part] - taken / kept);
+  }
   value.cost = 1 - share * std::exp(-beta * gamma) / kept;
   return log_z + beta * gamma + std::log1p(-taken);
 }
@@ -178,7 +187,7 @@ inline double cost_without_margin(const Problem& problem, int64_t i, const LossF
                                   double log_share, Worker& worker) {
   if (family.zero_one && !problem.zero_one_is_of_parts()) {
     if (family.beta < kInfinity) return -std::expm1(log_share);
-    return same_parts(worker.y, worker.gold) ? 0 : 1;
+    return same_parts(worker.answer.y, worker.gold) ? 0 : 1;
   }
   const int64_t n = problem.parts(i);
   double* delta = worker.scratch.take(n);
@@ -188,55 +197,78 @@ inline double cost_without_margin(const Problem& problem, int64_t i, const LossF
 
 }  // namespace family
 
-// The loss at theta = A_i w; direction = mu - y_gold. With `detail`, also the expected cost and the entropy of the
-// loss's own distribution.
-inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& family, const double* theta,
-                          double* direction, Worker& worker, bool detail = false) {
+// The loss at the weights scale * w, with theta = scale A_i w and direction = mu - y_gold. Where the answer is a
+// mixture that is known by its features, direction is what its parts lack: -y_gold, and the functions below add the
+// mixture. With `detail`, also the expected cost (NaN where a mixture does not tell) and the entropy of the loss's own
+// distribution.
+inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& family, const double* w, double* theta,
+                          double* direction, Worker& worker, bool detail = false, double scale = 1.0) {
   Scratch::Frame frame(worker.scratch);
   const int64_t n = problem.parts(i);
-  problem.gold(i, 0, worker.gold);
-  const double gold_score = score_of(theta, worker.gold);
-
   const bool beyond = family.beyond_parts(problem);
   const bool margin = family.gamma > 0 && !beyond;
   const bool finite = family.beta < kInfinity;
   const double beta = finite ? family.beta : 1.0;
-  LossValue value{0, 0, 0};
-  double c0 = 0;
-  double* delta = nullptr;
-  const double* v = theta;
-  if (margin || beta != 1.0) {
-    double* augmented = worker.scratch.take(n);
-    if (margin) {
-      delta = worker.scratch.take(n);
-      c0 = family.cost(problem, i, delta);
-    }
-    for (int64_t k = 0; k < n; ++k) augmented[k] = beta * (margin ? theta[k] + family.gamma * delta[k] : theta[k]);
-    v = augmented;
-  }
+  Answer& answer = worker.answer;
+  Question question = family.question(problem);
+  question.scale = scale;
+  problem.infer(i, w, question, theta, direction, answer, worker.scratch);
+  problem.gold(i, 0, worker.gold);
+  const double gold_score = score_of(theta, worker.gold);
 
+  LossValue value{0, 0, 0};
   double top;            // max_beta
   double log_share = 0;  // of the gold output in the distribution without the cost, at finite beta
   if (!finite && beyond) {
-    top = family::max_zero_one(problem, i, theta, family.gamma, gold_score, direction, value, worker);
+    top = family::max_zero_one(family.gamma, gold_score, n, direction, value, worker);
   } else if (!finite) {
-    top = problem.argmax(i, v, worker.y, worker.scratch);
-    family::count_parts(worker.y, n, direction);
+    top = answer.value;
+    family::count_parts(answer.y, n, direction);
   } else {
-    double log_z = problem.logsum(i, v, direction, worker.scratch);
-    const double plain = log_z;
+    if (answer.has_mixture) std::fill(direction, direction + n, 0.0);
+    const double plain = answer.value;
+    double log_z = plain;
     if (beyond)
-      log_z = family::logsum_zero_one(log_z, beta, family.gamma, gold_score, worker.gold, n, direction, value);
+      log_z = family::logsum_zero_one(log_z, beta, family.gamma, gold_score, worker.gold, n, direction, answer, value);
     top = log_z / beta;
-    if (detail) value.entropy = log_z - dot_finite(v, direction, n) - (beyond ? beta * family.gamma * value.cost : 0.0);
+    if (detail) {
+      const double expected = answer.has_mixture ? beta * (answer.mixture_score + dot_finite(theta, direction, n))
+                                                 : dot_finite(answer.ranking, direction, n);
+      value.entropy = log_z - expected - (beyond ? beta * family.gamma * value.cost : 0.0);
+    }
     log_share = beta * gold_score - plain;
   }
-  if (detail && margin) value.cost = c0 + dot_finite(delta, direction, n);
+  if (detail && margin) value.cost = answer.c0 + dot_finite(answer.delta, direction, n);
   if (detail && family.gamma == 0)
-    value.cost = family::cost_without_margin(problem, i, family, direction, log_share, worker);
-  value.loss = top + (margin ? family.gamma * c0 : 0.0) - gold_score;
+    value.cost = answer.has_mixture && !family.zero_one
+                     ? std::numeric_limits<double>::quiet_NaN()
+                     : family::cost_without_margin(problem, i, family, direction, log_share, worker);
+  value.loss = top + (margin ? family.gamma * answer.c0 : 0.0) - gold_score;
   for (const int32_t part : worker.gold) direction[part] -= 1;
   return value;
+}
+
+// Steps along the gradient A_i' direction of the loss that `evaluate` has just left in the worker, with its mixture if
+// it has one. g += c times the gradient:
+inline void scatter_gradient(const Problem& problem, int64_t i, const Worker& worker, double c, double* g) {
+  problem.scatter(i, worker.direction.data(), c, g);
+  if (!worker.answer.has_mixture) return;
+  const Row& mixture = worker.answer.mixture;
+  for (size_t k = 0; k < mixture.index.size(); ++k) g[mixture.index[k]] += c * mixture.value[k];
+}
+
+// The same, and the change of 1/2 dot(g, g).
+inline double move_gradient(const Problem& problem, int64_t i, const Worker& worker, double c, double* g) {
+  if (!worker.answer.has_mixture) return problem.move(i, worker.direction.data(), c, g);
+  const double before = problem.dot(g, g);
+  scatter_gradient(problem, i, worker, c, g);
+  return 0.5 * (problem.dot(g, g) - before);
+}
+
+// <w, gradient>
+inline double slope_of_gradient(int64_t n, const Worker& worker) {
+  const double of_parts = dot_finite(worker.theta.data(), worker.direction.data(), n);
+  return worker.answer.has_mixture ? of_parts + worker.answer.mixture_score : of_parts;
 }
 
 }  // namespace margrave

@@ -28,7 +28,6 @@ struct Rescaling {
   CostFunction function = nullptr;  // of kFunction
 
   bool zero_one() const { return slack == 0 || cost == CostKind::kZeroOne; }
-  Question question() const { return zero_one() ? Question{0.0, 2} : Question{1.0, 1}; }
   double root(double cost_of_y) const { return slack == 2 ? std::sqrt(cost_of_y) : cost_of_y; }
   double factor(double cost_of_y) const { return of_slack ? root(cost_of_y) : 1.0; }
   double violation(double cost_of_y, double m) const { return root(cost_of_y) - factor(cost_of_y) * m; }
@@ -72,12 +71,50 @@ inline void among_parts(const Problem& problem, int64_t i, const Rescaling& rule
   }
 }
 
+// The k best outputs by their scores alone, at the weights w.
+inline std::vector<ScoredOutput>& k_best(const Problem& problem, int64_t i, const double* w, int64_t k,
+                                         Worker& worker) {
+  Question question;
+  question.kind = Question::Kind::kKbest;
+  question.k = k;
+  problem.infer(i, w, question, worker.theta.data(), nullptr, worker.answer, worker.scratch);
+  return worker.answer.ys;
+}
+
 // The best output but the gold one.
-inline void second_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
-                        double gold_score, Worker& worker, Violation& best) {
-  problem.kbest(i, theta, 2, worker.k_best, worker.scratch);
-  for (const ScoredOutput& other : worker.k_best)
-    offer(rule, 1.0, gold_score - other.value, other.y, worker.gold, best);
+inline void second_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
+                        Violation& best) {
+  const std::vector<ScoredOutput>& outputs = k_best(problem, i, w, 2, worker);
+  const double gold_score = score_of(worker.theta.data(), worker.gold);
+  for (const ScoredOutput& other : outputs) offer(rule, 1.0, gold_score - other.value, other.y, worker.gold, best);
+}
+
+// By an argmax with the cost in it: margin re-scaling, linear slack.
+inline void by_argmax(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
+                      Violation& best) {
+  Question question;
+  question.gamma = 1;
+  const Answer& answer = worker.answer;
+  problem.infer(i, w, question, worker.theta.data(), nullptr, worker.answer, worker.scratch);
+  const double* theta = worker.theta.data();
+  const double top = answer.value + answer.c0;
+  const double of_y = score_of(theta, answer.y);
+  offer(rule, top - of_y, score_of(theta, worker.gold) - of_y, answer.y, worker.gold, best);
+}
+
+// A problem that knows the answer itself.
+inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
+                       Violation& best) {
+  Question question;
+  question.kind = Question::Kind::kMostViolated;
+  question.gamma = 1;
+  question.of_slack = rule.of_slack;
+  question.slack = rule.slack;
+  const Answer& answer = worker.answer;
+  problem.infer(i, w, question, worker.theta.data(), nullptr, worker.answer, worker.scratch);
+  const double* theta = worker.theta.data();
+  const double cost = answer.c0 + score_of(answer.delta, answer.y);
+  offer(rule, cost, score_of(theta, worker.gold) - score_of(theta, answer.y), answer.y, worker.gold, best);
 }
 
 // Stratified by cost: the best output at each value of it (003, section 3.2: "a generic strategy is a two stage
@@ -131,11 +168,11 @@ inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& ru
   double low = 0, high = kInfinity, lambda = 1;
   for (int k = 0; k < kSearches && (high == kInfinity || high - low > 1e-9 * high); ++k) {
     for (int64_t p = 0; p < n; ++p) v[p] = theta[p] + lambda * delta[p];
-    const double top = problem.argmax(i, v, worker.y, worker.scratch) + lambda * c0 - gold_score;
+    const double top = problem.argmax(i, v, worker.answer.y, worker.scratch) + lambda * c0 - gold_score;
     double cost = c0;
-    for (const int32_t part : worker.y) cost += delta[part];
-    const double m = gold_score - score_of(theta, worker.y);
-    offer(rule, cost, m, worker.y, worker.gold, best);
+    for (const int32_t part : worker.answer.y) cost += delta[part];
+    const double m = gold_score - score_of(theta, worker.answer.y);
+    offer(rule, cost, m, worker.answer.y, worker.gold, best);
     const double T = std::max(top, 0.0);
     double bound = T + 1 / (4 * lambda);
     if (rule.of_slack)
@@ -157,11 +194,11 @@ inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& ru
 }
 
 // Any function of an output: among the k best, which are all of them where there are no more.
-inline void among_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
-                       Worker& worker, Violation& best) {
+inline void among_best(const Problem& problem, int64_t i, const Rescaling& rule, const double* w, Worker& worker,
+                       Violation& best) {
   constexpr int64_t kBest = 100;
-  std::vector<ScoredOutput> outputs;
-  problem.kbest(i, theta, kBest, outputs, worker.scratch);
+  std::vector<ScoredOutput>& outputs = k_best(problem, i, w, kBest, worker);
+  const double gold_score = score_of(worker.theta.data(), worker.gold);
   for (ScoredOutput& output : outputs) {
     std::sort(output.y.begin(), output.y.end());
     if (!same_parts(output.y, worker.gold))
@@ -179,35 +216,37 @@ inline bool whole(const double* delta, int64_t n, double c0) {
 
 }  // namespace rescaling
 
-// argmax_y H(y) at theta = A_i w; leaves the gold output in worker.gold.
-inline Violation most_violated(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
+// argmax_y H(y) at the weights w; leaves theta = A_i w and the gold output in the worker.
+inline Violation most_violated(const Problem& problem, int64_t i, const Rescaling& rule, const double* w,
                                Worker& worker) {
   Scratch::Frame frame(worker.scratch);
   const int64_t n = problem.parts(i);
   problem.gold(i, 0, worker.gold);
-  const double gold_score = score_of(theta, worker.gold);
+  double* theta = worker.theta.data();
+  const auto scored = [&] {  // theta, and the score of the gold output
+    problem.score(i, w, theta);
+    return score_of(theta, worker.gold);
+  };
   Violation best;
   if (rule.cost == CostKind::kFunction && rule.slack != 0) {
-    rescaling::among_best(problem, i, rule, theta, gold_score, worker, best);
+    rescaling::among_best(problem, i, rule, w, worker, best);
   } else if (problem.zero_one_is_of_parts() && rule.cost != CostKind::kF1) {
-    rescaling::among_parts(problem, i, rule, theta, gold_score, worker, best);
+    rescaling::among_parts(problem, i, rule, theta, scored(), worker, best);
   } else if (rule.zero_one()) {
-    rescaling::second_best(problem, i, rule, theta, gold_score, worker, best);
+    rescaling::second_best(problem, i, rule, w, worker, best);
   } else if (rule.cost == CostKind::kF1) {
-    rescaling::by_cost(problem, i, rule, theta, gold_score, worker, best);
+    rescaling::by_cost(problem, i, rule, theta, scored(), worker, best);
+  } else if (problem.offers() & kMostViolated) {
+    rescaling::by_problem(problem, i, rule, w, worker, best);
+  } else if (!rule.of_slack && rule.slack == 1) {
+    rescaling::by_argmax(problem, i, rule, w, worker, best);
   } else {
     double* delta = worker.scratch.take(n);
     const double c0 = problem.cost(i, delta);
-    if (!rule.of_slack && rule.slack == 1) {
-      loops().add_scaled(theta, 1.0, delta, n);
-      const double top = problem.argmax(i, delta, worker.y, worker.scratch) + c0;
-      const double of_y = score_of(theta, worker.y);
-      rescaling::offer(rule, top - of_y, gold_score - of_y, worker.y, worker.gold, best);
-    } else if ((problem.offers() & kArgmaxByCost) && rescaling::whole(delta, n, c0)) {
-      rescaling::by_cost(problem, i, rule, theta, gold_score, worker, best);
-    } else {
-      rescaling::by_multiplier(problem, i, rule, theta, gold_score, worker, best);
-    }
+    if ((problem.offers() & kArgmaxByCost) && rescaling::whole(delta, n, c0))
+      rescaling::by_cost(problem, i, rule, theta, scored(), worker, best);
+    else
+      rescaling::by_multiplier(problem, i, rule, theta, scored(), worker, best);
   }
   if (!best.found) best.y = worker.gold;
   std::sort(best.y.begin(), best.y.end());

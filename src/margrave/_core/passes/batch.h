@@ -95,9 +95,8 @@ inline void losses_and_gradient(const Problem& problem, const double* w, const L
                                 const Poll& poll, double* losses, double* gradient) {
   family.check(problem);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
-    problem.score(i, w, worker.theta.data());
-    losses[i] = evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker).loss;
-    if (sum) problem.scatter(i, worker.direction.data(), family.weight(i), sum);
+    losses[i] = evaluate(problem, i, family, w, worker.theta.data(), worker.direction.data(), worker).loss;
+    if (sum) scatter_gradient(problem, i, worker, family.weight(i), sum);
   };
   sum_over_examples(problem, threads, poll, visit, gradient);
 }
@@ -109,17 +108,26 @@ class Scores {
   Scores(const Problem& problem, const double* theta, std::vector<int64_t> begin)
       : problem_(problem), theta_(theta), begin_(std::move(begin)) {}
 
-  void of(int64_t i, double* scores) const {
-    if (w_) return problem_.score(i, w_, scores);
-    std::copy(theta_ + begin_[static_cast<size_t>(i)], theta_ + begin_[static_cast<size_t>(i) + 1], scores);
-  }
-  // beta times the scores
+  // beta times the scores of example i
   void of(int64_t i, double beta, double* scores) const {
-    of(i, scores);
+    if (w_)
+      problem_.score(i, w_, scores);
+    else
+      std::copy(given(i), given(i + 1), scores);
     for (int64_t k = 0; k < problem_.parts(i); ++k) scores[k] *= beta;
+  }
+  // What inference says of example i; the answer is left in the worker.
+  void infer(int64_t i, const Question& question, double* mu, Worker& worker) const {
+    const Scratch::Frame frame(worker.scratch);
+    if (w_)
+      problem_.infer(i, w_, question, worker.theta.data(), mu, worker.answer, worker.scratch);
+    else
+      problem_.infer_under(i, given(i), question, mu, worker.answer, worker.scratch);
   }
 
  private:
+  const double* given(int64_t i) const { return theta_ + begin_[static_cast<size_t>(i)]; }
+
   const Problem& problem_;
   const double* w_ = nullptr;
   const double* theta_ = nullptr;
@@ -130,8 +138,8 @@ class Scores {
 inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scores, int threads, const Poll& poll) {
   std::vector<Output> outputs(static_cast<size_t>(problem.size()));
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
-    scores.of(i, worker.theta.data());
-    problem.argmax(i, worker.theta.data(), outputs[static_cast<size_t>(i)], worker.scratch);
+    scores.infer(i, {}, nullptr, worker);
+    outputs[static_cast<size_t>(i)] = worker.answer.y;
   });
   return outputs;
 }
@@ -139,9 +147,14 @@ inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scor
 // Log partition and marginals of every example under beta times the scores; marginals one after another.
 inline void marginals_all(const Problem& problem, const Scores& scores, double beta, int threads, const Poll& poll,
                           const std::vector<int64_t>& begin, double* log_z, double* mu) {
+  Question question;
+  question.kind = Question::Kind::kLogsum;
+  question.beta = beta;
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
-    scores.of(i, beta, worker.theta.data());
-    log_z[i] = problem.logsum(i, worker.theta.data(), mu + begin[static_cast<size_t>(i)], worker.scratch);
+    scores.infer(i, question, mu + begin[static_cast<size_t>(i)], worker);
+    if (worker.answer.has_mixture)
+      throw InputError("this problem knows the expected features of its outputs, and no marginals of parts.");
+    log_z[i] = worker.answer.value;
   });
 }
 
@@ -149,9 +162,13 @@ inline void marginals_all(const Problem& problem, const Scores& scores, double b
 inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, const Scores& scores, int64_t k,
                                                         int threads, const Poll& poll) {
   std::vector<std::vector<ScoredOutput>> outputs(static_cast<size_t>(problem.size()));
+  Question question;
+  question.kind = Question::Kind::kKbest;
+  question.k = k;
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
-    scores.of(i, worker.theta.data());
-    problem.kbest(i, worker.theta.data(), k, outputs[static_cast<size_t>(i)], worker.scratch);
+    scores.infer(i, question, nullptr, worker);
+    outputs[static_cast<size_t>(i)] = std::move(worker.answer.ys);
+    worker.answer.ys.clear();
   });
   return outputs;
 }

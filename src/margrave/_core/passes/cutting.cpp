@@ -173,8 +173,7 @@ void bind_cutting(nb::module_& m) {
         const Rescaling rule = rescaling_named(rescale, slack, cost);
         Worker worker;
         worker.make_room(p.parts(i));
-        p.visit(i, w.data(), rule.question(), worker.theta.data());
-        Violation found = most_violated(p, i, rule, worker.theta.data(), worker);
+        Violation found = most_violated(p, i, rule, w.data(), worker);
         return std::make_tuple(found.value, found.cost, to_numpy(std::move(found.y)), found.exact, found.bound);
       },
       "problem"_a, "w"_a, "i"_a, "rescale"_a, "slack"_a, "cost"_a,

@@ -283,9 +283,8 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
     if (task.weight(i) == 0) continue;
     CutBlock& block = task.block(i);
     worker.make_room(task.problem.parts(i));
-    double* theta = worker.theta.data();
-    task.problem.visit(i, task.w, task.rule.question(), theta);
-    const Violation found = most_violated(task.problem, i, task.rule, theta, worker);
+    const double* theta = worker.theta.data();
+    const Violation found = most_violated(task.problem, i, task.rule, task.w, worker);
     cutting::look(task, i, theta, block, worker);
     const double xi = block.slack();
     const double top = std::max(xi, found.value);
@@ -408,19 +407,16 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
     const double weight = family.factor(i);
     const int64_t parts = problem.parts(i);
     double* theta = worker.theta.data();
-    if (cached)
-      problem.score(i, w, theta);
-    else
-      problem.visit(i, w, rule.question(), theta);
     Violation found;
     if (cached) {
+      problem.score(i, w, theta);
       problem.gold(i, 0, worker.gold);
       const double gold_score = score_of(theta, worker.gold);
       found.y = worker.gold;
       for (const OutputCache::Entry& entry : cache.of(i))
         rescaling::offer(rule, entry.cost, gold_score - score_of(theta, entry.y), entry.y, worker.gold, found);
     } else {
-      found = most_violated(problem, i, rule, theta, worker);
+      found = most_violated(problem, i, rule, w, worker);
       if (found.value > 0) cache.keep(i, found);
       missed[k] = weight * (found.bound - found.value);
     }
@@ -448,9 +444,7 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
 inline void svm_slacks(const Problem& problem, const Rescaling& rule, const double* w, int threads, const Poll& poll,
                        double* slack, double* bound) {
   const auto visit = [&](int64_t i, Worker& worker, double*) {
-    double* theta = worker.theta.data();
-    problem.score(i, w, theta);
-    const Violation found = most_violated(problem, i, rule, theta, worker);
+    const Violation found = most_violated(problem, i, rule, w, worker);
     slack[i] = found.value;
     bound[i] = found.bound;
   };

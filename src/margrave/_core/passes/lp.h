@@ -21,7 +21,14 @@ struct LPRule {
   bool closest;              // program (7); else (8)
   Metric metric;             // of (7); null: the distance of features
 
-  Question question(int64_t good) const { return {family.zero_one ? 0.0 : family.gamma, good + 1}; }
+  // The best output that is not good is among the k best with k = number of good outputs + 1.
+  Question question(int64_t good) const {
+    Question question;
+    question.kind = Question::Kind::kKbest;
+    question.k = good + 1;
+    question.gamma = family.zero_one ? 0.0 : family.gamma;
+    return question;
+  }
 };
 
 struct LPViolation {
@@ -67,9 +74,7 @@ class LPConstraints {
   LPViolation most_violated(int64_t i, const double* w, Worker& worker) const {
     Scratch::Frame frame(worker.scratch);
     const std::vector<Output> good = good_outputs(i);
-    double* theta = worker.theta.data();
-    problem_.visit(i, w, rule_.question(static_cast<int64_t>(good.size())), theta);
-    return problem_.zero_one_is_of_parts() ? among_parts(i, good, theta, worker) : by_kbest(i, good, theta, worker);
+    return problem_.zero_one_is_of_parts() ? among_parts(i, good, w, worker) : by_kbest(i, good, w, worker);
   }
 
  private:
@@ -105,8 +110,10 @@ class LPConstraints {
   }
 
   // Every output is one part, so that all of them can be looked at.
-  LPViolation among_parts(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
+  LPViolation among_parts(int64_t i, const std::vector<Output>& good, const double* w, Worker& worker) const {
     const int64_t n = problem_.parts(i);
+    double* theta = worker.theta.data();
+    problem_.score(i, w, theta);
     double* delta = worker.scratch.take(n);
     double* v = worker.scratch.take(n);
     const double constant = augment(i, theta, delta, v);
@@ -135,20 +142,24 @@ class LPConstraints {
     return most;
   }
 
-  // The best output that is not good is among the k best with k = number of good outputs + 1.
-  LPViolation by_kbest(int64_t i, const std::vector<Output>& good, const double* theta, Worker& worker) const {
-    double* delta = worker.scratch.take(problem_.parts(i));
-    double* v = worker.scratch.take(problem_.parts(i));
-    const double constant = augment(i, theta, delta, v);
-    problem_.kbest(i, v, static_cast<int64_t>(good.size()) + 1, worker.k_best, worker.scratch);
+  LPViolation by_kbest(int64_t i, const std::vector<Output>& good, const double* w, Worker& worker) const {
+    const double* theta = worker.theta.data();
+    const Answer& answer = worker.answer;
+    problem_.infer(i, w, rule_.question(static_cast<int64_t>(good.size())), worker.theta.data(), nullptr, worker.answer,
+                   worker.scratch);
+    const double gamma = rule_.family.gamma;
+    const double constant = rule_.family.zero_one ? gamma : gamma * answer.c0;
     const auto is_good = [&](const ScoredOutput& other) {
       return std::any_of(good.begin(), good.end(), [&](const Output& y) { return same_parts(y, other.y); });
     };
-    const auto best = std::find_if_not(worker.k_best.begin(), worker.k_best.end(), is_good);
+    const auto best = std::find_if_not(answer.ys.begin(), answer.ys.end(), is_good);
     LPViolation most;
-    if (best == worker.k_best.end()) return most;
+    if (best == answer.ys.end()) return most;
     const size_t k = rule_.closest && good.size() > 1 ? nearest(i, good, best->y) : worst(good, theta);
-    most.margin = score_of(delta, best->y) + constant;
+    double of_parts = 0;
+    if (answer.delta)
+      for (const int32_t part : best->y) of_parts += gamma * answer.delta[part];
+    most.margin = of_parts + constant;
     most.value = most.margin - (score_of(theta, good[k]) - score_of(theta, best->y));
     most.good = good[k];
     most.wrong = best->y;

@@ -50,14 +50,14 @@ class Patience {
 };
 
 // The output that the current model predicts, as mu - y_gold, with its cost and <theta, y - y_gold> + gamma cost.
-inline LossValue prediction(const Problem& problem, int64_t i, const LossFamily& family, const double* theta,
+inline LossValue prediction(const Problem& problem, int64_t i, const LossFamily& family, const double* w, double* theta,
                             double* direction, Worker& worker) {
   const int64_t n = problem.parts(i);
   Scratch::Frame frame(worker.scratch);
-  const double top = problem.argmax(i, theta, worker.y, worker.scratch);
+  problem.infer(i, w, {}, theta, nullptr, worker.answer, worker.scratch);
   problem.gold(i, 0, worker.gold);
-  family::count_parts(worker.y, n, direction);
-  LossValue value{top, 0, 0};
+  family::count_parts(worker.answer.y, n, direction);
+  LossValue value{worker.answer.value, 0, 0};
   value.cost = family::cost_without_margin(problem, i, family, direction, 0.0, worker);
   for (const int32_t part : worker.gold) {
     value.loss -= theta[part];
@@ -79,18 +79,19 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
   ++pass.inferences;
   double* theta = worker.theta.data();
   double* direction = worker.direction.data();
-  problem.visit(i, ascent.w, kind == MiraUpdate::kPrediction ? Question{0.0, 1} : family.question(problem), theta);
-  const LossValue own = kind == MiraUpdate::kPrediction ? mira::prediction(problem, i, family, theta, direction, worker)
-                                                        : evaluate(problem, i, family, theta, direction, worker, true);
-  const double slope = dot_finite(theta, direction, n);
+  const LossValue own = kind == MiraUpdate::kPrediction
+                            ? mira::prediction(problem, i, family, ascent.w, theta, direction, worker)
+                            : evaluate(problem, i, family, ascent.w, theta, direction, worker, true);
+  const double slope = slope_of_gradient(n, worker);
   // |grad L|^2 from a trial step of length C
-  const double change = problem.move(i, direction, -C, ascent.w);
+  const double change = move_gradient(problem, i, worker, -C, ascent.w);
   const double square = std::max(0.0, 2 * (change + C * slope) / (C * C));
   const double eta = own.loss <= 0 ? 0.0 : own.loss < C * square ? own.loss / square : C;
-  if (eta != C) problem.move(i, direction, C - eta, ascent.w);
-  if (eta > 0) problem.scatter(i, direction, -eta * static_cast<double>(t), ascent.sum);
+  if (eta != C) move_gradient(problem, i, worker, C - eta, ascent.w);
+  if (eta > 0) scatter_gradient(problem, i, worker, -eta * static_cast<double>(t), ascent.sum);
   const double smooth = family.beta < kInfinity ? own.entropy / family.beta : 0.0;
-  pass.dual[static_cast<size_t>(k)] = eta * (family.gamma * own.cost + smooth);
+  const double cost = family.gamma > 0 ? family.gamma * own.cost : 0.0;
+  pass.dual[static_cast<size_t>(k)] = eta * (cost + smooth);
 }
 
 // Eq. 11: ascends a block of its own, which begins on the gold output, to its optimum.
@@ -233,13 +234,14 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most,
   const int64_t t = pass.step(k);
   ++pass.inferences;
   Scratch::Frame frame(worker.scratch);
-  double* delta = worker.scratch.take(n);
-  double* v = worker.scratch.take(n);
-  double* theta = worker.theta.data();
-  problem.visit(i, ascent.w, {ascent.family.gamma, most}, theta);
-  const double c0 = augment(problem, i, ascent.family, theta, delta, v);
-  std::vector<ScoredOutput> best;
-  problem.kbest(i, v, most, best, worker.scratch);
+  const double* theta = worker.theta.data();
+  Question question = ascent.family.question(problem);
+  question.kind = Question::Kind::kKbest;
+  question.k = most;
+  problem.infer(i, ascent.w, question, worker.theta.data(), nullptr, worker.answer, worker.scratch);
+  const double c0 = worker.answer.c0;
+  const double* delta = worker.answer.delta;
+  const std::vector<ScoredOutput>& best = worker.answer.ys;
   problem.gold(i, 0, worker.gold);
   double gold_score = 0;
   for (const int32_t part : worker.gold) gold_score += theta[part];

@@ -62,8 +62,9 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
   double* theta = worker.theta.data();
   double* target = worker.direction.data();
 
-  problem.visit(i, ascent.w, family.question(problem), theta);
-  const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
+  const LossValue own = evaluate(problem, i, family, ascent.w, theta, target, worker, true);
+  if (worker.answer.has_mixture)
+    throw InputError("this problem knows no marginals of parts, which distributions over them need: use beta = inf.");
   for (const int32_t part : worker.gold) target[part] += 1;
   double gold_score = 0;
   for (const int32_t part : worker.gold) gold_score += theta[part];
@@ -276,9 +277,8 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   double* theta = worker.theta.data();
   double* target = worker.direction.data();
 
-  problem.visit(i, ascent.w, family.question(problem), theta);
+  const LossValue own = evaluate(problem, i, family, ascent.w, theta, target, worker, true);
   pairwise::look(block, family.gamma, theta);
-  const LossValue own = evaluate(problem, i, family, theta, target, worker, true);
   double gold_score = 0;
   for (const int32_t part : worker.gold) {
     target[part] += 1;
@@ -330,7 +330,7 @@ inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, 
 
   problem.score(i, ascent.w, theta);
   augment(problem, i, ascent.family, theta, delta, v);
-  const double top = problem.argmax(i, v, worker.y, worker.scratch);
+  const double top = problem.argmax(i, v, worker.answer.y, worker.scratch);
   const double gap = top - dot_finite(v, mu, n);
   state.gap[i] = std::max(gap, 0.0);
   if (!(gap > rounding_of(top, gap))) return 1;
@@ -341,7 +341,7 @@ inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, 
 
   std::fill(d, d + n, 0.0);
   for (const int32_t part : worst) d[part] += 1;
-  for (const int32_t part : worker.y) d[part] -= 1;
+  for (const int32_t part : worker.answer.y) d[part] -= 1;
   double most = 1;
   for (const int32_t part : worst)
     if (d[part] > 0) most = std::min(most, mu[part]);
@@ -352,7 +352,7 @@ inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, 
   state.cost[i] += s * cost_change;
   for (const int32_t part : worst)
     if (d[part] > 0) mu[part] = mu[part] - s > kNothing ? mu[part] - s : 0.0;
-  for (const int32_t part : worker.y)
+  for (const int32_t part : worker.answer.y)
     if (d[part] < 0) mu[part] += s;
   return 2;
 }

@@ -43,12 +43,10 @@ inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const 
   };
   for_order(problem, order, settle, worker, [&](int64_t i) {
     const double rate = eta / (1 + static_cast<double>(step++) / n);
-    problem.score(i, w, worker.theta.data());
-    for (int64_t k = 0; k < problem.parts(i); ++k) worker.theta[static_cast<size_t>(k)] *= scale;
-    evaluate(problem, i, family, worker.theta.data(), worker.direction.data(), worker);
+    evaluate(problem, i, family, w, worker.theta.data(), worker.direction.data(), worker, false, scale);
     scale *= std::max(0.0, 1 - rate * lambda);
     if (scale < 1e-9) unscale();  // before 1/scale overflows
-    problem.scatter(i, worker.direction.data(), -rate * family.factor(i) / scale, w);
+    scatter_gradient(problem, i, worker, -rate * family.factor(i) / scale, w);
   });
   unscale();
   return step;
@@ -63,10 +61,10 @@ inline int64_t perceptron_pass(const Problem& problem, const LossFamily& family,
   int64_t mistakes = 0;
   for_order(problem, order, poll, worker, [&](int64_t i) {
     const int64_t n = problem.parts(i);
-    problem.score(i, w, worker.theta.data());
-    problem.argmax(i, worker.theta.data(), worker.y, worker.scratch);
+    const Scratch::Frame frame(worker.scratch);
+    problem.infer(i, w, {}, worker.theta.data(), nullptr, worker.answer, worker.scratch);
     problem.gold(i, 0, worker.gold);
-    difference(worker.gold, worker.y, n, worker.direction.data());
+    difference(worker.gold, worker.answer.y, n, worker.direction.data());
     if (std::any_of(worker.direction.data(), worker.direction.data() + n, [](double d) { return d != 0; })) {
       ++mistakes;
       const double weight = family.factor(i);

@@ -11,7 +11,7 @@
 namespace margrave {
 
 // Passes every question on, for the examples first, first + 1, ... of another problem. A subclass overrides what it
-// answers differently.
+// answers differently; one with costs of its own also overrides `infer`, whose answer depends on them.
 class ForwardingProblem : public Problem {
  public:
   unsigned offers() const override { return whole_->offers(); }
@@ -19,8 +19,9 @@ class ForwardingProblem : public Problem {
   bool has_gold() const override { return whole_->has_gold(); }
   int64_t parts(int64_t i) const override { return whole_->parts(there(i)); }
   void score(int64_t i, const double* w, double* theta) const override { whole_->score(there(i), w, theta); }
-  void visit(int64_t i, const double* w, Question question, double* theta) const override {
-    whole_->visit(there(i), w, question, theta);
+  void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
+             Scratch& scratch) const override {
+    whole_->infer(there(i), w, question, theta, mu, answer, scratch);
   }
   void scatter(int64_t i, const double* mu, double c, double* g) const override { whole_->scatter(there(i), mu, c, g); }
   double move(int64_t i, const double* v, double c, double* w) const override {

@@ -22,6 +22,11 @@ class OffsetProblem final : public ForwardingProblem {
       throw InputError("the zero-one cost of a structured output is not a sum over parts, which an offset needs.");
   }
 
+  // With the costs below.
+  void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
+             Scratch& scratch) const override {
+    Problem::infer(i, w, question, theta, mu, answer, scratch);
+  }
   double cost(int64_t i, double* delta) const override {
     const auto n = static_cast<size_t>(parts(i));
     std::vector<double> theta(n);

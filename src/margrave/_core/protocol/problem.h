@@ -50,13 +50,40 @@ enum Offer : unsigned {
   kSample = 16,
   kEntropy = 32,
   kUntied = 64,  // every part occurs at one place, so that marginals of neighbouring parts determine a distribution
+  kMostViolated = 128,
 };
 
-// What inference will be asked at a theta: the k best outputs, or the log partition function (k = 0), with gamma times
-// the cost in their scores.
+// What a learner asks of inference at weights. Outputs are ranked by their scores plus gamma times their cost.
 struct Question {
-  double gamma;
-  int64_t k;
+  enum class Kind {
+    kArgmax,        // the best output
+    kKbest,         // the k best ones
+    kLogsum,        // the log partition function of beta times the ranking, and its expectations
+    kMostViolated,  // the output that maximises H of 003 (losses/rescaling.h); only where it is offered
+  };
+
+  Kind kind = Kind::kArgmax;
+  double gamma = 0;
+  bool zero_one = false;  // the cost is 1 for every part but the gold ones
+  int64_t k = 1;          // of kKbest
+  double beta = 1;        // of kLogsum
+  double scale = 1;       // the weights are scale * w
+  bool of_slack = false;  // of kMostViolated: slack re-scaling, or margin re-scaling
+  int slack = 1;          // of kMostViolated: 1, linear, or 2, quadratic
+};
+
+// What inference found. `delta` and `ranking` lie in the scratch memory of the call.
+struct Answer {
+  double value = 0;  // of the best output, without gamma c0, or the log partition function
+  Output y;          // of kArgmax and kMostViolated
+  std::vector<ScoredOutput> ys;
+  double c0 = 0;                    // the cost of an output is c0 + <delta, y>;
+  const double* delta = nullptr;    // null if gamma is 0
+  const double* ranking = nullptr;  // beta (theta + gamma delta)
+  // Of kLogsum, where a problem knows the mixture of all outputs by its features, and not by marginals of parts:
+  bool has_mixture = false;
+  Row mixture;               // the expected features
+  double mixture_score = 0;  // <scale * w, mixture>
 };
 
 // A mistake in what was passed in; the message is one sentence for the user.
@@ -150,9 +177,16 @@ class Problem {
   virtual bool has_gold() const = 0;
   virtual int64_t parts(int64_t i) const = 0;
   virtual void score(int64_t i, const double* w, double* theta) const = 0;
-  // The same where a learner goes on to step along the scores of what it asks for. A problem that knows its outputs by
-  // inference alone then makes it now, so that theta and the costs have the answer.
-  virtual void visit(int64_t i, const double* w, Question, double* theta) const { score(i, w, theta); }
+  // Inference at weights: theta = scale A_i w, the answer and, of kLogsum, the marginals mu (which may be null
+  // otherwise). The caller frees what it takes from the scratch memory. A problem that knows its outputs only by
+  // inference under weights answers in its own way; all others score the parts and use the inference below.
+  virtual void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
+                     Scratch& scratch) const {
+    score(i, w, theta);
+    if (question.scale != 1)
+      for (int64_t k = 0; k < parts(i); ++k) theta[k] *= question.scale;
+    infer_under(i, theta, question, mu, answer, scratch);
+  }
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
   // The k-th good output of example i, best first; returns how many there are, and leaves y alone if they are fewer.
@@ -197,6 +231,52 @@ class Problem {
   virtual bool euclidean() const { return true; }
 
   void check_example(int64_t i) const { check_number(i, size_); }
+
+  // The zero-one cost where it is a sum over parts: 1 for every part but those of good outputs.
+  void zero_one_cost(int64_t i, double* delta) const {
+    std::fill(delta, delta + parts(i), 1.0);
+    Output good;
+    int64_t n = 1;
+    for (int64_t k = 0; k < n; ++k) {
+      n = gold(i, k, good);
+      for (const int32_t part : good) delta[part] = 0;
+    }
+  }
+
+  // The same question under scores of the parts.
+  void infer_under(int64_t i, const double* theta, const Question& question, double* mu, Answer& answer,
+                   Scratch& scratch) const {
+    const int64_t n = parts(i);
+    answer.has_mixture = false;
+    add_costs(i, question, answer, scratch);
+    answer.ranking = theta;
+    if (answer.delta || question.beta != 1) {
+      double* ranking = scratch.take(n);
+      for (int64_t k = 0; k < n; ++k)
+        ranking[k] = question.beta * (answer.delta ? theta[k] + question.gamma * answer.delta[k] : theta[k]);
+      answer.ranking = ranking;
+    }
+    switch (question.kind) {
+      case Question::Kind::kArgmax: answer.value = argmax(i, answer.ranking, answer.y, scratch); break;
+      case Question::Kind::kKbest: kbest(i, answer.ranking, question.k, answer.ys, scratch); break;
+      case Question::Kind::kLogsum: answer.value = logsum(i, answer.ranking, mu, scratch); break;
+      case Question::Kind::kMostViolated: unsupported("most_violated");
+    }
+  }
+
+ protected:
+  // The costs that a question is about.
+  void add_costs(int64_t i, const Question& question, Answer& answer, Scratch& scratch) const {
+    answer.c0 = 0;
+    answer.delta = nullptr;
+    if (question.gamma == 0) return;
+    double* delta = scratch.take(parts(i));
+    if (question.zero_one)
+      zero_one_cost(i, delta);
+    else
+      answer.c0 = cost(i, delta);
+    answer.delta = delta;
+  }
 
  private:
   int64_t size_;
