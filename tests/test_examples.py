@@ -1,0 +1,83 @@
+"""The examples run, and show what they promise."""
+
+import re
+import runpy
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+WORDS = ["Ada", "Wren", "left", "Marle", "."]
+GOLD = ["B-PER", "I-PER", "O", "B-LOC", "O"]
+FOUND = ["B-PER", "I-PER", "O", "B-ORG", "O"]
+
+
+def printed_sentences(console: Console) -> str:
+    """What the demo prints of a sentence in which one of two entities is wrong."""
+    assert isinstance(console.file, StringIO)
+    demo: dict[str, Any] = runpy.run_path(str(EXAMPLES / "town_entities.py"))
+    demo["show_sentences"](console, [WORDS], [GOLD], [FOUND])
+    return console.file.getvalue()
+
+
+def test_the_demo_shows_sentences_scores_weights_and_the_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.delenv("TTY_COMPATIBLE", raising=False)
+    runpy.run_path(str(EXAMPLES / "town_entities.py"), run_name="__main__")
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err  # neither is a terminal
+    assert re.search(r"Test sentences: \d+ of 119 have an error", out)
+    assert re.search(r"\[[A-Z]\w+( \w+)* (PER|LOC|ORG|MISC)\]✗", out)
+    for kind, gold in {"LOC": 53, "MISC": 28, "ORG": 38, "PER": 57, "all": 176}.items():
+        assert re.search(rf"^ +{kind} +{gold}( +[\d.]+){{5}} *$", out, re.MULTILINE), kind
+        assert kind == "all" or re.search(rf"^B-{kind} +\S+=\S+ \+\d", out, re.MULTILINE), kind
+    assert re.search(r"^pairs +B-\w+ I-\w+ \+", out, re.MULTILINE)
+
+    def number(name: str) -> float:
+        found = re.search(rf"^{re.escape(name)} +(-?[\d.]+)", out, re.MULTILINE)
+        assert found, name
+        return float(found[1])
+
+    assert 75 < number("test F1") < 95
+    assert 0 < number("gap P - D") < 1e-3
+    assert number("primal P") - number("dual D") == pytest.approx(number("gap P - D"), abs=2e-6)
+    assert re.search(r"at most \d\.\de-\d\d of its value", out)
+    assert (tmp_path / "demo" / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
+    lines = err.splitlines()  # of verbose=True where there is no terminal
+    assert len(lines) >= 2 and all(line.startswith("lbfgs: pass ") for line in lines)
+
+
+def test_entities_are_in_brackets_where_there_are_no_colours() -> None:
+    for more in ({}, {"force_terminal": True, "color_system": "truecolor", "no_color": True}):
+        text = printed_sentences(Console(file=StringIO(), width=120, **more))  # type: ignore[arg-type]
+        plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+        assert "[Ada Wren PER] left [Marle LOC]✗ ." in plain and "[Ada Wren PER] left [Marle ORG]✗ ." in plain
+        assert not re.search(r"\x1b\[[\d;]*3\d", text)
+
+
+def test_entities_have_the_colours_of_their_types_on_a_terminal() -> None:
+    text = printed_sentences(
+        Console(file=StringIO(), width=120, force_terminal=True, color_system="standard", no_color=False)
+    )
+    assert "\x1b[1;36mAda Wren\x1b[0m" in text  # PER, right
+    assert "\x1b[1;4;32mMarle\x1b[0m" in text and "\x1b[1;4;35mMarle\x1b[0m" in text  # LOC and ORG, underlined
+    assert "[Marle" not in re.sub(r"\x1b\[[\d;]*m", "", text)
+
+
+def test_the_reranking_example_finds_what_the_diner_likes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "rerank.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    good = {name.strip(): float(share) for name, share in re.findall(r"^  (.+?) +([\d.]+)%", out, re.MULTILINE)}
+    for learned in ("log loss", "hinge loss", "linear program"):
+        assert good[learned] > good["the nearest"] + 20
+    assert (tmp_path / "demo" / "taste.png").read_bytes().startswith(b"\x89PNG")
