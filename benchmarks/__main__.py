@@ -9,8 +9,8 @@ import argparse
 from importlib.util import find_spec
 
 from benchmarks.corpora.folder import MissingData, corpus
-from benchmarks.experiment import Experiment, Result, about, experiment, full_name, names
-from benchmarks.machine import RESULTS, describe, in_new_process, read_result, write_result
+from benchmarks.experiment import Experiment, Result, about, experiment, full_name, measured, names
+from benchmarks.machine import RESULTS, in_new_process, read_result, write_result
 
 
 def main() -> None:
@@ -46,14 +46,6 @@ def main() -> None:
         result = in_new_process(measured, name)
         write_result(experiment(name).RESULT, result)
         show(experiment(name), read_result(experiment(name).RESULT))
-
-
-def measured(name: str) -> Result:
-    """The result of an experiment, and what it ran on."""
-    from margrave import _core
-
-    machine = {"machine": describe(), "instruction_set": _core.instruction_set()}
-    return machine | experiment(name).measure()
 
 
 def show(shown: Experiment, result: Result) -> None:

@@ -7,6 +7,7 @@ from pkgutil import iter_modules
 from typing import Any, Protocol, cast
 
 from benchmarks import experiments
+from benchmarks.machine import describe
 
 Result = dict[str, Any]
 
@@ -35,6 +36,14 @@ def names() -> list[str]:
 def experiment(name: str) -> Experiment:
     """The experiment of this name."""
     return cast(Experiment, import_module(f"benchmarks.experiments.{name}"))
+
+
+def measured(name: str) -> Result:
+    """The result of an experiment, and what it ran on; here because a new process cannot import `__main__`."""
+    from margrave import _core
+
+    machine = {"machine": describe(), "instruction_set": _core.instruction_set()}
+    return machine | experiment(name).measure()
 
 
 def full_name(name: str) -> str | None:

@@ -1,7 +1,6 @@
-"""What the experiments with LP-Struct (004) share: a learner that notes every round, and timings of its inference."""
+"""What the experiments with LP-Struct (004) share: an observer that notes every round, and timings of its inference."""
 
 import resource
-from dataclasses import dataclass, replace
 from math import inf
 from statistics import median
 from time import perf_counter, process_time
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrave.learners import LP, Step, Task
+from margrave.learners import Learner, Observer, Record, Solution, Task, Weights
 from margrave.learners.lp import LPState
 
 Result = dict[str, Any]
@@ -17,32 +16,27 @@ Result = dict[str, Any]
 TIMINGS = 5  # of which the median is taken
 
 
-@dataclass
-class Watched(LP):
-    """LP-Struct that notes where it stood after each round, and whose state can be looked at in the end."""
+class Rounds(Observer):
+    """Notes where LP-Struct stood after each round, ends it when its time is up, and keeps its last state."""
 
-    limit: float = inf  # CPU seconds after which it gives up
+    state: LPState
 
-    def begin(self, task: Task) -> LPState:
+    def __init__(self, limit: float = inf) -> None:
+        self.limit = limit  # CPU seconds after which there is no further round
         self.curve: list[Result] = []
-        self.cpu, self.started = process_time(), perf_counter()
-        self.state: LPState = super().begin(task)
-        return self.state
 
-    def one_pass(self, state: LPState) -> Step:
-        step = super().one_pass(state)
-        self.curve.append(
-            {
-                "round": len(self.curve) + 1,
-                "cpu": process_time() - self.cpu,
-                "seconds": perf_counter() - self.started,
-                "constraints": state.n_constraints,
-                "P": step.primal,
-                "D": step.dual,
-            }
-        )
-        over = self.curve[-1]["cpu"] > self.limit
-        return replace(step, done="out of time", stuck=True) if over else step
+    def begin(self, task: Task, learner: Learner) -> None:
+        self._cpu = process_time()
+
+    def note(self, record: Record, w: Weights) -> str | None:
+        cpu = process_time() - self._cpu
+        place = {"round": len(self.curve) + 1, "cpu": cpu, "seconds": record.seconds}
+        self.curve.append(place | {"P": record.primal, "D": record.dual})
+        return "out of time" if cpu > self.limit else None
+
+    def end(self, solution: Solution | None) -> None:
+        if solution is not None:
+            self.state = solution.state
 
 
 def timed_rounds(state: LPState) -> Result:

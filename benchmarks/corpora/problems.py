@@ -1,7 +1,6 @@
 """Learning problems for learners without an estimator: the only place that binds structures to data."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import chain as flatten
 from typing import Any
 
@@ -12,65 +11,49 @@ from benchmarks.corpora.images import digits, letters
 from benchmarks.corpora.lines import Attributes
 from benchmarks.corpora.trees import arc_attributes
 from margrave import _core
+from margrave.binding import bind
 from margrave.datasets import Sentence
-from margrave.features.mercer import Kernel
-from margrave.features.sparse import ArcFeatures
-from margrave.features.table import AttributeTable
+from margrave.features import AttributeTable, ChainFeatures, Kernel, SparseFeatures
 from margrave.learners import Weights
-from margrave.losses import Hinge
+from margrave.losses.costs import Hamming
 from margrave.metrics import attachment_scores, span_scores, token_accuracy
-from margrave.structures import Chain, Multiclass, NonProjectiveTree
+from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree
 
 
 class Tagging:
     """Sequences bound to first-order chains, tied or not, and others tagged by the same features."""
 
     def __init__(self, X: Any, Y: Sequence[Sequence[str]], pairs: str = "observed") -> None:
-        self.X = X
-        self.features = AttributeTable(pairs)
-        self.classes = sorted({label for labels in Y for label in labels})
-        number = {label: k for k, label in enumerate(self.classes)}
-        self.gold = np.array([number[label] for labels in Y for label in labels], dtype=np.int32)
+        self.X, self.Y = X, Y
+        self.features = ChainFeatures(AttributeTable(pairs))
+        self.outputs = Chain().learn(Y)
+        self.tokens = sum(map(len, Y))
 
     def bind(self, tied: bool) -> _core.Problem:
         """The learning problem, with the Hamming cost."""
-        chain = Chain(tied=tied)
-        return chain.bind(self.X, self.gold, features=self.features, classes=self.classes, loss=Hinge())
+        return bind(Chain(tied=tied), self.features, self.X, self.Y, outputs=self.outputs, costs=Hamming()).problem
 
     def f1(self, X: Any, Y: Sequence[Sequence[str]]) -> Callable[[Weights], float]:
         """The F1 of the spans of other sequences, by weights."""
-        lengths = np.array([len(labels) for labels in Y])
-        ends = np.cumsum(lengths)
-        problem = Chain().bind(X, features=self.features, classes=self.classes)
-
-        def score(w: Weights) -> float:
-            begin, parts = _core.argmax_all(problem, w, 1)
-            best = [self.classes[k] for k in Chain().decode(begin, parts, lengths, len(self.classes))]
-            return span_scores(Y, [best[end - n : end] for end, n in zip(ends, lengths, strict=True)]).f1
-
-        return score
+        others = bind(Chain(), self.features, X, outputs=self.outputs)
+        return lambda w: span_scores(Y, others.best(w, 1)).f1
 
 
 class Parsing:
     """Sentences bound to non-projective trees, and others parsed by the same features."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
-        self.features = ArcFeatures()
+        self.features = SparseFeatures(unit="arc")
         heads = [sentence.heads for sentence in sentences]
-        self.problem = NonProjectiveTree().bind(Attributes(sentences, arc_attributes), heads, features=self.features)
+        examples = Attributes(sentences, arc_attributes)
+        self.problem = bind(NonProjectiveTree(), self.features, examples, heads, costs=Hamming()).problem
 
     def uas(self, sentences: Sequence[Sentence]) -> Callable[[Weights], float]:
         """The unlabelled attachment score of other sentences, by weights."""
         tree = NonProjectiveTree()
-        problem = tree.bind(Attributes(sentences, arc_attributes), features=self.features)
         gold = [sentence.heads for sentence in sentences]
-
-        def score(w: Weights) -> float:
-            begin, parts = _core.argmax_all(problem, w, 1)
-            found = [tree.decode(parts[begin[i] : begin[i + 1]], len(heads)) for i, heads in enumerate(gold)]
-            return attachment_scores(gold, found).uas
-
-        return score
+        others = bind(tree, self.features, Attributes(sentences, arc_attributes), outputs=tree.learn(gold))
+        return lambda w: attachment_scores(gold, others.best(w, 1)).uas
 
 
 class KernelTagging:
@@ -81,19 +64,19 @@ class KernelTagging:
 
     def __init__(self, X: dict[str, Any], Y: dict[str, list[list[str]]]) -> None:
         self.Y = Y
-        self.classes = sorted(set(flatten.from_iterable(Y["train"])))
-        number = {tag: k for k, tag in enumerate(self.classes)}
+        self.outputs = Chain().learn(Y["train"])
+        number = {tag: k for k, tag in enumerate(self.outputs.classes.tolist())}
         self.gold = [np.array([number[tag] for tag in tags], dtype=np.int32) for tags in Y["train"]]
-        bind = partial(Chain().bind, features=Kernel("polynomial", degree=2), classes=self.classes)
-        self.problem = {"train": bind(X["train"], np.concatenate(self.gold), loss=Hinge())}
-        self.problem["test"] = bind(X["test"])
+        features = ChainFeatures(Kernel("polynomial", degree=2))
+        self.bound = {
+            "train": bind(Chain(), features, X["train"], Y["train"], outputs=self.outputs, costs=Hamming()),
+            "test": bind(Chain(), features, X["test"], outputs=self.outputs),
+        }
 
     def error(self, part: str, w: Weights) -> float:
         """The share of wrong tags."""
-        lengths = np.array([len(tags) for tags in self.Y[part]])
-        begin, parts = _core.argmax_all(self.problem[part], w, 1)
-        best = [self.classes[k] for k in Chain().decode(begin, parts, lengths, len(self.classes))]
-        return 1 - token_accuracy([list(flatten.from_iterable(self.Y[part]))], [best])
+        flat = [list(flatten.from_iterable(tags)) for tags in (self.Y[part], self.bound[part].best(w, 1))]
+        return 1 - token_accuracy(flat[:1], flat[1:])
 
 
 def chunking() -> Tagging:
@@ -114,9 +97,11 @@ def ocr_words(*, all_but_one_fold: bool) -> Tagging:
 
 def digits_problem() -> _core.Problem:
     """Ten-class logistic regression on the training images."""
-    return Multiclass().bind(*digits("train"), features=AttributeTable("all"), classes=list(range(10)))
+    return classes_problem(*digits("train"), 10)
 
 
 def classes_problem(X: Any, labels: Any, classes: int) -> _core.Problem:
     """So many classes with a weight for every column and class."""
-    return Multiclass().bind(X, labels, features=AttributeTable("all"), classes=list(range(classes)))
+    return bind(
+        Multiclass(), AttributeTable("all"), X, labels, outputs=Labels.of(range(classes)), costs=Hamming()
+    ).problem

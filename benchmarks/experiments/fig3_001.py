@@ -9,7 +9,7 @@ from benchmarks.curves import View, follow, thinned
 from benchmarks.experiments.fig4 import numbered
 from benchmarks.plots import DOTS, draw, finished, panels
 from benchmarks.tables import along, along_cells, markdown
-from margrave.inputs.templates import default_templates
+from margrave.inputs import default_templates
 from margrave.learners import LBFGS, MIRA, SGD, Task
 from margrave.losses import Log
 
@@ -44,7 +44,7 @@ def measure() -> Result:
                 run["F1_after"] = along([point["F1"] for point in run["curve"]], MARKS)
                 run["curve"] = thinned(numbered(run["curve"]), View("pass", "F1", log_y=False))
                 runs[f"{learner.name}, C = {C:g}"] = run
-        result[f"{n:,} sentences"] = {"tokens": len(data.gold), "weights": problem.dim, "learners": runs}
+        result[f"{n:,} sentences"] = {"tokens": data.tokens, "weights": problem.dim, "learners": runs}
     return {"seconds": SECONDS, "data": result}
 
 

@@ -9,7 +9,7 @@ from benchmarks.corpora.problems import Tagging
 from benchmarks.curves import Point, View, follow, thinned
 from benchmarks.plots import draw, finished, panels
 from benchmarks.tables import along, along_cells, markdown
-from margrave.inputs.templates import default_templates
+from margrave.inputs import default_templates
 from margrave.learners import SMO, Hybrid, Learner, OnlineEG, Task
 from margrave.losses import Hinge
 
@@ -43,7 +43,12 @@ def measure() -> Result:
         run["D_after"] = along([point["D"] for point in run["curve"]], MARKS)
         run["curve"] = thinned(numbered(run["curve"]), View("pass", "D", log_y=False, low=0.0))
         runs[name] = run
-    sizes = {"sentences": len(sentences), "tokens": len(data.gold), "tags": len(data.classes), "weights": problem.dim}
+    sizes = {
+        "sentences": len(sentences),
+        "tokens": data.tokens,
+        "tags": len(data.outputs.classes),
+        "weights": problem.dim,
+    }
     return {"C": 1.0, "seconds": SECONDS, **sizes, "learners": runs}
 
 

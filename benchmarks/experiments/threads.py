@@ -27,11 +27,10 @@ def measure() -> Result:
         "mira (DCA), CoNLL-2000, log, 10 passes": (MIRA(), chunks, Log(), 0.5, 0.0, 10),
         "mira, OCR letters, hinge, 20 passes": (MIRA(), words, Hinge(), OCR_C, 0.0, 20),
     }
-    result = {}
+    result: Result = {}
     for name, (learner, problem, loss, C, tol, most) in runs.items():
-        task = {"C": C, "tol": tol, "max_iter": most}
         solved = [
-            (number, learner.solve(Task(problem, loss, **task, n_threads=number)).kept)
+            (number, learner.solve(Task(problem, loss, C=C, tol=tol, max_iter=most, n_threads=number)).kept)
             for _ in range(THREADS_REPEATS)
             for number in (1, 2)
         ]
