@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from benchmarks.corpora.folder import MissingData, corpus
 from benchmarks.experiment import Experiment, Result, about, experiment, full_name, measured, names
-from benchmarks.machine import RESULTS, in_new_process, read_result, write_result
+from benchmarks.machine import RESULTS, has_result, in_new_process, read_result, write_result
 
 
 def main() -> None:
@@ -35,7 +35,10 @@ def main() -> None:
     for name in chosen:
         print(f"{name}:", flush=True)
         if arguments.show:
-            show(experiment(name), read_result(experiment(name).RESULT))
+            if has_result(experiment(name).RESULT):
+                show(experiment(name), read_result(experiment(name).RESULT))
+            else:
+                print("  not measured yet")
             continue
         try:
             for data in experiment(name).CORPORA:

@@ -42,13 +42,18 @@ def in_new_process(function: Callable[..., T], *arguments: Any) -> T:
 
 def read_result(name: str) -> dict[str, Any]:
     """The result of results/NAME.json."""
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    return json.loads(_result_file(name).read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def has_result(name: str) -> bool:
+    """Whether results/NAME.json exists."""
+    return _result_file(name).exists()
 
 
 def write_result(name: str, result: dict[str, Any]) -> None:
     """Writes results/NAME.json through a temporary name in the same folder."""
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    path = _result_file(name)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(readable(rounded(result)) + "\n", encoding="utf-8")
     os.replace(temporary, path)
@@ -77,6 +82,10 @@ def readable(value: Any, indent: str = "") -> str:
     if not any(isinstance(item, dict | list) for item in value):
         return flat
     return "[\n" + ",\n".join(deeper + readable(item, deeper) for item in value) + f"\n{indent}]"
+
+
+def _result_file(name: str) -> Path:
+    return RESULTS / f"{name}.json"
 
 
 def _cpu() -> str:
