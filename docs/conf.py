@@ -6,7 +6,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from margrave.learners import Learner
+from margrave.learners import Learner, learner_table
 
 project = "Margrave"
 author = "The Margrave developers"
@@ -95,8 +95,19 @@ def _shorten(types: str | None) -> str | None:
     return types.replace("(self, ", "(").replace("(self)", "()")
 
 
+def insert_learner_table(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Puts the table of learners, which is made from the code, into the page that compares them."""
+    if docname != "choosing":
+        return
+    before, mark, after = source[0].partition("<!-- learner table -->")
+    if not mark:
+        raise ValueError("docs/choosing.md does not say where the table of learners belongs.")
+    source[0] = before + learner_table() + after
+
+
 def setup(app: Sphinx) -> None:
     """Converts docstrings before napoleon reads them, which has the default priority of 500."""
+    app.connect("source-read", insert_learner_table)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("autodoc-process-docstring", rewrite_docstring, priority=400)
