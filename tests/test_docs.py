@@ -22,6 +22,8 @@ _BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_FILE = re.compile(r"`([\w/]+\.(?:h|cpp|py|pyi))`")  # a file of the repository, by the end of its path
+_PATTERN = re.compile(r"(^|/)(x|NAME)\.\w+$")  # how pages call any file, or one that a reader will write
 
 
 def each(pages: list[Path]) -> pytest.MarkDecorator:
@@ -62,6 +64,15 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
         linked = page.parent / path if path else page
         assert linked.exists(), target
         assert not anchor or anchor in anchors(linked), target
+
+
+@each(LINKING)
+def test_the_files_that_a_page_names_exist(page: Path) -> None:
+    folders = ("src", "tests", "benchmarks", "docs", "tools", "examples")
+    there = ["/" + path.as_posix() for folder in folders for path in ROOT.joinpath(folder).rglob("*.*")]
+    named = _FILE.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
+    looked_for = {"/" + name for name in named if not _PATTERN.search(name)}
+    assert not {name for name in looked_for if not any(path.endswith(name) for path in there)}
 
 
 def test_blocks_are_found_with_their_lines_unless_they_are_not_to_be_run() -> None:
