@@ -487,8 +487,8 @@ def test_ctrl_c_within_a_native_pass_leaves_the_last_whole_pass(
             calls += 1
             if calls != at:
                 return native(*arguments)
-            order = arguments[7]
-            native(*arguments[:7], order[: len(order) // 2], *arguments[8:])
+            order = arguments[3]
+            native(*arguments[:3], order[: len(order) // 2], *arguments[4:])
             raise KeyboardInterrupt
 
         return some_of_a_pass

@@ -569,6 +569,53 @@ METHODS = {  # by the member of the family that calls it
 }
 
 
+def _answers():
+    return [np.random.default_rng(k).standard_normal((4, 3)) for k in range(5)], [(1,)] * 5
+
+
+class Answering(Gaps):
+    """Answers questions at weights itself, right or wrong."""
+
+    def __init__(self, change=lambda kind, theta, found: (theta, found)) -> None:
+        super().__init__(*_answers())
+        self.change, self.asked = change, []
+
+    def infer(self, i, w, question):
+        self.asked.append(question)
+        return self.change(question.kind, *super().infer(i, w, question))
+
+
+def test_a_python_problem_may_answer_questions_at_weights_itself() -> None:
+    w = np.array([0.3, -1.0, 0.5])
+    for beta, gamma, zero_one in ((1.0, 0.0, False), (2.0, 1.0, True), (inf, 1.0, False), (inf, 1.0, True)):
+        expected, slope = batch(Gaps(*_answers()), w, beta, gamma, zero_one)  # by scores and inference under them
+        problem = Answering()
+        for each in (problem, problem.slice(0, 5)):
+            problem.asked.clear()
+            losses, gradient = batch(each, w, beta, gamma, zero_one)
+            assert_allclose(losses, expected, rtol=1e-12)
+            assert_allclose(gradient, slope, rtol=1e-9, atol=1e-12)
+            assert len(problem.asked) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "beta", "message"),
+    [
+        (lambda kind, theta, found: theta, inf, r"infer\(i, w, question\) must return the scores"),
+        (lambda kind, theta, found: (theta[1:], found), inf, r"scores of infer\(i, w, question\) must have length 4"),
+        (lambda kind, theta, found: (theta, []), inf, "returned no output"),
+        (lambda kind, theta, found: (theta, [1.0]), inf, "must be pairs of a number and parts"),
+        (lambda kind, theta, found: (theta, [(1.0, [4])]), inf, "part 4 is out of range"),
+        (lambda kind, theta, found: (theta, 1.0), 1.0, "must be a number, indices and values"),
+        (lambda kind, theta, found: (theta, (1.0, [3], [1.0])), 1.0, "has the index 3, out of range"),
+        (lambda kind, theta, found: (theta, (1.0, [0, 1], [1.0])), 1.0, "the values of infer.* must have length 2"),
+    ],
+)
+def test_a_wrong_answer_of_a_python_problem_is_refused(change, beta: float, message: str) -> None:
+    with pytest.raises(MargraveError, match=message):
+        batch(Answering(change), np.ones(3), beta, 0.0)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("method", METHODS)
 def test_an_exception_in_a_python_problem_comes_out_of_the_batch(method: str, threads: int) -> None:

@@ -2,6 +2,8 @@
 #include "losses/family.h"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "bindings/binding.h"
 
@@ -28,7 +30,7 @@ void bind_family(nb::module_& m) {
             if (!family.sample_weight) return std::nullopt;
             return to_numpy(std::vector<double>(*family.sample_weight));
           },
-          "A copy of the weights of the examples, or None.");
+          nb::rv_policy::automatic, "A copy of the weights of the examples, or None.");
 }
 
 }  // namespace margrave
