@@ -7,14 +7,14 @@ __version__ = "0.1.0"
 
 # Where each public name lives. They are imported on first use: `import margrave` alone must cost next to nothing.
 _HOMES = {
-    "DependencyParser": "margrave.estimators",
-    "HMMTagger": "margrave.estimators",
-    "SequenceTagger": "margrave.estimators",
-    "SequenceTaggerCV": "margrave.estimators",
-    "StructuredClassifier": "margrave.estimators",
-    "TaxonomyClassifier": "margrave.estimators",
-    "HierarchicalMultiLabelClassifier": "margrave.estimators",
-    "Reranker": "margrave.estimators",
+    "DependencyParser": "margrave.estimators.dependency_parser",
+    "HMMTagger": "margrave.estimators.hmm_tagger",
+    "SequenceTagger": "margrave.estimators.sequence_tagger",
+    "SequenceTaggerCV": "margrave.estimators.sequence_tagger_cv",
+    "StructuredClassifier": "margrave.estimators.structured_classifier",
+    "TaxonomyClassifier": "margrave.estimators.taxonomy_classifier",
+    "HierarchicalMultiLabelClassifier": "margrave.estimators.hierarchical_multilabel",
+    "Reranker": "margrave.estimators.reranker",
     "Taxonomy": "margrave.labels",
     "Problem": "margrave._core",
     "CustomProblem": "margrave.custom",

@@ -1,21 +1,25 @@
-"""What people import: estimators with scikit-learn's conventions, and `load` for their model files."""
+"""What people import: estimators with scikit-learn's conventions, and `load` for their model files.
+
+Modules are imported when one of their names is asked for: an estimator in a file of its own needs no entry here.
+"""
 
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from margrave.errors import DataError
-from margrave.estimators.dependency_parser import DependencyParser
 from margrave.estimators.files import SavedEstimator
-from margrave.estimators.format1 import upgraded
-from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
-from margrave.estimators.hmm_tagger import HMMTagger
-from margrave.estimators.reranker import Reranker
-from margrave.estimators.sequence_tagger import SequenceTagger
-from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
-from margrave.estimators.structured_classifier import StructuredClassifier
-from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
 from margrave.files import model as model_file
 from margrave.files.stored import import_modules
+
+if TYPE_CHECKING:
+    from margrave.estimators.dependency_parser import DependencyParser
+    from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
+    from margrave.estimators.hmm_tagger import HMMTagger
+    from margrave.estimators.reranker import Reranker
+    from margrave.estimators.sequence_tagger import SequenceTagger
+    from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
+    from margrave.estimators.structured_classifier import StructuredClassifier
+    from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
 
 __all__ = [
     "DependencyParser",
@@ -29,8 +33,6 @@ __all__ = [
     "load",
 ]
 
-import_modules(__name__)  # an estimator in a file of its own needs no entry here
-
 
 def load(path: str | PathLike[str]) -> Any:
     """The model that `save` wrote; a damaged, foreign or newer file is refused in one sentence.
@@ -40,16 +42,37 @@ def load(path: str | PathLike[str]) -> Any:
     path : the file. Nothing in it is executed: it holds numbers, texts and the names of Margrave's own classes.
     """
     header, arrays = model_file.read(path)
-    name = str(header.get("estimator"))
-    if name not in SavedEstimator.registered:
+    kind = _estimator(str(header.get("estimator")))
+    if kind is None:
+        name = header.get("estimator")
         raise DataError(path, None, f"it holds a {name}, which this Margrave does not know: upgrade Margrave.")
     try:
         if "structure" in header:  # as format 1 has it
+            from margrave.estimators.format1 import upgraded
+
             header = upgraded(header, arrays)
-        return SavedEstimator.registered[name]._from_file(header, arrays)
+        return kind._from_file(header, arrays)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         # the checksum is right, so the file was made this way: say what does not fit, on one line
         reason = " ".join(str(error).split()).rstrip(".")
         raise DataError(
             path, None, f"it is not a model that Margrave wrote ({type(error).__name__}: {reason})."
         ) from None
+
+
+def _estimator(name: str) -> type[SavedEstimator] | None:
+    """The estimator of this name; all modules are searched for one that is not imported yet."""
+    if name not in SavedEstimator.registered:
+        import_modules(__name__)
+    return SavedEstimator.registered.get(name)
+
+
+def __getattr__(name: str) -> Any:
+    found = None if name.startswith("_") else _estimator(name)
+    if found is None:
+        raise AttributeError(f"module 'margrave.estimators' has no attribute {name!r}")
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

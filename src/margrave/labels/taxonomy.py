@@ -5,14 +5,16 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from math import isnan
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.datasets.opening import TextSource
 from margrave.errors import MargraveError
 from margrave.files.stored import Stored
+
+if TYPE_CHECKING:
+    from margrave.datasets.opening import TextSource
 
 Node = Any  # a string or a number
 
@@ -98,7 +100,7 @@ class Taxonomy(Stored, kind="labels"):
         return cls(parents)
 
     @classmethod
-    def from_file(cls, path: TextSource, *, child_first: bool = False) -> Self:
+    def from_file(cls, path: "TextSource", *, child_first: bool = False) -> Self:
         """From a file of lines parent TAB child (or child TAB parent), or of one path such as 4/6/2 a line."""
         from margrave.datasets.taxonomy import read_hierarchy
 
