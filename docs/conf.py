@@ -6,6 +6,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+from margrave.files.stored import Stored
 from margrave.learners import Learner, learner_table
 
 project = "Margrave"
@@ -25,6 +26,7 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 napoleon_google_docstring = False
+napoleon_use_ivar = True  # some attributes are also properties, which have entries of their own
 
 html_theme = "furo"
 html_title = "Margrave"
@@ -57,23 +59,46 @@ def _escape(text: str) -> str:
     return re.sub(r"[*|]|_+(?!\w)", lambda found: "".join(f"\\{character}" for character in found[0]), text)
 
 
+def rewrite_section(text: str) -> str:
+    """A section of parameters or attributes: what stands behind the colon describes them, and is not their type."""
+    heading, underline, *lines = text.split("\n")
+    if heading not in ("Parameters", "Attributes"):
+        return markdown_to_rst(text)
+    entries: list[tuple[str, list[str]]] = []
+    for line in lines:
+        name, colon, description = line.partition(" : ")
+        if colon and not line.startswith(" "):
+            entries.append((name, [description]))
+        elif entries:
+            entries[-1][1].append(line.strip())
+    described = [f"{_escape(name)}\n    {markdown_to_rst(' '.join(words))}" for name, words in entries]
+    return "\n".join([heading, underline, *described])
+
+
 def rewrite_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Converts the paragraphs of a docstring, except for doctests. Modules are introduced by the pages themselves."""
     if what == "module":
         lines.clear()
         return
-    paragraphs = "\n".join(lines).split("\n\n")
-    rewritten = [text if text.lstrip().startswith(">>>") else markdown_to_rst(text) for text in paragraphs]
+    rewritten, in_section = [], False
+    for text in "\n".join(lines).split("\n\n"):
+        doctest = text.lstrip().startswith(">>>")
+        if doctest and in_section:  # without a heading napoleon would take the doctest for one more parameter
+            rewritten.append("Examples\n--------")
+        in_section = (in_section and not doctest) or "\n----" in text
+        rewritten.append(text if doctest else rewrite_section(text) if "\n----" in text else markdown_to_rst(text))
     lines[:] = "\n\n".join(rewritten).split("\n")
 
 
 def skip_member(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Leaves out what estimators inherit from scikit-learn, and the protocol of learners except at `Learner` itself.
+    """Leaves out what estimators inherit from scikit-learn, the protocol of learners except at `Learner`, and of files.
 
     The docstrings of scikit-learn refer to pages of its own site. The methods that every learner defines are called by
-    `Learner.solve` alone, and would bury the settings.
+    `Learner.solve` alone, and those that put objects into files by `save` and `load` alone: they would bury the rest.
     """
     if (getattr(obj, "__module__", None) or "").startswith("sklearn."):
+        return True
+    if name in vars(Stored) and callable(getattr(Stored, name)):
         return True
     owner = getattr(obj, "__qualname__", "").rpartition(".")[0]
     in_learner = (getattr(obj, "__module__", None) or "").startswith("margrave.learners.")
