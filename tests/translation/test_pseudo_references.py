@@ -186,7 +186,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
         lambda: pseudo_references([["a"], []], ["a", "b"], best=1),
         "hypotheses[1] is empty: there are no texts to score.",
     ),
-    (lambda: pseudo_references([["a", 3]], ["a"], best=1), "hypotheses[0][1] is 3, where a text is expected."),  # type: ignore[list-item]
+    (lambda: pseudo_references([["a", 3]], ["a"], best=1), "hypotheses[0][1] must be a text, and it is 3."),  # type: ignore[list-item]
     (lambda: sentence_bleu_costs([["a"]], ["a"], good=[]), "hypotheses has 1 lists, but good has 0."),
     (lambda: sentence_bleu_costs([["a"]], ["a"], good=[[1]]), "a number in good[0] must be at most 0, and it is 1."),
     (lambda: varying_ngrams([["a"]], orders=[]), "orders must be a collection of whole numbers, and it is []."),
