@@ -364,7 +364,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: approximate_randomisation([], [], len), "there are no segments to compare."),
     (
         lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 3)), total),
-        "the statistics of both systems must have the same shape (segments, numbers), and their shapes are (2, 1) and (2, 3).",
+        "the statistics of both systems must have the same shape (segments, numbers), "
+        "and their shapes are (2, 1) and (2, 3).",
     ),
     (
         lambda: approximate_randomisation(np.ones((2, 3)), np.ones((2, 3)), lambda sums: sums.sum()),
