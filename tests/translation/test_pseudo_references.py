@@ -193,7 +193,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: varying_ngrams([["a"]], orders=3), "orders must be a collection of whole numbers, and it is 3."),  # type: ignore[arg-type]
     (lambda: varying_ngrams([["a"]], orders=[0]), "an order of n-grams must be at least 1, and it is 0."),
     (lambda: varying_ngrams([["a"]], min_lists=0), "min_lists must be at least 1, and it is 0."),
-    (lambda: ngram_indicators([["a"]], ["a"]), "'a' is no name of an n-gram, which begins with 'ngram:'."),
+    (lambda: ngram_indicators([["a"]], ["a"]), "'a' is not the name of an n-gram, which must begin with 'ngram:'."),
     (lambda: ngram_indicators([["a"]], [], features=[]), "hypotheses has 1 lists, but features has 0."),
     (lambda: ngram_indicators([["a"]], [], features=[[]]), "hypotheses[0] has 1 candidates, but features[0] has 0."),
 ]
