@@ -1,8 +1,9 @@
-"""Attributes of the arcs of sentences, by templates over the columns of the head and of the word.
+"""Attributes of the arcs of sentences, from templates over the columns of the head and of the word.
 
-A template is terms joined by `|`. `h[0]` is column 0 of the head, `w[1]` column 1 of the word; `.function` may follow,
-as in the templates of tokens (inputs/templates.py). `way` is the direction of the arc and its length in buckets. The
-attribute is the template, `=` and the values joined by `|`. The root has the value ROOT in every column.
+A template consists of terms joined by `|`. `h[0]` is column 0 of the head and `w[1]` is column 1 of the word; both can
+be followed by `.function`, as in the templates of tokens (inputs/templates.py). `way` is the direction of the arc with
+its length, binned. The attribute is the template, `=`, and the values joined by `|`. The root has the value ROOT in
+every column.
 
     template        its attribute for the arc from "barks" (VERB) to "dog" (NOUN) in "the dog barks"
     h[1]|w[1]       h[1]|w[1]=VERB|NOUN
@@ -31,10 +32,12 @@ _TERM = re.compile(r"(h|w)\[(0|[1-9][0-9]{0,3})\](?:\.(\w+))?")
 
 
 class ArcTemplates(Inputs):
-    """Templates for arcs: every sentence of n rows gives n * n lists of attributes, word by word and head by head.
+    """Templates for arcs: a sentence of n rows gives n * n lists of attributes, word by word and head by head.
 
-    `templates`: None chooses a built-in set: forms, tags (the second column, if there is one) and their pairs, each
-    alone and with the direction and the length of the arc.
+    Parameters
+    ----------
+    templates : the templates. None chooses a built-in set: forms, tags (the second column, if there is one) and their
+        pairs, each alone and combined with the direction and the length of the arc.
 
     >>> arcs = ArcTemplates(["h[0]|w[0]", "way"])
     >>> arcs.attributes([["dogs"], ["bark"]])[1]
@@ -45,7 +48,7 @@ class ArcTemplates(Inputs):
 
     def __init__(self, templates: Sequence[str] | None = None) -> None:
         self.given = None if templates is None else tuple(templates)
-        self.columns: int | None = None  # of the training data
+        self.columns: int | None = None  # the number of columns of the training data
         self._set(self.given or ())
         if templates is not None and not self.templates:
             raise MargraveError("no templates: at least one is needed.")
@@ -59,7 +62,7 @@ class ArcTemplates(Inputs):
         check_sentences(X)
         first = next((rows[0] for rows in X if len(rows)), None)
         if first is None:
-            raise MargraveError("there are no words to count the columns of.")
+            raise MargraveError("there are no words, so the number of columns is unknown.")
         return self._for_columns(len(first))
 
     def _for_columns(self, columns: int) -> Self:
@@ -82,7 +85,7 @@ class ArcTemplates(Inputs):
 
     def attributes(self, rows: Sequence[Row]) -> list[list[str]]:
         """The attributes of the n * n arcs of one sentence."""
-        values: dict[_Term, list[str | None]] = {}  # of the root and of every word
+        values: dict[_Term, list[str | None]] = {}  # the values of the root and of every word
         for term in {term for terms in self._terms.values() for term in terms if term.end != "way"}:
             call = FUNCTIONS[term.function] if term.function else lambda value: value
             values[term] = [ROOT, *(call(row[term.column]) for row in rows)]
@@ -114,7 +117,7 @@ class ArcTemplates(Inputs):
         return {"columns": self.columns}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
+        """Restores what `state` returned."""
         if state["columns"] is not None:
             learned = self._for_columns(whole("columns", state["columns"], 1, 10**6))
             self.columns = learned.columns
@@ -122,7 +125,7 @@ class ArcTemplates(Inputs):
 
 
 def default_arc_templates(columns: int) -> list[str]:
-    """Form, tag, distance and direction: each end, pairs of both, and all of these with the way from head to word."""
+    """Forms and tags of either end, pairs of both ends, and all of these combined with direction and distance."""
     head, word = ["h[0].lower"], ["w[0].lower"]
     if columns > 1:
         head, word = [*head, "h[1]"], [*word, "w[1]"]
@@ -147,7 +150,7 @@ def _parse(template: str) -> tuple[_Term, ...]:
 
 
 def _way(distance: int) -> str:
-    """Direction and length of an arc, long lengths in buckets."""
+    """The direction and the length of an arc; long lengths are binned."""
     length = abs(distance)
     bucket = length if length < 5 else 5 if length <= 10 else 11
     return f"{'<' if distance < 0 else '>'}{bucket}"
