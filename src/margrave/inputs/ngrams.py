@@ -19,10 +19,11 @@ class NGrams(Inputs):
     Parameters
     ----------
     order : the length of the longest n-grams; 0 for the system's features alone.
+    lowercase : whether to ignore case in n-grams.
 
     >>> from margrave.datasets import NBestList
     >>> NGrams(1).transform([NBestList(0, ["a b", "a c"], [{"lm": 1.0}, {"lm": 2.0}])])
-    [[{'lm': 1.0, 'b': 1.0}, {'lm': 2.0, 'c': 1.0}]]
+    [[{'lm': 1.0, 'ngram:b': 1.0}, {'lm': 2.0, 'ngram:c': 1.0}]]
     """
 
     name = "n-grams"
