@@ -602,7 +602,7 @@ def test_a_cost_function_is_kept_in_no_file(tmp_path: Path) -> None:
 
 def test_a_metric_is_kept_in_no_file(tmp_path: Path) -> None:
     model = Reranker(learner=LP(program="closest", metric=lambda good, wrong: 1.0)).fit(*lists(0))
-    assert "a function cannot be kept in a file (learner.metric)" in refusal(lambda: model.save(tmp_path / "model"))
+    assert "a function cannot be stored in a file (learner.metric)" in refusal(lambda: model.save(tmp_path / "model"))
     model.set_params(learner="lp").save(tmp_path / "model")
     assert load(tmp_path / "model").learner == "lp"
 
