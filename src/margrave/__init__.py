@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Where each public name lives. They are imported on first use: `import margrave` alone must cost next to nothing.
+# The module of each public name. They are imported on first use, so that `import margrave` is fast.
 _HOMES = {
     "DependencyParser": "margrave.estimators.dependency_parser",
     "HMMTagger": "margrave.estimators.hmm_tagger",

@@ -1,8 +1,8 @@
-"""Structure, features and data become a problem: the one place where the middle layer meets the core.
+"""Binding of structure, features and data to a problem: the only place where the middle layer meets the core.
 
-The order is that of docs/design.md, section 5: outputs are learned, examples encoded, the structure bound, the features
-learned and mapped. `bind_shards` does the same for a data set in several parts, which share one label set and one
-vocabulary; their problems have the bits that the examples would have in one problem.
+As in docs/design.md, section 5, outputs are learned, examples are encoded, the structure is bound, and the features are
+learned and mapped. `bind_shards` does the same for a data set in several shards, which share one label set and one
+vocabulary; their examples have the same bits as in a single problem.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bound:
-    """Examples bound to a problem, and how to read its outputs."""
+    """Examples bound to a problem, with what is needed to decode its outputs."""
 
     problem: _core.Problem
     structure: Structure
@@ -51,16 +51,16 @@ def bind(
     to_features: Mapping[str, Any] | None = None,
     to_structure: Mapping[str, Any] | None = None,
 ) -> Bound:
-    """The problem of these examples; features that have learned nothing yet learn from them.
+    """Make the problem of these examples; features that have not learned anything yet learn from them.
 
     Parameters
     ----------
-    structure, features : what the examples are bound to.
-    X : the examples as the features encode them.
-    Y : their outputs, where known.
+    structure, features : the structure and the features of the examples.
+    X : the examples, in a form that the features can encode.
+    Y : their outputs, if known.
     outputs : what the outputs have in common; None learns it from Y.
-    costs : what wrong outputs cost.
-    to_features, to_structure : what else `features.encode` and `structure.bind` take.
+    costs : the costs of wrong outputs.
+    to_features, to_structure : further arguments of `features.encode` and `structure.bind`.
 
     >>> from margrave.features import ChainFeatures
     >>> from margrave.structures import Chain
@@ -69,7 +69,7 @@ def bind(
     """
     training = not features.learned
     if training and Y is None:
-        raise MargraveError("features are learned from examples with outputs, and there are no labels.")
+        raise MargraveError("features are learned from examples with outputs, but there are no outputs.")
     if outputs is None:
         outputs = structure.learn(Y)
     rows = features.encode(X, grow=training, **(to_features or {}))
@@ -88,9 +88,15 @@ def bind_shards(
     costs: Cost | None = None,
     to_features: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[Bound]:
-    """The problems of the parts (X, Y) of a data set, over one label set and one vocabulary.
+    """Make one problem per shard (X, Y) of a data set, with one label set and one vocabulary.
 
-    `features` must have learned nothing yet; afterwards they have what one problem of all examples would give them.
+    Parameters
+    ----------
+    structure : the structure of the examples.
+    features : features that have not learned anything yet; they learn the same as from all examples at once.
+    shards : pairs of examples and their outputs.
+    costs : the costs of wrong outputs.
+    to_features : further arguments of `features.encode` for each shard.
     """
     outputs = reduce(lambda one, other: one.merge(other), [structure.learn(Y) for _, Y in shards])
     more = to_features or [{}] * len(shards)

@@ -1,4 +1,4 @@
-"""Checks of settings, each refusing a wrong one in one sentence that names it."""
+"""Checks of settings; the error for a wrong setting is one sentence that names it."""
 
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -8,7 +8,7 @@ from margrave.errors import MargraveError
 
 
 def real(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
-    """The value as a float, if it is a number for which the rule holds.
+    """The value as a float; an error if it is not a number for which the rule holds.
 
     >>> real("C", -1, "be positive and finite", lambda C: C > 0)
     Traceback (most recent call last):
@@ -27,7 +27,7 @@ def real(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> fl
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
-    """The value as an int, if it is a whole number from low to high."""
+    """The value as an int; an error if it is not a whole number from low to high."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise MargraveError(f"{name} must be a whole number, and it is {value!r}.")
     if not low <= int(value) <= high:
@@ -37,7 +37,7 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
 
 
 def flag(name: str, value: Any) -> bool:
-    """The value as a bool, if it is one."""
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # numpy's own is no subclass
+    """The value as a bool; an error if it is not one."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # NumPy's bool is not a subclass.
         return bool(value)
     raise MargraveError(f"{name} must be True or False, and it is {value!r}.")

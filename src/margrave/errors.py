@@ -1,4 +1,4 @@
-"""What goes wrong, in one sentence that says what, where and what now."""
+"""Errors, whose messages are one sentence that says what is wrong, where, and what to do."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -6,11 +6,11 @@ from os import PathLike, fspath
 
 
 class MargraveError(ValueError):
-    """Any mistake in the input that Margrave can name; the message is one clear sentence."""
+    """An error in the input; the message is one clear sentence."""
 
 
 class DataError(MargraveError):
-    """A mistake in a file, with its name and line.
+    """An error in a file; the message begins with its name and line.
 
     >>> str(DataError("train.conll", 1042, "2 columns, but the lines before have 3."))
     'train.conll, line 1042: 2 columns, but the lines before have 3.'
@@ -22,7 +22,7 @@ class DataError(MargraveError):
 
 
 def counted(count: int, what: str) -> str:
-    """So many things.
+    """A number with its noun in the singular or the plural.
 
     >>> counted(1, "list"), counted(3, "list")
     ('1 list', '3 lists')
@@ -31,7 +31,7 @@ def counted(count: int, what: str) -> str:
 
 
 def the_first(numbers: Sequence[object], most: int = 10) -> str:
-    """The first of them, so that a sentence stays one.
+    """The first few numbers, so that a message stays short.
 
     >>> the_first([3, 7, 9], most=2)
     '3, 7, ...'

@@ -471,7 +471,7 @@ def test_options_of_other_models_are_refused(moses: Path, tmp_path: Path) -> Non
         ("the D\nold J\n", "{}: its first line is neither a hypothesis (0 ||| words ||| name=value) nor has a query"),
         ("1 1:0.5\n", "{}: its first line is neither a hypothesis"),
         ("0 ||| a ||| f=1\n0 ||| b ||| f=x\n", "{}, line 2: value 'x' of feature 'f' is not a finite number."),
-        ("0 ||| a ||| f=1\n1 ||| b ||| f=1\n0 ||| c ||| f=1\n", "{}, line 3: list 0 comes back after list 1"),
+        ("0 ||| a ||| f=1\n1 ||| b ||| f=1\n0 ||| c ||| f=1\n", "{}, line 3: list 0 occurs again after list 1"),
         ("0 ||| a ||| f=1\n40 ||| b ||| f=1\n-1 ||| b |||\n", "{}: 2 lists have no reference (id 40, -1): "),
         ("0 ||| a |||\n0 ||| b |||\n", "{}: its hypotheses have no features to learn from: give --ngrams."),
     ],

@@ -216,7 +216,7 @@ def test_labels_that_write_no_spans_get_accuracies_only(town: Path, tmp_path: Pa
     assert report["accuracy"] == dev["accuracy"] and report["f1"] is None and report["labels"] is None
     assert "F1" not in run("evaluate", tmp_path / "tags.model", tags).stdout
     refused = message(run("evaluate", tmp_path / "tags.model", tags, "--scheme", "IOB2"))
-    assert "a tag of IOB2 is O, B-label or I-label" in refused
+    assert "tags of IOB2 are O, B-label or I-label" in refused
 
 
 def test_spans_count_the_same_in_every_scheme(small: Path, tmp_path: Path) -> None:
@@ -441,7 +441,7 @@ def test_an_option_that_cannot_be_is_refused_with_a_hint(small: Path, tmp_path: 
         (b"a b O\nc O\n", ", line 2: 2 columns, but the lines before have 3."),
         (b"\na b O\n\nc d e O\n", ", line 4: 4 columns, but the lines before have 3."),
         (b"a b O\nc\xe9 d X\n", ", line 2: not valid UTF-8 text (byte 0xE9)"),
-        (b"\x1f\x8b\x08\x00garbage", ", line 1: the gzip data are damaged or cut short here."),
+        (b"\x1f\x8b\x08\x00garbage", ", line 1: the gzip data are damaged or truncated here."),
     ],
 )
 @pytest.mark.parametrize("command", ["train", "dev", "predict", "evaluate"])

@@ -120,8 +120,8 @@ def test_another_encoding_is_read_when_it_is_named(file: File) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("0 ||| a", "2 fields, where id ||| words ||| features ||| score is expected."),
-        ("a b c", "1 field, where id ||| words ||| features ||| score is expected."),
+        ("0 ||| a", "2 fields, but a line must be id ||| words ||| features ||| score."),
+        ("a b c", "1 field, but a line must be id ||| words ||| features ||| score."),
         ("x ||| a ||| d: 1 2 lm: 3 ||| 1", "id 'x' is not a whole number of at most 18 digits."),
         ("0.5 ||| a ||| d: 1 2 lm: 3 ||| 1", "id '0.5' is not a whole number of at most 18 digits."),
         ("||| a ||| d: 1 2 lm: 3 ||| 1", "id '' is not a whole number of at most 18 digits."),
@@ -132,27 +132,27 @@ def test_another_encoding_is_read_when_it_is_named(file: File) -> None:
         ("1 ||| a ||| d: 1 nan lm: 3 ||| 1", "value 'nan' of feature 'd_1' is not a finite number."),
         ("1 ||| a ||| d: 1 -inf lm: 3 ||| 1", "value '-inf' of feature 'd_1' is not a finite number."),
         ("1 ||| a ||| d: 1 1_0 lm: 3 ||| 1", "value '1_0' of feature 'd_1' is not a finite number."),
-        ("1 ||| a ||| d: 1 2 lm: 3 d: 1 2 ||| 1", "group 'd' stands twice in this line."),
-        ("1 ||| a ||| d: 1 2 lm: 3 d_1: 7 ||| 1", "feature 'd_1' stands twice in this line."),
-        ("1 ||| a ||| d: 1 2 : 3 ||| 1", "no name stands before ':'."),
+        ("1 ||| a ||| d: 1 2 lm: 3 d: 1 2 ||| 1", "group 'd' occurs twice in this line."),
+        ("1 ||| a ||| d: 1 2 lm: 3 d_1: 7 ||| 1", "feature 'd_1' occurs twice in this line."),
+        ("1 ||| a ||| d: 1 2 : 3 ||| 1", "no name before ':'."),
         (
             "1 ||| a ||| d: 1 2 lm: 3 4 ||| 1",
             "group 'lm' has 2 values, but 1 in the first hypothesis of list 1 (line 4).",
         ),
         ("1 ||| a ||| d: 1 lm: 3 ||| 1", "group 'd' has 1 value, but 2 in the first hypothesis of list 1 (line 4)."),
-        ("1 ||| a ||| d: 1 2 ||| 1", "group 'lm' is missing, which the first hypothesis of list 1 (line 4) has."),
-        ("1 ||| a ||| ||| 1", "group 'd' is missing, which the first hypothesis of list 1 (line 4) has."),
+        ("1 ||| a ||| d: 1 2 ||| 1", "group 'lm' is missing, but the first hypothesis of list 1 (line 4) has it."),
+        ("1 ||| a ||| ||| 1", "group 'd' is missing, but the first hypothesis of list 1 (line 4) has it."),
         (
             "1 ||| a ||| d: 1 2 lm: 3 w: 1 ||| 1",
-            "group 'w' is not one that the first hypothesis of list 1 (line 4) has.",
+            "group 'w' does not occur in the first hypothesis of list 1 (line 4).",
         ),
         (
             "1 ||| a ||| d= 1 2 lm= 3 ||| 1",
             "features are written name= value value, but name: value value in the lines",
         ),
         ("2 ||| a ||| d=1 ||| 1", "features are written name=value, but name: value value in the lines before."),
-        ("1 ||| a ||| 1 2 3 ||| 1", "'1' is no feature: name: value, name= value or name=value is expected."),
-        ("0 ||| a ||| d: 1 2 lm: 3 ||| 1", "list 0 comes back after list 1; it began in line 1."),
+        ("1 ||| a ||| 1 2 3 ||| 1", "'1' is not a feature: write name: value, name= value or name=value."),
+        ("0 ||| a ||| d: 1 2 lm: 3 ||| 1", "list 0 occurs again after list 1; it began in line 1."),
     ],
 )
 def test_a_mistake_in_a_line_of_moses_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
@@ -167,10 +167,10 @@ def test_a_mistake_in_a_line_of_moses_is_named_by_file_and_line(file: File, line
         ("5 ||| a ||| =1", "'=1' is not a pair name=value."),
         ("5 ||| a ||| x=1 y=", "value '' of feature 'y' is not a finite number."),
         ("5 ||| a ||| x=1 y=z", "value 'z' of feature 'y' is not a finite number."),
-        ("5 ||| a ||| x=1 y=2 x=1", "feature 'x' stands twice in this line."),
+        ("5 ||| a ||| x=1 y=2 x=1", "feature 'x' occurs twice in this line."),
         ("5 ||| a ||| x= 1", "features are written name= value value, but name=value in the lines before."),
         ("5 ||| a ||| x=1 ||| 1", "a score, but the first hypothesis of list 5 (line 2) has none."),
-        ("9 ||| a ||| x=1", "list 9 comes back after list 5; it began in line 1."),
+        ("9 ||| a ||| x=1", "list 9 occurs again after list 5; it began in line 1."),
     ],
 )
 def test_a_mistake_in_a_line_of_cdec_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
@@ -243,13 +243,16 @@ def test_numpy_numbers_are_written_as_numbers(tmp_path: Path) -> None:
     ("lists", "expected"),
     [
         ([], "there are no lists to write."),
-        ([NBestList(0, [], [])], "list 0 holds no hypotheses."),
-        ([NBestList(0, ["a"], [{}]), NBestList(0, ["b"], [{}])], "list 0 stands twice."),
+        ([NBestList(0, [], [])], "list 0 has no hypotheses."),
+        ([NBestList(0, ["a"], [{}]), NBestList(0, ["b"], [{}])], "list 0 occurs twice."),
         ([NBestList("0", ["a"], [{}])], "the id of a list must be a whole number, and it is '0'."),  # type: ignore[arg-type]
         ([NBestList(10**18, ["a"], [{}])], "the id of a list must be at most 9"),
-        ([NBestList(4, ["a", "b  c"], [{}, {}])], "hypothesis 1 of list 4: 'b  c' is not words with one blank between"),
-        ([NBestList(4, ["a ||| b"], [{}])], "hypothesis 0 of list 4: 'a ||| b' is not words"),
-        ([NBestList(4, ["a\nb"], [{}])], "hypothesis 0 of list 4: 'a\\nb' is not words"),
+        (
+            [NBestList(4, ["a", "b  c"], [{}, {}])],
+            "hypothesis 1 of list 4: 'b  c' must be words separated by one blank",
+        ),
+        ([NBestList(4, ["a ||| b"], [{}])], "hypothesis 0 of list 4: 'a ||| b' must be words"),
+        ([NBestList(4, ["a\nb"], [{}])], "hypothesis 0 of list 4: 'a\\nb' must be words"),
         ([NBestList(4, ["a"], [{"x y": 1.0}])], "hypothesis 0 of list 4: the feature name 'x y' cannot be written"),
         ([NBestList(4, ["a"], [{"": 1.0}])], "hypothesis 0 of list 4: the feature name '' cannot be written"),
         ([NBestList(4, ["a"], [{"x|||": 1.0}])], "hypothesis 0 of list 4: the feature name 'x|||' cannot be written"),
@@ -274,9 +277,9 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path: Path, lists: list[NBe
 
 
 def test_a_list_has_features_and_scores_for_all_its_hypotheses() -> None:
-    with pytest.raises(MargraveError, match=r"^list 3: hypotheses and features differ in number, 2 and 1\.$"):
+    with pytest.raises(MargraveError, match=r"^list 3: the number of hypotheses is 2, but that of features is 1\.$"):
         NBestList(3, ["a", "b"], [{}])
-    with pytest.raises(MargraveError, match=r"^list 3: hypotheses and scores differ in number, 1 and 2\.$"):
+    with pytest.raises(MargraveError, match=r"^list 3: the number of hypotheses is 1, but that of scores is 2\.$"):
         NBestList(3, ["a"], [{}], [1.0, 2.0])
 
 
@@ -341,12 +344,12 @@ def test_comments_bases_and_widths_are_those_of_svmlight(file: File) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("1 qid:7 1:1", "query id 7 comes back after query id 3; it began in line 1."),
+        ("1 qid:7 1:1", "query id 7 occurs again after query id 3; it began in line 1."),
         ("1 1:1", "some examples up to here have a query id (qid:) and some have none."),
         ("1 qid:-3 1:1", "query id '-3' is not a natural number below 10^18."),
-        ("qid:3 1:1", "'qid:3' stands where a relevance, a finite number, is expected."),
-        ("good qid:3 1:1", "'good' stands where a relevance, a finite number, is expected."),
-        ("nan qid:3 1:1", "'nan' stands where a relevance, a finite number, is expected."),
+        ("qid:3 1:1", "the relevance 'qid:3' is not a finite number."),
+        ("good qid:3 1:1", "the relevance 'good' is not a finite number."),
+        ("nan qid:3 1:1", "the relevance 'nan' is not a finite number."),
         ("1 qid:3 2:1 1:1", "feature index 1 after 2, but they must increase."),
         ("1 qid:3 2:1 2:1", "feature index 2 after 2, but they must increase."),
         ("1 qid:3 -1:1", "feature index '-1' is not a natural number below 10^18."),
@@ -364,7 +367,7 @@ def test_a_ranking_without_queries_or_candidates_is_refused(file: File) -> None:
     path = file("# comment\n1 1:1\n0 1:2\n")
     assert (
         refusal_of_file(read_ranking, path)
-        == ", line 2: no query id (qid:), which says to which list a candidate belongs."
+        == ", line 2: the query id (qid:) is missing; it says to which list a candidate belongs."
     )
     assert refusal_of_file(read_ranking, file("# comment\n")) == ": it holds no candidates."
     assert ", line 2: some examples up to here" in refusal_of_file(read_ranking, file("1 1:1\n1 qid:1 1:1\n"))

@@ -207,7 +207,7 @@ def test_gzip_cut_short_is_refused_wherever_it_is_cut(file: File) -> None:
     packed = gzip.compress("".join(f"word{i} tag{i * i}\n" for i in range(50)).encode())
     for length in range(2, len(packed)):
         path = file(packed[:length])
-        assert "the gzip data are damaged or cut short" in refusal(read_columns, path)
+        assert "the gzip data are damaged or truncated" in refusal(read_columns, path)
 
 
 def test_damaged_gzip_is_refused(file: File) -> None:
@@ -443,19 +443,23 @@ def test_the_cycle_that_is_reported_is_one(heads: list[int]) -> None:
 @pytest.mark.parametrize(
     "text, line, expected",
     [
-        ("1\tw\t_\n", 1, "3 columns, but a word has 10, with tabs between."),
-        ("1 w _ _ _ _ 0 root _ _\n", 1, "1 column, but a word has 10, with tabs between."),
-        ("1\tw\t\t_\t_\t_\t0\troot\t_\t_\n", 1, "column 3 is empty, where a missing value is written _."),
+        ("1\tw\t_\n", 1, "3 columns, but a word has 10, separated by tabs."),
+        ("1 w _ _ _ _ 0 root _ _\n", 1, "1 column, but a word has 10, separated by tabs."),
+        ("1\tw\t\t_\t_\t_\t0\troot\t_\t_\n", 1, "column 3 is empty; write _ for a missing value."),
         (word_line(2, 0), 1, "id 2 is out of order after word 0."),
         (word_line(1, 0) + word_line(3, 1), 2, "id 3 is out of order after word 1."),
         (word_line(1, 0) + word_line(1, 0), 2, "id 1 is out of order after word 1."),
         (word_line(0, 0), 1, "id 0 is out of order after word 0."),
-        (word_line("01", 0), 1, "id '01' is not a number, a range (3-4) or an empty node's (3.1)."),
-        (word_line("٣", 0), 1, "id '٣' is not a number, a range (3-4) or an empty node's (3.1)."),
+        (word_line("01", 0), 1, "id '01' is not a number, a range (3-4) or an empty node (3.1)."),
+        (word_line("٣", 0), 1, "id '٣' is not a number, a range (3-4) or an empty node (3.1)."),
         ("# c\n" + word_line(1, 0) + "# d\n" + word_line(2, 1), 3, "a comment inside a sentence: "),
         (word_line("2-3", "_") + tree_text([0, 1, 1]), 1, "id 2-3 is out of order after word 0."),
-        (word_line(1, 0) + word_line("2-2", "_") + word_line(2, 1), 2, "range 2-2 is not of words after"),
-        (word_line("1-2", "_") + word_line(1, 0) + word_line("2-3", "_"), 3, "range 2-3 is not of words after"),
+        (word_line(1, 0) + word_line("2-2", "_") + word_line(2, 1), 2, "range 2-2 must have two words or more after"),
+        (
+            word_line("1-2", "_") + word_line(1, 0) + word_line("2-3", "_"),
+            3,
+            "range 2-3 must have two words or more after",
+        ),
         (word_line("1-2", "_") * 2 + tree_text([0, 1]), 2, "id 1-2 is out of order after word 0."),
         (word_line("1-3", "_") + tree_text([0, 1]), 1, "the range ends at 3, but the last word is 2."),
         (word_line("1.1", "_") + word_line(1, 0), 1, "id 1.1 is out of order after word 0."),
@@ -468,8 +472,8 @@ def test_the_cycle_that_is_reported_is_one(heads: list[int]) -> None:
         (tree_text([0]) + "\n# c\n" + tree_text([2, 1]), 3, "the sentence that starts here has no root"),
         (tree_text([0]) + "\n# c\n" + tree_text([0, 3, 2]), 3, "the heads of the sentence that starts here form"),
         (tree_text([0, 2]), 1, "the heads of the sentence that starts here form a cycle: 2 -> 2."),
-        (tree_text([0]) + "\n# only a comment\n", 3, "a sentence without words."),
-        (tree_text([0]) + "\n# c\n" + word_line("0.1", "_"), 3, "a sentence without words."),
+        (tree_text([0]) + "\n# only a comment\n", 3, "the sentence has no words."),
+        (tree_text([0]) + "\n# c\n" + word_line("0.1", "_"), 3, "the sentence has no words."),
     ],
 )
 def test_conllu_mistakes_are_named_by_file_and_line(file: File, text: str, line: int, expected: str) -> None:
@@ -515,7 +519,7 @@ def test_conllx_mistakes_are_named_by_file_and_line(file: File, text: str, line:
         (Sentence(words=[Word(1, "a", head=0)], multiword=[("1-2", *"abcdefghi")]), "line 3: the range ends at 2"),
         (Sentence(words=[Word(1, "a", head=0)], empty=[("3.1", *"abcdefghi")]), "line 4: id 3.1 is out of order"),
         (Sentence(words=[Word(1, "a", head=0)], empty=[("x", *"abcdefghi")]), "line 3: id 'x' is not a number"),
-        (Sentence(), "line 3: a sentence without words."),
+        (Sentence(), "line 3: the sentence has no words."),
     ],
 )
 def test_what_is_not_conllu_is_not_written(tmp_path: Path, sentence: Sentence, expected: str) -> None:
@@ -582,7 +586,7 @@ def test_svmlight_width_is_the_largest_index_unless_given(file: File) -> None:
 @pytest.mark.parametrize(
     "line, expected",
     [
-        ("1:2 2:3", "'1:2' stands where the label is expected."),
+        ("1:2 2:3", "the line must begin with the label, not '1:2'."),
         ("1 2", "'2' is not a pair index:value."),
         ("1 2:", "value '' of feature 2 is not a finite number."),
         ("1 :2", "feature index '' is not a natural number below 10^18."),

@@ -62,11 +62,11 @@ def test_gzip_query_ids_comments_and_bases_are_those_of_svmlight(file: File) -> 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("1:2 2:3", "'1:2' stands where a class such as 4/6/2 is expected."),
-        ("4//2 1:1", "'4//2' is no class: a name, or a path such as 4/6/2, is expected."),
-        ("/4 1:1", "'/4' is no class"),
-        ("4/ 1:1", "'4/' is no class"),
-        ("4/6;4/7 1:1", "'4/6;4/7' are several classes, where one is expected."),
+        ("1:2 2:3", "the line must begin with a class such as 4/6/2, not '1:2'."),
+        ("4//2 1:1", "'4//2' is not a class, which is a name or a path such as 4/6/2."),
+        ("/4 1:1", "'/4' is not a class"),
+        ("4/ 1:1", "'4/' is not a class"),
+        ("4/6;4/7 1:1", "'4/6;4/7' has several classes, but only one is allowed."),
         ("4/6 7", "'7' is not a pair index:value."),
         ("4/6 1:x", "value 'x' of feature 1 is not a finite number."),
         ("4/6 0:1", "feature index 0, but they start at 1"),
@@ -78,7 +78,9 @@ def test_a_mistake_in_svmlight_is_named_by_file_and_line(file: File, line: str, 
 
 
 def test_a_list_of_classes_has_no_holes(file: File) -> None:
-    assert ", line 1: '' is no class" in refusal_of_file(read_svmlight_paths, file("4/6;;4/7 1:1\n"), multilabel=True)
+    assert ", line 1: '' is not a class" in refusal_of_file(
+        read_svmlight_paths, file("4/6;;4/7 1:1\n"), multilabel=True
+    )
 
 
 # texts
@@ -100,10 +102,10 @@ def test_a_text_may_have_several_classes_or_none(file: File) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("a text alone", "no tab, where one is expected between the class and the text."),
-        ("\ta text", "'' is no class"),
-        ("a//b\ta text", "'a//b' is no class"),
-        ("a;b\ta text", "'a;b' are several classes, where one is expected."),
+        ("a text alone", "there is no tab between the class and the text."),
+        ("\ta text", "'' is not a class"),
+        ("a//b\ta text", "'a//b' is not a class"),
+        ("a;b\ta text", "'a;b' has several classes, but only one is allowed."),
     ],
 )
 def test_a_mistake_in_texts_is_named_by_file_and_line(file: File, line: str, expected: str) -> None:
@@ -128,9 +130,9 @@ def test_descriptions_are_by_class(file: File) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("of wood", "a class, a tab and its description are expected."),
-        ("\tof wood", "a class, a tab and its description are expected."),
-        ("c\t ", "a class, a tab and its description are expected."),
+        ("of wood", "a line must have a class, a tab and its description."),
+        ("\tof wood", "a line must have a class, a tab and its description."),
+        ("c\t ", "a line must have a class, a tab and its description."),
         ("a.b\tof clay", "'a.b' is described here and in line 1."),
     ],
 )
@@ -181,13 +183,13 @@ def test_a_file_of_parents_and_children_keeps_names_and_several_parents(file: Fi
     [
         ("", ": it holds no nodes."),
         ("\n \n", ": it holds no nodes."),
-        ("\n1 2\n1 3\n", ", line 2: '1 2' is neither parent TAB child nor, as any other line, a path like 4/6/2."),
+        ("\n1 2\n1 3\n", ", line 2: '1 2' is neither parent TAB child nor a path such as 4/6/2."),
         ("a\tb\nc\n", ", line 2: 'c' is not parent TAB child."),
         ("a\tb\na\tb\tc\n", ", line 2: 'a\\tb\\tc' is not parent TAB child."),
         ("a\tb\n\tc\n", ", line 2: '\\tc' is not parent TAB child."),
         ("a\tb\nb\tb\n", ", line 2: 'b' is its own parent."),
-        ("4\n4//6\n", ", line 2: '4//6' is no path: something is missing before or after '/'."),
-        (".a\n", ", line 1: '.a' is no path: something is missing before or after '.'."),
+        ("4\n4//6\n", ", line 2: '4//6' is not a path: something is missing before or after '/'."),
+        (".a\n", ", line 1: '.a' is not a path: something is missing before or after '.'."),
         (b"a\tb\n\xe9\tc\n", ", line 2: not valid UTF-8 text (byte 0xE9)"),
     ],
 )

@@ -131,7 +131,7 @@ SEQUENCES: dict[str, tuple[Any, Any, str]] = {
     "vectors of two lengths": (
         [np.ones((3, 2)), np.ones((3, 4))],
         Y,
-        r"^example 1 has vectors of length 4, and example 0 of 2\.$",
+        r"^example 1 has vectors of length 4, but example 0 has 2\.$",
     ),
     "a vector for a sequence": ([np.ones((3, 2)), np.ones(3)], Y, r"^example 1: .*two-dimensional array.*\(3,\)\.$"),
     "nan in a vector": ([np.eye(3), np.diag([1, 1, nan])], Y, r"^example 1, token 2, column 2: the value is nan; "),
@@ -166,11 +166,11 @@ PREDICT: dict[str, tuple[Any, dict[str, Any], str]] = {
     "strings for tokens": ([["the", "dog"]], {}, r"^example 0, token 0: a token must be a list .*, not str\.$"),
     "vectors": ([np.eye(3)], {}, r"^the model was trained on named attributes, and this input has vectors\.$"),
     "edges that were not learned": (X, {"edges": X}, r"trained without transition attributes|no transition attributes"),
-    "allowed for too few sequences": (X, {"allowed": [None]}, r"^there are 2 sequences and allowed labels for 1\.$"),
+    "allowed for too few sequences": (X, {"allowed": [None]}, r"^there are 2 sequences, but allowed labels for 1\.$"),
     "allowed for too few tokens": (
         X,
         {"allowed": [None, [None] * 2]},
-        r"^example 1 has 3 tokens and allowed labels for 2\.$",
+        r"^example 1 has 3 tokens, but allowed labels for 2\.$",
     ),
     "an unknown label among the allowed": (
         X,
@@ -332,7 +332,7 @@ def test_messages_about_examples_speak_of_no_tokens() -> None:
 def test_more_columns_than_can_be_numbered_are_refused() -> None:
     wide = csr_array(([1.0, 1.0], ([0, 1], [0, 3 * 10**9])), shape=(2, 3 * 10**9 + 1))
     message = refusal(lambda: Reranker().fit([wide], [0]))
-    assert message == "vectors may have 2147483647 columns at most, and these have 3000000001."
+    assert message == "vectors must have at most 2147483647 columns, and these have 3000000001."
 
 
 def test_rows_that_the_model_does_not_fit() -> None:
@@ -682,7 +682,7 @@ def test_arcs_that_belong_to_no_sentence() -> None:
     assert refused([arcs(2), arcs(3)[:-1]], [[0, 1], [0, 1, 1]]).startswith("example 1 has attributes for 8 arcs; ")
     assert refused([arcs(2)], [[0, 1], [0, 1]]) == "there are 1 sentences and 2 lists of heads."
     assert refused([[]], [[]]) == "example 0 has no words."
-    assert refused([arcs(1)], None) == "features are learned from examples with outputs, and there are no labels."
+    assert refused([arcs(1)], None) == "features are learned from examples with outputs, but there are no outputs."
     assert re.search(r"example 0, arc 1: .*attribute must be a string", refused([[["a"], [3], ["b"], ["c"]]], [[0, 1]]))
     assert "finite" in refused([np.full((4, 2), nan)], [[0, 1]])
 
@@ -774,7 +774,7 @@ def test_features_learned_for_chains_do_not_serve_classes() -> None:
 def test_a_structure_learns_its_features_from_labels() -> None:
     for structure, data in ((Chain(), X), (Multiclass(), [["a"]])):
         message = refusal(lambda s=structure, d=data: bind(s, d, features=AttributeTable(), classes=[0, 1]))  # type: ignore[misc]
-        assert re.search("features are learned from examples with outputs, and there are no labels", message)
+        assert re.search("features are learned from examples with outputs, but there are no outputs", message)
 
 
 # ---- model files that lie --------------------------------------------------------------------------------------------

@@ -404,9 +404,9 @@ def test_data_that_do_not_fit_are_refused_in_a_sentence() -> None:
         (lambda: model.fit(X, [*words[:4], *y[4:]]),
          "fold 1: there is only one class, 'N': at least two are needed to learn from."),
         (lambda: clone(model).set_params(scoring="f1").fit(X, [*words[:4], *y[4:]]),
-         "scoring='f1' needs labels that are tags of spans, and 'N' is none."),
+         "scoring='f1' needs labels that are tags of spans, but 'N' is not."),
         (lambda: clone(model).set_params(scoring=f1).fit(X, y, edges=edges),
-         "a function as scoring gets X and y alone, and there are edges: use scoring=None or 'f1'."),
+         "a scoring function is called with X and y only, but there are edges: use scoring=None or 'f1'."),
         (lambda: clone(model).set_params(cv=NoFolds()).fit(X, y), "cv must have at least one fold."),
     ]  # fmt: skip
     for fit, expected in refused:

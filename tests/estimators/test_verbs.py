@@ -152,7 +152,7 @@ def test_observers_see_every_pass(entry: Entry) -> None:
 def test_features_can_be_read(entry: Entry) -> None:
     model = fitted(entry)
     if not entry.names:
-        with pytest.raises(MargraveError, match=r"keep no names|no weights of their own"):
+        with pytest.raises(MargraveError, match=r"do not store names|features do not have weights"):
             model.top_features(3)
         return
     top = model.top_features(3)

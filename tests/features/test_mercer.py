@@ -634,7 +634,7 @@ def test_wrong_precomputed_kernels_are_refused() -> None:
     with pytest.raises(MargraveError, match="diagonal"):
         classifier.fit(-np.eye(3), y)
     X, labels = tagged(np.random.default_rng(0), 3)
-    with pytest.raises(MargraveError, match="precomputed kernel is for classes"):
+    with pytest.raises(MargraveError, match="precomputed kernel cannot be used with sequences"):
         SequenceTagger("hinge", features=Kernel("precomputed")).fit(X, labels)
 
 

@@ -182,7 +182,7 @@ def test_the_default_templates_look_at_words_and_every_other_column() -> None:
 
 
 def test_default_templates_need_a_column() -> None:
-    with pytest.raises(MargraveError, match=r"^templates need at least 1 column, the word, and not 0\.$"):
+    with pytest.raises(MargraveError, match=r"^templates need at least 1 column, which is the word, and not 0\.$"):
         default_templates(0)
 
 

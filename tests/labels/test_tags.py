@@ -125,7 +125,7 @@ def test_no_tags_have_no_spans() -> None:
     "tag", ["B-", "B", "", "-PER", "Q-PER", "b-PER", "o", "BPER", "BI-PER", "B_PER", " O", "E-PER"]
 )
 def test_malformed_tags_are_refused_with_their_position(tag: str) -> None:
-    expected = f"tags[2] is {tag!r}, but a tag of IOB2 is O, B-label or I-label."
+    expected = f"tags[2] is {tag!r}, but tags of IOB2 are O, B-label or I-label."
     with pytest.raises(MargraveError, match=f"^{re.escape(expected)}$"):
         spans(["O", "B-PER", tag])
     with pytest.raises(MargraveError, match=f"^{re.escape(expected)}$"):
@@ -133,7 +133,7 @@ def test_malformed_tags_are_refused_with_their_position(tag: str) -> None:
 
 
 def test_the_refusal_names_all_tags_of_the_scheme() -> None:
-    with pytest.raises(MargraveError, match="a tag of BIOES is O, B-label, I-label, E-label or S-label"):
+    with pytest.raises(MargraveError, match="tags of BIOES are O, B-label, I-label, E-label or S-label"):
         spans(["Q-PER"], "BIOES")
 
 

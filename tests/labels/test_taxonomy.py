@@ -83,7 +83,9 @@ def test_what_lies_above_and_below() -> None:
 
 
 def test_wrong_taxonomies_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    assert refusal(lambda: Taxonomy({"a": "b", "b": "c", "c": "a"})).startswith("a taxonomy has no cycles, and here is")
+    assert refusal(lambda: Taxonomy({"a": "b", "b": "c", "c": "a"})).startswith(
+        "a taxonomy must not have cycles, and this one has"
+    )
     assert "'a' below 'a'" in refusal(lambda: Taxonomy({"a": "a"}))
     assert "empty name" in refusal(lambda: Taxonomy({"a": " "}))
     assert "empty name" in refusal(lambda: Taxonomy({"": "a"}))
@@ -94,7 +96,7 @@ def test_wrong_taxonomies_are_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "pairs (child, parent)" in refusal(lambda: Taxonomy.from_pairs([("a", "b", "c")]))
     assert "'a..b' has an empty part" in refusal(lambda: Taxonomy.from_names(["a..b"]))
     assert "such as '.' or '/'" in refusal(lambda: Taxonomy.from_names(["a"], ""))
-    assert "a name is 3" in refusal(lambda: Taxonomy.from_names([3]))
+    assert "must be strings, and one is 3" in refusal(lambda: Taxonomy.from_names([3]))
     assert "no such file" in refusal(lambda: Taxonomy.from_file(tmp_path / "none"))
     animals = Taxonomy(ANIMALS)
     for ask in (animals.ancestors, animals.height, animals.parents, animals.children):
@@ -489,7 +491,7 @@ def test_wrong_settings_are_refused_in_one_sentence() -> None:
     assert "must be finite, not negative, and zero" in fit(cost=np.ones((4, 4)))
     assert "cycles" in fit(taxonomy={"cat": "dog", "dog": "cat"})
     assert "has no description" in fit(descriptions={"cat": "furry"})
-    assert "only strings" in refusal(lambda: TaxonomyClassifier(taxonomy="/").fit(X, [1, 2, 3, 4]))
+    assert "must be strings" in refusal(lambda: TaxonomyClassifier(taxonomy="/").fit(X, [1, 2, 3, 4]))
 
 
 def test_numbers_can_be_nodes() -> None:

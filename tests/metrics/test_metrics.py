@@ -224,7 +224,7 @@ def test_scores_do_not_depend_on_the_scheme(pair: tuple[Tagged, Tagged], scheme:
 
 
 def test_a_malformed_tag_is_named_by_example_and_position() -> None:
-    with pytest.raises(MargraveError, match=r"^predicted\[1\]: tags\[0\] is 'Q-X', but a tag of IOB2 is"):
+    with pytest.raises(MargraveError, match=r"^predicted\[1\]: tags\[0\] is 'Q-X', but tags of IOB2 are"):
         span_scores(tags("O", "O"), tags("O", "Q-X"))
     with pytest.raises(MargraveError, match=r"^unknown tag scheme 'BIO'"):
         span_scores([], [], scheme="BIO")
@@ -295,9 +295,9 @@ def test_ragged_input_is_refused_with_the_example(score: Score, names: tuple[str
 
 @pytest.mark.parametrize("score", [span_scores, token_accuracy, sequence_accuracy, attachment_scores])
 def test_one_flat_sequence_is_refused(score: Score) -> None:
-    with pytest.raises(MargraveError, match=r"\[0\] is 'O', where a sequence is expected\.$"):
+    with pytest.raises(MargraveError, match=r"\[0\] must be a sequence, and it is 'O'\.$"):
         score(["O", "O"], ["O", "O"])
-    with pytest.raises(MargraveError, match=r"\[0\] is 3, where a sequence is expected\.$"):
+    with pytest.raises(MargraveError, match=r"\[0\] must be a sequence, and it is 3\.$"):
         score([3, 0], [3, 0])
 
 

@@ -236,25 +236,25 @@ def test_nist_in_lower_case() -> None:
 MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: bleu(["a"], ["a", "b"]), "hypotheses has 1 segments, but references has 2."),
     (lambda: nist(["a", "b"], ["a"]), "hypotheses has 2 segments, but references has 1."),
-    (lambda: bleu(["a"], [[]]), "references[0] is empty, and a segment needs at least one reference."),
-    (lambda: nist(["a", "b"], ["a", []]), "references[1] is empty, and a segment needs at least one reference."),
+    (lambda: bleu(["a"], [[]]), "references[0] is empty, but a segment needs at least one reference."),
+    (lambda: nist(["a", "b"], ["a", []]), "references[1] is empty, but a segment needs at least one reference."),
     (lambda: bleu([], []), "references is empty: there are no segments to score."),
     (lambda: bleu([], ["a"]), "hypotheses is empty: there are no segments to score."),
-    (lambda: bleu("a b", ["a"]), "hypotheses is 'a b', where a sequence of segments is expected."),
-    (lambda: bleu(["a"], "a b"), "references is 'a b', where a sequence of segments is expected."),
-    (lambda: bleu([["a"]], ["a"]), "hypotheses[0] is ['a'], where a text is expected."),  # type: ignore[list-item]
-    (lambda: bleu(["a"], [3]), "references[0] is 3, where a text or a list of texts is expected."),  # type: ignore[list-item]
-    (lambda: bleu(["a"], [["a", 3]]), "references[0][1] is 3, where a text is expected."),  # type: ignore[list-item]
+    (lambda: bleu("a b", ["a"]), "hypotheses must be a sequence of segments, and it is 'a b'."),
+    (lambda: bleu(["a"], "a b"), "references must be a sequence of segments, and it is 'a b'."),
+    (lambda: bleu([["a"]], ["a"]), "hypotheses[0] must be a text, and it is ['a']."),  # type: ignore[list-item]
+    (lambda: bleu(["a"], [3]), "references[0] must be a text or a list of texts, and it is 3."),  # type: ignore[list-item]
+    (lambda: bleu(["a"], [["a", 3]]), "references[0][1] must be a text, and it is 3."),  # type: ignore[list-item]
     (
         lambda: bleu(["a"], ["a"], smooth="exq"),
         "unknown smoothing 'exq'; did you mean 'exp'? (valid: exp, add-one, none)",
     ),
     (lambda: bleu(["a"], ["a"], lowercase=2), "lowercase must be True or False, and it is 2."),  # type: ignore[arg-type]
-    (lambda: sentence_bleu("a", []), "references[0] is empty, and a segment needs at least one reference."),
+    (lambda: sentence_bleu("a", []), "references[0] is empty, but a segment needs at least one reference."),
     (lambda: BleuStatistics(["a"]).lists([[]]), "hypotheses[0] is empty: there are no texts to score."),
-    (lambda: BleuStatistics(["a"]).lists(["a"]), "hypotheses[0] is 'a', where a sequence of texts is expected."),
-    (lambda: bleu_of_statistics(np.zeros((3, 9))), "BLEU needs 10 statistics a segment, and these have shape (3, 9)."),
-    (lambda: nist_of_statistics(np.zeros(())), "NIST needs 11 statistics a segment, and these have shape ()."),
+    (lambda: BleuStatistics(["a"]).lists(["a"]), "hypotheses[0] must be a sequence of texts, and it is 'a'."),
+    (lambda: bleu_of_statistics(np.zeros((3, 9))), "BLEU needs 10 statistics per segment, and the shape is (3, 9)."),
+    (lambda: nist_of_statistics(np.zeros(())), "NIST needs 11 statistics per segment, and the shape is ()."),
 ]
 
 
@@ -364,19 +364,20 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: approximate_randomisation([], [], len), "there are no segments to compare."),
     (
         lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 3)), total),
-        "the statistics of both systems must have one shape (segments, numbers), and these have (2, 1) and (2, 3).",
+        "the statistics of both systems must have the same shape (segments, numbers), "
+        "and their shapes are (2, 1) and (2, 3).",
     ),
     (
         lambda: approximate_randomisation(np.ones((2, 3)), np.ones((2, 3)), lambda sums: sums.sum()),
-        "score must take sums of shape (..., 3) to numbers (...), and it gave shape () for (1, 3).",
+        "score must map sums of shape (..., 3) to numbers of shape (...), and it returned shape () for (1, 3).",
     ),
     (
         lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 1)), lambda sums: sums[..., 0] * np.nan),
-        "score must give finite numbers, and it gave nan.",
+        "score must return finite numbers, and it returned nan.",
     ),
     (
         lambda: approximate_randomisation("ab", "cd", lambda y: float("inf")),
-        "score must give finite numbers, and it gave inf.",
+        "score must return finite numbers, and it returned inf.",
     ),
     (
         lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 1)), total, trials=0),

@@ -144,8 +144,8 @@ def test_arrays_are_taken_as_lists_are() -> None:
         (lambda: tree_scores([], [], TREE), "there are no examples to score."),
         (lambda: tree_loss(["3"], ["4"], TREE), "the taxonomy has no node '4'."),
         (lambda: label_scores([{"a"}], []), "gold has 1 examples, but predicted has 0."),
-        (lambda: label_scores([{"a"}], ["a"]), "predicted[0] is 'a', where a set of labels is expected."),
-        (lambda: label_scores([3], [{"a"}]), "gold[0] is 3, where a set of labels is expected."),  # type: ignore[list-item]
+        (lambda: label_scores([{"a"}], ["a"]), "predicted[0] must be a set of labels, and it is 'a'."),
+        (lambda: label_scores([3], [{"a"}]), "gold[0] must be a set of labels, and it is 3."),  # type: ignore[list-item]
         (lambda: label_scores([set()], [set()]), "there are no labels to score."),
         (lambda: hierarchical_scores([{"3"}], [{"3", "4"}], TREE), "predicted[0]: the taxonomy has no node '4'."),
     ],

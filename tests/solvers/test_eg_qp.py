@@ -422,7 +422,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 ]
 DENSE_MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"A": [["1", "0", "0"]] * 3}, "A must hold real numbers."),
-    ({"A": [[1, 0], [0]]}, "A must hold as many numbers in one row as in another."),
+    ({"A": [[1, 0], [0]]}, "A must have the same number of values in every row."),
     ({"A": 1.0}, "A must be a matrix of shape (3, 3), as b has 3 numbers, and its shape is ()."),
     ({"b": [0, np.nan, 0]}, "b must hold finite numbers up to 1e+200, and it holds nan."),
     ({"b": [[0, 0, 0]]}, "b must be a list of numbers, and it has 2 dimensions."),
@@ -435,7 +435,7 @@ DENSE_MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"sizes": 3}, "sizes must be a list of whole numbers, and it is 3."),
     ({"start": [0.5, 0.5, 0]}, "start must be positive everywhere: a variable that is zero would stay zero."),
     ({"start": [1.5, -0.5, 0]}, "start must not be negative anywhere, and it holds -0.5."),
-    ({"start": [0.5, 0.2, 0.2]}, "start must sum to 1 in every block, and in block 0 to 0.9."),
+    ({"start": [0.5, 0.2, 0.2]}, "start must sum to 1 in every block, and block 0 sums to 0.9."),
     ({"start": [0.5, 0.5]}, "start must have 3 numbers, and it has 2."),
     ({"start": [0.5, np.nan, 0.5]}, "start must hold finite numbers up to 1e+200, and it holds nan."),
     ({"rate": "save"}, "unknown rate 'save'; did you mean 'safe'? (valid: safe, norm, adaptive)"),
@@ -476,7 +476,7 @@ def test_a_bound_that_is_not_known_is_not_made_up() -> None:
 def test_a_bound_is_for_points_of_the_program(rate: str) -> None:
     found = eg_qp(SQUARE, [0.1, 0, 0], [3], rate=rate, max_iter=3)
     assert found.bound([0, 1, 0]).shape == (3,)
-    with pytest.raises(MargraveError, match=r"^u must sum to 1 in every block, and in block 0 to 2\.$"):
+    with pytest.raises(MargraveError, match=r"^u must sum to 1 in every block, and block 0 sums to 2\.$"):
         found.bound([1, 1, 0])
     with pytest.raises(MargraveError, match=r"^u must have 3 numbers, and it has 2\.$"):
         found.bound([1, 0])

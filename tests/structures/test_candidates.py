@@ -207,18 +207,18 @@ BAD_INPUT: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "a value that is no number": ([[A, {"b": None}]], [0], {}, "example 0, candidate 1: attribute 'b' must have a"),
     "a NaN among names": ([[A, {"b": np.nan}]], [0], {}, "example 0, candidate 1: attribute 'b' has the value nan"),
     "a NaN in a matrix": ([np.array([[0.0], [np.nan]])], [0], {}, "example 0, candidate 1, column 0: the value is nan"),
-    "a vector for a matrix": ([np.ones(3)], [0], {}, "example 0: vectors must come as a two-dimensional array"),
+    "a vector for a matrix": ([np.ones(3)], [0], {}, "example 0: vectors must be rows of a two-dimensional array"),
     "columns that differ": ([np.ones((2, 3)), np.ones((2, 2))], [0, 0], {}, "example 1 has vectors of length 2"),
     "names after vectors": ([np.ones((2, 3)), [A]], [0, 0], {}, "example 1: vectors must be arrays of numbers"),
     "y that is a text": ([[A, B]], "0", {}, "must be a list with a number, or a list of numbers, for each example"),
-    "y of another length": ([[A, B]], [0, 1], {}, "there are 1 lists of candidates and good ones of 2."),
+    "y of another length": ([[A, B]], [0, 1], {}, "there are 1 lists of candidates, but good candidates for 2."),
     "a half candidate": ([[A, B]], [0.5], {}, "example 0: the number of a good candidate must be a whole number"),
     "a flag": ([[A, B]], [True], {}, "example 0: the number of a good candidate must be a whole number"),
     "a name for a number": ([[A, B]], ["a"], {}, "example 0: its good candidates must be a number or a list"),
     "a set without order": ([[A, B]], [{0, 1}], {}, "best first, not set."),
     "below 0": ([[A, B]], [-1], {}, "example 0: the number of a good candidate must be at least 0, and it is -1."),
     "beyond the list": ([[A], [A, B]], [0, [0, 2]], {}, "example 1: there is no candidate 2 among its 2."),
-    "good twice": ([[A, B]], [[1, 1]], {}, "example 0: candidate 1 is good twice."),
+    "good twice": ([[A, B]], [[1, 1]], {}, "example 0: candidate 1 is given twice as good."),
     "costs of another length": ([[A, B]], [0], {"costs": [[0, 1], [1, 0]]}, "costs must be a list with the costs"),
     "a number for costs": ([[A, B]], [0], {"costs": 3}, "costs must be a list with the costs"),
     "few costs": ([[A, B]], [0], {"costs": [[0]]}, "example 0: costs must be 2 numbers, one per candidate"),
@@ -503,7 +503,9 @@ def test_no_examples_have_no_predictions() -> None:
 def test_an_example_without_a_good_candidate_scores_as_wrong() -> None:
     model = Reranker.of_weights({"a": 1.0})
     assert model.score([[A, B], [A, B], [B, A]], [0, [], [0, 1]]) == pytest.approx(2 / 3)
-    assert "there are 1 lists of candidates and good ones of 2" in refusal(lambda: model.score([[A, B]], [0, 1]))
+    assert "there are 1 lists of candidates, but good candidates for 2" in refusal(
+        lambda: model.score([[A, B]], [0, 1])
+    )
 
 
 def test_candidates_without_any_attribute_tie() -> None:
@@ -527,7 +529,7 @@ def test_weights_go_in_and_come_out() -> None:
     assert list(columns.weights()) == [1]
     for wrong in ({"a": np.nan}, {"a": "1"}, {1: 2.0}, ["a"], 3):
         refusal(lambda wrong=wrong: Reranker.of_weights(wrong))
-    assert "keep no names" in refusal(lambda: Reranker(features="hash:4").fit([[A, B]], [0]).weights())
+    assert "do not store names" in refusal(lambda: Reranker(features="hash:4").fit([[A, B]], [0]).weights())
 
 
 FORMS: dict[str, Any] = {
@@ -584,7 +586,7 @@ def test_a_file_that_does_not_fit_together_is_refused(tmp_path: Path) -> None:
         return refusal(lambda: load(tmp_path / "bad"))
 
     labels = {"kind": "outputs", "name": "labels", "settings": {"classes": ["a", "b"]}, "state": {}}
-    assert "candidates have none" in altered("outputs", labels)
+    assert "candidates do not have labels" in altered("outputs", labels)
     assert "unknown no_good" in altered("parameters", "no_good", "guess")
     assert "no parameter 'order'" in altered("parameters", "order", 2)
     assert "no setting 'pairs'" in altered("features", "settings", "pairs", "observed")
@@ -600,7 +602,7 @@ def test_a_cost_function_is_kept_in_no_file(tmp_path: Path) -> None:
 
 def test_a_metric_is_kept_in_no_file(tmp_path: Path) -> None:
     model = Reranker(learner=LP(program="closest", metric=lambda good, wrong: 1.0)).fit(*lists(0))
-    assert "a function cannot be kept in a file (learner.metric)" in refusal(lambda: model.save(tmp_path / "model"))
+    assert "a function cannot be stored in a file (learner.metric)" in refusal(lambda: model.save(tmp_path / "model"))
     model.set_params(learner="lp").save(tmp_path / "model")
     assert load(tmp_path / "model").learner == "lp"
 

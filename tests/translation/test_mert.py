@@ -244,10 +244,10 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: mert([np.full((2, 3), np.nan)], COUNTS), "features[0] must be finite, and it is not."),
     (lambda: mert([[["a"], ["b"]]], COUNTS), "features[0] must be a 2-d array of numbers."),  # type: ignore[list-item]
-    (lambda: mert(ONE, COUNTS), "BLEU needs 10 statistics a segment, and these have shape (1, 1)."),
+    (lambda: mert(ONE, COUNTS), "BLEU needs 10 statistics per segment, and the shape is (1, 1)."),
     (
         lambda: mert(ONE, COUNTS, lambda sums: 1.0),
-        "score must take sums of shape (..., 1) to numbers (...), and it gave shape () for (1, 1).",
+        "score must map sums of shape (..., 1) to numbers of shape (...), and it returned shape () for (1, 1).",
     ),
     (
         lambda: mert(ONE, COUNTS, start=[1.0]),

@@ -186,14 +186,14 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
         lambda: pseudo_references([["a"], []], ["a", "b"], best=1),
         "hypotheses[1] is empty: there are no texts to score.",
     ),
-    (lambda: pseudo_references([["a", 3]], ["a"], best=1), "hypotheses[0][1] is 3, where a text is expected."),  # type: ignore[list-item]
+    (lambda: pseudo_references([["a", 3]], ["a"], best=1), "hypotheses[0][1] must be a text, and it is 3."),  # type: ignore[list-item]
     (lambda: sentence_bleu_costs([["a"]], ["a"], good=[]), "hypotheses has 1 lists, but good has 0."),
     (lambda: sentence_bleu_costs([["a"]], ["a"], good=[[1]]), "a number in good[0] must be at most 0, and it is 1."),
     (lambda: varying_ngrams([["a"]], orders=[]), "orders must be a collection of whole numbers, and it is []."),
     (lambda: varying_ngrams([["a"]], orders=3), "orders must be a collection of whole numbers, and it is 3."),  # type: ignore[arg-type]
     (lambda: varying_ngrams([["a"]], orders=[0]), "an order of n-grams must be at least 1, and it is 0."),
     (lambda: varying_ngrams([["a"]], min_lists=0), "min_lists must be at least 1, and it is 0."),
-    (lambda: ngram_indicators([["a"]], ["a"]), "'a' is no name of an n-gram, which begins with 'ngram:'."),
+    (lambda: ngram_indicators([["a"]], ["a"]), "'a' is not the name of an n-gram, which must begin with 'ngram:'."),
     (lambda: ngram_indicators([["a"]], [], features=[]), "hypotheses has 1 lists, but features has 0."),
     (lambda: ngram_indicators([["a"]], [], features=[[]]), "hypotheses[0] has 1 candidates, but features[0] has 0."),
 ]

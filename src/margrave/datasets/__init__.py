@@ -1,4 +1,4 @@
-"""Readers of the field's formats, and small built-in data."""
+"""Readers and writers for the field's file formats, and small built-in data sets."""
 
 from margrave.datasets.builtin import load_digits, load_town
 from margrave.datasets.columns import read_columns, write_columns

@@ -1,4 +1,4 @@
-"""Small data sets that come with the package or with scikit-learn, to try things out."""
+"""Small data sets for trying things out, from this package or from scikit-learn."""
 
 from importlib.resources import files
 from typing import Literal, get_args
@@ -13,7 +13,12 @@ Part = Literal["train", "dev", "test"]
 
 
 def load_town(part: Part) -> list[list[tuple[str, str, str]]]:
-    """Sentences about a town, each token a word, its part of speech and its entity tag in IOB2."""
+    """Load sentences about a town; each token is a tuple of word, part of speech and entity tag in IOB2.
+
+    Parameters
+    ----------
+    part : which part of the data to load: "train", "dev" or "test".
+    """
     if part not in get_args(Part):
         raise unknown("part", part, get_args(Part))
     with (files("margrave.datasets") / "town" / f"{part}.conll").open(encoding="utf-8") as stream:
@@ -21,7 +26,10 @@ def load_town(part: Part) -> list[list[tuple[str, str, str]]]:
 
 
 def load_digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Handwritten digits of 8 by 8 pixels between 0 and 1, one image a row, and the digit that each shows."""
+    """Load scikit-learn's handwritten digits.
+
+    Returns one image per row, with 8 by 8 pixels between 0 and 1, and the digit that each image shows.
+    """
     from sklearn.datasets import load_digits
 
     images, digits = load_digits(return_X_y=True)

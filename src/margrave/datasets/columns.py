@@ -1,4 +1,4 @@
-"""CoNLL columns: one token a line, its fields side by side, a blank line between sentences."""
+"""CoNLL columns: one token per line with its fields side by side, and a blank line between sentences."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,15 +20,21 @@ def read_columns(
     skip_docstart: bool = False,
     encoding: str = "utf-8",
 ) -> Iterator[list[tuple[str, ...]]]:
-    """Sentences of a file (plain or gzip) or open text stream, one at a time, each a list of rows of fields.
+    """Read sentences from a column file, one at a time; a sentence is a list of rows, and a row a tuple of fields.
 
-    `columns` selects and orders the fields, negative numbers counting from the last. Without a separator, fields stand
-    between runs of ASCII white space; a given one splits exactly, so that fields may be empty or hold blanks.
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    columns : the columns to return, in this order; negative numbers count from the last column. None returns all.
+    separator : the string between two fields. Each occurrence separates, so fields can be empty or contain blanks.
+        None separates fields by runs of ASCII white space.
+    skip_docstart : treat lines that begin with -DOCSTART- as blank lines.
+    encoding : the encoding of the file.
     """
     if separator == "":
         raise MargraveError("separator is empty: pass a character, or None for any white space.")
     name = source_name(path)
-    width = 0  # of the first line, once seen: every line has at least one field
+    width = 0  # The number of columns of the first line, or 0 before it: every line has at least one field.
     sentence: list[tuple[str, ...]] = []
     for number, line in read_lines(path, encoding):
         fields = _split(line, separator) if line.strip(_BLANKS) else []
@@ -50,17 +56,24 @@ def read_columns(
 def write_columns(
     path: str | PathLike[str], sentences: Iterable[Iterable[Sequence[str]]], separator: str = " "
 ) -> None:
-    """Write sentences, each a list of rows of fields, so that `read_columns` gives them back; gzip if named .gz."""
+    """Write sentences in the form that `read_columns` reads.
+
+    Parameters
+    ----------
+    path : the file to write; it is compressed with gzip if its name ends in .gz.
+    sentences : lists of rows, each a sequence of fields.
+    separator : the string between two fields.
+    """
     if not separator or _UNWRITABLE.search(separator):
-        raise MargraveError(f"separator {separator!r} cannot stand between fields: pass a blank or a tab.")
+        raise MargraveError(f"{separator!r} cannot separate fields: pass a blank or a tab as the separator.")
     write_lines(path, _lines(sentences, separator))
 
 
 def _split(line: str, separator: str | None) -> list[str]:
     if separator is not None:
         return line.split(separator)
-    # str.split also splits at no-break and other Unicode spaces, which tokens of real corpora hold. In a printable
-    # line there are none of these (the blank is the only printable space), and it is several times faster.
+    # str.split also splits at no-break and other Unicode spaces, which occur in tokens of real corpora. It is several
+    # times faster, though, and safe for printable lines, because the blank is the only printable space.
     return line.split() if line.isprintable() else _FIELD.findall(line)
 
 
@@ -73,7 +86,7 @@ def _check_columns(name: str, number: int, columns: Sequence[int] | None, width:
 
 
 def _lines(sentences: Iterable[Iterable[Sequence[str]]], separator: str) -> Iterator[str]:
-    exact = None if separator == " " else separator  # blanks are what any reader of columns splits at
+    exact = None if separator == " " else separator  # Readers split at blanks by default.
     width = 0
     for i, sentence in enumerate(sentences):
         empty = True
@@ -84,10 +97,10 @@ def _lines(sentences: Iterable[Iterable[Sequence[str]]], separator: str) -> Iter
                 message = f"{counted(len(fields), 'column')}, but the rows before have {width}."
                 raise MargraveError(f"row {j} of sentence {i}: {message}")
             line = separator.join(fields)
-            # Read it as it will be read: this finds empty fields, separators inside fields and rows that look blank.
+            # Splitting the line again detects empty fields, separators inside fields and rows that look blank.
             blank = not line.strip(_BLANKS)
             if isinstance(row, str) or blank or _UNWRITABLE.search(line) or _split(line, exact) != fields:
-                message = f"{row!r} cannot be written as fields with {separator!r} between."
+                message = f"{row!r} cannot be written as fields separated by {separator!r}."
                 raise MargraveError(f"row {j} of sentence {i}: {message}")
             yield line
             empty = False

@@ -11,7 +11,7 @@ from margrave.errors import DataError, MargraveError
 _NUMBER = re.compile("0|[1-9][0-9]*")
 _RANGE = re.compile("([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY = re.compile("(0|[1-9][0-9]*)[.]([1-9][0-9]*)")
-_BEFORE, _WORD, _AFTER = range(3)  # a multiword token before its first word, an empty node after its word
+_BEFORE, _WORD, _AFTER = range(3)  # A multiword token comes before its first word, an empty node after its word.
 _UNWRITABLE = re.compile("[\n\r\0]")
 
 _Block = list[tuple[int, str]]  # the numbered lines of one sentence
@@ -19,9 +19,9 @@ _Block = list[tuple[int, str]]  # the numbered lines of one sentence
 
 @dataclass(slots=True)
 class Word:
-    """A word and its ten fields; head 0 is the root, None an unannotated head.
+    """A word with its ten fields. A head of 0 is the root; None means that the head is not annotated.
 
-    In CoNLL-X the fields upos, xpos, deps and misc are called CPOSTAG, POSTAG, PHEAD and PDEPREL.
+    In CoNLL-X, the fields upos, xpos, deps and misc are called CPOSTAG, POSTAG, PHEAD and PDEPREL.
     """
 
     id: int
@@ -38,7 +38,14 @@ class Word:
 
 @dataclass(slots=True)
 class Sentence:
-    """A tree over words; comments, multiword tokens and empty nodes are kept as they are written, ten fields each."""
+    """A sentence with its dependency tree.
+
+    Parameters
+    ----------
+    comments : the comment lines, each with its leading #.
+    words : the words, in order.
+    multiword, empty : the multiword tokens and the empty nodes, as tuples of their ten fields, unchanged.
+    """
 
     comments: list[str] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)
@@ -47,7 +54,7 @@ class Sentence:
 
     @property
     def heads(self) -> list[int]:
-        """The head of every word: 0 for the root, else a word's id."""
+        """The head of every word: 0 for the root, otherwise the id of a word."""
         heads = [word.head for word in self.words if word.head is not None]
         if len(heads) != len(self.words):
             bare = next(word for word in self.words if word.head is None)
@@ -56,14 +63,26 @@ class Sentence:
 
 
 def read_conllu(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]:
-    """Sentences of a CoNLL-U file (plain or gzip) or open text stream, one at a time."""
+    """Read sentences from a CoNLL-U file, one at a time.
+
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    encoding : the encoding of the file.
+    """
     name = source_name(path)
     for block in _blocks(path, encoding):
         yield _sentence(name, block)
 
 
 def read_conllx(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]:
-    """Sentences of a CoNLL-X file (plain or gzip) or open text stream, one at a time."""
+    """Read sentences from a CoNLL-X file, one at a time.
+
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    encoding : the encoding of the file.
+    """
     name = source_name(path)
     for block in _blocks(path, encoding):
         words = []
@@ -77,9 +96,15 @@ def read_conllx(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]
 
 
 def write_conllu(path: str | PathLike[str], sentences: Iterable[Sentence]) -> None:
-    """Write sentences, byte for byte as `read_conllu` or `read_conllx` read them; gzip if named .gz.
+    """Write sentences to a CoNLL-U file.
 
-    The bytes may differ only in what the format does not allow: other line ends or blank lines than one a sentence.
+    Sentences that `read_conllu` or `read_conllx` have read are written back byte for byte. Only deviations from the
+    format are lost: other line ends, and more than one blank line after a sentence.
+
+    Parameters
+    ----------
+    path : the file to write; it is compressed with gzip if its name ends in .gz.
+    sentences : the sentences.
     """
     write_lines(path, conllu_lines(sentences, fspath(path)))
 
@@ -89,14 +114,14 @@ def conllu_lines(sentences: Iterable[Sentence], name: str = "<output>") -> Itera
     number = 1  # of the next line
     for sentence in sentences:
         if not sentence.words:
-            raise DataError(name, number, "a sentence without words.")
+            raise DataError(name, number, "the sentence has no words.")
         rows = [*sentence.multiword, *map(_row, sentence.words), *sentence.empty]
         rows.sort(key=lambda row: _place(row[0]) or (0, 0, 0))
         lines = [*sentence.comments, *map("\t".join, rows)]
         for at, line in enumerate(lines, number):
             if _UNWRITABLE.search(line):
-                raise DataError(name, at, f"{line!r} holds a line break or NUL, which CoNLL-U cannot express.")
-        _sentence(name, list(enumerate(lines, number)))  # what could not be read is not written
+                raise DataError(name, at, f"{line!r} contains a line break or NUL, which CoNLL-U cannot express.")
+        _sentence(name, list(enumerate(lines, number)))  # Nothing is written that could not be read.
         yield from lines
         yield ""
         number += len(lines) + 1
@@ -117,7 +142,7 @@ def _blocks(source: TextSource, encoding: str) -> Iterator[_Block]:
 def _sentence(name: str, block: _Block) -> Sentence:
     sentence = Sentence()
     numbers: list[int] = []  # the line of every word
-    place = (0, 0, 0)  # of the row before
+    place = (0, 0, 0)  # the place of the previous row
     covered, covered_line = 0, 0  # the last word of the last multiword token, and that token's line
     for number, line in block:
         last = len(sentence.words)
@@ -129,7 +154,7 @@ def _sentence(name: str, block: _Block) -> Sentence:
         fields = _fields(name, number, line)
         row = _place(fields[0])
         if row is None:
-            raise DataError(name, number, f"id {fields[0]!r} is not a number, a range (3-4) or an empty node's (3.1).")
+            raise DataError(name, number, f"id {fields[0]!r} is not a number, a range (3-4) or an empty node (3.1).")
         if row <= place or row[0] != (last if row[1] == _AFTER else last + 1):
             raise DataError(name, number, f"id {fields[0]} is out of order after word {last}.")
         place = row
@@ -140,11 +165,11 @@ def _sentence(name: str, block: _Block) -> Sentence:
             sentence.empty.append(fields)
         else:
             if place[0] <= covered or place[2] <= place[0]:
-                raise DataError(name, number, f"range {fields[0]} is not of words after the range before it.")
+                raise DataError(name, number, f"range {fields[0]} must have two words or more after the last range.")
             covered, covered_line = place[2], number
             sentence.multiword.append(fields)
     if not sentence.words:
-        raise DataError(name, block[0][0], "a sentence without words.")
+        raise DataError(name, block[0][0], "the sentence has no words.")
     if covered > len(sentence.words):
         raise DataError(name, covered_line, f"the range ends at {covered}, but the last word is {len(sentence.words)}.")
     _check_tree(name, block[0][0], numbers, sentence.words)
@@ -152,7 +177,7 @@ def _sentence(name: str, block: _Block) -> Sentence:
 
 
 def _place(id: str) -> tuple[int, int, int] | None:
-    """The key by which the rows of a sentence are in order, or None if this is no id."""
+    """The key by which the rows of a sentence are sorted, or None if the id is invalid."""
     if _NUMBER.fullmatch(id):
         return int(id), _WORD, 0
     if match := _RANGE.fullmatch(id):
@@ -166,9 +191,9 @@ def _fields(name: str, number: int, line: str) -> tuple[str, ...]:
     fields = tuple(line.split("\t"))
     if len(fields) != 10:
         count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
-        raise DataError(name, number, f"{count}, but a word has 10, with tabs between.")
+        raise DataError(name, number, f"{count}, but a word has 10, separated by tabs.")
     if "" in fields:
-        raise DataError(name, number, f"column {fields.index('') + 1} is empty, where a missing value is written _.")
+        raise DataError(name, number, f"column {fields.index('') + 1} is empty; write _ for a missing value.")
     return fields
 
 
@@ -181,7 +206,7 @@ def _word(name: str, number: int, fields: tuple[str, ...]) -> Word:
 
 
 def _check_tree(name: str, first: int, numbers: list[int], words: list[Word]) -> None:
-    """The heads are words of the sentence and lead to a root; words without a head are left out of account."""
+    """Check that all heads are words of the sentence and lead to a root; words without a head are ignored."""
     heads = [word.head for word in words]
     for number, word in zip(numbers, words, strict=True):
         if word.head is not None and word.head > len(words):
@@ -194,8 +219,8 @@ def _check_tree(name: str, first: int, numbers: list[int], words: list[Word]) ->
 
 
 def _cycle(heads: list[int | None]) -> list[int]:
-    """The words of a cycle, its first one again at the end; nothing if the heads have none."""
-    walk = [0] * (len(heads) + 1)  # the word from which each word was first reached
+    """The words of a cycle, ending with its first word again; empty if the heads have no cycle."""
+    walk = [0] * (len(heads) + 1)  # the word from which each word was reached first
     for start in range(1, len(heads) + 1):
         word = start
         while word and not walk[word]:

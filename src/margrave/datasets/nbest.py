@@ -1,15 +1,16 @@
-"""Candidate lists of translation systems: the n-best files of Moses, cdec and Joshua, and the references they go with.
+"""Candidate lists of translation systems: the n-best files of Moses, cdec and Joshua, and their references.
 
-A line is a hypothesis, `id ||| words ||| features ||| score`, and the lines of one id are a list. The score may be
-missing, and what follows it (alignments) is read over. Features are written in one of three ways, the same in a file:
+Each line has one hypothesis, `id ||| words ||| features ||| score`, and the lines with the same id form a list. The
+score is optional, and anything after it (alignments) is ignored. Features are written in one of three ways, which must
+be the same in the whole file:
 
     Moses, older   d: -1.5 0 lm: -20.1 w: -9
     Moses, newer   Distortion0= -1.5 0 LM0= -20.1 WordPenalty0= -9
     cdec, Joshua   Distortion=-1.5 LanguageModel=-20.1 WordPenalty=-9
 
-The values of a Moses group `d` are named d_0, d_1 and so on, as Moses' own tuning does, also if there is but one; all
-hypotheses of a list have the same groups. A sparse feature of Moses, a name with `_` and one value (`wt_a~b= 1`), keeps
-its name and may be missing, as may any feature of cdec and Joshua.
+The values of a Moses group `d` are named d_0, d_1 and so on, as in Moses' own tuning, even if there is only one. All
+hypotheses of a list have the same groups. A sparse feature of Moses has a name with `_` and one value (`wt_a~b= 1`); it
+is used under that name. Sparse features, and all features of cdec and Joshua, can be missing from a hypothesis.
 """
 
 import re
@@ -29,7 +30,7 @@ from margrave.errors import DataError, MargraveError, counted
 
 _BAR = "|||"
 _BLANKS = " \t\r\f\v"
-_TOKEN = re.compile(f"[^{_BLANKS}]+")  # str.split would also split at no-break spaces, which words may hold
+_TOKEN = re.compile(f"[^{_BLANKS}]+")  # str.split would also split at no-break spaces, which words can contain.
 _ID = re.compile("-?[0-9]{1,18}")
 _LARGEST_ID = 10**18 - 1
 _UNWRITABLE = re.compile(r"[\n\0]|\|\|\|")
@@ -37,9 +38,14 @@ _UNWRITABLE = re.compile(r"[\n\0]|\|\|\|")
 
 @dataclass(frozen=True, slots=True)
 class NBestList:
-    """The hypotheses of one input, in the order of their system, with their features and the scores it gave them.
+    """The hypotheses of one input, in the order in which the system wrote them.
 
-    The words of a hypothesis have one blank between; `scores` is None if the system wrote none.
+    Parameters
+    ----------
+    id : the number of the input.
+    hypotheses : the texts, with one blank between two words.
+    features : the features of each hypothesis, by name.
+    scores : the scores that the system gave to the hypotheses; None if it wrote none.
     """
 
     id: int
@@ -51,16 +57,24 @@ class NBestList:
         n = len(self.hypotheses)
         for what, values in (("features", self.features), ("scores", self.scores)):
             if values is not None and len(values) != n:
-                raise MargraveError(f"list {self.id}: hypotheses and {what} differ in number, {n} and {len(values)}.")
+                raise MargraveError(
+                    f"list {self.id}: the number of hypotheses is {n}, but that of {what} is {len(values)}."
+                )
 
     @property
     def first(self) -> int:
-        """The number of the hypothesis that its own scores put first; without them the order of the file does."""
+        """The index of the hypothesis with the highest score, or of the first one if there are no scores."""
         return 0 if self.scores is None else max(range(len(self.scores)), key=self.scores.__getitem__)
 
 
 def read_nbest(path: TextSource, encoding: str = "utf-8") -> Iterator[NBestList]:
-    """The lists of an n-best file (plain or gzip) of Moses, cdec or Joshua, or of a text stream, one at a time."""
+    """Read the lists of an n-best file of Moses, cdec or Joshua, one at a time.
+
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    encoding : the encoding of the file.
+    """
     name = source_name(path)
     begins: dict[int, int] = {}  # the line at which the list of each id begins
     for id, group in groupby(_hypotheses(path, encoding), key=lambda hypothesis: hypothesis.id):
@@ -77,12 +91,24 @@ def read_nbest(path: TextSource, encoding: str = "utf-8") -> Iterator[NBestList]
 
 
 def write_nbest(path: str | PathLike[str], lists: Iterable[NBestList]) -> None:
-    """Write lists in the way of cdec and Joshua, so that `read_nbest` gives them back; gzip if named .gz."""
+    """Write lists in the format of cdec and Joshua, which `read_nbest` reads.
+
+    Parameters
+    ----------
+    path : the file to write; it is compressed with gzip if its name ends in .gz.
+    lists : the lists.
+    """
     write_lines(path, _lines(lists))
 
 
 def read_references(*paths: TextSource, encoding: str = "utf-8") -> list[list[str]]:
-    """The references of every segment, from parallel files with a line for each; words have one blank between."""
+    """Read the references of every segment; the words of a reference are separated by one blank.
+
+    Parameters
+    ----------
+    paths : one file or more, each with one reference per line, all with the same number of lines.
+    encoding : the encoding of the files.
+    """
     if not paths:
         raise MargraveError("there are no references: pass one file or more.")
     files = [[_squeezed(line) for _, line in read_lines(path, encoding)] for path in paths]
@@ -100,22 +126,22 @@ class _Hypothesis(NamedTuple):
     id: int
     words: str
     features: dict[str, float]
-    groups: dict[str, int]  # of Moses, that all hypotheses of a list have, and how many values each has
+    groups: dict[str, int]  # the number of values of each Moses group; the same for all hypotheses of a list
     score: float | None
 
 
-_Features = tuple[dict[str, float], dict[str, int]]  # and the groups, as above
+_Features = tuple[dict[str, float], dict[str, int]]  # features and groups of a hypothesis
 
 
 def _hypotheses(path: TextSource, encoding: str) -> Iterator[_Hypothesis]:
     name = source_name(path)
-    known = ""  # how the lines before write features
+    known = ""  # how the previous lines write features
     for number, line in read_lines(path, encoding):
         if not line.strip(_BLANKS):
             continue
         fields = line.split(_BAR)
         if len(fields) < 3:
-            message = f"{counted(len(fields), 'field')}, where id ||| words ||| features ||| score is expected."
+            message = f"{counted(len(fields), 'field')}, but a line must be id ||| words ||| features ||| score."
             raise DataError(name, number, message)
         id = fields[0].strip(_BLANKS)
         if not _ID.fullmatch(id):
@@ -132,14 +158,14 @@ def _hypotheses(path: TextSource, encoding: str) -> Iterator[_Hypothesis]:
 
 
 def _way_of_writing(name: str, number: int, token: str) -> str:
-    """How features are written of which this is the first token: a key of the readers below."""
+    """How features that begin with this token are written: a key of the readers below."""
     if token.endswith(":"):
         return "name: value value"
     if token.endswith("="):
         return "name= value value"
     if "=" in token:
         return "name=value"
-    raise DataError(name, number, f"{token!r} is no feature: name: value, name= value or name=value is expected.")
+    raise DataError(name, number, f"{token!r} is not a feature: write name: value, name= value or name=value.")
 
 
 def _read_groups(name: str, number: int, tokens: list[str], mark: str) -> _Features:
@@ -149,7 +175,7 @@ def _read_groups(name: str, number: int, tokens: list[str], mark: str) -> _Featu
         if token.endswith(mark):
             group, values = token[:-1], []
             if not group or group in written:
-                message = f"group {group!r} stands twice in this line." if group else f"no name stands before {mark!r}."
+                message = f"group {group!r} occurs twice in this line." if group else f"no name before {mark!r}."
                 raise DataError(name, number, message)
             written[group] = values
         else:
@@ -188,8 +214,8 @@ def _add(name: str, number: int, features: dict[str, float], feature: str, text:
     if value is None:
         raise DataError(name, number, f"value {text!r} of feature {feature!r} is not a finite number.")
     if feature in features:
-        raise DataError(name, number, f"feature {feature!r} stands twice in this line.")
-    features[intern(feature)] = value  # one string for the same name in all lines
+        raise DataError(name, number, f"feature {feature!r} occurs twice in this line.")
+    features[intern(feature)] = value  # All lines share one string per name.
 
 
 def _score(name: str, number: int, field: str) -> float | None:
@@ -201,16 +227,16 @@ def _score(name: str, number: int, field: str) -> float | None:
 
 
 def _check_same(name: str, one: _Hypothesis, first: _Hypothesis) -> None:
-    """A hypothesis has the groups of the first of its list, as many values in each, and a score if that has one."""
+    """Check that a hypothesis has the same groups as the first of its list, and a score if that one has a score."""
     if one.groups == first.groups and (one.score is None) == (first.score is None):
         return
     where = f"the first hypothesis of list {first.id} (line {first.line})"
     for group in first.groups | one.groups:
         here, there = one.groups.get(group), first.groups.get(group)
         if here is None:
-            raise DataError(name, one.line, f"group {group!r} is missing, which {where} has.")
+            raise DataError(name, one.line, f"group {group!r} is missing, but {where} has it.")
         if there is None:
-            raise DataError(name, one.line, f"group {group!r} is not one that {where} has.")
+            raise DataError(name, one.line, f"group {group!r} does not occur in {where}.")
         if here != there:
             raise DataError(name, one.line, f"group {group!r} has {counted(here, 'value')}, but {there} in {where}.")
     has, other = ("no score", "one") if one.score is None else ("a score", "none")
@@ -226,13 +252,13 @@ def _lines(lists: Iterable[NBestList]) -> Iterator[str]:
     for one in lists:
         id = whole("the id of a list", one.id, -_LARGEST_ID, _LARGEST_ID)
         if id in ids or not one.hypotheses:
-            raise MargraveError(f"list {id} stands twice." if id in ids else f"list {id} holds no hypotheses.")
+            raise MargraveError(f"list {id} occurs twice." if id in ids else f"list {id} has no hypotheses.")
         ids.add(id)
         scores = one.scores if one.scores is not None else [None] * len(one.hypotheses)
         for k, (words, features, score) in enumerate(zip(one.hypotheses, one.features, scores, strict=True)):
             where = f"hypothesis {k} of list {id}"
             if _UNWRITABLE.search(words) or _squeezed(words) != words:
-                message = "is not words with one blank between, or holds |||, a line end or a NUL character."
+                message = "must be words separated by one blank, without |||, line ends and NUL characters."
                 raise MargraveError(f"{where}: {words!r} {message}")
             pairs = " ".join([_pair(where, feature, value) for feature, value in features.items()])
             fields = [str(id), words, pairs]
@@ -245,7 +271,7 @@ def _lines(lists: Iterable[NBestList]) -> Iterator[str]:
 
 def _pair(where: str, feature: str, value: float) -> str:
     if not _TOKEN.fullmatch(feature) or _UNWRITABLE.search(feature):
-        message = "cannot be written: it is empty or holds a blank, |||, a line end or a NUL character."
+        message = "cannot be written: it is empty or contains a blank, |||, a line end or a NUL character."
         raise MargraveError(f"{where}: the feature name {feature!r} {message}")
     return f"{feature}={_written(f'feature {feature!r} of {where}', value)}"
 

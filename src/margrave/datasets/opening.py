@@ -1,4 +1,4 @@
-"""Opening text: plain and gzip files and open streams, line by line, with every mistake named by file and line."""
+"""Reading and writing text line by line: plain and gzip files and open streams. Errors name the file and the line."""
 
 import gzip
 import os
@@ -35,10 +35,10 @@ def read_lines(source: TextSource, encoding: str = "utf-8") -> Iterator[tuple[in
                 yield number, line
     except LookupError as error:
         raise MargraveError(f"unknown encoding {encoding!r}.") from error
-    except UnicodeDecodeError as error:  # from a stream that the caller opened, or from UTF-16 and its like
+    except UnicodeDecodeError as error:  # raised by streams that the caller opened, and by encodings such as UTF-16
         raise DataError(name, None, f"not valid {error.encoding} after line {number}.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(name, number + 1, "the gzip data are damaged or cut short here.") from error
+        raise DataError(name, number + 1, "the gzip data are damaged or truncated here.") from error
     except FileNotFoundError as error:
         raise DataError(name, None, "no such file.") from error
     except IsADirectoryError as error:
@@ -53,27 +53,27 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> None:
     try:
         with (
             replacing(path) as file,
-            # Neither name nor time in the header: equal lines give equal bytes.
+            # The header contains neither name nor time, so that equal lines give equal bytes.
             gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else nullcontext(file) as binary,
         ):
             text = TextIOWrapper(binary, encoding="utf-8", newline="\n")
             for line in lines:
                 text.write(line + "\n")
-            text.detach()  # which writes what is left
+            text.detach()  # This writes the rest of the buffer.
     except UnicodeEncodeError as error:
         raise DataError(path, None, f"a character cannot be written as UTF-8 ({error.reason}).") from error
 
 
 def note_begin(begins: dict[int, int], what: str, id: int, name: str, line: int) -> None:
-    """Notes the line at which the lines of an id begin; they stand together, so that there is one."""
+    """Store the line at which the lines of an id begin; raise an error if the id occurred before."""
     if id in begins:
-        message = f"{what} {id} comes back after {what} {next(reversed(begins))}; it began in line {begins[id]}."
+        message = f"{what} {id} occurs again after {what} {next(reversed(begins))}; it began in line {begins[id]}."
         raise DataError(name, line, message)
     begins[id] = line
 
 
 def source_name(source: TextSource) -> str:
-    """How messages call the file or stream."""
+    """The name of the file or stream in error messages."""
     if isinstance(source, (str, PathLike)):
         return os.fspath(source)
     name = getattr(source, "name", None)
@@ -87,11 +87,11 @@ def _opened(source: TextSource, encoding: str) -> Iterator[IO[str]]:
         return
     utf8 = lookup(encoding).name == "utf-8"
     with open(source, "rb") as file:
-        packed = file.peek(2)[:2] == _GZIP_MAGIC  # peek and not seek: the file may be a pipe
+        packed = file.peek(2)[:2] == _GZIP_MAGIC  # The file can be a pipe, so that seek is impossible.
         with (
             gzip.GzipFile(fileobj=file) if packed else nullcontext(file) as binary,
-            # Bad bytes are escaped, not refused here: the decoder works in blocks and would not know the line.
-            # "utf-8-sig" drops a byte order mark, which would otherwise stick to the first token.
+            # Invalid bytes are escaped here and reported later: the decoder works in blocks and does not know the
+            # line. "utf-8-sig" drops a byte order mark, which would otherwise become part of the first token.
             TextIOWrapper(binary, "utf-8-sig" if utf8 else encoding, "surrogateescape", newline="\n") as text,
         ):
             yield text

@@ -18,9 +18,16 @@ if TYPE_CHECKING:
 def read_ranking(
     path: TextSource, *, n_features: int | None = None, zero_based: bool = False
 ) -> "tuple[list[csr_array], list[NDArray[np.float64]], NDArray[np.int64]]":
-    """The candidates of every query as rows of a matrix, their relevances, and the queries' ids, in the file's order.
+    """Read candidate lists in the order of the file.
 
-    All matrices have the same number of columns. `relevance_targets` turns relevances into what a `Reranker` learns.
+    Returns one matrix per query with a row for each candidate, the relevances of its candidates, and the query ids. All
+    matrices have the same number of columns. `relevance_targets` turns relevances into targets for a `Reranker`.
+
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    n_features : the number of columns; None uses the largest feature index of the file.
+    zero_based : whether feature indices start at 0 instead of 1.
     """
     name = source_name(path)
     lines: list[int] = []
@@ -28,7 +35,7 @@ def read_ranking(
     if queries is None:
         if not lines:
             raise DataError(name, None, "it holds no candidates.")
-        raise DataError(name, lines[0], "no query id (qid:), which says to which list a candidate belongs.")
+        raise DataError(name, lines[0], "the query id (qid:) is missing; it says to which list a candidate belongs.")
     begins = np.flatnonzero(np.diff(queries, prepend=queries[0] - 1))
     ids = queries[begins]
     _check_once(name, ids, [lines[begin] for begin in begins])
@@ -39,9 +46,14 @@ def read_ranking(
 
 
 def relevance_targets(relevances: Iterable[ArrayLike]) -> tuple[list[list[int]], list[NDArray[np.float64]]]:
-    """The good candidates of every list, its most relevant ones, and the cost of each: how much less relevant it is.
+    """Turn relevances into targets for a `Reranker`: the good candidates and the costs of every list.
 
-    A list without a relevance above zero has no good candidate.
+    The good candidates are those with the highest relevance; a list without a relevance above zero has none. The cost
+    of a candidate is the difference between the highest relevance of its list and its own.
+
+    Parameters
+    ----------
+    relevances : for each list, one relevance per candidate.
 
     >>> relevance_targets([[0, 2, 1, 2], [0, 0]])
     ([[1, 3], []], [array([2., 0., 1., 0.]), array([0., 0.])])
@@ -56,9 +68,9 @@ def relevance_targets(relevances: Iterable[ArrayLike]) -> tuple[list[list[int]],
 
 
 def _take_relevance(name: str, number: int, fields: list[str], lines: list[int]) -> tuple[str, ...]:
-    """The relevance before the query id, taken off the fields of a line, whose number is noted."""
+    """Remove the relevance from the fields of a line and return it; the number of the line is appended to `lines`."""
     if finite_number(fields[0]) is None:
-        raise DataError(name, number, f"{fields[0]!r} stands where a relevance, a finite number, is expected.")
+        raise DataError(name, number, f"the relevance {fields[0]!r} is not a finite number.")
     lines.append(number)
     return (fields.pop(0),)
 

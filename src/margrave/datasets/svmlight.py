@@ -18,17 +18,25 @@ if TYPE_CHECKING:
 
 Labels = NDArray[np.float64] | list[str] | list[tuple[float, ...]] | list[tuple[str, ...]]
 
-_INTEGER = re.compile("[0-9]{1,18}")  # so many digits always fit in 64 bits
+_INTEGER = re.compile("[0-9]{1,18}")  # This many digits always fit in 64 bits.
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_svmlight(
     path: TextSource, *, n_features: int | None = None, zero_based: bool = False, multilabel: bool = False
 ) -> "tuple[csr_array, Labels, NDArray[np.int64] | None]":
-    """The examples as rows of a matrix, their labels, and their query ids if the file has them.
+    """Read sparse examples: a matrix with one row per example, the labels, and the query ids or None.
 
-    Labels are numbers if all of them are, else strings; with `multilabel` each is a tuple, written with commas between.
-    Labels that are paths in a taxonomy are read by `read_svmlight_paths`, lists of candidates by `read_ranking`.
+    Labels are numbers if all of them are numbers, otherwise strings. `read_svmlight_paths` reads labels that are paths
+    in a taxonomy, and `read_ranking` reads lists of candidates.
+
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    n_features : the number of columns; None uses the largest feature index of the file.
+    zero_based : whether feature indices start at 0 instead of 1.
+    multilabel : whether examples have any number of labels, separated by commas; the labels of an example are then a
+        tuple.
     """
     matrix, labels, queries = read_rows(path, n_features, zero_based, partial(_take_label, multilabel=multilabel))
     return matrix, _labels(labels, multilabel), queries
@@ -40,7 +48,10 @@ def read_rows(
     zero_based: bool,
     take_label: Callable[[str, int, list[str]], tuple[str, ...]],
 ) -> "tuple[csr_array, list[tuple[str, ...]], NDArray[np.int64] | None]":
-    """Examples, labels and query ids; `take_label(name, line, fields)` takes the label off the fields of a line."""
+    """Examples, labels and query ids.
+
+    `take_label(name, line, fields)` removes the label from the fields of a line and returns it.
+    """
     from scipy.sparse import csr_array
 
     name, base = source_name(path), 0 if zero_based else 1
@@ -75,15 +86,15 @@ def read_rows(
 
     width = n_features if n_features is not None else max(columns, default=-1) + 1
     narrow = max(width, len(columns)) <= np.iinfo(np.int32).max
-    integer = np.int32 if narrow else np.int64  # half the memory, and all that some users of sparse matrices accept
+    integer = np.int32 if narrow else np.int64  # They take half the memory, and some code accepts no others.
     cells = np.array(values), np.array(columns, integer), np.array(starts, integer)
     matrix = csr_array(cells, shape=(len(labels), width))
     return matrix, labels, np.array(queries) if queries else None
 
 
 def finite_number(text: str) -> float | None:
-    """The number that a text writes in decimals; None if it writes none, or one that is too large for a float."""
-    if not _DECIMAL.fullmatch(text):  # float would take nan, 1_000 and digits of other scripts
+    """The value of a decimal number; None if the text is not a decimal number, or one too large for a float."""
+    if not _DECIMAL.fullmatch(text):  # float would accept nan, 1_000 and digits of other scripts.
         return None
     number = float(text)
     return number if isfinite(number) else None
@@ -91,9 +102,9 @@ def finite_number(text: str) -> float | None:
 
 def _take_label(name: str, number: int, fields: list[str], multilabel: bool) -> tuple[str, ...]:
     if ":" in fields[0]:
-        if multilabel:  # an example may have no label at all
+        if multilabel:  # An example without labels is allowed.
             return ()
-        raise DataError(name, number, f"{fields[0]!r} stands where the label is expected.")
+        raise DataError(name, number, f"the line must begin with the label, not {fields[0]!r}.")
     text = fields.pop(0)
     label = tuple(text.split(",")) if multilabel else (text,)
     if "" in label:

@@ -1,7 +1,7 @@
 """Classes of a taxonomy: examples whose label is a path such as 4/6/2, labelled texts, and the taxonomy itself.
 
-Several classes of one example stand with `;` between. A node is named by its whole path, so that 4/6/2 lies below 4/6,
-and that below 4; dots may take the place of the slashes (comp.sys.mac.hardware).
+Several classes of one example are separated by `;`. A node is named by its whole path: 4/6/2 lies below 4/6, which lies
+below 4. Dots can be used instead of slashes (comp.sys.mac.hardware).
 """
 
 from collections.abc import Iterator
@@ -31,9 +31,15 @@ def read_svmlight_paths(
 def read_svmlight_paths(
     path: TextSource, *, n_features: int | None = None, zero_based: bool = False, multilabel: bool = False
 ) -> "tuple[csr_array, Classes]":
-    """The examples of an svmlight file as rows of a matrix, and their classes, as they are written.
+    """Read an svmlight file whose labels are classes of a taxonomy: a matrix with one row per example, and the classes.
 
-    With `multilabel` the classes of an example are a tuple, which may be empty; else each example has exactly one.
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    n_features : the number of columns; None uses the largest feature index of the file.
+    zero_based : whether feature indices start at 0 instead of 1.
+    multilabel : whether examples have any number of classes; the classes of an example are then a tuple. Otherwise each
+        example must have exactly one class.
     """
     matrix, labels, _ = read_rows(path, n_features, zero_based, partial(_take_classes, multilabel=multilabel))
     return matrix, labels if multilabel else [of[0] for of in labels]
@@ -50,26 +56,37 @@ def read_texts(
 def read_texts(
     path: TextSource, *, multilabel: bool = False, encoding: str = "utf-8"
 ) -> Iterator[tuple[str | tuple[str, ...], str]]:
-    """The class and the text of each line `class TAB text` of a file (plain or gzip) or stream, one at a time.
+    """Read the class and the text of each line `class TAB text`, one line at a time.
 
-    With `multilabel` the classes of a text are a tuple, which is empty where nothing but the text is written.
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    multilabel : whether texts have any number of classes; the classes of a text are then a tuple, which is empty for a
+        line that has only a text.
+    encoding : the encoding of the file.
     """
     name = source_name(path)
     for number, written, text in _numbered_texts(path, encoding):
         if written is None and not multilabel:
-            raise DataError(name, number, "no tab, where one is expected between the class and the text.")
+            raise DataError(name, number, "there is no tab between the class and the text.")
         classes = _classes(name, number, written or "", multilabel)
         yield (classes if multilabel else classes[0]), text
 
 
 def read_descriptions(path: TextSource, encoding: str = "utf-8") -> dict[str, str]:
-    """What each class is about, from lines `class TAB text`."""
+    """Read descriptions of classes from lines `class TAB text`.
+
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    encoding : the encoding of the file.
+    """
     name = source_name(path)
     lines: dict[str, int] = {}
     descriptions: dict[str, str] = {}
     for number, described, text in _numbered_texts(path, encoding):
         if not described or not text.strip():
-            raise DataError(name, number, "a class, a tab and its description are expected.")
+            raise DataError(name, number, "a line must have a class, a tab and its description.")
         if described in lines:
             raise DataError(name, number, f"{described!r} is described here and in line {lines[described]}.")
         lines[described], descriptions[described] = number, text
@@ -77,9 +94,15 @@ def read_descriptions(path: TextSource, encoding: str = "utf-8") -> dict[str, st
 
 
 def read_hierarchy(path: TextSource, encoding: str = "utf-8") -> list[tuple[str, str | None]]:
-    """The nodes of a taxonomy, each with a parent, or None for a node at the top; several parents are several pairs.
+    """Read a taxonomy as pairs (node, parent).
 
-    A line of the file is `parent TAB child`, or, in all lines, one node named by its path: 4/6/2, or comp.sys.mac.
+    The parent of a node at the top is None; a node with several parents has several pairs. Either all lines of the file
+    are `parent TAB child`, or all lines are paths of nodes, such as 4/6/2 or comp.sys.mac.
+
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream.
+    encoding : the encoding of the file.
     """
     name = source_name(path)
     lines = [(number, line) for number, line in read_lines(path, encoding) if line.strip()]
@@ -89,14 +112,12 @@ def read_hierarchy(path: TextSource, encoding: str = "utf-8") -> list[tuple[str,
         return _pairs(name, lines)
     between = next((mark for mark in "/." if any(mark in line for _, line in lines)), None)
     if between is None:
-        raise DataError(
-            name, lines[0][0], f"{lines[0][1]!r} is neither parent TAB child nor, as any other line, a path like 4/6/2."
-        )
+        raise DataError(name, lines[0][0], f"{lines[0][1]!r} is neither parent TAB child nor a path such as 4/6/2.")
     return _prefixes(name, lines, between)
 
 
 def _numbered_texts(path: TextSource, encoding: str) -> Iterator[tuple[int, str | None, str]]:
-    """The number of each line that is not blank, what stands before its tab, None if it has none, and the text."""
+    """The number of each line that is not blank, the text before its tab (None without a tab), and the text after."""
     for number, line in read_lines(path, encoding):
         if line.strip():
             before, tab, text = line.partition("\t")
@@ -104,10 +125,10 @@ def _numbered_texts(path: TextSource, encoding: str) -> Iterator[tuple[int, str 
 
 
 def _take_classes(name: str, number: int, fields: list[str], multilabel: bool) -> tuple[str, ...]:
-    """The classes before the features, taken off the fields of a line."""
+    """Remove the classes from the fields of a line and return them."""
     written = "" if ":" in fields[0] else fields.pop(0)
     if not written and not multilabel:
-        raise DataError(name, number, f"{fields[0]!r} stands where a class such as 4/6/2 is expected.")
+        raise DataError(name, number, f"the line must begin with a class such as 4/6/2, not {fields[0]!r}.")
     return _classes(name, number, written, multilabel)
 
 
@@ -117,14 +138,14 @@ def _classes(name: str, number: int, written: str, multilabel: bool) -> tuple[st
     classes = tuple(written.split(_BETWEEN_CLASSES)) if multilabel else (written,)
     for one in classes:
         if "" in one.split("/"):
-            raise DataError(name, number, f"{one!r} is no class: a name, or a path such as 4/6/2, is expected.")
+            raise DataError(name, number, f"{one!r} is not a class, which is a name or a path such as 4/6/2.")
     if not multilabel and _BETWEEN_CLASSES in written:
-        raise DataError(name, number, f"{written!r} are several classes, where one is expected.")
+        raise DataError(name, number, f"{written!r} has several classes, but only one is allowed.")
     return classes
 
 
 def _pairs(name: str, lines: list[tuple[int, str]]) -> list[tuple[str, str | None]]:
-    pairs: dict[tuple[str, str], None] = {}  # in the order of the file, each once
+    pairs: dict[tuple[str, str], None] = {}  # distinct pairs in the order of the file
     for number, line in lines:
         fields = [field.strip() for field in line.split("\t")]
         if len(fields) != 2 or not all(fields):
@@ -143,7 +164,7 @@ def _prefixes(name: str, lines: list[tuple[int, str]], between: str) -> list[tup
     for number, line in lines:
         steps = line.strip().split(between)
         if "" in steps:
-            raise DataError(name, number, f"{line!r} is no path: something is missing before or after {between!r}.")
+            raise DataError(name, number, f"{line!r} is not a path: something is missing before or after {between!r}.")
         parent = None
         for depth in range(1, len(steps) + 1):
             node = between.join(steps[:depth])

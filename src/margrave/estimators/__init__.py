@@ -1,6 +1,6 @@
-"""What people import: estimators with scikit-learn's conventions, and `load` for their model files.
+"""The estimators, which follow scikit-learn's conventions, and `load` for their model files.
 
-Modules are imported when one of their names is asked for: an estimator in a file of its own needs no entry here.
+A module is imported when one of its names is used, and a new estimator needs no entry here.
 """
 
 from os import PathLike
@@ -35,11 +35,11 @@ __all__ = [
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """The model that `save` wrote; a damaged, foreign or newer file is refused in one sentence.
+    """Load a model that `save` wrote; damaged and foreign files, and files of a newer version, are an error.
 
     Parameters
     ----------
-    path : the file. Nothing in it is executed: it holds numbers, texts and the names of Margrave's own classes.
+    path : the file. Nothing in it is executed: it contains only numbers, texts and the names of Margrave's classes.
     """
     header, arrays = model_file.read(path)
     kind = _estimator(str(header.get("estimator")))
@@ -47,13 +47,13 @@ def load(path: str | PathLike[str]) -> Any:
         name = header.get("estimator")
         raise DataError(path, None, f"it holds a {name}, which this Margrave does not know: upgrade Margrave.")
     try:
-        if "structure" in header:  # as format 1 has it
+        if "structure" in header:  # This is a file of format 1.
             from margrave.estimators.format1 import upgraded
 
             header = upgraded(header, arrays)
         return kind._from_file(header, arrays)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        # the checksum is right, so the file was made this way: say what does not fit, on one line
+        # The checksum is right, so the file was written this way: report the inconsistency on one line.
         reason = " ".join(str(error).split()).rstrip(".")
         raise DataError(
             path, None, f"it is not a model that Margrave wrote ({type(error).__name__}: {reason})."

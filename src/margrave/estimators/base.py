@@ -1,7 +1,8 @@
-"""What all estimators share: every verb, the attributes after `fit`, and model files.
+"""The base of all estimators: their public methods, the attributes after `fit`, and model files.
 
-An estimator names a structure, its features and its scores (`_structure`, `_features`, `_score`); the rest is here. The
-flow of a fit is that of docs/design.md, section 5: raw data, inputs, rows, a bound structure, a problem, weights.
+An estimator defines its structure, its features and its score (`_structure`, `_features`, `_score`); everything else is
+implemented here. A fit turns raw data into inputs, rows, a bound structure, a problem and weights, as described in
+docs/design.md, section 5.
 """
 
 import warnings
@@ -38,26 +39,26 @@ from margrave.structures.base import Outputs, Structure, decode_one
 
 Weights = NDArray[np.float64]
 
-# Parameters that belong to a run rather than to the model: files do not keep them.
+# Parameters that belong to a run rather than to the model are not saved.
 _NOT_STORED = ("n_threads", "verbose")
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a verb was given: examples, their outputs where known, and what goes to features and structure besides."""
+    """The arguments of a method: examples, their outputs if known, and further arguments of features and structure."""
 
     X: Any
     Y: Any = None
     to_features: Mapping[str, Any] = field(default_factory=dict)  # attributes of transitions
     to_structure: Mapping[str, Any] = field(default_factory=dict)  # allowed labels
-    costs: Any = None  # of the outputs of each example
-    original: Any = None  # X as it was passed, where it has been converted: it may name its columns
+    costs: Any = None  # the costs of the outputs of each example
+    original: Any = None  # X before it was converted, which can have column names
     fitted: Mapping[str, Any] = field(default_factory=dict)  # attributes that a fit on these data sets
 
 
 @dataclass(frozen=True)
 class Training:
-    """All that a learner needs, and what becomes of it."""
+    """Everything that a learner needs, with what was learned from the data so far."""
 
     given: Given
     bound: Bound
@@ -81,28 +82,28 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     verbose: bool
 
     coef_: Weights
-    learner_: Learner  # the one that ran, which "auto" chose; files do not keep it
-    history_: list[Record]  # P is None after passes that it was not computed for
-    certificate_: Record  # of the weights in coef_; it always has P
+    learner_: Learner  # the learner that ran, which "auto" chose; it is not saved
+    history_: list[Record]  # P is None after passes for which it was not computed
+    certificate_: Record  # the certificate of coef_, which always has P
     n_iter_: int
     converged_: bool
     stop_reason_: str
     features_: Any  # the features with what they have learned
-    inputs_: Inputs | None  # the inputs with what they have learned; None: X are attributes
+    inputs_: Inputs | None  # the inputs with what they have learned; None if X has attributes
     outputs_: Any  # what the outputs have in common
-    n_support_: int  # of a kernel: how many kernels the prediction of one input takes
+    n_support_: int  # for kernels: the number of kernel evaluations that the prediction of one input takes
     metadata_: dict[str, Any]
 
-    _n_left_out: int = 0  # weights that are not in coef_ because the model's file does not keep them: all zero
+    _n_left_out: int = 0  # the number of zero weights that are not in coef_ because the file left them out
 
-    # ---- what an estimator says of itself ----------------------------------------------------------------------------
+    # ---- what an estimator defines -----------------------------------------------------------------------------------
 
     def _structure(self, given: Given) -> Structure:
         """The structure of these examples."""
         raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
 
     def _features(self, outputs: Any) -> Features:
-        """Fresh features for such outputs."""
+        """New features for such outputs."""
         raise MargraveError(f"{type(self).__name__} does not say which features it has.")
 
     def _default_inputs(self) -> Inputs:
@@ -112,28 +113,28 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         )
 
     def _costs(self, loss: LossFamily, outputs: Any, given: Given) -> Cost:
-        """What wrong outputs cost: by default what the loss says."""
+        """The costs of wrong outputs: by default those of the loss."""
         return loss.costs
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
-        """How good predictions of such outputs are; higher is better."""
+        """The score of predictions; higher is better."""
         raise MargraveError(f"{type(self).__name__} has no score.")
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        """Training data as the structure and the features take them; refuses what makes no sense."""
+        """Training data in the form that the structure and the features take; an error if they are invalid."""
         return given, sample_weight
 
     def _raw(self, X: Any) -> Any:
-        """New examples as the inputs, or else the features, take them."""
+        """New examples in the form that the inputs take or, without inputs, the features."""
         return X
 
     def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
-        """How a cost function gets the outputs of an example, from their parts."""
+        """A function from an example and parts to an output in the form that cost functions take."""
         bound = training.bound
         return lambda i, parts: decode_one(bound.structure, bound.outputs, bound.units, i, parts)
 
     def _no_examples(self, features: Any) -> Given:
-        """No examples, as a model with these features would get them."""
+        """An empty list of examples for a model with these features."""
         return Given([])
 
     # ---- learning ----------------------------------------------------------------------------------------------------
@@ -155,16 +156,16 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         X : the examples.
         y : their outputs.
         sample_weight : one factor per example on its C.
-        dev : more data (X, y), by which sgd chooses its rate.
-        checkpoint : a file that follows the learner; the same call goes on from it after it was killed or interrupted.
-        observers : called after every pass (`margrave.learners`).
+        dev : development data (X, y), by which sgd chooses its rate.
+        checkpoint : a file for the state of the learner; after an interruption, the same call continues from it.
+        observers : objects that are called after every pass (`margrave.learners.Observer`).
         """
         return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
 
     def fit_path(self, X: Any, y: Any, Cs: Sequence[float], *, sample_weight: Any = None) -> list[Self]:
-        """One model for each C, in the order given, each begun from where the one before ended.
+        """Fit one model per C, in the given order, each starting from the solution of the previous one.
 
-        From small C to large is the cheapest. Ctrl-C ends the path with the models so far.
+        Ascending values of C are the fastest. Ctrl-C ends the path with the models so far.
 
         Parameters
         ----------
@@ -196,7 +197,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         training = self._training(given, sample_weight, loss)
         learner = learner_named(self.learner).resolve(loss, training.bound.problem)
         if len(models) > 1 and type(learner).carry is Learner.carry:
-            learner.carry(None, models[1]._task(training, loss))  # refuses, before any work
+            learner.carry(None, models[1]._task(training, loss))  # This raises an error before any work is done.
         path: list[Any] = []
         state = None
         for model in models:
@@ -221,7 +222,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return clone(self).set_params(C=C)
 
     def _settings(self) -> LossFamily:
-        """The loss; refuses every wrong parameter before any data are looked at."""
+        """The loss; wrong parameters are an error before any data are read."""
         loss = self._check_parameters()
         learner = learner_named(self.learner)
         check_loss(learner, loss)
@@ -229,7 +230,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return loss
 
     def _check_parameters(self) -> LossFamily:
-        """The loss; refuses wrong parameters, but for the learner, which a model is applied without."""
+        """The loss; wrong parameters are an error, except for the learner, which prediction does not need."""
         loss = loss_named(self.loss)
         check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
         self._chosen_inputs()
@@ -243,7 +244,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return self.inputs
 
     def _training(self, given: Given, sample_weight: Any, loss: LossFamily) -> Training:
-        """The problem that examples with their outputs make."""
+        """The problem of examples with their outputs."""
         given, sample_weight = self._checked(given, sample_weight)
         structure = self._structure(given)
         outputs: Any = structure.learn(given.Y)
@@ -327,14 +328,14 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return solution.w
 
     def _set_fitted(self, training: Training, w: Weights) -> None:
-        """Sets what `fit` promises."""
+        """Set the attributes that `fit` documents."""
         for name, value in training.given.fitted.items():
             setattr(self, name, value)
         features, w = training.features.compact(w)
         self._set_model(training.bound.outputs, features, training.inputs, w)
 
     def _set_model(self, outputs: Outputs, features: Features, inputs: Inputs | None, w: Weights) -> None:
-        """Takes over what was learned, here or in a file."""
+        """Set what was learned here or read from a file."""
         self.outputs_, self.features_, self.inputs_ = outputs, features, inputs
         if hasattr(outputs, "classes"):
             self.classes_ = outputs.classes
@@ -351,38 +352,67 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_weights_(self) -> int:
-        """How many weights were learned; `coef_` has fewer where `save` left zeros out."""
+        """The number of weights learned; `coef_` has fewer if `save` left out zeros."""
         self._check_fitted()
         return self._weights().size + self._n_left_out
 
     @property
     def n_zero_weights_(self) -> int:
-        """How many of them are exactly zero."""
+        """The number of weights that are exactly zero."""
         return self.n_weights_ - int(np.count_nonzero(self._weights()))
 
     # ---- using a model -----------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Any:
-        """The best output of every example."""
+        """Predict the best output of every example.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
         return self._predict(Given(X))
 
     def predict_marginals(self, X: Any) -> Any:
-        """The probabilities of the parts of every example's outputs.
+        """Compute the probabilities of the parts of every example.
 
-        Under the model p(y) ~ exp(beta <theta, y>) with the loss's beta; 1 where that is infinite.
+        The model is p(y) ~ exp(beta <theta, y>) with the loss's beta, or with 1 if that is infinite.
+
+        Parameters
+        ----------
+        X : as in `fit`.
         """
         return self._predict_marginals(Given(X))
 
     def predict_kbest(self, X: Any, k: int = 10) -> list[list[tuple[float, Any]]]:
-        """The k best outputs of every example, best first, each with its score; fewer where there are not so many."""
+        """Predict the k best outputs of every example, best first, each with its score.
+
+        Examples with fewer than k outputs get all of them.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        k : the number of outputs.
+        """
         return self._predict_kbest(Given(X), k)
 
     def sample(self, X: Any, n: int = 1, seed: int = 0) -> list[list[Any]]:
-        """Outputs of every example drawn from the model, n of each; the same seed draws the same outputs."""
+        """Draw n outputs of every example from the model.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        n : the number of outputs.
+        seed : the seed of the random numbers; the same seed draws the same outputs.
+        """
         return self._sample(Given(X), n, seed)
 
     def score(self, X: Any, y: Any) -> float:
-        """How good the predictions of these examples are."""
+        """Compute the score of the predictions for these examples.
+
+        Parameters
+        ----------
+        X, y : as in `fit`.
+        """
         return self._score(y, self.predict(X), self.outputs_)
 
     def _predict(self, given: Given) -> Any:
@@ -413,11 +443,11 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     @staticmethod
     def _repeated(bound: Bound, counts: NDArray[np.int64]) -> Bound:
-        """The same examples, each so many times: what decodes several outputs of each."""
+        """The same examples, each repeated `counts` times, for decoding several outputs of each."""
         return replace(bound, units=np.repeat(bound.units, counts))
 
     def _bind(self, given: Given) -> Bound:
-        """New examples, bound by what the model has learned."""
+        """New examples, bound with what the model has learned."""
         self._check_fitted()
         given = replace(given, X=self._raw(given.X))
         return self._bound(given, self.outputs_, self.features_, self.inputs_)
@@ -436,15 +466,20 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return available_threads(self.n_threads)
 
     def _temperature(self) -> float:
-        """The beta of the distribution that probabilities are of: the loss's, or 1 where that is infinite."""
+        """The beta of the model's distribution: that of the loss, or 1 if that is infinite."""
         beta = loss_named(self.loss).beta
         return beta if isfinite(beta) else 1.0
 
     def top_features(self, n: int = 10) -> dict[Any, Ranked]:
-        """The n heaviest features by label (or node), or of all parts where these share their weights; with weights.
+        """The n features with the largest weights, with these weights.
 
-        By label these are the features that speak most for it. Refused for kernels and hashed features, which have no
-        names.
+        If features have one weight per label (or node), the result has the largest positive weights of each; if parts
+        share their weights, it has the largest absolute weights. Kernels and hashed features have no names, so that
+        this is an error for them.
+
+        Parameters
+        ----------
+        n : the number of features.
         """
         self._check_fitted()
         columns = self._structure(Given([])).part_names(self.outputs_)
@@ -455,7 +490,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return {column: [(names[k], weight) for k, weight in ranked] for column, ranked in found.items()}
 
     def without_inputs(self) -> Self:
-        """The same model without its inputs: it takes attributes instead of raw examples."""
+        """The same model without its inputs, which takes attributes instead of raw examples."""
         self._check_fitted()
         model = copy(self)
         model.inputs = model.inputs_ = None
@@ -464,25 +499,25 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     # ---- model files -------------------------------------------------------------------------------------------------
 
     def _kind_in_files(self) -> str:
-        """The estimator that `load` is to make of a file."""
+        """The name of the class that `load` creates from a file."""
         return type(self).__name__
 
     def _stored_parameters(self) -> dict[str, Any]:
-        """The parameters of the constructor that a file keeps."""
+        """The parameters of the constructor that are saved."""
         parameters = self.get_params(deep=False)
         check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
         return {name: value for name, value in parameters.items() if name not in _NOT_STORED}
 
     def save(self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
-        """Write the model as one file, whole or not at all.
+        """Write the model to one file; an existing file is replaced only if this succeeds.
 
-        A model most of whose weights are zero is written without these, and without attributes that have no others:
-        the model that is read gives the same predictions from a shorter `coef_`.
+        If most weights are zero, they are left out, and so are attributes that have no other weights. The model that
+        `load` returns then makes the same predictions with a shorter `coef_`.
 
         Parameters
         ----------
         path : the file.
-        metadata : anything that JSON can hold, by name.
+        metadata : further information by name, in any form that JSON can store.
         """
         self._check_fitted()
         kept = self.certificate_
@@ -512,7 +547,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """The model of a file. A file may say anything: what does not fit together raises some error."""
+        """The model of a file. Files are not trusted: inconsistent contents raise an error."""
         known = set(cls._get_param_names())
         for name in header["parameters"]:
             if name not in known:
@@ -521,7 +556,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         model._check_parameters()
         inputs, outputs, features = (unpack(header[name], arrays) for name in ("inputs", "outputs", "features"))
         if inputs is not None and not isinstance(inputs, Inputs):
-            raise MargraveError("its inputs are none.")
+            raise MargraveError("its inputs are not an object of margrave.inputs.")
         if not isinstance(outputs, Outputs) or not isinstance(features, Features):
             raise MargraveError("it has no outputs or no features.")
         stored = {
@@ -553,20 +588,20 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
 
 def _check_offer(bound: Bound, what: str, verb: str) -> None:
-    """Refuses a verb that the structure cannot do."""
+    """Refuse a method that the structure does not support."""
     if what not in bound.problem.offers:
         raise MargraveError(f"{verb} needs '{what}', which {type(bound.structure).__name__} does not offer.")
 
 
 def token_table(features: Any) -> AttributeTable | None:
-    """The table that scores tokens or examples; None where parts have features of their own."""
+    """The table that scores tokens or examples; None if parts have their own features."""
     for name in ("tokens", "table"):
         features = getattr(features, name, features)
     return features if isinstance(features, AttributeTable) else None
 
 
 def check_path(Cs: Any) -> list[float]:
-    """The values of a regularisation path, at least one."""
+    """The values of a regularisation path; an error if there are none."""
     if isinstance(Cs, str | bytes) or not isinstance(Cs, Iterable):
         raise MargraveError(f"Cs must be a list of numbers, and it is {Cs!r}.")
     values = [real("every C of Cs", C, "be positive and finite", lambda C: 0 < C < inf) for C in Cs]
@@ -576,6 +611,6 @@ def check_path(Cs: Any) -> list[float]:
 
 
 def check_choice(name: str, value: Any, valid: Sequence[str]) -> None:
-    """Refuses a value that is none of the valid ones."""
+    """Refuse a value that is not valid."""
     if value not in valid:
         raise unknown(name, value, valid)

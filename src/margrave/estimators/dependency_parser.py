@@ -14,20 +14,20 @@ from margrave.structures import NonProjectiveTree
 
 
 class DependencyParser(StructuredEstimator):
-    """Finds the head of every word; minimises 1/2 |w|^2 + C sum_i L_i(w) over non-projective trees.
+    """Predicts the head of every word; minimises 1/2 |w|^2 + C sum_i L_i(w) over non-projective trees.
 
-    X has for each sentence one row of columns per word, such as its form and its tag. y has the heads of its words: 0
-    for the root, otherwise the number of a word, counted from 1. Every arc from head to word scores the sum of the
-    weights of its attributes, and a tree the sum of its arcs.
+    A sentence of X has one row of columns per word, such as its form and its tag. y has the head of every word: 0 for
+    the root, otherwise the number of a word, counted from 1. The score of an arc from head to word is the sum of the
+    weights of its attributes, and the score of a tree is the sum over its arcs.
 
     Parameters
     ----------
     loss : "log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`; the cost of a tree is its
         number of wrong heads.
-    inputs : how sentences become attributes of arcs: `margrave.inputs.ArcTemplates`, "default" for those with their
-        built-in templates, or None if X has, for each sentence of n words, the attributes of its n * n arcs already,
-        word by word and head by head.
-    single_root : whether one word only may hang on the root.
+    inputs : how sentences become attributes of arcs: `margrave.inputs.ArcTemplates`, "default" for its built-in
+        templates, or None if X already has the attributes of the n * n arcs of each sentence of n words, word by word
+        and head by head.
+    single_root : whether the root must have exactly one child.
     features : "all", or "hash:BITS" for hashed attributes.
     C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
 
@@ -69,7 +69,7 @@ class DependencyParser(StructuredEstimator):
         self.verbose = verbose
 
     def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
-        """The probability of every head of every word: one (words, words + 1) array per sentence, the root first.
+        """Compute the probability of every head of every word: one (words, words + 1) array per sentence, root first.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class DependencyParser(StructuredEstimator):
         return ArcTemplates()
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
-        """The share of words with the right head (unlabelled attachment score)."""
+        """The fraction of words with the right head (unlabelled attachment score)."""
         from margrave.metrics import attachment_scores
 
         return attachment_scores(Y, predicted).uas

@@ -1,4 +1,4 @@
-"""Estimators that model files name: registered by subclassing, so that `load` needs no table of them."""
+"""The registry of estimators in model files: they register by subclassing, so that `load` needs no table of them."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class SavedEstimator:
-    """The base of estimators that can be saved; a file knows them by the name of their class."""
+    """The base of estimators that can be saved; a file refers to them by the name of their class."""
 
     registered: ClassVar[dict[str, type["SavedEstimator"]]] = {}
 
@@ -17,5 +17,5 @@ class SavedEstimator:
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """The model of a file. A file may say anything: what does not fit together raises some error."""
+        """The model of a file. Files are not trusted: inconsistent contents raise an error."""
         raise ValueError(f"a {cls.__name__} cannot be read from a file.")

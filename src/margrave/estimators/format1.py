@@ -1,4 +1,4 @@
-"""Model files of format 1 in the terms of format 2: what Margrave 0.1 wrote opens and predicts the same."""
+"""Conversion of model files from format 1, which Margrave 0.1 wrote, to format 2; predictions do not change."""
 
 from collections.abc import Mapping
 from math import inf
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def upgraded(header: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Json:
-    """The header of format 2 that says the same; arrays keep their names, and may be joined by new ones."""
+    """The equivalent header of format 2; arrays have the same names, and new ones can be added."""
     kind, structure = header["estimator"], dict(header["structure"])
     lengths = header.get("sparse", {}).get("lengths", {})
     table = _table(header, arrays)
@@ -106,7 +106,7 @@ def _length(name: str, arrays: Mapping[str, NDArray[Any]]) -> int:
 
 
 def _table(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], of: str = "tokens") -> Any:
-    """The table of tokens or of edges; None where there are no edges."""
+    """The table of tokens or of edges; None if there are no edges."""
     settings, encoder = header["features"], header["encoders"][of]
     name = {"tokens": "token_pairs", "edges": "edge_pairs"}[of]
     pairs = header["pairs"][name]
@@ -156,7 +156,7 @@ def _features_parameter(settings: Mapping[str, Any]) -> Any:
     return f"hash:{settings['hash_bits']}"
 
 
-# A kernel that has seen no data, as a parameter is.
+# The state of a kernel that has not learned from data, for kernels that are parameters.
 _UNLEARNED_KERNEL: Json = {
     "encoder": _stored("encoder", "rows", {"hash_bits": 0}, {"form": None, "columns": 0}),
     "pairs": None,
@@ -184,7 +184,7 @@ def _loss(stored: Mapping[str, Any]) -> Any:
 
 
 def _learner(stored: Mapping[str, Any]) -> Any:
-    """A name where its defaults will do, or where no such learner is known."""
+    """The name of the learner if it has default settings or is unknown, otherwise the learner with its settings."""
     name = str(stored["name"])
     settings = {key: _setting(value) for key, value in stored["settings"].items()}
     if name not in Learner.registered:
@@ -210,7 +210,7 @@ def _taxonomy(stored: Any) -> Any:
 
 
 def _inputs(kind: str, metadata: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[Any, Json]:
-    """The inputs that the command line kept in its metadata, and what is left of these."""
+    """The inputs that the command line stored in its metadata, and the remaining metadata."""
     match metadata:
         case {"templates": [str(), *_] as templates, "n_columns": int(columns), "separator": separator, **rest}:
             inputs = _stored("inputs", "templates", {"templates": templates, "label": -1}, {"columns": columns})

@@ -1,4 +1,4 @@
-"""Several classes per example, from a hierarchy: with a class, everything above it."""
+"""Several classes per example from a hierarchy; an example with a class also has all its ancestors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,18 +21,18 @@ from margrave.structures.node_sets import closed_sets
 
 
 class HierarchicalMultiLabelClassifier(MatrixInputs):
-    """Predicts sets of the nodes of a tree (or of several) that contain, with a node, its parent.
+    """Predicts sets of nodes of one or more trees that contain the parent of each of their nodes.
 
     X is a dense or sparse matrix, or a list of attribute lists or dictionaries. Y is a list of sets of nodes, to which
-    what lies above is added, or an indicator matrix with a column for each node in sorted order. The cost counts the
-    nodes that are missing or too many.
+    all ancestors are added, or an indicator matrix with one column per node in sorted order. The cost is the number of
+    missing and superfluous nodes.
 
     Parameters
     ----------
     loss : a loss by name or an object of `margrave.losses`; its cost is "hamming" or "zero-one".
     taxonomy : a `Taxonomy`, the parents of its nodes, the separator of node names such as a.b.c, or None for labels
         that are unrelated.
-    intercept : give each node a weight of its own whatever the attributes, regularised like all others.
+    intercept : give each node a weight that does not depend on attributes, regularised like all others.
     features : which pairs of attribute and class have a weight: "all", "observed", "hash:BITS" for hashed attributes,
         or a `Kernel`.
     inputs : how raw examples become attributes, such as `margrave.inputs.TfIdf` for texts; None if X has them already.
@@ -50,7 +50,7 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
     """
 
     classes_: NDArray[Any]
-    intercept_: NDArray[np.float64]  # a number for each node; zero without intercept
+    intercept_: NDArray[np.float64]  # one number per node; zero without intercept
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
         return NodeFeatures(features_named(self.features), self.intercept)
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
-        """F1 over the nodes of all examples together (micro-averaged); 1 if there are none and none are predicted."""
+        """The micro-averaged F1 of the nodes of all examples; 1 if there are no nodes and none are predicted."""
         names = outputs.classes.tolist()
         gold = closed_sets(Y, outputs)
         if len(gold) != len(predicted):

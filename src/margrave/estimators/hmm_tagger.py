@@ -1,17 +1,17 @@
 """A supervised hidden Markov model, the generative baseline of 003, section 5.2.
 
-It decodes as a conditional random field does: a chain whose weights are log probabilities.
+It is decoded like a conditional random field: a chain whose weights are log probabilities.
 
-One formula smooths every probability, an estimate from few counts pulled to the next more general one, as if that had
-been seen `smoothing` times more (a Dirichlet prior; MacKay and Peto, 1995):
+All probabilities are smoothed by one formula. It interpolates an estimate with the next more general one, as if the
+latter had been observed `smoothing` times (a Dirichlet prior; MacKay and Peto, 1995):
 
     p(tag | h) = (n(h, tag) + smoothing p(tag | h')) / (n(h) + smoothing)
 
-* Transitions: h are the last `order` tags, h' is h without its oldest; with no tag left, p is uniform.
-* Emissions: h is a word, then ever shorter suffixes with the word's shape, the shape alone, and any word at all, as in
-  TnT (Brants, 2000). Bayes turns p(tag | h) n(h) into p(h | tag). A word that training did not have is emitted as the
-  longest of its suffixes that a rare word had there. The probability that a tag emits such a word is the share of its
-  tokens whose word occurs once (Good and Turing), smoothed likewise.
+* Transitions: h is the last `order` tags, and h' is h without the oldest tag; without any tag, p is uniform.
+* Emissions: h is a word, then shorter and shorter suffixes with the word's shape, then the shape alone, and then any
+  word, as in TnT (Brants, 2000). Bayes' theorem turns p(tag | h) n(h) into p(h | tag). A word that does not occur in
+  the training data is emitted as the longest of its suffixes that a rare training word has. The probability that a tag
+  emits such a word is the fraction of its tokens whose word occurs once (Good and Turing), smoothed in the same way.
 """
 
 from collections import defaultdict
@@ -43,15 +43,25 @@ ANY_WORD = "any word"  # the most general class of words
 
 
 class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
-    """Predicts a tag for every word of a sentence; estimated by counting, so there is nothing to optimise.
+    """Predicts a tag for every word of a sentence by a hidden Markov model, which is estimated by counting.
 
-    A sentence is a list of strings. Parameters: `order` (1, 2 or 3: how many tags the next one depends on),
-    `smoothing` (how many counts the more general estimate is worth), `suffix_length` (of unknown words, at most; 0:
-    shapes alone), `rare` (words that occur at most so often teach what suffixes say; if there are none, all do).
+    A sentence is a list of strings.
 
-    After `fit`: `classes_`; `symbols_`, words and suffixes; `emissions_` (symbols, classes), whose columns sum to one;
-    `transitions_` (classes + 1, ..., classes), order + 1 axes, the oldest tag first, whose last axis sums to one and
-    where the last number of the others means that the sentence had not begun.
+    Parameters
+    ----------
+    order : the number of preceding tags on which a tag depends: 1, 2 or 3.
+    smoothing : how many counts the more general estimate is worth.
+    suffix_length : the length of the longest suffixes of unknown words; 0 uses only their shapes.
+    rare : suffixes are learned from words that occur at most this often, or from all words if there are none.
+
+    Attributes
+    ----------
+    classes_ : the tags, sorted.
+    symbols_ : the known words and suffixes.
+    emissions_ : (symbols, classes), the probability of each symbol given the tag; columns sum to one.
+    transitions_ : (classes + 1, ..., classes), with order + 1 axes, the probability of each tag given the preceding
+        ones, oldest first; the last axis sums to one. The last index of the other axes means that the sentence had not
+        begun.
 
     >>> X = [["the", "dog", "barks"], ["the", "cat", "sleeps"]]
     >>> tagger = HMMTagger().fit(X, [["D", "N", "V"], ["D", "N", "V"]])
@@ -72,7 +82,13 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self.rare = rare
 
     def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[Any]]) -> Self:
-        """Counts in sentences and their tags."""
+        """Learn from sentences and their tags.
+
+        Parameters
+        ----------
+        X : the sentences, each a list of words.
+        y : a list of tags for each.
+        """
         order, smoothing, suffix_length, rare = self._settings()
         lengths = check_labels(y)
         _check_sentences(X)
@@ -95,15 +111,30 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Sequence[Sequence[str]]) -> list[list[Any]]:
-        """The most probable tags of every sentence."""
+        """Predict the most probable tags of every sentence.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
         return self._fitted().predict(self._symbols_of(X))
 
     def predict_marginals(self, X: Sequence[Sequence[str]]) -> list[Floats]:
-        """The probability of every tag at every position, given the words: one (words, classes) array per sentence."""
+        """Compute the probability of every tag at every position: one (words, classes) array per sentence.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
         return self._fitted().predict_marginals(self._symbols_of(X))
 
     def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[Any]]) -> float:
-        """The share of words whose tag is right."""
+        """Compute the fraction of words with the right tag.
+
+        Parameters
+        ----------
+        X, y : as in `fit`.
+        """
         return self._fitted().score(self._symbols_of(X), y)
 
     def _settings(self) -> tuple[int, float, int, int]:
@@ -122,7 +153,7 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return self._tagger
 
     def _symbols_of(self, X: Sequence[Sequence[str]]) -> list[list[list[str]]]:
-        """Every word as its only attribute: its own symbol if it is known, or that of its longest known suffix."""
+        """One attribute per word: the symbol of the word if it is known, otherwise that of its longest known suffix."""
         vocabulary = self._fitted().features_.tokens.encoder.vocabulary
         assert vocabulary is not None
         _check_sentences(X)
@@ -133,10 +164,10 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return [[[symbol_of[word]] for word in words] for words in X]
 
     def _set(self, classes: NDArray[Any], symbols: list[str], emissions: Floats, transitions: Floats) -> None:
-        """The fitted attributes, and a conditional random field with the log probabilities as weights."""
+        """Set the fitted attributes, and make a conditional random field with the log probabilities as weights."""
         self.classes_, self.symbols_, self.emissions_, self.transitions_ = classes, symbols, emissions, transitions
         outputs, features = Labels(classes), ChainFeatures(AttributeTable("all"), start=True)
-        # One sentence of all symbols, whatever their labels, decides which weights there are.
+        # One sentence of all symbols, with arbitrary labels, decides which weights exist.
         rows = features.encode([[[symbol] for symbol in symbols]], grow=True)
         tags = [classes.tolist()[:1] * len(symbols)]
         features.learn(rows, Chain(self.order).bind(outputs, np.array([len(symbols)], dtype=np.int64), tags))
@@ -148,7 +179,13 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     # ---- model files -------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
-        """Writes the model as one file, whole or not at all; `metadata` is anything JSON can hold, by name."""
+        """Write the model to one file; an existing file is replaced only if this succeeds.
+
+        Parameters
+        ----------
+        path : the file.
+        metadata : further information by name, in any form that JSON can store.
+        """
         self._fitted()
         if metadata is None:
             metadata = self.metadata_
@@ -168,7 +205,7 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """The model of a file. A file may say anything: what does not fit together raises some error."""
+        """The model of a file. Files are not trusted: inconsistent contents raise an error."""
         model = cls(**header["settings"])
         order = model._settings()[0]
         outputs = Labels.from_settings({"classes": header["labels"]})
@@ -191,19 +228,19 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
 
 def _smoothed(counts: Floats, general: Floats | float, smoothing: float) -> Floats:
-    """Distributions over the last axis, from counts and the distribution that few counts are pulled to."""
+    """Distributions over the last axis: counts, smoothed by the more general distribution."""
     smoothed: Floats = (counts + smoothing * general) / (counts.sum(axis=-1, keepdims=True) + smoothing)
     return smoothed
 
 
 def _transitions(sentences: Sequence[NDArray[np.int32]], width: int, order: int, smoothing: float) -> Floats:
-    """p(tag | the tags before it): (width + 1, ..., width), where tag number `width` stands before every sentence."""
+    """p(tag | preceding tags): (width + 1, ..., width), where tag `width` precedes every sentence."""
     counts = np.zeros((*order * [width + 1], width))
     for tags in sentences:
         padded = np.concatenate([np.full(order, width, dtype=np.int32), tags])
         np.add.at(counts, tuple(padded[k : k + len(tags)] for k in range(order + 1)), 1.0)
     general: Floats | float = 1.0 / width
-    for known in range(order + 1):  # how many of the tags before it are known
+    for known in range(order + 1):  # the number of preceding tags that are known
         general = _smoothed(counts.sum(axis=tuple(range(order - known))), general, smoothing)
     assert isinstance(general, np.ndarray)
     return general
@@ -212,15 +249,15 @@ def _transitions(sentences: Sequence[NDArray[np.int32]], width: int, order: int,
 def _transition_weights(transitions: Floats) -> list[Floats]:
     """Scores of label pairs, triples, ... up to the order of the chain, and of the first label.
 
-    A chain of order m scores the label at position t by all tuples of 2 to min(t, m) + 1 labels that end there. So the
-    score of a tuple is the log probability of its last label when the sentence begins with the tuple (or, with m + 1
-    labels, goes on with it), less the scores of the shorter tuples that it ends with.
+    A chain of order m scores the label at position t by all tuples of 2 to min(t, m) + 1 labels that end there. The
+    score of a tuple is therefore the log probability of its last label at the beginning of a sentence (or, for m + 1
+    labels, anywhere), minus the scores of the shorter tuples with the same end.
     """
     order, width = transitions.ndim - 1, transitions.shape[-1]
     start = transitions[(width,) * order]
     weights: list[Floats] = []
     shorter = np.zeros((width, width))
-    for m in range(1, order + 1):  # tags that are known
+    for m in range(1, order + 1):  # the number of tags that are known
         context = (width,) * (order - m) + (slice(width),) * m
         weights.append((transitions[context] - shorter).ravel())
         shorter = np.broadcast_to(transitions[context], (width, *transitions[context].shape))
@@ -232,7 +269,7 @@ def _emissions(
 ) -> tuple[list[str], Floats]:
     """Known words and the classes of unknown ones, and p(symbol | tag): (symbols, width)."""
     number = {word: k for k, word in enumerate(dict.fromkeys(words))}
-    by_word = np.zeros((len(number), width))  # how often each word has each tag
+    by_word = np.zeros((len(number), width))  # the number of occurrences of each word with each tag
     np.add.at(by_word, (np.fromiter((number[word] for word in words), np.int64, len(words)), tags), 1.0)
     occurrences = by_word.sum(axis=1)
     share = _smoothed(by_word.sum(axis=0), 1.0 / width, smoothing)
@@ -242,7 +279,7 @@ def _emissions(
     for word in teachers:
         for symbol in _classes(word, suffix_length):
             by_class[symbol] += by_word[number[word]]
-    given = {ANY_WORD: _smoothed(by_class[ANY_WORD], share, smoothing)}  # p(tag | class), the most general first
+    given = {ANY_WORD: _smoothed(by_class[ANY_WORD], share, smoothing)}  # p(tag | class), most general first
     for word in teachers:
         for general, symbol in pairwise(reversed(_classes(word, suffix_length))):
             if symbol not in given:
@@ -258,7 +295,7 @@ def _emissions(
 
 
 def _unknown_share(by_word: Floats, smoothing: float) -> Floats:
-    """p(a word that training did not have | tag): the share of the tag's tokens whose word occurs once."""
+    """p(unknown word | tag): the fraction of the tag's tokens whose word occurs once."""
     counts = by_word.sum(axis=0)
     once = by_word[by_word.sum(axis=1) == 1].sum(axis=0)
     overall = (once.sum() + smoothing / 2) / (counts.sum() + smoothing)
@@ -272,19 +309,19 @@ def _columns_to_one(table: Floats) -> Floats:
 
 
 def _known(word: str) -> str:
-    """The symbol of a word; those of classes begin differently."""
+    """The symbol of a known word; symbols of classes begin differently."""
     return f"word {word}"
 
 
 def _classes(word: str, suffix_length: int) -> list[str]:
-    """The classes of an unknown word, the most special first: its suffixes with its shape, its shape, any word."""
+    """The classes of an unknown word, most specific first: its suffixes with its shape, its shape, any word."""
     shape, end = _shape(word), word.lower()
     longest = min(suffix_length, len(end))
     return [*(f"{shape} {end[len(end) - k :]}" for k in range(longest, -1, -1)), ANY_WORD]
 
 
 def _symbols(word: str, suffix_length: int) -> list[str]:
-    """All symbols that may stand for a word, the most special first."""
+    """All symbols that can represent a word, most specific first."""
     return [_known(word), *_classes(word, suffix_length)]
 
 
@@ -299,7 +336,7 @@ def _shape(word: str) -> str:
 
 
 def _check_sentences(X: Any) -> None:
-    """Refuses what is no list of sentences, each a list of at least one word."""
+    """Refuse anything that is not a list of sentences, each of which is a list of at least one word."""
     if not hasattr(X, "__len__") or isinstance(X, str | bytes):
         raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
     for i, words in enumerate(X):

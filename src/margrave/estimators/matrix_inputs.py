@@ -1,4 +1,4 @@
-"""What estimators share whose examples may be the rows of one matrix: checks and shapes of scikit-learn."""
+"""The base of estimators whose examples can be the rows of one matrix, with scikit-learn's checks and shapes."""
 
 from collections.abc import Collection
 from typing import Any
@@ -17,7 +17,7 @@ class MatrixInputs(StructuredEstimator):
     n_features_in_: int
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The score of every class or node: (examples, columns).
+        """Compute the score of every class or node: (examples, columns).
 
         Parameters
         ----------
@@ -28,7 +28,7 @@ class MatrixInputs(StructuredEstimator):
         return np.array(scores).reshape(-1, len(self.outputs_.classes))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of every class or node, under the loss's beta (1 where that is infinite).
+        """Compute the probability of every class or node, with the loss's beta or, if that is infinite, 1.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class MatrixInputs(StructuredEstimator):
         return self._flat
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
-        """`coef_` is (columns, attributes) where every pair has a weight, else one number per pair.
+        """`coef_` is (columns, attributes) if every pair has a weight, otherwise one number per pair.
 
         For a kernel it is (columns, support inputs).
         """
@@ -65,7 +65,7 @@ class MatrixInputs(StructuredEstimator):
     def _set_fitted(self, training: Training, w: NDArray[np.float64]) -> None:
         super()._set_fitted(training, w)
         if training.given.original is not None:
-            validate_data(self, training.given.original, skip_check_array=True)  # the names of its columns
+            validate_data(self, training.given.original, skip_check_array=True)  # This stores the names of its columns.
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -80,6 +80,6 @@ def has_names(X: Any) -> bool:
     if isinstance(X, str | bytes) or not isinstance(X, Collection):
         raise MargraveError(f"X must be a matrix or a list of examples, not {type(X).__name__}.")
     if len(X) == 0:
-        return False  # scikit-learn's own words about empty data
+        return False  # scikit-learn itself reports empty data.
     names = (dict, set, frozenset)
     return any(isinstance(x, names) or (isinstance(x, list | tuple) and any(isinstance(a, str) for a in x)) for x in X)

@@ -1,4 +1,4 @@
-"""The best of a list of candidates: n-best lists of other systems, learning to rank (004, section 5.2)."""
+"""Choosing the best of a list of candidates: n-best lists of other systems, learning to rank (004, section 5.2)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,26 +24,26 @@ _NO_GOOD = ("stop", "skip")
 
 
 class Reranker(StructuredEstimator):
-    """Chooses from each example's own list of candidates; minimises 1/2 |w|^2 + C sum_i L_i(w), one weight per name.
+    """Chooses one candidate from each list; minimises 1/2 |w|^2 + C sum_i L_i(w), with one weight per name.
 
-    X has for each example a list of candidates, which are dictionaries from names to numbers or lists of names, or a
-    dense or sparse matrix with a row for each. y has the number of the good candidate, or the numbers of all good ones,
-    best first. Where several are good, learners take the first as the right one, and the others cost nothing.
+    An example of X is a list of candidates, which are dictionaries from names to numbers or lists of names, or a dense
+    or sparse matrix with one row per candidate. y has the index of the good candidate, or the indices of all good ones,
+    best first. If several are good, learners use the first as the right one, and the others cost nothing.
 
     Parameters
     ----------
-    loss : a loss by name or an object of `margrave.losses`. Its cost "hamming" stands for the costs that `fit` gets, by
-        default 1 for every candidate that is not good; "zero-one" for 1 whatever they are. A cost function, and the
-        metric of learner `LP`, gets two candidates as X has them.
+    loss : a loss by name or an object of `margrave.losses`. With the cost "hamming", it uses the costs that are passed
+        to `fit`, by default 1 for every candidate that is not good; with "zero-one", that cost is always 1. A cost
+        function, and the metric of learner `LP`, are called with two candidates of X.
     features : "all", or "hash:BITS" for hashed names.
-    inputs : how raw lists become candidates, such as `margrave.inputs.NGrams`; None if X has their features already.
-    no_good : whether examples without a good candidate "stop" the fit or are left out ("skip").
+    inputs : how raw lists become candidates, such as `margrave.inputs.NGrams`; None if X already has their features.
+    no_good : whether examples without a good candidate are an error ("stop") or are left out ("skip").
     C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
     coef_ : one weight per name.
-    n_skipped_ : how many examples were left out; files do not keep it.
+    n_skipped_ : the number of examples that were left out; it is not saved.
 
     >>> lists = [[{"lm": -2.0}, {"lm": -1.0}], [{"lm": -1.0}, {"lm": -3.0}, {"lm": -2.0, "oov": 1.0}]]
     >>> Reranker().fit(lists, [1, 0]).predict([[{"lm": -4.0}, {"lm": -2.0}]])
@@ -52,7 +52,7 @@ class Reranker(StructuredEstimator):
 
     features_: SparseFeatures
     n_skipped_: int
-    n_features_in_: int  # where candidates are rows of matrices
+    n_features_in_: int  # only if candidates are rows of matrices
 
     def __init__(
         self,
@@ -92,37 +92,41 @@ class Reranker(StructuredEstimator):
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
         observers: Sequence[Any] = (),
     ) -> Self:
-        """Learn from lists of candidates and the numbers of the good ones.
+        """Learn from lists of candidates and the indices of the good ones.
 
         Parameters
         ----------
         X : the lists.
-        y : for each, the number of its good candidate, or the numbers of all good ones, best first.
-        costs : for each, one number per candidate, 0 for good ones; None is 1 for all others.
+        y : for each list, the index of its good candidate, or the indices of all good ones, best first.
+        costs : for each list, one number per candidate, which is 0 for good ones; None means 1 for all others.
         sample_weight : one factor per example on its C.
-        dev : more data (X, y), by which sgd chooses its rate.
-        checkpoint : a file that follows the learner; the same call goes on from it after it was killed or interrupted.
-        observers : called after every pass.
+        dev : development data (X, y), by which sgd chooses its rate.
+        checkpoint : a file for the state of the learner; after an interruption, the same call continues from it.
+        observers : objects that are called after every pass (`margrave.learners.Observer`).
         """
         return self._fit(Given(X, y, costs=costs), sample_weight, self._dev_given(dev), checkpoint, observers)
 
     def fit_path(
         self, X: Any, y: Any, Cs: Sequence[float], *, costs: Any = None, sample_weight: Any = None
     ) -> list[Self]:
-        """One reranker for each C, in the order given, each begun from where the one before ended.
+        """Fit one reranker per C, in the given order, each starting from the solution of the previous one.
 
         Parameters
         ----------
         X, y, costs, sample_weight : as in `fit`.
-        Cs : the values of C; from small to large is the cheapest.
+        Cs : the values of C; ascending values are the fastest.
         """
         return self._fit_path(Given(X, y, costs=costs), Cs, sample_weight)
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, float]) -> Self:
-        """A reranker with these weights of names: one that was tuned elsewhere, or not at all.
+        """Make a reranker with given weights, for example from another tuning method.
 
-        Its certificate is that of no examples.
+        Its certificate is that of an empty data set.
+
+        Parameters
+        ----------
+        weights : the weight of each name.
 
         >>> Reranker.of_weights({"lm": 0.5, "tm": 1.0}).predict([[{"lm": 3.0}, {"tm": 2.0}]])
         array([1])
@@ -146,13 +150,13 @@ class Reranker(StructuredEstimator):
         return model
 
     def weights(self) -> dict[Any, float]:
-        """The weights that are not zero, by the names of their attributes, or by the numbers of columns."""
+        """The weights that are not zero, by attribute name or column number."""
         self._check_fitted()
         names = self.features_.encoder.names()
         return {name: value for name, value in zip(names, self.coef_.tolist(), strict=True) if value}
 
     def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
-        """The probabilities of every example's candidates, under the loss's beta (1 where that is infinite).
+        """Compute the probabilities of the candidates of each list, with the loss's beta or, if that is infinite, 1.
 
         Parameters
         ----------
@@ -162,7 +166,7 @@ class Reranker(StructuredEstimator):
         return probabilities
 
     def decision_function(self, X: Any) -> list[NDArray[np.float64]]:
-        """The scores of every example's candidates.
+        """Compute the scores of the candidates of each list.
 
         Parameters
         ----------
@@ -172,7 +176,7 @@ class Reranker(StructuredEstimator):
         return [problem.score(i, self.coef_) for i in range(problem.size)]
 
     def score(self, X: Any, y: Any) -> float:
-        """The share of examples whose best candidate is good; one without a good candidate counts as wrong.
+        """Compute the fraction of examples whose predicted candidate is good; those without a good one count as wrong.
 
         Parameters
         ----------
@@ -234,11 +238,11 @@ class Reranker(StructuredEstimator):
         return self._lists(X)
 
     def _lists(self, X: Any) -> list[Any]:
-        """The examples, each of which has a number of candidates; raw ones are the inputs' business."""
+        """The examples as lists of candidates; the inputs check raw examples."""
         return candidate_lists(X) if getattr(self, "inputs_", self.inputs) is None else list(X)
 
     def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
-        return lambda i, parts: training.given.X[i][parts[0]]  # candidates as X has them
+        return lambda i, parts: training.given.X[i][parts[0]]  # candidates of X
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         self.coef_ = w

@@ -27,29 +27,29 @@ class SequenceTagger(StructuredEstimator):
     Parameters
     ----------
     loss : "log", "hinge", "softmax-margin", "perceptron", "ramp", "expected-cost", or an object of `margrave.losses`.
-    C : how much the losses weigh against |w|^2 / 2.
+    C : the weight of the losses relative to |w|^2 / 2.
     learner : "auto", which chooses by the loss and the size of the data, another name, or an object of
         `margrave.learners`.
     features : which pairs of attribute and label have a weight: "observed", "all", "hash:BITS" for hashed attributes,
         or a `Kernel`.
-    inputs : how raw rows become attributes, such as `margrave.inputs.Templates`; None if X has attributes already.
-    order : how many labels before it a label depends on: 1, 2 or 3.
-    forbidden : pairs of neighbouring labels that no output has.
-    start, stop : give the first and the last position weights of their own.
-    transition_scale : multiplies the features of transitions.
+    inputs : how raw rows become attributes, such as `margrave.inputs.Templates`; None if X already has attributes.
+    order : the number of preceding labels on which a label depends: 1, 2 or 3.
+    forbidden : pairs of neighbouring labels that no output may contain.
+    start, stop : give the labels of the first and the last position additional weights.
+    transition_scale : the factor on the features of transitions.
     tied : share one table of transition parts among all positions; some learners need False.
-    max_iter : the most iterations; None is the learner's own limit.
-    tol : the relative gap to stop at.
-    n_threads : None uses all processors where that changes no result.
-    seed : decides in which order learners that take one example at a time do so.
+    max_iter : the maximum number of iterations; None uses the learner's default.
+    tol : the relative gap at which to stop.
+    n_threads : the number of threads; None uses all processors for operations whose result does not depend on them.
+    seed : the seed of the random numbers, such as the order in which learners visit examples.
     verbose : report progress.
 
     Attributes
     ----------
     classes_ : the labels, sorted.
     coef_ : the weights.
-    history_, certificate_ : P, D and the gap after each pass, and at `coef_`.
-    n_iter_, converged_, stop_reason_ : how the learner ended.
+    history_, certificate_ : P, D and the gap after each pass, and for `coef_`.
+    n_iter_, converged_, stop_reason_ : the number of iterations, and whether and why the learner stopped.
 
     >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
     >>> y = [["D", "N", "V"], ["D", "N", "V"]]
@@ -118,10 +118,10 @@ class SequenceTagger(StructuredEstimator):
         X : the sequences.
         y : a list of labels for each.
         sample_weight : one factor per sequence on its C.
-        edges : attributes of the transition into each token, in the form of X; the first token's play no part.
-        dev : more data (X, y), or (X, y, edges), by which sgd chooses its rate.
-        checkpoint : a file that follows the learner; the same call goes on from it after it was killed or interrupted.
-        observers : called after every pass.
+        edges : attributes of the transition into each token, in the form of X; those of the first token are ignored.
+        dev : development data (X, y), or (X, y, edges), by which sgd chooses its rate.
+        checkpoint : a file for the state of the learner; after an interruption, the same call continues from it.
+        observers : objects that are called after every pass (`margrave.learners.Observer`).
         """
         return self._fit(_given(X, y, edges), sample_weight, self._dev_given(dev), checkpoint, observers)
 
@@ -134,9 +134,9 @@ class SequenceTagger(StructuredEstimator):
         sample_weight: Any = None,
         edges: Sequence[Any] | None = None,
     ) -> list[Any]:
-        """One tagger for each C, in the order given, each begun from where the one before ended.
+        """Fit one tagger per C, in the given order, each starting from the solution of the previous one.
 
-        From small C to large is the cheapest. Ctrl-C ends the path with the taggers so far.
+        Ascending values of C are the fastest. Ctrl-C ends the path with the taggers so far.
 
         Parameters
         ----------
@@ -148,12 +148,12 @@ class SequenceTagger(StructuredEstimator):
     def predict(
         self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
     ) -> list[list[Any]]:
-        """The best labels of every sequence.
+        """Predict the best labels of every sequence.
 
         Parameters
         ----------
         X, edges : as in `fit`.
-        allowed : for each sequence, for each position, None or the labels that may stand there.
+        allowed : for each position of each sequence, None or the labels that are allowed there.
         """
         labels: list[list[Any]] = self._predict(_given(X, None, edges, allowed))
         return labels
@@ -161,9 +161,9 @@ class SequenceTagger(StructuredEstimator):
     def predict_marginals(
         self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
     ) -> list[NDArray[np.float64]]:
-        """The probability of every label at every position: one (tokens, classes) array per sequence.
+        """Compute the probability of every label at every position: one (tokens, classes) array per sequence.
 
-        Under the model p(y) ~ exp(beta <theta, y>) with the loss's beta; 1 where that is infinite.
+        The model is p(y) ~ exp(beta <theta, y>) with the loss's beta, or with 1 if that is infinite.
 
         Parameters
         ----------
@@ -175,12 +175,12 @@ class SequenceTagger(StructuredEstimator):
     def predict_kbest(
         self, X: Any, k: int = 10, *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
     ) -> list[list[tuple[float, Any]]]:
-        """The k best label sequences of every sequence, best first, each with its score.
+        """Predict the k best label sequences of every sequence, best first, each with its score.
 
         Parameters
         ----------
         X, edges, allowed : as in `predict`.
-        k : how many.
+        k : the number of label sequences.
         """
         return self._predict_kbest(_given(X, None, edges, allowed), k)
 
@@ -193,18 +193,18 @@ class SequenceTagger(StructuredEstimator):
         edges: Sequence[Any] | None = None,
         allowed: Sequence[Any] | None = None,
     ) -> list[list[Any]]:
-        """Label sequences drawn from the model, n for every sequence; the same seed draws the same ones.
+        """Draw n label sequences from the model for every sequence.
 
         Parameters
         ----------
         X, edges, allowed : as in `predict`.
-        n : how many.
-        seed : decides which.
+        n : the number of label sequences.
+        seed : the seed of the random numbers; the same seed draws the same label sequences.
         """
         return self._sample(_given(X, None, edges, allowed), n, seed)
 
     def score(self, X: Sequence[Any], y: Sequence[Sequence[Any]], *, edges: Sequence[Any] | None = None) -> float:
-        """The share of tokens whose label is right.
+        """Compute the fraction of tokens with the right label.
 
         Parameters
         ----------
@@ -214,7 +214,12 @@ class SequenceTagger(StructuredEstimator):
         return self._score(y, self.predict(X, edges=edges), self.outputs_)
 
     def top_transitions(self, n: int = 10) -> list[tuple[tuple[Any, ...], float]]:
-        """The n tuples of neighbouring labels with the largest weights, whatever their sign, with these weights."""
+        """The n tuples of neighbouring labels with the largest absolute weights, with these weights.
+
+        Parameters
+        ----------
+        n : the number of tuples.
+        """
         self._check_fitted()
         tuples = self._structure(Given([])).tuples(self.outputs_)
         return self.features_.top_transitions(self.coef_, tuples, whole("n", n, 1, 2**31 - 1))

@@ -1,4 +1,4 @@
-"""A tagger of sequences that finds its own C, by cross-validation along a regularisation path."""
+"""A sequence tagger that chooses C by cross-validation along a regularisation path."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain as flatten
@@ -21,21 +21,33 @@ from margrave.structures.chain import check_labels
 
 _Score = Callable[[SequenceTagger, Sequence[Any], Sequence[Any], Sequence[Any] | None], float]
 
-_TIE = 1e-12  # means that differ by less do so by the order of a sum
+_TIE = 1e-12  # Means that differ by less than this are equal except for rounding.
 
 
 class SequenceTaggerCV(SequenceTagger):
-    """A `SequenceTagger` whose C is that of `Cs` with the best mean score over held-out folds; of equals, the smallest.
+    """A `SequenceTagger` that chooses C by cross-validation.
 
-    On the rest of each fold one path is learned, from the smallest C up, each C begun from where the one before ended
-    (`fit_path`), so that the learner must be able to go on from one C to the next: "auto", "lbfgs", "cg", "eg", "smo",
-    "smo-eg" or "bcfw". Then all data are learned at the C found. `save` writes the file of a `SequenceTagger`.
+    It uses the C with the best mean score over the held-out folds, or the smallest of several. For each fold, one path
+    is learned from the remaining data, in ascending order of C, with each model starting from the solution of the
+    previous one (`fit_path`). The learner must therefore be able to continue from one C to the next: "auto", "lbfgs",
+    "cg", "eg", "smo", "smo-eg" or "bcfw". Finally, the model is learned from all data with the chosen C. `save` writes
+    the file of a `SequenceTagger`.
 
-    Parameters: `Cs`, `cv` (the number of folds, or an object with `split(X)` like those of scikit-learn), `scoring`
-    (None: the share of right tokens; "f1": of spans, written in IOB or BIOES; or a function of a tagger, X and y), and
-    those of `SequenceTagger`.
+    Parameters
+    ----------
+    Cs : the values of C to compare.
+    cv : the number of folds, or an object with `split(X)`, such as those of scikit-learn.
+    scoring : None for the fraction of right tokens; "f1" for the F1 of spans, if labels are IOB or BIOES tags; or a
+        function of a tagger, X and y.
+    loss, learner, features, inputs, order, forbidden, start, stop, transition_scale, tied, max_iter, tol, n_threads,
+        seed, verbose : as in `SequenceTagger`.
 
-    After `fit`: `C_`, `Cs_` in ascending order, `scores_` (folds, Cs), and all that a `SequenceTagger` has.
+    Attributes
+    ----------
+    C_ : the chosen C.
+    Cs_ : the values of C in ascending order.
+    scores_ : the scores, (folds, Cs).
+    classes_, coef_, history_, certificate_, n_iter_, converged_, stop_reason_ : as in `SequenceTagger`.
 
     >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]] * 2
     >>> tagger = SequenceTaggerCV(Cs=[0.1, 10.0], cv=2).fit(X, [["D", "N", "V"]] * 4)
@@ -90,7 +102,7 @@ class SequenceTaggerCV(SequenceTagger):
 
     @property
     def C(self) -> float:  # type: ignore[override]  # noqa: N802
-        """The C found: what a `SequenceTagger` has for a parameter is learned here."""
+        """The chosen C, which is a parameter of a `SequenceTagger` and is learned here."""
         return self.C_
 
     def fit(  # type: ignore[override]
@@ -101,9 +113,12 @@ class SequenceTaggerCV(SequenceTagger):
         sample_weight: Any = None,
         edges: Sequence[Any] | None = None,
     ) -> Self:
-        """Finds C, then learns from all sequences; parameters are those of `SequenceTagger.fit`.
+        """Choose C, then learn from all sequences.
 
-        `sample_weight` plays no part in the scores.
+        Parameters
+        ----------
+        X, y, edges : as in `SequenceTagger.fit`.
+        sample_weight : one factor per sequence on its C; the scores ignore it.
         """
         Cs = sorted(set(check_path(self.Cs)))
         self._at(Cs[0])._settings()
@@ -128,7 +143,7 @@ class SequenceTaggerCV(SequenceTagger):
         self.Cs_, self.scores_ = np.array(Cs), np.array(scores)
         mean = self.scores_.mean(axis=0)
         self.C_ = Cs[int(np.argmax(mean >= mean.max() - _TIE))]
-        # Not along the path once more: its last C alone, from the beginning, takes fewer passes than all of it.
+        # Learning with the chosen C from the beginning takes fewer passes than following the path again.
         return super().fit(X, y, sample_weight=sample_weight, edges=edges)
 
     def _at(self, C: float) -> SequenceTagger:
@@ -149,7 +164,7 @@ def _rows(column: Any, of: NDArray[np.int64]) -> Any:
 
 
 def _folds(cv: Any, X: Sequence[Any]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The numbers of the sequences to learn from and of those held out, for each fold."""
+    """For each fold, the indices of the training sequences and of those held out."""
     if hasattr(cv, "split") and not isinstance(cv, str | bytes):
         return iter(cv.split(X))
     from sklearn.model_selection import KFold
@@ -158,13 +173,13 @@ def _folds(cv: Any, X: Sequence[Any]) -> Iterator[tuple[NDArray[np.int64], NDArr
 
 
 def _score_named(scoring: Any, y: Sequence[Sequence[Any]], edges: Sequence[Any] | None) -> _Score:
-    """How taggers are compared; what cannot be measured is refused before any work."""
+    """The function that scores taggers; invalid settings are an error before any work is done."""
     if scoring is None:
         return lambda tagger, X, y, edges: tagger.score(X, y, edges=edges)
     if callable(scoring):
         if edges is not None:
             raise MargraveError(
-                "a function as scoring gets X and y alone, and there are edges: use scoring=None or 'f1'."
+                "a scoring function is called with X and y only, but there are edges: use scoring=None or 'f1'."
             )
         return lambda tagger, X, y, _: real("a score", scoring(tagger, X, y), "be finite", isfinite)
     if scoring != "f1":
@@ -174,10 +189,10 @@ def _score_named(scoring: Any, y: Sequence[Sequence[Any]], edges: Sequence[Any] 
     from margrave.metrics import span_scores
 
     labels = sorted({str(label) for label in flatten.from_iterable(y)})
-    scheme = "BIOES" if any(label.startswith(("E-", "S-")) for label in labels) else "IOB2"  # which reads IOB1 too
+    scheme = "BIOES" if any(label.startswith(("E-", "S-")) for label in labels) else "IOB2"  # This also reads IOB1.
     for label in labels:
         try:
             spans([label], scheme)
         except MargraveError:
-            raise MargraveError(f"scoring='f1' needs labels that are tags of spans, and {label!r} is none.") from None
+            raise MargraveError(f"scoring='f1' needs labels that are tags of spans, but {label!r} is not.") from None
     return lambda tagger, X, y, edges: span_scores(y, tagger.predict(X, edges=edges), scheme).f1

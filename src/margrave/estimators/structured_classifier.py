@@ -1,4 +1,4 @@
-"""Classes without structure, by the same losses and learners as everything else."""
+"""Classification without structure, with the same losses and learners as all other estimators."""
 
 from dataclasses import replace
 from numbers import Real
@@ -72,7 +72,7 @@ class StructuredClassifier(ClassifierMixin, MatrixInputs):  # type: ignore[misc]
         self.verbose = verbose
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logarithms of `predict_proba`.
+        """Compute the logarithms of `predict_proba`.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class StructuredClassifier(ClassifierMixin, MatrixInputs):  # type: ignore[misc]
             return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The score of every class; for two classes, of the second above the first.
+        """Compute the score of every class; for two classes, the score of the second minus that of the first.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class StructuredClassifier(ClassifierMixin, MatrixInputs):  # type: ignore[misc]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of examples whose class is right.
+        """Compute the fraction of examples with the right class.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class StructuredClassifier(ClassifierMixin, MatrixInputs):  # type: ignore[misc]
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
         X, y = given.X, given.Y
         if isinstance(sample_weight, Real) and hasattr(y, "__len__"):
-            sample_weight = np.full(len(y), sample_weight)  # as scikit-learn's estimators take it
+            sample_weight = np.full(len(y), sample_weight)  # scikit-learn's estimators accept one number.
         if self.inputs is not None or has_names(X):
             if not hasattr(y, "__len__") or isinstance(y, str | bytes):
                 raise MargraveError(f"y must be a list of classes, not {type(y).__name__}.")

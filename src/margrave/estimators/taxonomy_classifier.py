@@ -1,4 +1,4 @@
-"""Classes with features of their own: places in a taxonomy, descriptions, similarities (003, sections 4.2 and 5.1)."""
+"""Classification with features of classes: taxonomies, descriptions, similarities (003, sections 4.2 and 5.1)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,23 +26,24 @@ _COSTS = ("tree", "zero-one")
 
 
 class TaxonomyClassifier(StructuredClassifier):
-    """Predicts a class from what it shares with others: a weight vector for each output feature instead of each class.
+    """Predicts a class with one weight vector per output feature instead of one per class, so that classes share them.
 
-    What describes classes adds up; nothing given is a `StructuredClassifier`.
+    The output features of taxonomy, descriptions and similarity are combined. Without any of them, this is a
+    `StructuredClassifier`.
 
     Parameters
     ----------
     loss : a loss by name or an object of `margrave.losses`, without a cost of its own.
-    taxonomy : a `Taxonomy`, the parents of its nodes, or the separator of class names such as a.b.c. Every node above a
-        class is a feature of it, and so is the class itself, also without a taxonomy.
-    node_weights : the size of the features of nodes; 1 for those that it lacks.
-    descriptions : a text for each class; the tf-idf of its words are features, too.
+    taxonomy : a `Taxonomy`, the parents of its nodes, or the separator of class names such as a.b.c. The class itself
+        and all its ancestors are output features; without a taxonomy, the class alone.
+    node_weights : the values of the features of nodes; 1 for nodes that it lacks.
+    descriptions : a text for each class; the tf-idf values of its words are output features.
     similarity : inner products of the features of the sorted classes, a positive semidefinite matrix; without a
-        taxonomy it takes the place of the classes' own features.
+        taxonomy, they replace the features of the classes themselves.
     cost : "tree", the height of the first common ancestor (`Taxonomy.tree_loss`; without a taxonomy every mistake costs
-        one), "zero-one", a number for each class, or a matrix over the sorted classes.
-    classes : all classes that may be predicted, also those without an example. Learning compares the examples' classes
-        only, and what it learns of shared features speaks for the others.
+        one), "zero-one", one number per class, or a matrix over the sorted classes.
+    classes : all classes that can be predicted, including those without examples. Learning compares only the classes
+        of the examples; the others are scored by the output features that they share with them.
     features : which pairs of attribute and class have a weight: "all", "observed", "hash:BITS" for hashed attributes,
         or a `Kernel`.
     inputs : how raw examples become attributes, such as `margrave.inputs.TfIdf` for texts; None if X has them already.
@@ -51,7 +52,7 @@ class TaxonomyClassifier(StructuredClassifier):
     Attributes
     ----------
     classes_ : the classes, sorted.
-    output_matrix_, output_features_ : what describes each class, (classes, output features), and the features' names.
+    output_matrix_, output_features_ : the output features of each class, (classes, output features), and their names.
     coef_ : (output features, attributes), or one number per observed pair.
 
     >>> model = TaxonomyClassifier(taxonomy=".")
@@ -102,13 +103,13 @@ class TaxonomyClassifier(StructuredClassifier):
 
     @property
     def output_matrix_(self) -> "csr_array":
-        """What describes each class: (classes, output features)."""
+        """The output features of each class: (classes, output features)."""
         self._check_fitted()
         return self.features_.described.matrix
 
     @property
     def output_features_(self) -> list[Any]:
-        """What the output features are called: nodes, words, eigenvectors."""
+        """The names of the output features: nodes, words, eigenvectors."""
         self._check_fitted()
         return self.features_.described.names
 
@@ -116,7 +117,7 @@ class TaxonomyClassifier(StructuredClassifier):
         loss = super()._check_parameters()
         if not isinstance(loss.cost, str) or loss.cost != "hamming":
             raise MargraveError(
-                "the cost of a TaxonomyClassifier is its own parameter: pass cost=, and a loss without."
+                "the cost of a TaxonomyClassifier is a parameter: pass cost=, and a loss without a cost."
             )
         if isinstance(self.cost, str):
             check_choice("cost", self.cost, _COSTS)
@@ -125,7 +126,7 @@ class TaxonomyClassifier(StructuredClassifier):
         return loss
 
     def _features(self, outputs: Labels) -> OutputFeatures:
-        """A table of what describes the classes that examples have; all classes are described after learning."""
+        """A table of the output features of the examples' classes; the other classes are added after learning."""
         everything = self._all_classes(outputs).classes.tolist()
         known = [everything.index(name) for name in outputs.classes.tolist()]
         described = self._described(everything)

@@ -1,4 +1,4 @@
-"""Scores from weights and back: one file per feature map."""
+"""Feature maps, which turn weights into scores of parts: one file per map."""
 
 from margrave.features.chain import ChainFeatures
 from margrave.features.mercer import Kernel

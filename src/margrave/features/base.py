@@ -1,12 +1,12 @@
-"""The protocol of feature maps: attributes to rows, rows to weights, and the names behind them.
+"""The protocol of feature maps: they encode attributes as rows, assign weights to them, and know their names.
 
-The order in a fit: `encode(X, grow=True)` turns attributes into rows of numbers and gives every new name a number;
-`learn(rows, bound)` decides which weights there are, from the gold parts of the bound structure; `map(rows, bound)` is
-the core's linear map. Later data are encoded with `grow=False`, in which names that training did not have are left out.
+During a fit, `encode(X, grow=True)` turns attributes into rows of numbers and gives every new name a number;
+`learn(rows, bound)` decides which weights exist, based on the gold parts of the bound structure; `map(rows, bound)`
+returns the core's linear map. New data are encoded with `grow=False`, which leaves out unknown names.
 
-Shards of a data set learn on copies of one's own (`fresh`), and `merge` joins them in the order of the shards: first
-what they have encoded, which renumbers the rows of later shards, then, over the joint names, what they have learned.
-The result has the same bits as one shard.
+Each shard of a data set encodes and learns with its own copy of the features (`fresh`). `merge` joins the copies in the
+order of the shards: first what they have encoded, which renumbers the rows of later shards, then what they have learned
+over the joint names. The result has the same bits as one shard.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from margrave.errors import MargraveError
 from margrave.files.stored import Stored
 
 Weights = NDArray[np.float64]
-Ranked = list[tuple[Any, float]]  # names of features with their weights, the heaviest first
+Ranked = list[tuple[Any, float]]  # names of features with their weights, by decreasing weight
 
 
 class Rows(Protocol):
@@ -29,7 +29,7 @@ class Rows(Protocol):
 
     @property
     def example_begin(self) -> NDArray[np.int64]:
-        """Where the units of each example begin, followed by the end of the last."""
+        """The index of the first unit of each example, followed by the end of the last example."""
 
 
 class Features(Stored, kind="features"):
@@ -37,46 +37,46 @@ class Features(Stored, kind="features"):
 
     @property
     def learned(self) -> bool:
-        """Whether `learn` has decided which weights there are."""
+        """Whether `learn` has decided which weights exist."""
         raise MargraveError(f"the features {type(self).__name__} do not say whether they are learned.")
 
     def fresh(self) -> Self:
-        """The same settings, nothing learned."""
+        """A copy with the same settings that has not learned anything."""
         return type(self).from_settings(self.stored_settings())
 
     def encode(self, X: Any, *, grow: bool, **more: Any) -> Any:
-        """Rows of the examples of X; `grow`: give names that are new a number of their own."""
+        """Encode the examples of X as rows; with `grow`, names that are new get a number."""
         raise MargraveError(f"the features {type(self).__name__} do not say how they encode examples.")
 
     def renumber(self, rows: Any, numbers: Any) -> Any:
-        """Rows that were encoded before a merge, with the numbers that `merge` gave."""
+        """Rows that were encoded before a merge, with the numbers that `merge` returned."""
         return rows.renumbered(numbers)
 
     def merge(self, other: Self) -> Any:
-        """Adds what another shard has encoded and learned; returns the numbers that the other's names have here."""
+        """Add what another shard has encoded and learned; return the numbers that its names have here."""
         raise MargraveError(f"the features {type(self).__name__} cannot be learned from shards.")
 
     def learn(self, rows: Any, bound: _core.Structure) -> None:
-        """Decides which weights there are, in addition to those of earlier calls."""
+        """Decide which weights exist, in addition to those of earlier calls."""
 
     def map(self, rows: Any, bound: _core.Structure, *, training: bool = False) -> _core.Features:
-        """The linear map of these rows; `training`: they are what was learned from."""
+        """The linear map of these rows; `training` says that they are the training data."""
         raise MargraveError(f"the features {type(self).__name__} do not say how they map weights to scores.")
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """The n heaviest features by column (label, node), or of all parts alike; refuses features without names."""
+        """The n features with the largest weights, for each column (label, node) or for all parts together."""
         raise MargraveError(f"the features {type(self).__name__} have no names to show.")
 
     def compact(self, w: Weights) -> tuple[Self, Weights]:
-        """The features and weights without what prediction has no use for."""
+        """The features and weights without anything that prediction does not need."""
         return self, w
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
-        """The features and weights without those that are zero, where that changes no score."""
+        """The features and weights without zero weights, as far as that changes no score."""
         return self, w
 
     def copied(self, **changes: Any) -> Self:
-        """A shallow copy with other attributes."""
+        """A shallow copy with these attributes changed."""
         other = copy(self)
         for name, value in changes.items():
             setattr(other, name, value)
@@ -84,6 +84,6 @@ class Features(Stored, kind="features"):
 
 
 def heaviest(names: Sequence[Any], weights: Weights, n: int, *, by_size: bool = False) -> Ranked:
-    """The n features with the largest weights, those of weight zero left out; `by_size`: whatever the sign."""
+    """The n features with the largest positive weights, or, with `by_size`, with the largest absolute weights."""
     order = np.argsort(-np.abs(weights) if by_size else -weights, kind="stable")[:n]
     return [(names[k], float(weights[k])) for k in order.tolist() if weights[k] != 0 and (by_size or weights[k] > 0)]

@@ -1,6 +1,6 @@
 """The feature map of chains (003, Eq. 13): attributes of tokens, label tuples, start, stop, attributes of transitions.
 
-Weights lie in this order: (attribute, label) pairs, label tuples, start, stop, (transition attribute, tuple) pairs.
+The order of the weights is: (attribute, label) pairs, label tuples, start, stop, (transition attribute, tuple) pairs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,24 +21,28 @@ from margrave.files.stored import vector
 
 @dataclass(frozen=True)
 class ChainRows:
-    """Rows of all tokens, and of the transitions into them where these have attributes."""
+    """Rows of all tokens, and rows of the transitions into them if transitions have attributes."""
 
     tokens: _core.Tokens
     edges: _core.Tokens | None = None
 
     @property
     def example_begin(self) -> NDArray[np.int64]:
-        """Where the tokens of each sequence begin."""
+        """The index of the first token of each sequence."""
         return self.tokens.example_begin
 
 
 @dataclass
 class ChainFeatures(Features):
-    """What scores label sequences.
+    """The features of label sequences.
 
-    `tokens`: the map of the tokens' attributes, a table or a kernel. `start` and `stop` give the first and the last
-    position weights of their own; `scale` multiplies the features of transitions (003, Eq. 13: eta). Label tuples have
-    a weight each: those observed, or all, as `tokens` says of its pairs.
+    Every label tuple has one weight; whether these are the observed tuples or all of them is decided by `tokens.pairs`.
+
+    Parameters
+    ----------
+    tokens : the map of the tokens' attributes, a table or a kernel.
+    start, stop : whether the labels of the first and the last position have additional weights.
+    scale : the factor on the features of transitions (003, Eq. 13: eta).
     """
 
     name = "chain"
@@ -48,12 +52,12 @@ class ChainFeatures(Features):
     stop: bool = False
     scale: float = 1.0
 
-    edges: AttributeTable | None = field(default=None, init=False, repr=False)  # of transitions with attributes
-    gram_weight: NDArray[np.int64] = field(init=False, repr=False)  # of each tuple: the number of its weight, or -1
+    edges: AttributeTable | None = field(default=None, init=False, repr=False)  # the table of transition attributes
+    gram_weight: NDArray[np.int64] = field(init=False, repr=False)  # the index of each tuple's weight, or -1
 
     def __post_init__(self) -> None:
         if isinstance(self.tokens, Kernel) and self.tokens.function == "precomputed":
-            raise MargraveError("a precomputed kernel is for classes, and these are sequences: name another kernel.")
+            raise MargraveError("a precomputed kernel cannot be used with sequences: choose another kernel.")
         self.start, self.stop = flag("start", self.start), flag("stop", self.stop)
         rule = "be finite and not negative"
         self.scale = real("the scale of transitions", self.scale, rule, lambda scale: 0 <= scale < np.inf)
@@ -61,7 +65,7 @@ class ChainFeatures(Features):
 
     @property
     def learned(self) -> bool:
-        """Whether a training set has decided which weights there are."""
+        """Whether a training set has decided which weights exist."""
         return self.tokens.learned
 
     @property
@@ -70,11 +74,11 @@ class ChainFeatures(Features):
         return int(self.gram_weight.max(initial=-1)) + 1
 
     def fresh(self) -> Self:
-        """The same settings, nothing learned."""
+        """A copy with the same settings that has not learned anything."""
         return type(self)(self.tokens.fresh(), self.start, self.stop, self.scale)
 
     def encode(self, X: Any, *, grow: bool, edges: Any = None, **more: Any) -> ChainRows:
-        """Rows of the tokens, and of the transitions where these have attributes; the first token's play no part."""
+        """Encode tokens and, if given, the attributes of transitions; those of the first token are ignored."""
         if grow and edges is not None and self.edges is None:
             self.edges = self._edge_table()
         if edges is not None and self.edges is None:
@@ -91,7 +95,7 @@ class ChainFeatures(Features):
         return ChainRows(tokens, edge_rows)
 
     def merge(self, other: Self) -> tuple[Any, Any]:
-        """Adds the other shard's names, pairs and tuples."""
+        """Add the other shard's names, pairs and tuples."""
         numbers = self.tokens.merge(other.tokens)
         edge_numbers = None
         if other.edges is not None:
@@ -109,10 +113,10 @@ class ChainFeatures(Features):
         return ChainRows(tokens, self.edges.renumber(rows.edges, numbers[1]))
 
     def learn(self, rows: ChainRows, bound: _core.ChainStructure) -> None:  # type: ignore[override]
-        """Which pairs and tuples get weights, from the gold parts; the structure alone can number tuples."""
+        """Decide which pairs and tuples get weights, based on the gold parts; only the structure can number tuples."""
         begin, parts = bound.gold_parts()
         units, width, grams = np.diff(rows.example_begin), bound.columns, bound.gram_parts
-        place = np.arange(len(parts)) - np.repeat(begin[:-1], np.diff(begin))  # of each part in its output
+        place = np.arange(len(parts)) - np.repeat(begin[:-1], np.diff(begin))  # the index of each part in its output
         tokens_of = np.repeat(units, np.diff(begin))
         of_position = place < tokens_of
         labels = (parts[of_position] % width).astype(np.int32)
@@ -121,7 +125,7 @@ class ChainFeatures(Features):
         self._add_grams(grams, np.unique(seen))
         if rows.edges is not None:
             assert self.edges is not None
-            # Tuples that end at token t of a sequence: one of each length up to the order, as far as there are labels.
+            # One tuple of each length up to the order ends at token t, as far as there are enough labels before it.
             position = np.arange(int(units.sum())) - np.repeat(np.cumsum(units) - units, units)
             counts = np.minimum(position, bound.order)
             seen_begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -132,7 +136,7 @@ class ChainFeatures(Features):
         if not self.learned:
             raise MargraveError("features are learned from labelled sequences, and there are no labels.")
         if not isinstance(bound, _core.ChainStructure):
-            raise MargraveError("features of chains need a chain, and this structure is another.")
+            raise MargraveError("features of chains need a chain, and this is another structure.")
         if self.edges is not None:
             self.edges.check_width(bound.gram_parts)
         self.tokens.check_width(bound.columns)
@@ -153,26 +157,26 @@ class ChainFeatures(Features):
         return self.tokens.map(rows.tokens, bound, training=training, transitions=transitions)
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """The attributes of tokens that speak most for each label."""
+        """The attributes of tokens with the largest weights for each label."""
         return self.tokens.top(w[: self.tokens.size], columns, n)
 
     def top_transitions(
         self, w: Weights, tuples: Sequence[tuple[Any, ...]], n: int
     ) -> list[tuple[tuple[Any, ...], float]]:
-        """The n label tuples with the largest weights, whatever their sign."""
+        """The n label tuples with the largest absolute weights."""
         weights = w[self.tokens.size : self.tokens.size + self.gram_weights]
         kept = np.flatnonzero(self.gram_weight >= 0)
         named = [tuples[k] for k in kept[np.argsort(self.gram_weight[kept])].tolist()]
         return heaviest(named, weights, n, by_size=True)
 
     def compact(self, w: Weights) -> tuple[Self, Weights]:
-        """The features without what prediction has no use for: the inputs of a kernel that have no coefficient."""
+        """The features without anything that prediction does not need, such as support inputs without a coefficient."""
         at = self.tokens.size
         tokens, of_tokens = self.tokens.compact(w[:at])
         return self.copied(tokens=tokens), np.concatenate([of_tokens, w[at:]])
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
-        """The features without pairs, tuples and names whose weights are all zero; start and stop stay whole."""
+        """The features without pairs, tuples and names whose weights are all zero; start and stop do not change."""
         grams_at = self.tokens.size
         rest_at = grams_at + self.gram_weights
         edges_at = len(w) - (0 if self.edges is None else self.edges.size)
@@ -184,22 +188,22 @@ class ChainFeatures(Features):
         return smaller, np.concatenate([of_tokens, of_grams, w[rest_at:edges_at], of_edges])
 
     def state(self) -> dict[str, Any]:
-        """The weights of tuples, and the table of transitions."""
+        """The indices of the tuples' weights, and the table of transitions."""
         return {"gram_weight": self.gram_weight, "edges": self.edges}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
+        """Restores what `state` returned."""
         weight, edges = state["gram_weight"], state["edges"]
         if edges is not None and not isinstance(edges, AttributeTable):
             raise MargraveError("the attributes of its transitions must be a table.")
         self.gram_weight, self.edges = np.array(vector(weight, np.int64, "weights of label tuples")), edges
 
     def _edge_table(self) -> AttributeTable:
-        """A table for the attributes of transitions, with the settings of the tokens'."""
+        """A table for the attributes of transitions, with the same settings as that of tokens."""
         return AttributeTable(self.tokens.pairs, self.tokens.hash_bits)
 
     def _add_grams(self, grams: int, seen: NDArray[Any]) -> None:
-        """Gives weights to these tuples, in addition to those that have one; or to all."""
+        """Give weights to these tuples, or to all of them, in addition to those that already have one."""
         has_weight = np.zeros(grams, dtype=np.bool_)
         has_weight[: len(self.gram_weight)] = self.gram_weight >= 0
         has_weight[slice(None) if self.tokens.pairs == "all" else seen] = True

@@ -1,8 +1,8 @@
-"""Kernels between inputs (003, Eq. 14): scores are kernels with support inputs, instead of one weight per attribute.
+"""Kernels between inputs (003, Eq. 14): scores are sums of kernels with support inputs.
 
 The weights of such features are representer coefficients a[support input, label], with the inner product a'K b; label
-tuples, start, stop and transition attributes keep ordinary weights. The support inputs are the distinct inputs of the
-training data, of which a model keeps those that have a coefficient.
+tuples, start, stop and transition attributes have ordinary weights. The support inputs are the distinct inputs of the
+training data; a model stores those with a nonzero coefficient.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,14 +31,15 @@ class Kernel(AttributeTable):
     Parameters
     ----------
     function : "linear", <x, z>; "polynomial", (gamma <x, z> + coef0)^degree; "rbf", exp(-gamma |x - z|^2); or
-        "precomputed", for classes alone: X holds the kernel of each input with all training inputs. Where attributes
-        have names, <x, z> counts those that two inputs share; names that training did not have are left out.
-    degree : of the polynomial.
-    gamma : None is 1, and for "rbf" one over the mean squared length of the training inputs.
+        "precomputed", for classes only, where X contains the kernel of each input with all training inputs. If
+        attributes have names, <x, z> counts those that two inputs share; names that training did not have are ignored.
+    degree : the degree of the polynomial.
+    gamma : the factor in the formulas above. None means 1, or, for "rbf", one over the mean squared length of the
+        training inputs.
     coef0 : the constant of the polynomial.
-    single : keep the Gram matrix in single precision, in half the memory. It is computed row by row as needed.
-    nystroem : approximate by so many of the training inputs, drawn with `seed`. Weights are then ordinary ones, which
-        every learner takes.
+    single : store the Gram matrix in single precision, which takes half the memory. Its rows are computed on demand.
+    nystroem : approximate the kernel by this many training inputs (landmarks), drawn with `seed`. The model then has
+        ordinary weights, which every learner accepts.
     memory : megabytes for rows of the Gram matrix.
     seed : decides which inputs `nystroem` draws.
 
@@ -46,9 +47,9 @@ class Kernel(AttributeTable):
     3
     """
 
-    name = "kernel"  # of the class; an object has the name of its function
+    name = "kernel"  # the name of the class; objects are named after their function
 
-    pairs: str = field(default="all", init=False, repr=False)  # of label tuples and transition attributes
+    pairs: str = field(default="all", init=False, repr=False)  # for label tuples and transition attributes
     hash_bits: int = field(default=0, init=False, repr=False)
 
     function: str = "linear"
@@ -61,10 +62,10 @@ class Kernel(AttributeTable):
     seed: int = 0
 
     support: _core.Inputs | None = field(default=None, init=False, repr=False)  # or the landmarks
-    columns: NDArray[np.int64] | None = field(default=None, init=False, repr=False)  # of them, if precomputed
-    projection: NDArray[np.float64] | None = field(default=None, init=False, repr=False)  # of kernels with landmarks
+    columns: NDArray[np.int64] | None = field(default=None, init=False, repr=False)  # their columns, if precomputed
+    projection: NDArray[np.float64] | None = field(default=None, init=False, repr=False)  # for kernels with landmarks
     learned_gamma: float = field(default=1.0, init=False, repr=False)
-    _inputs: _core.Inputs | None = field(default=None, init=False, repr=False)  # all that were learned from
+    _inputs: _core.Inputs | None = field(default=None, init=False, repr=False)  # all training inputs
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,29 +85,29 @@ class Kernel(AttributeTable):
         if self.nystroem is not None:
             self.nystroem = whole("the number of landmarks", self.nystroem, 1, 10**6)
             if self.function == "precomputed":
-                raise MargraveError("landmarks need the inputs themselves, and a precomputed kernel has none.")
+                raise MargraveError("nystroem needs the inputs themselves, which a precomputed kernel does not have.")
 
     @property
     def n_support(self) -> int:
-        """How many kernels the prediction of one input takes."""
+        """The number of kernel evaluations that the prediction of one input takes."""
         if self.columns is not None:
             return len(self.columns)
         return 0 if self.support is None else len(self.support)
 
     @property
     def height(self) -> int:
-        """The number of rows of the table of inputs: none, except for the directions that landmarks span."""
+        """The number of rows of the table of inputs: the dimension that the landmarks span, otherwise zero."""
         return 0 if self.projection is None else self.projection.shape[1]
 
     @property
     def size(self) -> int:
-        """How many coefficients there are; with landmarks, how many weights."""
+        """The number of coefficients or, with landmarks, of weights."""
         if self.projection is not None or self.weighted is None:
             return super().size
         return self.n_support * self.weighted.labels
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
-        """Adds the other shard's names and inputs."""
+        """Add the other shard's names and inputs."""
         numbers = self.encoder.merge(other.encoder)
         if other.weighted is not None:
             if other._inputs is None:
@@ -118,7 +119,7 @@ class Kernel(AttributeTable):
     def learn_columns(
         self, rows: _core.Tokens, width: int, seen_begin: NDArray[np.int64], seen: NDArray[np.int32]
     ) -> None:
-        """The support inputs: the distinct ones of the training data."""
+        """Learn the support inputs, which are the distinct inputs of the training data."""
         inputs = _core.Inputs(rows)
         if self.function == "precomputed":
             if self.learned:
@@ -130,7 +131,7 @@ class Kernel(AttributeTable):
         self.weighted = _core.Pairs(self.height, width)
 
     def _add_inputs(self, inputs: _core.Inputs) -> None:
-        """Learns from these inputs as well: which are distinct, gamma, and the landmarks."""
+        """Learn from these inputs as well: update the distinct inputs, gamma, and the landmarks."""
         if self._inputs is not None:
             (begin, index, value), (more, index2, value2) = self._inputs.arrays(), inputs.arrays()
             begins = np.concatenate([begin, begin[-1] + more[1:]])
@@ -149,7 +150,7 @@ class Kernel(AttributeTable):
     def map_columns(
         self, rows: _core.Tokens, *, training: bool = False, transitions: Transitions | None = None
     ) -> _core.Features:
-        """The feature map of these rows; those of new inputs can only score."""
+        """The feature map of these rows; a map of new inputs can only compute scores."""
         if self.projection is not None:
             return super().map_columns(self._explicit(rows), training=training, transitions=transitions)
         assert self.weighted is not None
@@ -163,10 +164,8 @@ class Kernel(AttributeTable):
         return _core.kernel_features(*self._function(), self.support, rows, self.single, bytes_allowed, width, rest)
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """Refused: a kernel has coefficients of inputs."""
-        raise MargraveError(
-            "a kernel gives coefficients to training inputs, and features have no weights of their own."
-        )
+        """Raise an error, because a kernel has coefficients of inputs instead of weights of features."""
+        raise MargraveError("a kernel has coefficients for training inputs, so that features do not have weights.")
 
     def compact(self, w: NDArray[np.float64]) -> tuple[Self, NDArray[np.float64]]:
         """The features and weights without the support inputs whose coefficients are all zero."""
@@ -183,7 +182,7 @@ class Kernel(AttributeTable):
         return smaller, coefficients[kept].ravel()
 
     def without_zeros(self, w: NDArray[np.float64]) -> tuple[Self, NDArray[np.float64]]:
-        """The same: `compact` has left out the support inputs without a coefficient, and rows of others stay whole."""
+        """The same features: `compact` has already removed the support inputs without a coefficient."""
         return self, w
 
     def state(self) -> dict[str, Any]:
@@ -194,7 +193,7 @@ class Kernel(AttributeTable):
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave; some error where it does not fit together."""
+        """Restores what `state` returned; raises an error if it is inconsistent."""
         super().restore(state)
         if not self.learned:
             return
@@ -213,7 +212,7 @@ class Kernel(AttributeTable):
             self.projection = np.array(state["projection"])
             ok = self.projection.ndim == 2 and self.projection.dtype == np.float64
             if not ok or len(self.projection) != len(self.support) or not np.isfinite(self.projection).all():
-                raise MargraveError("the projection of landmarks must be finite numbers, a row for each.")
+                raise MargraveError("the projection of landmarks must be finite numbers, one row per landmark.")
 
     def _function(self) -> tuple[str, float, float, int]:
         return self.function, self.learned_gamma, self.coef0, self.degree
@@ -225,7 +224,7 @@ class Kernel(AttributeTable):
         return 1.0 / mean if mean > 0 else 1.0
 
     def _check_gram(self, inputs: _core.Inputs, rows: _core.Tokens) -> None:
-        """A precomputed kernel must be a square matrix, symmetric, with a diagonal that is not negative."""
+        """Check that a precomputed kernel is a square, symmetric matrix without negative numbers on its diagonal."""
         from scipy.sparse import csr_array
 
         n = rows.tokens
@@ -240,7 +239,7 @@ class Kernel(AttributeTable):
             raise MargraveError("a precomputed kernel must be symmetric, with a diagonal that is not negative.")
 
     def _learn_landmarks(self, inputs: _core.Inputs) -> None:
-        """Some inputs, and the map from kernels with them to vectors whose inner products are the kernel's."""
+        """Draw landmarks, and compute the map from kernels with them to vectors whose inner product is the kernel."""
         assert self.nystroem is not None
         chosen = np.arange(len(inputs))
         if self.nystroem < len(inputs):

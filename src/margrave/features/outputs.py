@@ -1,6 +1,7 @@
-"""What describes a class (003, section 4.2): its ancestors in a taxonomy, the words of its description, similarities.
+"""Features of classes (003, section 4.2): ancestors in a taxonomy, words of a description, similarities.
 
-Each is a matrix of classes by output features, row y being Lambda(y); side by side they add up their inner products.
+Each of them is a matrix of classes by output features, whose row y is Lambda(y). If several of them are joined side by
+side, their inner products add up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
     from margrave.labels.taxonomy import Taxonomy
 
-# Eigenvalues of a similarity below this share of the largest are rounding: a double has 2e-16, times some hundred rows.
+# Eigenvalues of a similarity below this fraction of the largest are rounding errors.
 _ROUNDING = 1e-10
 
 
 @dataclass
 class OutputMatrix:
-    """Lambda: a sparse matrix of classes by output features, and what the features are called."""
+    """Lambda: a sparse matrix of classes by output features, and the names of the features."""
 
     matrix: "csr_array"
     names: list[Any]
@@ -36,13 +37,13 @@ class OutputMatrix:
 
 @dataclass
 class _TableBehind(Features):
-    """The base of maps whose columns are scored by a table of something else."""
+    """The base of feature maps that wrap an attribute table."""
 
     table: AttributeTable
 
     @property
     def learned(self) -> bool:
-        """Whether a training set has decided which weights there are."""
+        """Whether a training set has decided which weights exist."""
         return self.table.learned
 
     def encode(self, X: Any, *, grow: bool, **more: Any) -> _core.Tokens:
@@ -50,7 +51,7 @@ class _TableBehind(Features):
         return self.table.encode(X, grow=grow)
 
     def merge(self, other: Self) -> Any:
-        """Adds the other shard's names and pairs."""
+        """Add the other shard's names and pairs."""
         return self.table.merge(other.table)
 
     def renumber(self, rows: _core.Tokens, numbers: Any) -> _core.Tokens:
@@ -58,7 +59,7 @@ class _TableBehind(Features):
         return self.table.renumber(rows, numbers)
 
     def compact(self, w: Weights) -> tuple[Self, Weights]:
-        """The features without what prediction has no use for."""
+        """The features without anything that prediction does not need."""
         return self._smaller(w, self.table.compact)
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
@@ -73,9 +74,9 @@ class _TableBehind(Features):
 
 @dataclass
 class OutputFeatures(_TableBehind):
-    """A table with a column for each output feature instead of one for each class: A = M B (003, section 4.2).
+    """A table with one column per output feature instead of one per class: A = M B (003, section 4.2).
 
-    `described`: the matrix M of classes by output features, and the names of the latter.
+    `described` is the matrix M of classes by output features, with the names of the output features.
     """
 
     name = "outputs"
@@ -83,28 +84,30 @@ class OutputFeatures(_TableBehind):
     described: OutputMatrix
 
     def learn(self, rows: _core.Tokens, bound: _core.Structure) -> None:
-        """The pairs of attributes with the output features of the gold classes."""
+        """Learn the pairs of attributes and output features of the gold classes."""
         _, labels = bound.gold_parts()
         of_labels = self.described.matrix[labels]
         seen_begin, seen = of_labels.indptr.astype(np.int64), of_labels.indices.astype(np.int32)
         self.table.learn_columns(rows, self.described.matrix.shape[1], seen_begin, seen)
 
     def map(self, rows: _core.Tokens, bound: _core.Structure, *, training: bool = False) -> _core.Features:
-        """The table of output features, and the matrix on top of it."""
+        """The table of output features, multiplied by the matrix."""
         self.table.check_width(self.described.matrix.shape[1])
         if bound.columns != self.described.matrix.shape[0]:
-            raise MargraveError(f"{self.described.matrix.shape[0]} classes are described, not {bound.columns}.")
+            raise MargraveError(
+                f"there are features for {self.described.matrix.shape[0]} classes, not {bound.columns}."
+            )
         return _with_output(self.table.map_columns(rows, training=training), self.described.matrix)
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """The attributes that speak most for each output feature: node, word of a description, eigenvector."""
+        """The attributes with the largest weights for each output feature: node, word or eigenvector."""
         names: list[Any] = []
-        for name in self.described.names:  # a word of a description may be called like a node
+        for name in self.described.names:  # A word of a description may have the name of a node.
             names.append(f"{name} (description)" if name in names else name)
         return self.table.top(w, names, n)
 
     def stored_settings(self) -> dict[str, Any]:
-        """The table, and the matrix as arrays."""
+        """The table, and the arrays of the matrix."""
         matrix = self.described.matrix
         return {
             "table": self.table,
@@ -129,7 +132,7 @@ class OutputFeatures(_TableBehind):
 
 @dataclass
 class NodeFeatures(_TableBehind):
-    """A column for each node; with `intercept`, each node has a weight of its own as well."""
+    """A table with one column per node; with `intercept`, each node also has a weight without an attribute."""
 
     name = "nodes"
 
@@ -140,15 +143,15 @@ class NodeFeatures(_TableBehind):
         self.intercept = flag("intercept", self.intercept)
 
     def fresh(self) -> Self:
-        """The same settings, nothing learned."""
+        """A copy with the same settings that has not learned anything."""
         return type(self)(self.table.fresh(), self.intercept)
 
     def learn(self, rows: _core.Tokens, bound: _core.Structure) -> None:
-        """The pairs of attributes with gold nodes."""
+        """Learn the pairs of attributes and gold nodes."""
         self.table.learn(rows, bound)
 
     def map(self, rows: _core.Tokens, bound: _core.Structure, *, training: bool = False) -> _core.Features:
-        """The table of nodes; two sets differ in all nodes at most, which bounds their distance."""
+        """The table of nodes; two sets differ in at most all nodes, which bounds their distance."""
         from scipy.sparse import csr_array, eye_array
 
         width = bound.columns
@@ -156,7 +159,7 @@ class NodeFeatures(_TableBehind):
         return _with_output(table, csr_array(eye_array(width)), spread=sqrt(width))
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """The attributes that speak most for each node."""
+        """The attributes with the largest weights for each node."""
         return self.table.top(w[: self.table.size], columns, n)
 
 
@@ -164,17 +167,17 @@ _MATRIX = ("begin", "column", "value")
 
 
 def _arrays_of(matrix: "csr_array") -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """Bounds of rows, columns and values of a sparse matrix, as the core wants them."""
+    """Row bounds, columns and values of a sparse matrix, with the types that the core requires."""
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
 
 
 def _with_output(features: _core.Features, matrix: "csr_array", spread: float = 0.0) -> _core.OutputFeatures:
-    """Features of classes from features of what describes them; `spread` as in the core."""
+    """Features of classes from a table of output features; `spread` as in the core."""
     return _core.output_features(features, matrix.shape[1], *_arrays_of(matrix), spread)
 
 
 def side_by_side(blocks: Sequence[OutputMatrix]) -> OutputMatrix:
-    """All output features of all blocks; their similarities of classes add up."""
+    """All output features of all blocks; their inner products of classes add up."""
     from scipy.sparse import csr_array, hstack
 
     joined = csr_array(hstack([block.matrix for block in blocks]))
@@ -184,9 +187,9 @@ def side_by_side(blocks: Sequence[OutputMatrix]) -> OutputMatrix:
 def class_ancestors(
     taxonomy: "Taxonomy", classes: Sequence[Any], node_weights: Mapping[Any, float] | None = None
 ) -> OutputMatrix:
-    """A feature for every node: its weight (1 unless given) where the class is the node or lies below it.
+    """One feature per node, whose value is the node's weight (1 by default) for the classes at or below the node.
 
-    A node above all classes tells nothing about them and has none.
+    Nodes that are ancestors of all classes do not distinguish them and are left out.
     """
     from scipy.sparse import csr_array
 
@@ -206,9 +209,9 @@ def class_ancestors(
 
 
 def class_words(descriptions: Mapping[Any, str], classes: Sequence[Any]) -> OutputMatrix:
-    """The tf-idf of the words of each class's description, as a row of length 1; idf counts these descriptions.
+    """The tf-idf vector of each class's description, normalised to length 1; idf is computed from the descriptions.
 
-    A word that all of them have tells nothing about them and is none of the features.
+    Words that occur in all descriptions do not distinguish the classes and are left out.
     """
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -224,14 +227,14 @@ def class_words(descriptions: Mapping[Any, str], classes: Sequence[Any]) -> Outp
     try:
         matrix = vectorizer.fit_transform([descriptions[name] for name in classes])
     except ValueError:
-        raise MargraveError("the descriptions have no words that tell the classes apart.") from None
+        raise MargraveError("the descriptions have no words that distinguish the classes.") from None
     return OutputMatrix(csr_array(matrix), vectorizer.get_feature_names_out().tolist())
 
 
 def class_similarity(similarity: Any, classes: Sequence[Any]) -> OutputMatrix:
     """Features whose inner products are these similarities, a symmetric matrix without negative eigenvalues.
 
-    They are the eigenvectors of the matrix, each times the root of its eigenvalue.
+    They are the eigenvectors of the matrix, each multiplied by the square root of its eigenvalue.
     """
     from scipy.sparse import csr_array
 
@@ -249,7 +252,7 @@ def class_similarity(similarity: Any, classes: Sequence[Any]) -> OutputMatrix:
         raise MargraveError("similarities must be symmetric.")
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     if values[0] < -_ROUNDING * max(values[-1], largest):
-        raise MargraveError(f"similarities must have no negative eigenvalue, and there is {values[0]:.3g}.")
+        raise MargraveError(f"similarities must not have negative eigenvalues, and one is {values[0]:.3g}.")
     kept = values > _ROUNDING * values[-1]
     if not kept.any():
         raise MargraveError("similarities must not all be zero.")

@@ -1,4 +1,4 @@
-"""Attributes to rows of numbers: lists of strings, dictionaries from names to numbers, dense or sparse vectors."""
+"""Encoding of attributes as rows of numbers: lists of strings, dictionaries, dense or sparse vectors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,9 +15,9 @@ from margrave.files.stored import Stored, vector
 
 @dataclass
 class RowEncoder(Stored, kind="encoder"):
-    """Turns one kind of attributes into rows of numbers; the first growing call decides the kind.
+    """Encodes one kind of attributes as rows of numbers; the first call with `grow` decides the kind.
 
-    `hash_bits`: names are hashed to so many bits instead of being numbered; 0 numbers them.
+    With `hash_bits`, names are hashed to this many bits; if it is 0, they are numbered.
     """
 
     name = "rows"
@@ -38,7 +38,15 @@ class RowEncoder(Stored, kind="encoder"):
         return 1 << self.hash_bits if self.form == "hashed" else self.columns
 
     def encode(self, X: Any, *, single: bool, grow: bool, unit: str = "token") -> _core.Tokens:
-        """Rows of all tokens of X; `single` if every example is one token, `unit` is what errors call a token."""
+        """Encode all tokens of X as rows.
+
+        Parameters
+        ----------
+        X : the examples.
+        single : whether every example is one token.
+        grow : whether new names get a number; otherwise they are left out.
+        unit : the word for a token in error messages.
+        """
         if not grow and isinstance(X, list | tuple) and len(X) == 0:
             return _core.Tokens(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, np.int32), None)
         form = "columns" if _has_columns(X, single) else "hashed" if self.hash_bits else "names"
@@ -60,7 +68,7 @@ class RowEncoder(Stored, kind="encoder"):
                 f"the model was trained on vectors of length {self.columns}, and these have {rows.shape[1]}."
             )
         if rows.shape[1] > _MOST_COLUMNS:
-            raise MargraveError(f"vectors may have {_MOST_COLUMNS} columns at most, and these have {rows.shape[1]}.")
+            raise MargraveError(f"vectors must have at most {_MOST_COLUMNS} columns, and these have {rows.shape[1]}.")
         if isinstance(rows, np.ndarray):
             return _core.dense_rows(rows, begin, single, unit)
         return _core.Tokens(begin, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
@@ -68,24 +76,24 @@ class RowEncoder(Stored, kind="encoder"):
     def names(self) -> Sequence[Any]:
         """The names of attributes, or the numbers of columns, in the order of their numbers."""
         if self.form == "hashed":
-            raise MargraveError("hashed features keep no names.")
+            raise MargraveError("hashed features do not store names.")
         return range(self.columns) if self.vocabulary is None else self.vocabulary.names()
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
-        """Adds the other's names; returns their numbers here, None where they stay the same."""
+        """Add the other's names; return their numbers here, or None if they do not change."""
         if other.form is None:
             return None
         if self.form is None:
             self.form, self.columns = other.form, other.columns
             self.vocabulary = None if other.vocabulary is None else _core.Vocabulary()
         if (self.form, self.columns) != (other.form, other.columns):
-            raise MargraveError("the shards of a data set must have attributes of one form.")
+            raise MargraveError("all shards of a data set must have the same kind of attributes.")
         if self.vocabulary is None or other.vocabulary is None or self.vocabulary is other.vocabulary:
             return None
         return self.vocabulary.merge(other.vocabulary)
 
     def keeping(self, kept: NDArray[np.bool_]) -> Self:
-        """The encoder of the names that are kept, in the same order; columns and hashed names cannot be left out."""
+        """An encoder of the names in `kept` only, in the same order; columns and hashed names cannot be removed."""
         if self.vocabulary is None:
             return self
         text, offsets = self.vocabulary.arrays()
@@ -105,11 +113,11 @@ class RowEncoder(Stored, kind="encoder"):
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
+        """Restores what `state` returned."""
         form, columns = state["form"], state["columns"]
         forms = (None, "columns", "hashed") if self.hash_bits else (None, "columns", "names")
         if form not in forms or not isinstance(columns, int) or not 0 <= columns < 2**31:
-            raise MargraveError(f"it knows no attributes of the kind {form!r}.")
+            raise MargraveError(f"it has attributes of the unknown kind {form!r}.")
         self.form, self.columns = form, columns
         if form == "names":
             self.vocabulary = _core.Vocabulary(
@@ -117,7 +125,7 @@ class RowEncoder(Stored, kind="encoder"):
             )
 
 
-_MOST_COLUMNS = 2**31 - 1  # which are numbered in 32 bits
+_MOST_COLUMNS = 2**31 - 1  # Columns are numbered in 32 bits.
 _FORMS = {"columns": "vectors", "names": "named attributes", "hashed": "named attributes"}
 
 
@@ -128,7 +136,7 @@ def _has_columns(X: Any, single: bool) -> bool:
 
 
 def _stack(X: Any, single: bool) -> tuple[NDArray[np.int64], Any]:
-    """Where examples begin, and all rows as one dense or CSR matrix."""
+    """The index of the first row of each example, and all rows as one dense or CSR matrix."""
     from scipy.sparse import csr_array, issparse, vstack
 
     def as_rows(x: Any, where: str) -> Any:
@@ -137,9 +145,9 @@ def _stack(X: Any, single: bool) -> tuple[NDArray[np.int64], Any]:
         except (TypeError, ValueError):
             raise MargraveError(f"{where}vectors must be arrays of numbers, not {type(x).__name__}.") from None
         if rows.ndim != 2:
-            raise MargraveError(f"{where}vectors must come as a two-dimensional array, not with shape {rows.shape}.")
+            raise MargraveError(f"{where}vectors must be rows of a two-dimensional array, not of shape {rows.shape}.")
         if issparse(rows) and not np.isfinite(rows.data).all():
-            raise MargraveError(f"{where}values must be finite, and there is a NaN or an infinite one.")
+            raise MargraveError(f"{where}values must be finite, and one is NaN or infinite.")
         return rows
 
     if single:
@@ -149,7 +157,7 @@ def _stack(X: Any, single: bool) -> tuple[NDArray[np.int64], Any]:
     width = blocks[0].shape[1]
     for i, block in enumerate(blocks):
         if block.shape[1] != width:
-            raise MargraveError(f"example {i} has vectors of length {block.shape[1]}, and example 0 of {width}.")
+            raise MargraveError(f"example {i} has vectors of length {block.shape[1]}, but example 0 has {width}.")
     begin = np.concatenate([[0], np.cumsum([block.shape[0] for block in blocks])]).astype(np.int64)
     dense = all(isinstance(block, np.ndarray) for block in blocks)
     return begin, np.concatenate(blocks) if dense else csr_array(vstack(blocks))

@@ -18,7 +18,10 @@ from margrave.features.rows import RowEncoder
 class SparseFeatures(Features):
     """One weight per attribute; every part is a list of attribute strings, a dictionary, or a row of a matrix.
 
-    `hash_bits`: hash names to so many bits, 0 keeps them; `unit`: what users call a part.
+    Parameters
+    ----------
+    hash_bits : hash names to this many bits; 0 stores the names.
+    unit : the word for a part in error messages.
     """
 
     name = "sparse"
@@ -34,12 +37,12 @@ class SparseFeatures(Features):
 
     @property
     def learned(self) -> bool:
-        """Whether a training set has decided which weights there are."""
+        """Whether a training set has decided which weights exist."""
         return self.encoder.form is not None
 
     @property
     def size(self) -> int:
-        """How many weights there are."""
+        """The number of weights."""
         return self.encoder.attributes
 
     def encode(self, X: Any, *, grow: bool, **more: Any) -> _core.Tokens:
@@ -47,7 +50,7 @@ class SparseFeatures(Features):
         return self.encoder.encode(X, single=False, grow=grow, unit=self.unit)
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
-        """Adds the other shard's names."""
+        """Add the other shard's names."""
         return self.encoder.merge(other.encoder)
 
     def renumber(self, rows: _core.Tokens, numbers: NDArray[np.int32] | None) -> _core.Tokens:
@@ -61,7 +64,7 @@ class SparseFeatures(Features):
         return _core.sparse_parts(self.size, rows, bound.choices, bound.repeats)
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """The heaviest attributes of all parts, whatever their sign."""
+        """The attributes with the largest absolute weights, for all parts together."""
         return {self.unit: heaviest(self.encoder.names(), w, n, by_size=True)}
 
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
@@ -75,7 +78,7 @@ class SparseFeatures(Features):
         return {"encoder": self.encoder}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
+        """Restores what `state` returned."""
         self.encoder = state["encoder"]
         if not isinstance(self.encoder, RowEncoder) or self.encoder.hash_bits != self.hash_bits:
             raise MargraveError("its encoder does not belong to its features.")

@@ -1,7 +1,7 @@
-"""Attribute x label tables: what the attributes of a row say about its label (003, Eq. 13).
+"""Attribute x label tables: a weight for pairs of an attribute and a label (003, Eq. 13).
 
-`"observed"` keeps a weight for each pair of attribute and label that occurs in training, `"all"` for every pair, and
-hashing maps names to a fixed number of rows without keeping them.
+With `"observed"`, each pair that occurs in the training data has a weight, and with `"all"` every pair has one. Hashing
+maps names to a fixed number of rows without storing the names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ PAIRS = ("observed", "all")
 
 @dataclass(frozen=True)
 class Transitions:
-    """What the core's table scores beside the attributes of rows: label tuples, the first and the last position."""
+    """What the core's table scores in addition to the attributes of rows: label tuples, and first and last labels."""
 
     gram_weight: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     order: int = 0
@@ -32,15 +32,19 @@ class Transitions:
     start: bool = False
     stop: bool = False
     rows: _core.Tokens | None = None  # attributes of transitions
-    weighted: _core.Pairs | None = None  # and which pairs of them and tuples have a weight
+    weighted: _core.Pairs | None = None  # the pairs of such an attribute and a tuple that have a weight
 
 
 @dataclass
 class AttributeTable(Features):
-    """One weight for each pair of an attribute and a column (label, node) that is kept.
+    """One weight per pair of an attribute and a column (label, node).
 
-    `pairs`: "observed" or "all"; `hash_bits`: hash names to so many bits, 0 keeps them. The weights of an attribute lie
-    side by side, in the order of the columns.
+    The weights of an attribute are contiguous, in the order of the columns.
+
+    Parameters
+    ----------
+    pairs : which pairs have a weight: "observed" or "all".
+    hash_bits : hash names to this many bits; 0 stores the names.
     """
 
     name = "table"
@@ -59,29 +63,29 @@ class AttributeTable(Features):
 
     @property
     def learned(self) -> bool:
-        """Whether a training set has decided which weights there are."""
+        """Whether a training set has decided which weights exist."""
         return self.weighted is not None
 
     @property
     def height(self) -> int:
-        """The number of rows of the table: the attributes."""
+        """The number of rows of the table, which is the number of attributes."""
         return self.encoder.attributes
 
     @property
     def size(self) -> int:
-        """How many weights there are."""
+        """The number of weights."""
         return 0 if self.weighted is None else self.weighted.size
 
     def encode(self, X: Any, *, grow: bool, ragged: bool = False, **more: Any) -> _core.Tokens:
-        """One row per example; where examples are `ragged`, one per token."""
+        """One row per example or, if examples are `ragged`, one row per token."""
         return self.encoder.encode(X, single=not ragged, grow=grow)
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
-        """Adds the other shard's names and pairs."""
+        """Add the other shard's names and pairs."""
         numbers = self.encoder.merge(other.encoder)
         if other.weighted is not None:
             if numbers is not None and (numbers != np.arange(len(numbers))).any():
-                raise MargraveError("shards must share their names before they learn which weights there are.")
+                raise MargraveError("shards must share their names before they learn which weights exist.")
             self._add(other.weighted)
         return numbers
 
@@ -90,13 +94,13 @@ class AttributeTable(Features):
         return rows if numbers is None else rows.renumbered(numbers)
 
     def learn(self, rows: _core.Tokens, bound: _core.Structure) -> None:
-        """The pairs of the attributes of rows with the gold parts of their examples."""
+        """Learn the pairs of attributes of rows and gold parts of their examples."""
         self.learn_columns(rows, bound.columns, *bound.gold_parts())
 
     def learn_columns(
         self, rows: _core.Tokens, width: int, seen_begin: NDArray[np.int64], seen: NDArray[np.int32]
     ) -> None:
-        """The same, given the columns that each row is seen with."""
+        """The same, for given columns of each row."""
         if self.pairs == "all":
             self.weighted = _core.Pairs(self.height, width)
         else:
@@ -113,14 +117,14 @@ class AttributeTable(Features):
         training: bool = False,
         transitions: Transitions | None = None,
     ) -> _core.Features:
-        """The core's table of these rows, with the transitions of a chain where there are some."""
+        """The core's table of these rows, with the transitions of a chain if there are any."""
         self.check_width(bound.columns)
         return self.map_columns(rows, training=training, transitions=transitions)
 
     def map_columns(
         self, rows: _core.Tokens, *, training: bool = False, transitions: Transitions | None = None
     ) -> _core.Features:
-        """The same, of columns that need not be the structure's."""
+        """The same, for columns that can differ from those of the structure."""
         assert self.weighted is not None
         more = transitions or Transitions()
         grams = int(more.gram_weight.max(initial=-1)) + 1
@@ -128,7 +132,7 @@ class AttributeTable(Features):
         return _core.table(rows, self.weighted, *settings, more.rows, more.weighted)
 
     def check_width(self, width: int) -> None:
-        """Refuses a table that was learned for other columns, or whose parts do not belong together."""
+        """Refuse a table that was learned for other columns, or whose parts are inconsistent."""
         pairs = self.weighted
         if pairs is None:
             raise MargraveError("features are learned from labelled examples, and there are no labels.")
@@ -139,7 +143,7 @@ class AttributeTable(Features):
             )
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """The attributes that speak most for each column."""
+        """The attributes with the largest weights for each column."""
         assert self.weighted is not None
         names = self.encoder.names()
         if not self.weighted.packed:
@@ -157,13 +161,13 @@ class AttributeTable(Features):
     def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
         """The table without pairs and names whose weights are all zero.
 
-        Tables of hashed attributes and of columns keep their rows, and those of all pairs whole rows.
+        No rows are removed for hashed attributes and numbered columns; with all pairs, only whole rows are removed.
         """
         assert self.weighted is not None
         pairs = self.weighted
         if pairs.packed:
             begin, column = pairs.arrays()
-            counts = np.diff(np.concatenate([[0], np.cumsum(w != 0)])[begin])  # of each attribute: the pairs that stay
+            counts = np.diff(np.concatenate([[0], np.cumsum(w != 0)])[begin])  # the remaining pairs of each attribute
         else:
             counts = np.count_nonzero(w.reshape(-1, pairs.labels), axis=1)
         named = self.encoder.vocabulary is not None
@@ -186,7 +190,7 @@ class AttributeTable(Features):
         return {"encoder": self.encoder, "pairs": pairs}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
+        """Restores what `state` returned."""
         self.encoder = state["encoder"]
         if not isinstance(self.encoder, RowEncoder) or self.encoder.hash_bits != self.hash_bits:
             raise MargraveError("its encoder does not belong to its table.")
@@ -201,7 +205,7 @@ class AttributeTable(Features):
 
 
 def features_named(features: str | AttributeTable) -> AttributeTable:
-    """Fresh features from `"observed"`, `"all"`, `"hash:BITS"`, or the settings of a table or a kernel.
+    """Return new features from `"observed"`, `"all"`, `"hash:BITS"`, or the settings of a table or a kernel.
 
     >>> features_named("hash:18").hash_bits
     18

@@ -1,1 +1,1 @@
-"""Files that Margrave writes: models, and any file that is written whole or not at all."""
+"""Files that Margrave writes: models, and files that are replaced atomically."""

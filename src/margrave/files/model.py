@@ -1,17 +1,17 @@
 """One safe file format: a safetensors file with a JSON header and a checksum over every byte.
 
-The layout is that of safetensors (https://huggingface.co/docs/safetensors), so any reader of it opens a model, and
-nothing in the file is ever executed. It is written and read by hand because the library's reader for numpy copies every
-tensor and has no checksum: here the arrays are read-only views of the mapped file.
+The layout is that of safetensors (https://huggingface.co/docs/safetensors), so that any safetensors reader can open a
+model, and nothing in the file is ever executed. We do not use the safetensors library, because its reader for NumPy
+copies every tensor and has no checksum: here the arrays are read-only views of the memory-mapped file.
 
     8 bytes     N, the length of the table, little-endian
     N bytes     the table, JSON: {"__metadata__": {"checksum": ..., "margrave": ...}, name: dtype, shape and offsets};
-                padded with spaces so that the tensors begin at a multiple of 64
-    the rest    the tensors, little-endian, row-major, without gaps (the format allows none), widest dtype first:
-                so each is aligned to its dtype
+                padded with spaces so that the tensors are aligned
+    the rest    the tensors, little-endian, row-major, without gaps (the format allows none), widest dtype first,
+                so that each is aligned to its dtype
 
-"margrave" is the JSON text {"format": 2, "header": {...}}. "checksum" is the SHA-256 of the whole file, taken with its
-own 64 digits as zeros.
+"margrave" is the JSON text {"format": 2, "header": {...}}. "checksum" is the SHA-256 of the whole file, computed with
+zeros in place of its own 64 digits.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from margrave.files.output import reason, replacing
 FORMAT_VERSION = 2
 
 _ALIGNMENT = 64  # a cache line
-_MAX_TABLE = 100_000_000  # bytes; the limit of the safetensors library itself
+_MAX_TABLE = 100_000_000  # in bytes; the limit of the safetensors library
 _NO_CHECKSUM = "0" * 64
 _DTYPES = {
     name: np.dtype(code)
@@ -51,10 +51,10 @@ _DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 def write(
     path: str | PathLike[str], header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]], *, alone: bool = False
 ) -> None:
-    """Write a model file; after any failure the file that was there before is untouched.
+    """Write a model file; after a failure, an existing file is unchanged.
 
-    `alone`: no other process writes it. Its temporary name is then always the same, so that a process that is killed
-    again and again leaves no more than one temporary file.
+    With `alone`, no other process writes the file. Its temporary name is then always the same, so that a process that
+    is killed repeatedly leaves at most one temporary file.
     """
     tensors = {name: _portable(path, name, array) for name, array in arrays.items()}
     order = sorted(tensors, key=lambda name: -tensors[name].itemsize)
@@ -62,7 +62,7 @@ def write(
 
     ends = np.cumsum([0, *(len(content) for content in contents)]).tolist()
     offsets = dict(zip(order, pairwise(ends), strict=True))
-    # The checksum comes first in the table, so that the first run of 64 zeros is its place.
+    # The checksum comes first in the table, so that the first run of 64 zeros is the checksum.
     table = {"__metadata__": {"checksum": _NO_CHECKSUM, "margrave": _header_text(path, header)}} | {
         name: {"dtype": _DTYPE_NAMES[tensor.dtype], "shape": tensor.shape, "data_offsets": offsets[name]}
         for name, tensor in tensors.items()
@@ -80,26 +80,26 @@ def write(
 
 
 def read(path: str | PathLike[str]) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
-    """Header and arrays of a model file; the arrays are read-only views of the mapped file."""
+    """Read the header and the arrays of a model file; the arrays are read-only views of the mapped file."""
     content = _mapped(path)
     start, table = _table(path, content)
     metadata = table.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not isinstance(metadata.get("margrave"), str):
         raise DataError(path, None, "a safetensors file, but not a model written by Margrave.")
-    header = _header(path, metadata["margrave"])  # first of all: a newer format may differ in anything below
+    header = _header(path, metadata["margrave"])  # This is first, because a newer format can differ in anything below.
     arrays = _views(path, content, start, table)
     _verify(path, content, start, metadata.get("checksum"))
     return header, arrays
 
 
 def encode_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Strings as two arrays: their UTF-8 bytes end to end, and where each begins, followed by the end of the last.
+    """Encode strings as two arrays: their concatenated UTF-8 bytes, and the offset of each, followed by the end.
 
     >>> blob, offsets = encode_strings(["the", "", "dog"])
     >>> bytes(blob), offsets.tolist()
     (b'thedog', [0, 3, 3, 6])
     """
-    # Lone surrogates come from text decoded with "surrogateescape", and must survive too.
+    # Lone surrogates, which come from text decoded with "surrogateescape", must be preserved.
     encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(string) for string in encoded], out=offsets[1:])
@@ -107,7 +107,7 @@ def encode_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[n
 
 
 def decode_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
-    """The strings that `encode_strings` was given."""
+    """Decode the arrays that `encode_strings` returned."""
     if blob.dtype != np.uint8 or offsets.dtype != np.int64 or blob.ndim != 1 or offsets.ndim != 1 or not offsets.size:
         raise MargraveError("damaged strings: expected a row of bytes and a row of at least one 64-bit offset.")
     if offsets[0] != 0 or offsets[-1] != blob.size or (offsets[1:] < offsets[:-1]).any():
@@ -120,7 +120,7 @@ def decode_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[
 
 
 def _portable(path: str | PathLike[str], name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """The array in row-major order and little-endian, copied only if it is not so already."""
+    """The array in row-major order and little-endian; it is copied only if necessary."""
     dtype = array.dtype.newbyteorder("<")
     if dtype not in _DTYPE_NAMES:
         raise DataError(path, None, f"array {name!r} of {array.dtype} cannot be stored (only real numbers and bool).")
@@ -149,7 +149,7 @@ def _mapped(path: str | PathLike[str]) -> mmap.mmap:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             raise DataError(path, None, "a directory, not a model file.")
-        if not stat.S_ISREG(mode):  # opening a pipe would wait for ever
+        if not stat.S_ISREG(mode):  # Opening a pipe would wait forever.
             raise DataError(path, None, "not a regular file.")
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
@@ -160,7 +160,7 @@ def _mapped(path: str | PathLike[str]) -> mmap.mmap:
 
 
 def _table(path: str | PathLike[str], content: mmap.mmap) -> tuple[int, dict[str, object]]:
-    """Where the tensors start, and the JSON before them."""
+    """The offset of the tensors, and the JSON before them."""
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > _MAX_TABLE or content[8:9] not in (b"{", b""):
         raise DataError(path, None, "not a model file: it does not begin like a safetensors file.")
@@ -198,7 +198,7 @@ def _header(path: str | PathLike[str], text: str) -> dict[str, object]:
 def _views(
     path: str | PathLike[str], content: mmap.mmap, start: int, table: dict[str, object]
 ) -> dict[str, NDArray[Any]]:
-    """The tensors as views of the file, after a check that they fill it exactly and do not overlap."""
+    """Views of the tensors, after a check that they fill the file exactly and do not overlap."""
     entries = {name: _entry(path, name, entry) for name, entry in table.items()}
     extents = sorted((begin, end, name) for name, (_, _, begin, end) in entries.items())
     expected = 0
@@ -216,7 +216,7 @@ def _views(
             name: np.frombuffer(content, dtype, math.prod(shape), start + begin).reshape(shape)
             for name, (dtype, shape, begin, _) in entries.items()
         }
-    except (ValueError, OverflowError) as error:  # more dimensions, or longer ones, than numpy has
+    except (ValueError, OverflowError) as error:  # more or larger dimensions than NumPy supports
         raise DataError(path, None, "damaged: an array has an impossible shape.") from error
 
 

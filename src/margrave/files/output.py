@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all; what must not be overwritten is refused before any work is done."""
+"""Atomic replacement of files; files that must not be overwritten are refused before any work is done."""
 
 import hashlib
 import os
@@ -14,9 +14,10 @@ from margrave.errors import DataError
 
 
 def check_output(path: str | PathLike[str]) -> str:
-    """Where a file is to be written, which is where a link points to, if it can be.
+    """The path to which a file will be written, with links resolved; an error if it cannot be written.
 
-    Refused is also what os.replace would overwrite without asking: it heeds the folder's permissions, not the file's.
+    Read-only files are refused as well: os.replace would overwrite them, because it checks only the permissions of the
+    folder.
     """
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
@@ -28,7 +29,7 @@ def check_output(path: str | PathLike[str]) -> str:
             raise DataError(path, None, "cannot be written: it is a directory.")
         if not stat.S_ISREG(mode):
             raise DataError(path, None, "cannot be written: it is not an ordinary file.")
-        if not mode & 0o222 or not os.access(target, os.W_OK):  # the mode too: a superuser has access to everything
+        if not mode & 0o222 or not os.access(target, os.W_OK):  # A superuser has access to all files.
             raise DataError(path, None, "cannot be written: the file is read-only.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(path, None, "cannot be written: its directory is read-only.")
@@ -37,12 +38,12 @@ def check_output(path: str | PathLike[str]) -> str:
 
 @contextmanager
 def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[BinaryIO]:
-    """A file to write, which takes the place of `path` once it is whole and safely on the disk, and else never.
+    """Open a temporary file that replaces `path` once it is complete and on the disk.
 
-    `alone`: no other process writes it. Its temporary name is then always the same, so that a process that is killed
-    again and again leaves no more than one temporary file.
+    With `alone`, no other process writes the file. Its temporary name is then always the same, so that a process that
+    is killed repeatedly leaves at most one temporary file.
     """
-    folder, name = os.path.split(check_output(path))  # a symbolic link stays one
+    folder, name = os.path.split(check_output(path))  # A symbolic link remains a link.
     mark = hashlib.sha256(os.fsencode(name)).hexdigest()[:16] if alone else secrets.token_hex(8)
     target, temporary = os.path.join(folder, name), os.path.join(folder, f".margrave-{mark}.tmp")
     try:
@@ -66,10 +67,10 @@ def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Bin
 
 
 def not_written(path: str | PathLike[str], error: OSError) -> DataError:
-    """The error for a file that could not be written after all."""
+    """The error for a file that could not be written."""
     return DataError(path, None, f"cannot be written: {reason(error)}.")
 
 
 def reason(error: OSError) -> str:
-    """What went wrong, as a part of a sentence."""
+    """The reason of an error, as part of a sentence."""
     return (error.strerror or str(error)).lower()

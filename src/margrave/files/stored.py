@@ -1,8 +1,8 @@
-"""Objects that write themselves into model files: settings by name, arrays by name, classes registered by subclassing.
+"""Objects that can be stored in model files. Their classes are registered by subclassing.
 
-A file names a class by its kind and name ("learner", "eg") and never by a module: only classes that are registered when
-a file is read can come out of it. Settings are the declared fields of the class and go through its constructor, which
-checks them; what training adds on top is handed to `restore`.
+A file names a class by its kind and name ("learner", "eg") and never by its module, so that only classes that are
+registered when a file is read can be created. Settings are the declared fields of the class and are passed to its
+constructor, which checks them; what training has added is passed to `restore`.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ Arrays = dict[str, NDArray[Any]]  # the arrays of a file, by name
 
 
 class Stored:
-    """The base of losses, learners, structures, features, inputs and all else that a model file holds.
+    """The base of losses, learners, structures, features, inputs and everything else that a model file contains.
 
-    `class Loss(Stored, kind="loss")` opens a kind. Every class below it that has a `name` in its own body is registered
-    under that name; two classes of one kind and name are an error.
+    `class Loss(Stored, kind="loss")` defines a kind. Every subclass with a `name` in its own body is registered under
+    that name; two classes with the same kind and name are an error.
     """
 
     name: ClassVar[str]
     kind: ClassVar[str]
-    registered: ClassVar[dict[str, type[Any]]]  # of this kind, by name
+    registered: ClassVar[dict[str, type[Any]]]  # the classes of this kind, by name
 
     def __init_subclass__(cls, *, kind: str | None = None, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -42,7 +42,7 @@ class Stored:
         name = vars(cls).get("name")
         if isinstance(name, str):
             other = cls.registered.get(name, cls)
-            # A definition that is run again, as in a notebook, replaces itself.
+            # A definition that is run again, for example in a notebook, replaces the previous one.
             if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise TypeError(
                     f"the {cls.kind} {name!r} is already {other.__module__}.{other.__qualname__}: give "
@@ -52,23 +52,23 @@ class Stored:
 
     @classmethod
     def missing(cls, name: str) -> Any:
-        """What stands for an object whose class is not registered; refused unless the kind can do without it."""
+        """A replacement for an object whose class is not registered; by default an error."""
         raise MargraveError(f"it holds the {cls.kind} {name!r}, which this Margrave does not know.")
 
     def stored_settings(self) -> dict[str, Any]:
-        """The arguments that make this object anew: by default the declared fields of the dataclass."""
+        """The arguments that recreate this object: by default the declared fields of the dataclass."""
         if not is_dataclass(self):
             return {}
         return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
 
     def state(self) -> dict[str, Any]:
-        """What training has added to the settings, by name; numbers, texts, arrays and other stored objects."""
+        """What training has added to the settings, by name: numbers, texts, arrays and other stored objects."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave; refuses what does not fit together."""
+        """Restore what `state` returned; raise an error if it is inconsistent."""
         if state:
-            raise MargraveError(f"the {self.kind} {self.name!r} learns nothing, and there is {', '.join(state)}.")
+            raise MargraveError(f"the {self.kind} {self.name!r} has no learned state, but there is {', '.join(state)}.")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
@@ -84,7 +84,7 @@ _KINDS: dict[str, type[Stored]] = {}
 
 
 def pack(value: Any, arrays: Arrays, place: str) -> Any:
-    """The value as JSON can hold it, with its arrays added to `arrays` under names that begin with `place`.
+    """The value in a form that JSON can store; its arrays are added to `arrays` under names that begin with `place`.
 
     >>> arrays = {}
     >>> pack({"a": (1, np.ones(2))}, arrays, "costs")
@@ -115,14 +115,14 @@ def pack(value: Any, arrays: Arrays, place: str) -> Any:
         return {"kind": "mapping", "items": items}
     if callable(value):
         raise MargraveError(
-            f"a function cannot be kept in a file ({place}): prediction does not need it, so replace it by set_params "
+            f"a function cannot be stored in a file ({place}): prediction does not need it; replace it by set_params "
             "first."
         )
-    raise MargraveError(f"{place} is a {type(value).__name__}, which a file cannot keep.")
+    raise MargraveError(f"{place} is a {type(value).__name__}, which a file cannot store.")
 
 
 def unpack(stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """What `pack` was given. A file may say anything: what does not fit together raises some error."""
+    """Recreate the value that `pack` was given. Files are not trusted: inconsistent contents raise an error."""
     if isinstance(stored, list):
         return [unpack(item, arrays) for item in stored]
     if not isinstance(stored, dict):
@@ -149,11 +149,11 @@ def unpack(stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             value = found.from_settings({k: unpack(v, arrays) for k, v in settings.items()})
             value.restore({k: unpack(v, arrays) for k, v in state.items()})
             return value
-    raise MargraveError(f"it holds {str(stored)[:60]!r}, which is nothing that a model file has.")
+    raise MargraveError(f"it holds {str(stored)[:60]!r}, which is not valid in a model file.")
 
 
 def import_modules(package: ModuleType | str) -> None:
-    """Imports all modules of a package, so that what they define is registered: a new file needs no entry elsewhere."""
+    """Import all modules of a package, so that their classes are registered; a new file needs no entry elsewhere."""
     module = import_module(package) if isinstance(package, str) else package
     for found in iter_modules(module.__path__):
         import_module(f"{module.__name__}.{found.name}")
@@ -170,16 +170,16 @@ def _pack_stored(value: Stored, arrays: Arrays, place: str) -> Any:
     }
 
 
-# Values that fill vectors which are nearly all alike: weights that are zero, label tuples that have no weight.
+# The values that vectors often consist of: weights that are zero, and label tuples without a weight.
 _BLANKS = (0, -1)
 
 
 def _pack_array(array: NDArray[Any], arrays: Arrays, place: str) -> dict[str, Any]:
-    """An array as it is; a vector that is nearly all blank as places and values.
+    """Store an array; a vector that is mostly blank is stored as positions and values.
 
-    A place takes as much room as a value, so that a third of the values saves a third of the room.
+    A position takes as much space as a value, so that a third of the values saves a third of the space.
     """
-    while place in arrays or f"{place}.place" in arrays:  # keys that look alike as texts
+    while place in arrays or f"{place}.place" in arrays:  # Different keys can have the same text.
         place += "'"
     if array.ndim == 1 and array.dtype.kind in "fi" and array.dtype.itemsize == 8:
         for blank in _BLANKS:
@@ -203,7 +203,7 @@ def _dense(place: NDArray[Any], value: NDArray[Any], length: int, blank: float, 
 
 
 def vector(array: Any, dtype: Any, name: str) -> NDArray[Any]:
-    """The array, if it is one-dimensional and of this type."""
+    """The array; an error if it is not one-dimensional and of this type."""
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != dtype:
         raise MargraveError(f"its {name} must be one-dimensional and of type {np.dtype(dtype)}.")
     return array

@@ -1,4 +1,4 @@
-"""From raw data to attributes: one file per kind of input. Inputs are saved with the model."""
+"""Inputs, which turn raw data into attributes: one file per kind. They are saved with the model."""
 
 from margrave.files.stored import import_modules
 from margrave.inputs.arcs import ArcTemplates

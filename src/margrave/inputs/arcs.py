@@ -1,8 +1,9 @@
-"""Attributes of the arcs of sentences, by templates over the columns of the head and of the word.
+"""Attributes of the arcs of sentences, from templates over the columns of the head and of the word.
 
-A template is terms joined by `|`. `h[0]` is column 0 of the head, `w[1]` column 1 of the word; `.function` may follow,
-as in the templates of tokens (inputs/templates.py). `way` is the direction of the arc and its length in buckets. The
-attribute is the template, `=` and the values joined by `|`. The root has the value ROOT in every column.
+A template consists of terms joined by `|`. `h[0]` is column 0 of the head and `w[1]` is column 1 of the word; both can
+be followed by `.function`, as in the templates of tokens (inputs/templates.py). `way` is the direction of the arc with
+its length, binned. The attribute is the template, `=`, and the values joined by `|`. The root has the value ROOT in
+every column.
 
     template        its attribute for the arc from "barks" (VERB) to "dog" (NOUN) in "the dog barks"
     h[1]|w[1]       h[1]|w[1]=VERB|NOUN
@@ -56,7 +57,7 @@ class ArcTemplates(ColumnTemplates):
 
     def attributes(self, rows: Sequence[Row]) -> list[list[str]]:
         """The attributes of the n * n arcs of one sentence."""
-        values: dict[_Term, list[str | None]] = {}  # of the root and of every word
+        values: dict[_Term, list[str | None]] = {}  # the values of the root and of every word
         for term in {term for terms in self._terms.values() for term in terms if term.end != "way"}:
             call = FUNCTIONS[term.function] if term.function else lambda value: value
             values[term] = [ROOT, *(call(row[term.column]) for row in rows)]
@@ -76,7 +77,7 @@ class ArcTemplates(ColumnTemplates):
 
 
 def default_arc_templates(columns: int) -> list[str]:
-    """Form, tag, distance and direction: each end, pairs of both, and all of these with the way from head to word."""
+    """Forms and tags of either end, pairs of both ends, and all of these combined with direction and distance."""
     head, word = ["h[0].lower"], ["w[0].lower"]
     if columns > 1:
         head, word = [*head, "h[1]"], [*word, "w[1]"]
@@ -101,7 +102,7 @@ def _parse(template: str) -> tuple[_Term, ...]:
 
 
 def _way(distance: int) -> str:
-    """Direction and length of an arc, long lengths in buckets."""
+    """The direction and the length of an arc; long lengths are binned."""
     length = abs(distance)
     bucket = length if length < 5 else 5 if length <= 10 else 11
     return f"{'<' if distance < 0 else '>'}{bucket}"

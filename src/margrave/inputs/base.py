@@ -1,8 +1,8 @@
-"""The protocol of inputs: raw data to what features encode. They are part of the model and are saved with it.
+"""The protocol of inputs, which turn raw data into what features encode. They are saved with the model.
 
-`learn` looks at the training data once and gives the inputs of the model: how many columns rows have, which words there
-are. `transform` turns raw examples into attributes, lazily where all attributes at once would fill the memory, and
-refuses examples that are not of the form that was learned.
+`learn` reads the training data once and returns inputs that know, for example, the number of columns of a row or the
+vocabulary. `transform` turns raw examples into attributes, lazily if all attributes at once would fill the memory, and
+refuses examples that differ in form from the training data.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,17 +24,27 @@ class Inputs(Stored, kind="inputs"):
         return f"{type(self).__name__}({settings})"
 
     def learn(self, X: Any) -> Self:
-        """These inputs with what the training data add to them."""
+        """Return a copy of these inputs that has learned from the training data.
+
+        Parameters
+        ----------
+        X : the raw examples of the training data.
+        """
         return self
 
     def transform(self, X: Any) -> Any:
-        """The attributes of raw examples."""
+        """Turn raw examples into attributes.
+
+        Parameters
+        ----------
+        X : raw examples, in the same form as the training data.
+        """
         raise MargraveError(f"the inputs {type(self).__name__} do not say how they make attributes.")
 
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """The attributes of one sentence, made when they are asked for: those of a corpus would fill the memory."""
+    """The attributes of one sentence, computed on demand, because those of a whole corpus would fill the memory."""
 
     inputs: Any
     rows: Sequence[Row]
@@ -69,7 +79,7 @@ class ColumnTemplates(Inputs):
         self._terms = {template: self._parse(template) for template in self.templates}
 
     def _parse(self, template: str) -> tuple[Any, ...]:
-        """The terms of a template; refuses what is none."""
+        """The terms of a template; an invalid template is an error."""
         raise MargraveError(f"{type(self).__name__} does not say how it parses templates.")
 
     def _built_in(self, columns: int) -> Sequence[str]:
@@ -94,7 +104,7 @@ class ColumnTemplates(Inputs):
         _check_sentences(X)
         first = next((rows[0] for rows in X if len(rows)), None)
         if first is None:
-            raise MargraveError("there are no tokens to count the columns of.")
+            raise MargraveError("there are no tokens, so the number of columns is unknown.")
         return self._for_columns(len(first))
 
     def _for_columns(self, columns: int) -> Self:
@@ -131,7 +141,7 @@ class ColumnTemplates(Inputs):
         return {"columns": self.columns}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
+        """Restores what `state` returned."""
         if state["columns"] is not None:
             learned = self._for_columns(whole("columns", state["columns"], 1, 10**6))
             self.columns = learned.columns
@@ -139,7 +149,7 @@ class ColumnTemplates(Inputs):
 
 
 def _check_sentences(X: Any) -> None:
-    """Refuses what is no list of sentences of rows of columns."""
+    """Refuse anything that is not a list of sentences, each of which is a list of rows of columns."""
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
         raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
     for i, rows in enumerate(X):
@@ -152,14 +162,14 @@ def _check_sentences(X: Any) -> None:
 
 
 def _without_label(rows: Sequence[Row], columns: int, label: int, where: str) -> Sequence[Row]:
-    """Rows that have exactly these columns, or the label as well, which is left out."""
+    """The rows without their label; they must have exactly these columns, with or without the label."""
     for row in rows:
         if len(row) not in (columns, columns + 1):
             raise MargraveError(
                 f"{where}: a row has {counted(len(row), 'column')}, but the model takes "
                 f"{columns}, or {columns + 1} with the label."
             )
-    # A label behind all other columns is never asked for, so that it need not be cut off.
+    # No template refers to a label after all other columns, so that it need not be removed.
     if label < 0 or all(len(row) == columns for row in rows):
         return rows
     return [row if len(row) == columns else [*row[:label], *row[label + 1 :]] for row in rows]

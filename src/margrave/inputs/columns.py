@@ -1,4 +1,4 @@
-"""Sparse matrices from files that name the columns by number: the columns of the training data, whatever came later."""
+"""Sparse matrices from files that number their columns, reduced to the columns of the training data."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -9,7 +9,7 @@ from margrave.inputs.base import Inputs
 
 
 class Columns(Inputs):
-    """One sparse matrix for all examples, or one per example; columns that training did not have play no part.
+    """One sparse matrix for all examples, or one per example; columns that the training data lack are ignored.
 
     >>> from scipy.sparse import csr_array
     >>> Columns().learn(csr_array([[0.0, 1.0]])).transform(csr_array([[2.0, 3.0, 4.0]])).toarray()
@@ -41,7 +41,7 @@ class Columns(Inputs):
         return rows
 
     def column_names(self) -> list[str]:
-        """What such files call the columns: they count from 1."""
+        """The numbers of the columns in such files, which count from 1."""
         return [str(k + 1) for k in range(self.n_features)]
 
     def state(self) -> dict[str, Any]:
@@ -49,5 +49,5 @@ class Columns(Inputs):
         return {"n_features": self.n_features}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
+        """Restores what `state` returned."""
         self.n_features = whole("n_features", state["n_features"], 0, 2**31)

@@ -1,4 +1,4 @@
-"""Candidates of n-best lists to attributes: the features of their system, and the n-grams of their words (004)."""
+"""Attributes of the candidates of n-best lists: the features of their system and the n-grams of their words (004)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,8 +13,13 @@ from margrave.inputs.base import Inputs
 class NGrams(Inputs):
     """The features of each hypothesis, and an indicator for each of its n-grams of 1 to `order` words.
 
-    Only n-grams that tell the hypotheses of a list apart are features: the others add the same to all scores, whatever
-    their weight. Examples are `NBestList`s, or anything with `hypotheses` and `features`.
+    N-grams that all hypotheses of a list contain are left out, because they add the same to all scores. Examples are
+    `NBestList` objects, or any objects with `hypotheses` and `features`.
+
+    Parameters
+    ----------
+    order : the length of the longest n-grams; 0 for the system's features alone.
+    lowercase : whether to ignore case in n-grams.
 
     >>> from margrave.datasets import NBestList
     >>> NGrams(1).transform([NBestList(0, ["a b", "a c"], [{"lm": 1.0}, {"lm": 2.0}])])

@@ -1,9 +1,9 @@
 """Attributes of tokens from the columns of their rows, by short templates.
 
-A template is terms joined by `|`. A term is `column[offset]`: the value in that column (counted from 0) of the token
-that many places ahead, or behind if negative; `.function` may follow. `begin` and `end` mark the first and the last
-token. The attribute is the template, `=` and the values joined by `|`; where a term falls outside of the sequence, or
-its function has no value, there is no attribute.
+A template consists of terms joined by `|`. A term is `column[offset]`, the value in that column (counted from 0) of the
+token that many places ahead, or behind if negative; it can be followed by `.function`. `begin` and `end` mark the first
+and the last token. The attribute is the template, `=`, and the values joined by `|`. There is no attribute if a term
+lies outside of the sequence or its function has no value.
 
     template            its attribute of "dog" in "the dog barks"
     0[0]                0[0]=dog
@@ -16,13 +16,13 @@ its function has no value, there is no attribute.
 The functions:
 
     lower               lower case
-    digits              every digit is 0:                                   1,988.5 -> 0,000.0
-    shape               every letter is X or x, every digit d:              McX-12. -> XxX-dd.
-    short_shape         the shape with one character for every run:         McDonald-12. -> XxXx-d.
-    prefixN, suffixN    the first, the last N characters (N = 1 to 9); no value if there are fewer than N
+    digits              every digit becomes 0:                              1,988.5 -> 0,000.0
+    shape               letters become X or x, and digits d:                McX-12. -> XxX-dd.
+    short_shape         the shape with one character per run:               McDonald-12. -> XxXx-d.
+    prefixN, suffixN    the first or the last N characters (N = 1 to 9); no value if there are fewer than N
 
-Models store attributes, so these strings never change. A `|` inside a value is not escaped: `a|b`, `c` and `a`, `b|c`
-give the same attribute.
+Models store attributes, so these strings never change. A `|` inside a value is not escaped: the values `a|b`, `c` and
+`a`, `b|c` give the same attribute.
 """
 
 import re
@@ -42,7 +42,7 @@ class Templates(ColumnTemplates):
     Parameters
     ----------
     templates : the templates; None chooses a built-in set for the columns of the training data (`default_templates`).
-    label : where the label stands in rows that have one; -1 is behind all other columns.
+    label : the column of the label in rows that have one; -1 means after all other columns.
 
     >>> Templates(["begin", "0[-1]|0[0]"]).attributes([["the"], ["dog"]])
     [['begin'], ['0[-1]|0[0]=the|dog']]
@@ -57,7 +57,12 @@ class Templates(ColumnTemplates):
         return default_templates(columns).templates
 
     def attributes(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
-        """The attributes of every token of one sentence, in the order of the templates."""
+        """The attributes of every token of one sentence, in the order of the templates.
+
+        Parameters
+        ----------
+        rows : the rows of the sentence, without the label.
+        """
         if not rows:
             return []
         self._check(rows)
@@ -80,7 +85,12 @@ class Templates(ColumnTemplates):
 
 
 def read_templates(path: str | PathLike[str]) -> Templates:
-    """Templates from a text file, one per line; blank lines are skipped, and `#` begins a comment."""
+    """Read templates from a text file, one per line; blank lines are skipped, and `#` begins a comment.
+
+    Parameters
+    ----------
+    path : the file.
+    """
     lines: dict[str, int] = {}
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -105,9 +115,14 @@ def read_templates(path: str | PathLike[str]) -> Templates:
 
 
 def default_templates(n_columns: int) -> Templates:
-    """Templates for tagging words (parts of speech, chunks, entities) by column 0, the word, and all others."""
+    """The built-in templates for tagging words (parts of speech, chunks, entities).
+
+    Parameters
+    ----------
+    n_columns : the number of columns; column 0 is the word, and the others are used as they are.
+    """
     if n_columns < 1:
-        raise MargraveError(f"templates need at least 1 column, the word, and not {n_columns}.")
+        raise MargraveError(f"templates need at least 1 column, which is the word, and not {n_columns}.")
     templates = [
         *_runs(0, 1),
         "0[-1]|0[0]",
@@ -129,7 +144,7 @@ def _runs(column: int, length: int) -> list[str]:
     return ["|".join(f"{column}[{start + i}]" for i in range(length)) for start in starts]
 
 
-# Words repeat: the cache makes a shape as cheap as a look-up.
+# Words occur many times, so that the cache makes a shape as cheap as a dictionary look-up.
 @lru_cache(maxsize=1 << 16)
 def _shape(value: str) -> str:
     return "".join(
@@ -171,7 +186,7 @@ class _Term(NamedTuple):
     function: str | None
 
 
-# One text for one meaning (no 0[+1], no 0[01], no spaces), because the text is part of the attribute.
+# The text is part of the attribute, so each meaning has only one text: 0[+1], 0[01] and spaces are refused.
 _TERM = re.compile(r"(0|[1-9][0-9]{0,3})\[(0|-?[1-9][0-9]{0,3})\](?:\.(\w+))?")
 
 

@@ -1,4 +1,4 @@
-"""Texts to rows of numbers: the tf-idf of their words, each row of length 1 (scikit-learn's TfidfVectorizer)."""
+"""Tf-idf vectors of texts, normalised to length 1 (scikit-learn's TfidfVectorizer)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TfIdf(Inputs):
-    """Words of two letters or more, weighted by their number and by how rare the texts are that have them.
+    """Words of two letters or more, weighted by their frequency in the text and by their inverse document frequency.
 
     >>> TfIdf().learn(["the cat", "the dog"]).words
     ['cat', 'dog', 'the']
@@ -46,7 +46,7 @@ class TfIdf(Inputs):
         return learned
 
     def transform(self, X: Any) -> "csr_array":
-        """One row per text; words that the training texts did not have play no part."""
+        """Compute one row per text; words that do not occur in the training texts are ignored."""
         from scipy.sparse import csr_array
 
         learned, self._learned = self._learned, None
@@ -56,7 +56,7 @@ class TfIdf(Inputs):
         return csr_array(self._vectorizer().transform(X))
 
     def column_names(self) -> list[str]:
-        """What the columns are called: the words."""
+        """The names of the columns, which are the words."""
         return self.words
 
     def _vectorizer(self) -> "TfidfVectorizer":
@@ -69,14 +69,14 @@ class TfIdf(Inputs):
         return vectorizer
 
     def state(self) -> dict[str, Any]:
-        """The words, and how rare they are."""
+        """The words and their inverse document frequencies."""
         return {"words": self.words, "idf": self.idf}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` gave."""
+        """Restores what `state` returned."""
         self.words, self.idf = list(state["words"]), vector(state["idf"], np.float64, "idf")
         if len(self.words) != len(self.idf) or not all(isinstance(word, str) for word in self.words):
-            raise MargraveError("its words must be texts, with a number for each.")
+            raise MargraveError("its words must be texts, with one number per word.")
 
 
 def _check_texts(X: Any) -> None:

@@ -1,4 +1,4 @@
-"""What labels can mean: places in a taxonomy, tags that write spans."""
+"""Label sets, taxonomies of labels, and tags that encode spans."""
 
 from margrave.labels.taxonomy import Taxonomy
 

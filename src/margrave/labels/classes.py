@@ -1,4 +1,4 @@
-"""The set of labels that outputs are made of: learned from data, merged over shards, kept in model files."""
+"""The set of labels of a data set, as sorted distinct values."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,15 +16,15 @@ def distinct_labels(labels: Iterable[Any]) -> NDArray[Any]:
     except TypeError:
         raise MargraveError("labels must be strings or numbers, all of one kind.") from None
     if any(label != label for label in distinct):
-        raise MargraveError("labels must be strings or numbers, and one is nan.")
+        raise MargraveError("labels must be strings or numbers, and one is NaN.")
     classes = np.array(distinct)
     if distinct and (classes.dtype.kind not in "Ubiuf" or classes.tolist() != distinct):
-        raise MargraveError("labels must be strings or numbers, of one kind that an array can hold.")
+        raise MargraveError("labels must be strings or numbers, all of one type that an array can store.")
     return classes
 
 
 def check_several(classes: NDArray[Any]) -> NDArray[Any]:
-    """Refuses no label, and a single one: then there is nothing to learn."""
+    """Refuse fewer than two classes, with which there is nothing to learn."""
     if len(classes) == 0:
         raise MargraveError("there are no labels.")
     if len(classes) < 2:
@@ -33,7 +33,7 @@ def check_several(classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def label_numbers(labels: Sequence[Any], classes: Sequence[Any]) -> NDArray[np.int32]:
-    """The number of each label among the classes."""
+    """The index of each label in the classes."""
     number = {label: k for k, label in enumerate(classes)}
     try:
         return np.fromiter((number[label] for label in labels), dtype=np.int32, count=len(labels))

@@ -1,8 +1,8 @@
-"""Spans written as one tag a token, in the schemes IOB1, IOB2 and BIOES, and from one scheme to another.
+"""Spans encoded as one tag per token in the schemes IOB1, IOB2 and BIOES, and conversion between the schemes.
 
-IOB1 writes I-X, and B-X only where a span follows directly on another of its label; IOB2 writes B-X at every start;
-BIOES also marks the end (E-X) and spans of one token (S-X). Ill-formed tags are read as conlleval does: a tag that
-cannot continue the span before it starts a new one.
+IOB1 writes I-X, and B-X only where a span directly follows another one with the same label; IOB2 writes B-X at every
+start; BIOES also marks the end (E-X) and spans of one token (S-X). Ill-formed tags are interpreted as by conlleval: a
+tag that cannot continue the previous span starts a new one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,14 +22,19 @@ class Span(NamedTuple):
 
 
 def spans(tags: Sequence[str], scheme: str = "IOB2") -> list[Span]:
-    """The spans of a sequence of tags, from left to right.
+    """Decode the spans of a sequence of tags, from left to right.
+
+    Parameters
+    ----------
+    tags : one tag per token.
+    scheme : the tag scheme: "IOB1", "IOB2" or "BIOES".
 
     >>> spans(["B-PER", "I-PER", "O", "B-LOC"])
     [Span(label='PER', start=0, stop=2), Span(label='LOC', start=3, stop=4)]
     """
     prefixes = _prefixes(scheme)
     found: list[Span] = []
-    label, start = "", 0  # of the span that the tag before left open; no label is empty
+    label, start = "", 0  # the span that is still open; an empty label means none
     for position, tag in enumerate(tags):
         if tag == "O":
             prefix, after = "O", ""
@@ -52,7 +57,12 @@ def spans(tags: Sequence[str], scheme: str = "IOB2") -> list[Span]:
 
 
 def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
-    """The same spans in another scheme; ill-formed tags become well-formed ones of the spans that `spans` reads.
+    """Convert tags to another scheme; ill-formed tags are interpreted as by `spans` and become well-formed.
+
+    Parameters
+    ----------
+    tags : one tag per token.
+    source, target : the tag scheme of `tags` and that of the result: "IOB1", "IOB2" or "BIOES".
 
     >>> convert_tags(["I-PER", "I-PER", "B-PER", "O"], "IOB1", "BIOES")
     ['B-PER', 'E-PER', 'S-PER', 'O']
@@ -83,4 +93,4 @@ def _prefixes(scheme: str) -> str:
 
 def _expected(scheme: str) -> str:
     *others, last = (f"{prefix}-label" for prefix in _PREFIXES[scheme])
-    return f"a tag of {scheme} is O, {', '.join(others)} or {last}"
+    return f"tags of {scheme} are O, {', '.join(others)} or {last}"

@@ -20,11 +20,13 @@ Node = Any  # a string or a number
 
 
 class Taxonomy(Stored, kind="labels"):
-    """Nodes and what each lies below; nodes without parents hang under one root that has no name.
+    """A tree or a directed acyclic graph of classes; nodes without parents are children of one root without a name.
 
-    `parents` maps every node to its parent, to a list of its parents, or to None; a node that is only somebody's parent
-    has none itself. A list says the same of the nodes 0, 1, ..., with -1 for no parent. No parents at all make a flat
-    taxonomy.
+    Parameters
+    ----------
+    parents : a mapping from every node to its parent, to a list of its parents, or to None; nodes that occur only as
+        parents have no parents themselves. Alternatively a list with the parents of the nodes 0, 1, ..., where -1 means
+        no parent. If no node has a parent, the taxonomy is flat.
 
     >>> animals = Taxonomy({"cat": "mammal", "dog": "mammal", "carp": "fish"})
     >>> animals.ancestors("cat")
@@ -51,7 +53,7 @@ class Taxonomy(Stored, kind="labels"):
             order = list(TopologicalSorter(given).static_order())
         except CycleError as error:
             way = " below ".join(repr(node) for node in reversed(error.args[1]))
-            raise MargraveError(f"a taxonomy has no cycles, and here is {way}.") from None
+            raise MargraveError(f"a taxonomy must not have cycles, and this one has {way}.") from None
         self._parents: dict[Node, tuple[Node, ...]] = {node: given[node] for node in order}
         self._children: dict[Node, list[Node]] = {node: [] for node in order}
         for node, above in self._parents.items():
@@ -63,7 +65,12 @@ class Taxonomy(Stored, kind="labels"):
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[Node, Node | None]]) -> Self:
-        """From pairs (child, parent), where None as the parent only names a node; several parents are several pairs."""
+        """Make a taxonomy from pairs (child, parent).
+
+        Parameters
+        ----------
+        pairs : the pairs; None as the parent adds a node at the top, and a node with several parents has several pairs.
+        """
         parents: dict[Node, list[Node]] = {}
         for pair in pairs:
             if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
@@ -76,7 +83,14 @@ class Taxonomy(Stored, kind="labels"):
 
     @classmethod
     def from_names(cls, names: Iterable[str], separator: str = ".") -> Self:
-        """From names that are ways down, such as comp.sys.mac or 4/6/2: the parent is what stands before the last part.
+        """Make a taxonomy from names that are paths, such as comp.sys.mac or 4/6/2.
+
+        The parent of a node is its name without the last part.
+
+        Parameters
+        ----------
+        names : the names.
+        separator : the string that separates the parts of a name.
 
         >>> Taxonomy.from_names(["comp.sys.mac", "comp.graphics"]).ancestors("comp.sys.mac")
         ('comp.sys.mac', 'comp.sys', 'comp')
@@ -86,13 +100,11 @@ class Taxonomy(Stored, kind="labels"):
         parents: dict[str, str | None] = {}
         for name in names:
             if not isinstance(name, str):
-                raise MargraveError(
-                    f"only strings have parts before and after a {separator!r}, and a name is {name!r}."
-                )
+                raise MargraveError(f"names with the separator {separator!r} must be strings, and one is {name!r}.")
             steps = name.split(separator)
             if "" in steps:
                 raise MargraveError(
-                    f"the name {name!r} has an empty part: something is missing beside a {separator!r}."
+                    f"the name {name!r} has an empty part: something is missing before or after {separator!r}."
                 )
             for depth in range(1, len(steps) + 1):
                 parent = separator.join(steps[: depth - 1]) if depth > 1 else None
@@ -116,27 +128,27 @@ class Taxonomy(Stored, kind="labels"):
 
     @property
     def leaves(self) -> tuple[Node, ...]:
-        """The nodes that nothing lies below."""
+        """The nodes without children."""
         return tuple(node for node, below in self._children.items() if not below)
 
     @property
     def is_forest(self) -> bool:
-        """Whether no node has two parents."""
+        """Whether no node has more than one parent."""
         return all(len(above) < 2 for above in self._parents.values())
 
     def parents(self, node: Node) -> tuple[Node, ...]:
-        """What the node lies directly below."""
+        """The parents of the node."""
         return self._parents[self._known(node)]
 
     def children(self, node: Node) -> tuple[Node, ...]:
-        """What lies directly below the node."""
+        """The children of the node."""
         return tuple(self._children[self._known(node)])
 
     def ancestors(self, node: Node) -> tuple[Node, ...]:
-        """The node itself and everything above it, the nearest first."""
+        """The node itself and all its ancestors, nearest first."""
         found = {self._known(node): None}
         queue = [node]
-        for below in queue:  # it grows as we go
+        for below in queue:  # The queue grows during the loop.
             for parent in self._parents[below]:
                 if parent not in found:
                     found[parent] = None
@@ -149,14 +161,14 @@ class Taxonomy(Stored, kind="labels"):
         return max(self._heights.values())
 
     def height(self, node: Node) -> int:
-        """The length of the longest way down from the node to a leaf."""
+        """The length of the longest path from the node down to a leaf."""
         return self._heights[self._known(node)]
 
     def tree_loss(self, a: Node, b: Node) -> int:
-        """The height of the first common ancestor, which is the lowest one; 0 for a node and itself.
+        """The height of the lowest common ancestor of a and b; 0 if they are the same node.
 
-        The root without a name is above everything, and one higher than the highest node. Where ways down differ in
-        length, height is that of the longest one (`height`), even if neither a nor b lies at its end.
+        The root without a name is an ancestor of all nodes, and its height is one more than that of the highest node.
+        If paths differ in length, the height is that of the longest path (`height`), even if neither a nor b is on it.
         """
         if self._known(a) == self._known(b):
             return 0
@@ -165,13 +177,13 @@ class Taxonomy(Stored, kind="labels"):
         return min((self._heights[node] for node in self.ancestors(b) if node in above), default=root)
 
     def tree_losses(self, classes: Sequence[Node]) -> NDArray[np.float64]:
-        """The tree loss between any two of these nodes: (classes, classes)."""
+        """The tree losses between all pairs of these nodes: (classes, classes)."""
         below: dict[Node, list[int]] = {}
         for k, name in enumerate(classes):
             for node in self.ancestors(name):
                 below.setdefault(node, []).append(k)
         losses = np.full((len(classes), len(classes)), 1.0 + self.depth)
-        for node in sorted(below, key=self._heights.__getitem__, reverse=True):  # the lowest has the last word
+        for node in sorted(below, key=self._heights.__getitem__, reverse=True):  # The lowest node is written last.
             losses[np.ix_(below[node], below[node])] = self._heights[node]
         np.fill_diagonal(losses, 0.0)
         return losses
@@ -182,7 +194,7 @@ class Taxonomy(Stored, kind="labels"):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """The taxonomy of these parents."""
+        """The taxonomy with these parents."""
         return cls(settings["parents"])
 
     def _known(self, node: Node) -> Node:
@@ -214,7 +226,10 @@ class Taxonomy(Stored, kind="labels"):
 
 
 def as_taxonomy(taxonomy: Any, classes: Sequence[Node]) -> Taxonomy:
-    """A taxonomy that has these classes: itself, made of parents, of their names if it is a separator, or flat."""
+    """A taxonomy that contains these classes.
+
+    `taxonomy` is a `Taxonomy`, the parents of its nodes, the separator of the classes' names, or None for a flat one.
+    """
     if taxonomy is None:
         return Taxonomy(dict.fromkeys(classes))
     if isinstance(taxonomy, str):

@@ -1,8 +1,8 @@
-"""What it costs to predict one output where another is right.
+"""Costs of predicting one output when another is right.
 
-A cost is an object that structures are bound with: `Hamming`, `ZeroOne`, `Tree` and `Matrix` decompose over the labels
-of an output (the zero-one cost of a structured output does not, and the loss handles it); `F1` and `CostFunction` are
-known to cutting planes alone. Only `Matrix` stores a number for every pair of labels.
+Structures are bound with a cost object. `Hamming`, `ZeroOne`, `Tree` and `Matrix` decompose over the labels of an
+output, except for the zero-one cost of a structured output, which the loss handles. `F1` and `CostFunction` require a
+cutting-plane learner. Only `Matrix` stores a number for every pair of labels.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +17,9 @@ from margrave.errors import MargraveError, unknown
 from margrave.files.stored import Stored
 from margrave.labels.taxonomy import Taxonomy
 
-# What users write: "hamming", "zero-one", "f1"; a number per label (what it costs to miss it), as a mapping or in the
-# order of the classes; a matrix from gold to predicted labels; any function of the gold and another output; or a Cost.
+# Users specify a cost as "hamming", "zero-one" or "f1"; as one number per label (the cost of missing it), in a mapping
+# or in the order of the classes; as a matrix from gold to predicted labels; as a function of the gold output and
+# another one; or as a Cost.
 CostLike: TypeAlias = "str | Mapping[Any, float] | ArrayLike | Callable[[Any, Any], float] | Cost"
 
 _RULE = "costs must be finite, not negative, and zero for the right label."
@@ -28,7 +29,7 @@ class Cost(Stored, kind="cost"):
     """The base of all costs."""
 
     def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
-        """The cost of each of these labels where another is right, as the core takes it: Hamming unless overridden."""
+        """The cost of each of these labels when another one is right, in the core's form; Hamming by default."""
         return _core.hamming_cost(np.ones(len(classes)))
 
     def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
@@ -38,7 +39,12 @@ class Cost(Stored, kind="cost"):
 
 @dataclass(frozen=True, eq=False)
 class Hamming(Cost):
-    """The number of wrong labels (or heads, or nodes); with `weights`, the sum of what the missed labels weigh.
+    """The number of wrong labels (or heads, or nodes); with `weights`, the sum of the weights of the missed labels.
+
+    Parameters
+    ----------
+    weights : one number per label, as a mapping (labels that it lacks weigh 1) or as a list in the order of the
+        classes; None if all labels weigh 1.
 
     >>> Hamming({"a": 3.0}).matrix(["a", "b"])
     array([[0., 3.],
@@ -47,14 +53,14 @@ class Hamming(Cost):
 
     name = "hamming"
 
-    weights: Any = None  # a number per label: a mapping (1 for labels that it lacks) or a list in the order of classes
+    weights: Any = None
 
     def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
         """One weight per label."""
         return _core.hamming_cost(self._weights(classes))
 
     def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
-        """Each row has the weight of its label everywhere but on the diagonal."""
+        """Each row has the weight of its label everywhere except on the diagonal."""
         return self._weights(classes)[:, None] * (1.0 - np.eye(len(classes)))
 
     def of_classes(self, everything: Sequence[Any], classes: Sequence[Any]) -> "Hamming":
@@ -76,7 +82,7 @@ class Hamming(Cost):
 
 @dataclass(frozen=True, eq=False)
 class ZeroOne(Cost):
-    """1 for every output but the right one."""
+    """1 for every output except the right one."""
 
     name = "zero-one"
 
@@ -129,20 +135,20 @@ class Tree(Cost):
         )
 
     def matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
-        """The tree loss between any two classes."""
+        """The tree losses between all pairs of classes."""
         return self.taxonomy.tree_losses(classes)
 
 
 @dataclass(frozen=True, eq=False)
 class F1(Cost):
-    """One minus the F1 score of the output's parts; cutting planes alone minimise it."""
+    """One minus the F1 score of the output's parts; only cutting-plane learners minimise it."""
 
     name = "f1"
 
 
 @dataclass(frozen=True, eq=False)
 class CostFunction(Cost):
-    """Any function of the gold and another output, which cutting planes seek among the best outputs."""
+    """Any function of the gold output and another one; cutting-plane learners evaluate it on the best outputs."""
 
     name = "function"
 
@@ -151,14 +157,18 @@ class CostFunction(Cost):
 
 @dataclass(frozen=True, eq=False)
 class GivenCosts(Cost):
-    """Costs that the data bring along: one number for each candidate of each example."""
+    """Costs that are part of the data: one number for each candidate of each example."""
 
     costs: Any
     loss: Cost = field(default_factory=Hamming)  # what the loss asked for
 
 
 def cost_named(cost: CostLike) -> Cost:
-    """The cost that a user's value stands for.
+    """Return the cost object that a user's value stands for.
+
+    Parameters
+    ----------
+    cost : a name, numbers per label, a matrix, a function, or a cost object.
 
     >>> cost_named("hamming")
     Hamming(weights=None)
@@ -203,6 +213,6 @@ def _numbers(values: Any, n: int, *, of_pairs: bool) -> NDArray[np.float64]:
 
 
 def _ragged(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Lists one after another, and where each begins."""
+    """The concatenated lists, and the offset at which each of them begins."""
     begin = np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
     return begin, np.array([k for each in lists for k in each], dtype=np.int32)

@@ -1,7 +1,7 @@
 """The loss family L(beta, gamma) of 001, Fig. 1, and the costs of outputs.
 
 `L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>`, where `max_inf` is the ordinary maximum and
-`max_beta(v) = 1/beta log sum_y exp(beta <v, y>)`. The names of the field are corners of the family:
+`max_beta(v) = 1/beta log sum_y exp(beta <v, y>)`. The well-known losses are corners of the family:
 
 | loss | beta | gamma |
 | --- | --- | --- |
@@ -10,10 +10,11 @@
 | `Hinge` (structural SVM, margin re-scaling) | inf | 1 |
 | `Perceptron` | inf | 0 |
 
-The hinge loss also comes with slack re-scaling and with quadratic slack or none (003, section 2.2): see `Hinge`.
+The hinge loss also exists with slack re-scaling, with quadratic slack and with a hard margin (003, section 2.2): see
+`Hinge`.
 
-Differences `L(beta, gamma) - L(beta, 0)` (001, footnote 1) are not convex, and bounded: at beta = inf the structured
-`Ramp` loss, at beta = 1 `ExpectedCostBound`.
+Differences `L(beta, gamma) - L(beta, 0)` (001, footnote 1) are bounded but not convex. They are the structured `Ramp`
+loss at beta = inf, and `ExpectedCostBound` at beta = 1.
 """
 
 from collections.abc import Sequence
@@ -35,9 +36,16 @@ RESCALINGS = ("margin", "slack")
 
 @dataclass(frozen=True, eq=False)
 class LossFamily(Stored, kind="loss"):
-    """Any member of the family, with the cost that gamma multiplies.
+    """Any member of the family L(beta, gamma).
 
-    The `name` of the class is what files call it; that of an object tells which member it is.
+    Model files store the `name` of the class; the `name` of an object says which member it is.
+
+    Parameters
+    ----------
+    beta : the inverse temperature, positive or infinite; an infinite beta makes the soft maximum a maximum.
+    gamma : the factor on the cost.
+    cost : the cost of wrong outputs: "hamming", "zero-one", or any other form that `margrave.losses.cost_named` takes.
+    rescale, slack : see `Hinge`; other losses do not have them.
 
     >>> LossFamily(beta=2.0, gamma=1.0).name
     'L(beta=2, gamma=1)'
@@ -63,31 +71,31 @@ class LossFamily(Stored, kind="loss"):
         object.__setattr__(self, "slack", whole("slack", self.slack, 0, 2))
         if (self.rescale, self.slack) != ("margin", 1) and (self.smooth or self.gamma != 1):
             raise MargraveError(
-                "slack re-scaling and quadratic or no slack are for the hinge loss: beta = inf, gamma = 1."
+                "slack re-scaling, quadratic slack and hard margins require the hinge loss: beta = inf, gamma = 1."
             )
         if isinstance(self.costs, F1 | CostFunction) and (self.smooth or self.gamma != 1):
-            raise MargraveError("the F1 cost and cost functions are for the hinge loss: beta = inf, gamma = 1.")
+            raise MargraveError("the F1 cost and cost functions require the hinge loss: beta = inf, gamma = 1.")
         object.__setattr__(self, "name", self._member_name())
 
     @property
     def of_family(self) -> bool:
-        """Whether it is a member of L(beta, gamma) with a cost that the core knows, as all learners take."""
+        """Whether it is a member of L(beta, gamma) with a cost that the core knows, which all learners accept."""
         return self.rescale == "margin" and self.slack == 1 and not isinstance(self.costs, F1 | CostFunction)
 
     @property
     def cost_kind(self) -> str:
-        """What the core calls the cost, unless it is a function."""
+        """The core's name of the cost, unless the cost is a function."""
         return self.costs.name if isinstance(self.costs, ZeroOne | F1) else "parts"
 
     def _member_name(self) -> str:
-        """The field's name of this member, or its coordinates."""
+        """The usual name of this member, or its coordinates."""
         if not self.of_family:
             return self._hinge_name()
         names = {(1.0, 0.0): "log", (1.0, 1.0): "softmax-margin", (inf, 1.0): "hinge", (inf, 0.0): "perceptron"}
         return names.get((self.beta, self.gamma), f"L(beta={self.beta:g}, gamma={self.gamma:g})")
 
     def _hinge_name(self) -> str:
-        """What 003 calls SVM0, SVM1 and SVM2, with its re-scaling."""
+        """The name of SVM0, SVM1 or SVM2 of 003, with its re-scaling."""
         slack = ("hard margin", "linear slack", "quadratic slack")[self.slack]
         what = "" if self.slack == 0 else f"{self.rescale} re-scaling, "
         named = {F1: ", F1 cost", CostFunction: ", a cost function"}
@@ -100,11 +108,11 @@ class LossFamily(Stored, kind="loss"):
 
     @property
     def zero_one(self) -> bool:
-        """Whether the cost is 1 for every output but the gold one."""
+        """Whether the cost is 1 for every output except the gold one."""
         return isinstance(self.costs, ZeroOne)
 
     def beyond_parts(self, problem: _core.Problem) -> bool:
-        """Whether its cost matters and does not decompose over the parts of this problem's outputs."""
+        """Whether the loss uses its cost, and the cost does not decompose over the parts of this problem's outputs."""
         return self.zero_one and self.gamma > 0 and not problem.zero_one_is_of_parts
 
     def core(
@@ -118,7 +126,7 @@ class LossFamily(Stored, kind="loss"):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What the loss asks of a structure."""
+        """The operations that the loss requires of a structure."""
         if self.smooth:
             return ("logsum",)
         if isinstance(self.costs, F1):
@@ -127,7 +135,7 @@ class LossFamily(Stored, kind="loss"):
         return ("argmax", "kbest") if best and self.gamma > 0 else ("argmax",)
 
     def cost_matrix(self, classes: Sequence[Any]) -> NDArray[np.float64]:
-        """The cost of predicting one label where another is right: (gold, predicted).
+        """The cost of predicting one label when another is right, as a (gold, predicted) matrix.
 
         >>> Hinge(cost={"a": 3.0}).cost_matrix(["a", "b"])
         array([[0., 3.],
@@ -163,10 +171,16 @@ class Log(LossFamily):
 class Hinge(LossFamily):
     """The structured hinge loss: structural SVMs, max-margin Markov networks.
 
-    xi_i = max(0, max_y H(y)) with m(y) = <theta, y_gold - y> and H(y) = cost(y) - m(y) (`rescale="margin"`) or
-    cost(y) (1 - m(y)) (`rescale="slack"`); L_i = xi_i with linear slack, L_i = 1/2 xi_i^2 with `slack=2`, where the
-    square root of the cost takes its place (003, section 2.2; its C is n times ours). `slack=0` is a hard margin, SVM0:
-    1/2 |w|^2 alone, every other output at least 1 below the gold one; C and the cost play no part.
+    The slack of an example is xi_i = max(0, max_y H(y)), with m(y) = <theta, y_gold - y> and H(y) as given by
+    `rescale` (003, section 2.2; its C is n times ours).
+
+    Parameters
+    ----------
+    cost : the cost of wrong outputs: "hamming", "zero-one", or any other form that `margrave.losses.cost_named` takes.
+    rescale : "margin", H(y) = cost(y) - m(y), or "slack", H(y) = cost(y) (1 - m(y)).
+    slack : 1 for linear slack, L_i = xi_i; 2 for quadratic slack, L_i = 1/2 xi_i^2, where H uses the square root of
+        the cost; 0 for a hard margin (SVM0), which minimises 1/2 |w|^2 such that every other output scores at least 1
+        below the gold one, and ignores C and the cost.
 
     >>> Hinge(rescale="slack", slack=2).name
     'hinge (slack re-scaling, quadratic slack)'
@@ -180,7 +194,12 @@ class Hinge(LossFamily):
 
 
 class SoftmaxMargin(LossFamily):
-    """The log loss with the cost inside its partition function."""
+    """The log loss with the cost inside its partition function.
+
+    Parameters
+    ----------
+    cost : the cost of wrong outputs, as in `Hinge`.
+    """
 
     name: ClassVar[str] = "softmax-margin"
     arguments: ClassVar[tuple[str, ...]] = ("cost",)
@@ -190,7 +209,7 @@ class SoftmaxMargin(LossFamily):
 
 
 class Perceptron(LossFamily):
-    """The loss of the structured perceptron: what the best output scores above the gold one."""
+    """The loss of the structured perceptron: the score of the best output minus that of the gold output."""
 
     name: ClassVar[str] = "perceptron"
     arguments: ClassVar[tuple[str, ...]] = ()
@@ -202,8 +221,14 @@ class Perceptron(LossFamily):
 class DifferenceOfLosses(LossFamily):
     """L(beta, gamma) - L(beta, 0) = log E exp(beta gamma cost) / beta, expected under the model exp(beta score).
 
-    At most gamma times the largest cost, whatever the weights: no single example outweighs the others, at the price of
-    convexity. Learner 'cccp' minimises it.
+    For any weights it is at most gamma times the largest cost, so that no single example can outweigh the others, but
+    it is not convex. Learner 'cccp' minimises it.
+
+    Parameters
+    ----------
+    beta : the inverse temperature, positive or infinite.
+    gamma : the factor on the cost, which must be positive.
+    cost : the cost of wrong outputs, as in `Hinge`.
 
     >>> DifferenceOfLosses(beta=2.0, gamma=1.0).name
     'dL(beta=2, gamma=1)'
@@ -216,18 +241,22 @@ class DifferenceOfLosses(LossFamily):
     def __init__(self, beta: float, gamma: float = 1.0, cost: CostLike = "hamming") -> None:
         super().__init__(beta, gamma, cost)
         if self.gamma == 0:
-            raise MargraveError("the gamma of a difference of losses must be positive: at 0 it is nothing.")
+            raise MargraveError("the gamma of a difference of losses must be positive: at 0 the loss is zero.")
 
     def _member_name(self) -> str:
-        """The field's name of this difference, or its coordinates."""
+        """The usual name of this difference, or its coordinates."""
         names = {(inf, 1.0): "ramp", (1.0, 1.0): "expected-cost"}
         return names.get((self.beta, self.gamma), f"dL(beta={self.beta:g}, gamma={self.gamma:g})")
 
 
 class Ramp(DifferenceOfLosses):
-    """The structured ramp loss: the hinge loss, less what the prediction scores above the gold output.
+    """The structured ramp loss: the hinge loss minus the perceptron loss.
 
-    It bounds the cost of the prediction from above.
+    It is an upper bound on the cost of the prediction.
+
+    Parameters
+    ----------
+    cost : the cost of wrong outputs, as in `Hinge`.
     """
 
     name: ClassVar[str] = "ramp"
@@ -238,7 +267,12 @@ class Ramp(DifferenceOfLosses):
 
 
 class ExpectedCostBound(DifferenceOfLosses):
-    """log E exp(cost) under the model, which bounds the expected cost (minimum risk training) from above."""
+    """log E exp(cost) under the model, an upper bound on the expected cost (minimum risk training).
+
+    Parameters
+    ----------
+    cost : the cost of wrong outputs, as in `Hinge`.
+    """
 
     name: ClassVar[str] = "expected-cost"
     arguments: ClassVar[tuple[str, ...]] = ("cost",)
@@ -247,11 +281,11 @@ class ExpectedCostBound(DifferenceOfLosses):
         super().__init__(beta=1.0, cost=cost)
 
 
-_GENERAL = ("family", "difference")  # which need coordinates
+_GENERAL = ("family", "difference")  # These need coordinates, so that a name alone does not determine them.
 
 
 def loss_names() -> list[str]:
-    """The losses that a name alone stands for."""
+    """The names that `loss_named` accepts."""
     return [name for name in LossFamily.registered if name not in _GENERAL]
 
 
@@ -259,7 +293,12 @@ LOSSES: dict[str, type[LossFamily]] = {name: LossFamily.registered[name] for nam
 
 
 def loss_named(loss: str | LossFamily) -> LossFamily:
-    """The loss of this name, or the loss itself."""
+    """Return the loss with this name, or the loss itself.
+
+    Parameters
+    ----------
+    loss : a name from `loss_names()`, or a loss object.
+    """
     if isinstance(loss, LossFamily):
         return loss
     if not isinstance(loss, str) or loss not in loss_names():

@@ -1,4 +1,7 @@
-"""Scores of predictions, each equal to that of the field's reference scorer: fractions of 1, but NIST, and p-values."""
+"""Scores of predictions, which equal those of the field's reference scorers, and significance tests.
+
+All scores except NIST are fractions between 0 and 1.
+"""
 
 from margrave.metrics.accuracy import sequence_accuracy, token_accuracy
 from margrave.metrics.attachment import AttachmentScores, attachment_scores

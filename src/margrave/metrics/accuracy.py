@@ -1,4 +1,4 @@
-"""Tokens and whole sequences with the right tags."""
+"""Accuracy of tags, by token and by sequence."""
 
 from collections.abc import Collection
 
@@ -6,11 +6,21 @@ from margrave.metrics.counting import fraction, matches, side_by_side
 
 
 def token_accuracy(gold: Collection[Collection[object]], predicted: Collection[Collection[object]]) -> float:
-    """The part of all tokens whose tag is right."""
+    """The fraction of all tokens with the right tag.
+
+    Parameters
+    ----------
+    gold, predicted : the right and the predicted tags of each sequence.
+    """
     return fraction("tokens", matches(gold, predicted, "gold", "predicted"))
 
 
 def sequence_accuracy(gold: Collection[Collection[object]], predicted: Collection[Collection[object]]) -> float:
-    """The part of the sequences in which every tag is right."""
+    """The fraction of sequences in which every tag is right.
+
+    Parameters
+    ----------
+    gold, predicted : the right and the predicted tags of each sequence.
+    """
     pairs = side_by_side(gold, predicted, "gold", "predicted")
     return fraction("sequences", [all(a == b for a, b in zip(true, guess, strict=True)) for true, guess in pairs])

@@ -1,4 +1,4 @@
-"""Words of dependency trees with the right head and label."""
+"""Attachment scores of dependency trees."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from margrave.metrics.counting import fraction, matches, side_by_side
 
 @dataclass(frozen=True)
 class AttachmentScores:
-    """The parts of the words with the right head (UAS) and with the right head and label (LAS, None without labels)."""
+    """The fractions of words with the right head (UAS) and with the right head and label (LAS, None without labels)."""
 
     words: int
     uas: float
@@ -24,7 +24,13 @@ def attachment_scores(
     predicted_labels: Collection[Collection[str]] | None = None,
     ignore: Collection[Collection[bool]] | None = None,
 ) -> AttachmentScores:
-    """Unlabelled and labelled attachment over all words, but those that `ignore` marks, such as punctuation.
+    """Compute the unlabelled and the labelled attachment score over the words of all sentences.
+
+    Parameters
+    ----------
+    gold_heads, predicted_heads : the right and the predicted head of every word of each sentence.
+    gold_labels, predicted_labels : the right and the predicted label of every arc; None for the unlabelled score alone.
+    ignore : for each sentence, True for every word that does not count, such as punctuation.
 
     >>> attachment_scores([[2, 0, 2]], [[2, 0, 1]], [["det", "root", "obj"]], [["nmod", "root", "obj"]])
     AttachmentScores(words=3, uas=0.6666666666666666, las=0.3333333333333333)

@@ -1,4 +1,4 @@
-"""Sets of labels, flat or in a taxonomy."""
+"""Precision, recall and F1 of sets of labels, flat or in a taxonomy."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabelScores(Counts):
-    """Counts and ratios over the labels of all examples (micro-averaged), and by label."""
+    """Counts and ratios over the labels of all examples (micro-averaged), and for each label in `by_label`."""
 
     by_label: Mapping[Any, Counts]
 
     @property
     def macro_f1(self) -> float:
-        """The mean over labels of their F1."""
+        """The mean of the F1 scores of all labels."""
         return sum(of.f1 for of in self.by_label.values()) / len(self.by_label)
 
 
@@ -29,7 +29,12 @@ def label_scores(
     predicted: Sequence[Collection[Hashable]],
     labels: Iterable[Hashable] | None = None,
 ) -> LabelScores:
-    """Sets of labels, label by label; `labels`: those that count, all that occur if not given.
+    """Compute precision, recall and F1 of sets of labels.
+
+    Parameters
+    ----------
+    gold, predicted : the right and the predicted labels of each example.
+    labels : the labels that count; None for all that occur.
 
     >>> scores = label_scores([{"a", "b"}, {"b"}], [{"a"}, {"b", "c"}])
     >>> scores.f1, scores.macro_f1
@@ -44,9 +49,16 @@ def hierarchical_scores(
     taxonomy: "Taxonomy",
     labels: Iterable[Hashable] | None = None,
 ) -> LabelScores:
-    """Sets of nodes, each completed by all nodes above them but the root (Kiritchenko, Matwin and Famili 2005).
+    """Compute hierarchical precision, recall and F1 (Kiritchenko, Matwin and Famili 2005).
 
-    A prediction near the truth then shares most of its nodes with it. For one class an example, pass sets of one.
+    All ancestors except the root are added to each set of nodes, so that a prediction close to the truth shares most of
+    its nodes with it. If examples have one class each, pass sets with one element.
+
+    Parameters
+    ----------
+    gold, predicted : the right and the predicted nodes of each example.
+    taxonomy : the taxonomy of the nodes.
+    labels : the nodes that count; None for all that occur.
 
     >>> from margrave.labels.taxonomy import Taxonomy
     >>> scores = hierarchical_scores([{"1/1"}], [{"1/2"}], Taxonomy.from_names(["1/1", "1/2", "2"], "/"))
@@ -89,7 +101,7 @@ def _label_scores(
 def _sets(examples: Sequence[Collection[Hashable]], name: str) -> list[set[Hashable]]:
     for i, labels in enumerate(examples):
         if isinstance(labels, str) or not hasattr(labels, "__len__"):
-            raise MargraveError(f"{name}[{i}] is {labels!r}, where a set of labels is expected.")
+            raise MargraveError(f"{name}[{i}] must be a set of labels, and it is {labels!r}.")
     return [set(listed(labels)) for labels in examples]
 
 

@@ -1,4 +1,4 @@
-"""Whether the difference of two systems could be chance: approximate randomisation (Riezler and Maxwell 2005)."""
+"""Significance of the difference between two systems, by approximate randomisation (Riezler and Maxwell 2005)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from margrave.checks import whole
 from margrave.errors import MargraveError
 
-# Swaps that give the same difference must not be told apart by the rounding of their sums.
+# Differences that differ by less than this are equal except for the rounding of their sums.
 _ROUNDING = 1e-10
-# Swaps of this many segments are held at a time (8 bytes each).
+# The number of swaps of segments that are stored at a time (8 bytes each).
 _AT_A_TIME = 4_000_000
 
 
@@ -23,13 +23,20 @@ def approximate_randomisation(
     trials: int = 10_000,
     seed: int = 0,
 ) -> float:
-    """The two-sided p-value of the difference of two systems' scores on the same segments.
+    """Compute the two-sided p-value of the difference between two systems' scores on the same segments.
 
-    A trial swaps the outputs of both systems in segments chosen by coins; p is (1 + trials whose difference is at least
-    the true one) / (1 + trials). If there are no more than `trials` ways to swap, each is taken once, and p is exact.
+    Each trial swaps the outputs of the two systems in randomly chosen segments. The p-value is (1 + the number of
+    trials whose difference is at least the observed one) / (1 + trials). If there are at most `trials` ways to swap,
+    each of them is tried once and the p-value is exact.
 
-    Two arrays are statistics (segments, k), and `score` takes sums (..., k) to numbers (...), as `bleu_of_statistics`
-    does; anything else is a sequence of outputs, and `score` takes such a list to a number.
+    Parameters
+    ----------
+    first, second : what the systems achieved on each segment: two arrays of statistics (segments, k), or two sequences
+        of outputs.
+    score : for arrays, a function from sums (..., k) to scores (...), such as `bleu_of_statistics`; for sequences, a
+        function from a list of outputs to a score.
+    trials : the number of random trials.
+    seed : the seed of the random numbers.
 
     >>> wins, losses = np.ones((6, 1)), np.zeros((6, 1))
     >>> approximate_randomisation(wins, losses, lambda sums: sums[..., 0]) == 2 / 2**6
@@ -58,15 +65,15 @@ def approximate_randomisation(
     return (1 + sum(map(as_large, _random_swaps(n, trials, seed)))) / (1 + trials)
 
 
-# From swaps (trials, segments), 1 where a segment is swapped, to the scores of both systems in each trial.
+# Maps swaps (trials, segments), which are 1 where a segment is swapped, to the scores of both systems in each trial.
 _Scores = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 def _of_statistics(first: NDArray[Any], second: NDArray[Any], score: Callable[[Any], Any]) -> _Scores:
     if first.ndim != 2 or first.shape != second.shape:
         raise MargraveError(
-            "the statistics of both systems must have one shape (segments, numbers), "
-            f"and these have {first.shape} and {second.shape}."
+            "the statistics of both systems must have the same shape (segments, numbers), "
+            f"and their shapes are {first.shape} and {second.shape}."
         )
     one, other = first.sum(axis=0, dtype=np.float64), second.sum(axis=0, dtype=np.float64)
     change = second.astype(np.float64) - first
@@ -90,19 +97,19 @@ def _of_outputs(first: list[Any], second: list[Any], score: Callable[[Any], Any]
 
 
 def scores_of_rows(score: Callable[[Any], Any], sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The score of each row of sums, after a check that there is one number for each."""
+    """The score of each row of sums, after a check that `score` returned one number per row."""
     scores = np.asarray(score(sums), np.float64)
     if scores.shape != sums.shape[:-1]:
         raise MargraveError(
-            f"score must take sums of shape (..., {sums.shape[-1]}) to numbers (...), "
-            f"and it gave shape {scores.shape} for {sums.shape}."
+            f"score must map sums of shape (..., {sums.shape[-1]}) to numbers of shape (...), "
+            f"and it returned shape {scores.shape} for {sums.shape}."
         )
     return _finite(scores)
 
 
 def _finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     if not np.isfinite(scores).all():
-        raise MargraveError(f"score must give finite numbers, and it gave {scores[~np.isfinite(scores)][0]}.")
+        raise MargraveError(f"score must return finite numbers, and it returned {scores[~np.isfinite(scores)][0]}.")
     return scores
 
 

@@ -1,4 +1,4 @@
-"""Spans of tagged tokens, as conlleval counts them."""
+"""Precision, recall and F1 of spans of tagged tokens, as conlleval computes them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,24 +10,31 @@ from margrave.metrics.counting import Counts, side_by_side
 
 
 class SpanCounts(Counts):
-    """How many spans there are, were predicted, and both; a ratio of nothing is 0, as in conlleval."""
+    """The numbers of gold, predicted and correct spans; a ratio with denominator zero is 0, as in conlleval."""
 
 
 @dataclass(frozen=True)
 class SpanScores(SpanCounts):
-    """Counts and ratios over all spans (micro-averaged), and by label in alphabetical order."""
+    """Counts and ratios over all spans (micro-averaged), and for each label in `by_label`, in alphabetical order."""
 
     by_label: Mapping[str, SpanCounts]
 
 
 def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], scheme: str = "IOB2") -> SpanScores:
-    """Spans found exactly, label and both ends, as conlleval counts them: ill-formed tags are read as `spans` does.
+    """Compute precision, recall and F1 of spans, as conlleval does.
+
+    A predicted span is correct if its label and both ends are right. Ill-formed tags are interpreted as by `spans`.
+
+    Parameters
+    ----------
+    gold, predicted : the right and the predicted tags of each sequence.
+    scheme : the tag scheme: "IOB1", "IOB2" or "BIOES".
 
     >>> scores = span_scores([["B-PER", "I-PER", "O"]], [["B-PER", "I-PER", "B-LOC"]])
     >>> scores.precision, scores.recall, scores.by_label["LOC"].predicted
     (0.5, 1.0, 1)
     """
-    spans([], scheme)  # an unknown scheme is not the fault of an example
+    spans([], scheme)  # An error about an unknown scheme should not name an example.
     in_gold, in_predicted, in_both = Counter[str](), Counter[str](), Counter[str]()
     for i, (true, guess) in enumerate(side_by_side(gold, predicted, "gold", "predicted")):
         true_spans, guess_spans = _spans("gold", i, true, scheme), _spans("predicted", i, guess, scheme)

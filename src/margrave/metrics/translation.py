@@ -1,7 +1,7 @@
-"""BLEU and NIST of translations, as sums of statistics over segments; texts are words with blanks between them.
+"""BLEU and NIST scores of translations, computed from statistics that are summed over segments.
 
-BLEU (Papineni et al. 2002) is that of sacrebleu with tokenize="none"; NIST (Doddington 2002) is that of mteval-v13a.
-A segment has one reference, a text, or several, a list of texts.
+BLEU (Papineni et al. 2002) equals sacrebleu's with tokenize="none"; NIST (Doddington 2002) equals that of mteval-v13a.
+Texts are words separated by blanks. The references of a segment are one text or a list of texts.
 """
 
 from abc import ABC, abstractmethod
@@ -19,14 +19,21 @@ BLEU_ORDER = 4
 NIST_ORDER = 5
 SMOOTHINGS = ("exp", "add-one", "none")
 
-# Doddington's penalty is 1/2 where the hypotheses have 2/3 of the references' words.
+# Doddington's penalty is 1/2 if the hypotheses have 2/3 as many words as the references.
 _NIST_BETA = np.log(0.5) / np.log(1.5) ** 2
 
 References = Sequence[str | Sequence[str]]
 
 
 def bleu(hypotheses: Sequence[str], references: References, *, smooth: str = "exp", lowercase: bool = False) -> float:
-    """BLEU of a corpus, as a fraction of 1; the defaults are those of sacrebleu's corpus_bleu.
+    """Compute the BLEU score of a corpus, between 0 and 1; the defaults are those of sacrebleu's corpus_bleu.
+
+    Parameters
+    ----------
+    hypotheses : the translation of each segment.
+    references : the reference of each segment, or a list of references.
+    smooth : how precisions without a match are smoothed; see `bleu_of_statistics`.
+    lowercase : whether to ignore case.
 
     >>> bleu(["the cat sat on the mat"], ["the cat sat on a mat"])
     0.537284965911771
@@ -36,9 +43,16 @@ def bleu(hypotheses: Sequence[str], references: References, *, smooth: str = "ex
 
 
 def sentence_bleu(hypothesis: str, references: str | Sequence[str], *, lowercase: bool = False) -> float:
-    """BLEU+1 of one segment (Lin and Och 2004): one is added to the matches and totals of n = 2, 3, 4.
+    """Compute BLEU+1 of one segment (Lin and Och 2004), which adds one to the matches and totals of n = 2, 3, 4.
 
-    The brevity penalty and the precision of words are as they are, so a hypothesis without a right word scores 0.
+    The brevity penalty and the precision of single words are not smoothed, so a hypothesis without a right word scores
+    0.
+
+    Parameters
+    ----------
+    hypothesis : the translation.
+    references : one reference or a list of references.
+    lowercase : whether to ignore case.
 
     >>> sentence_bleu("the dog", ["the cat", "a dog"])
     0.8408964152537145
@@ -47,10 +61,16 @@ def sentence_bleu(hypothesis: str, references: str | Sequence[str], *, lowercase
 
 
 def nist(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> float:
-    """NIST of a corpus, up to 5-grams: the mean information of the n-grams that match, times a length penalty.
+    """Compute the NIST score of a corpus: the mean information of matching n-grams, times a length penalty.
 
-    As in mteval-v13a, an n-gram matches as often as in the reference that has it most often, and the length of a
-    segment's references is their mean.
+    As in mteval-v13a, an n-gram matches at most as often as it occurs in the reference that has it most often, and the
+    reference length of a segment is the mean length of its references.
+
+    Parameters
+    ----------
+    hypotheses : the translation of each segment.
+    references : the reference of each segment, or a list of references.
+    lowercase : whether to ignore case.
 
     >>> nist(["a b"], ["a b"])
     1.0
@@ -59,10 +79,14 @@ def nist(hypotheses: Sequence[str], references: References, *, lowercase: bool =
 
 
 def bleu_of_statistics(statistics: NDArray[Any], *, smooth: str = "exp") -> NDArray[np.float64]:
-    """BLEU of the statistics in the last axis, which are usually sums over segments.
+    """Compute BLEU from statistics in the last axis, which are usually sums over segments.
 
-    `smooth`: what becomes of a precision m / t without a match: "exp" makes the first such 1 / 2t, the next 1 / 4t and
-    so on, "add-one" makes all but that of words (m + 1) / (t + 1), "none" leaves 0. Without any match BLEU is 0.
+    Parameters
+    ----------
+    statistics : an array (..., k) of the statistics of `BleuStatistics`.
+    smooth : "exp" replaces the first precision without a match among t n-grams by 1 / 2t, the next by 1 / 4t and so on;
+        "add-one" replaces every precision m / t except that of single words by (m + 1) / (t + 1); "none" changes
+        nothing. Without any match, BLEU is 0.
     """
     if smooth not in SMOOTHINGS:
         raise unknown("smoothing", smooth, SMOOTHINGS)
@@ -77,7 +101,7 @@ def bleu_of_statistics(statistics: NDArray[Any], *, smooth: str = "exp") -> NDAr
     elif smooth == "exp":
         missing = matches == 0
         matches = np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), matches)
-    # An order without n-grams, which only texts of few words lack, has precision 0 but for "add-one".
+    # An order without any n-grams, which happens only in very short texts, has precision 0 except with "add-one".
     precisions = np.where(totals > 0, matches / np.maximum(totals, 1), 0.0)
     some &= (precisions > 0).all(axis=-1)
     mean_log = np.log(np.where(precisions > 0, precisions, 1.0)).mean(axis=-1)
@@ -86,7 +110,12 @@ def bleu_of_statistics(statistics: NDArray[Any], *, smooth: str = "exp") -> NDAr
 
 
 def nist_of_statistics(statistics: NDArray[Any]) -> NDArray[np.float64]:
-    """NIST of the statistics in the last axis, which are usually sums over segments."""
+    """Compute NIST from statistics in the last axis, which are usually sums over segments.
+
+    Parameters
+    ----------
+    statistics : an array (..., k) of the statistics of `NistStatistics`.
+    """
     sums = np.asarray(statistics, np.float64)
     _check_width("NIST", sums, 2 * NIST_ORDER + 1)
     information, totals, reference_length = sums[..., :NIST_ORDER], sums[..., NIST_ORDER:-1], sums[..., -1]
@@ -106,16 +135,26 @@ class _Statistics(ABC):
         words = [self._words(i, segment) for i, segment in enumerate(references)]
         self._lengths = [[len(text) for text in texts] for texts in words]
         self._counts = [[ngram_counts(text, order) for text in texts] for texts in words]
-        # An n-gram matches as often as in the reference that has it most often.
+        # An n-gram matches at most as often as it occurs in the reference that has it most often.
         self._limits = [_greatest(counts) for counts in self._counts]
 
     def segments(self, hypotheses: Sequence[str]) -> NDArray[Any]:
-        """One row of statistics for each segment's hypothesis."""
+        """Compute one row of statistics per segment.
+
+        Parameters
+        ----------
+        hypotheses : the translation of each segment.
+        """
         self._check_number(hypotheses)
         return self._rows([self._row(i, text, f"hypotheses[{i}]") for i, text in enumerate(hypotheses)])
 
     def lists(self, hypotheses: Sequence[Sequence[str]]) -> list[NDArray[Any]]:
-        """For each segment's list of hypotheses an array with one row of statistics for each."""
+        """Compute one array per segment, with one row of statistics for each of its hypotheses.
+
+        Parameters
+        ----------
+        hypotheses : a list of translations for each segment.
+        """
         self._check_number(hypotheses)
         for i, texts in enumerate(hypotheses):
             _check_sequence(f"hypotheses[{i}]", texts, "texts")
@@ -137,23 +176,23 @@ class _Statistics(ABC):
 
     @abstractmethod
     def _worth(self, ngram: tuple[str, ...]) -> float:
-        """What one match adds to the statistics."""
+        """The amount that one match adds to the statistics."""
 
     @abstractmethod
     def _lengths_of(self, i: int, length: int) -> list[Any]:
-        """The lengths that end the statistics of a hypothesis of segment i."""
+        """The lengths at the end of the statistics of a hypothesis of segment i."""
 
     @abstractmethod
     def _rows(self, rows: list[list[Any]]) -> NDArray[Any]:
-        """An array of the metric's type."""
+        """The rows as an array of the metric's type."""
 
     def _words(self, i: int, segment: str | Sequence[str]) -> list[list[str]]:
         if isinstance(segment, str):
             return [split(segment, f"references[{i}]", self.lowercase)]
         if not hasattr(segment, "__len__"):
-            raise MargraveError(f"references[{i}] is {segment!r}, where a text or a list of texts is expected.")
+            raise MargraveError(f"references[{i}] must be a text or a list of texts, and it is {segment!r}.")
         if len(segment) == 0:
-            raise MargraveError(f"references[{i}] is empty, and a segment needs at least one reference.")
+            raise MargraveError(f"references[{i}] is empty, but a segment needs at least one reference.")
         return [split(text, f"references[{i}][{k}]", self.lowercase) for k, text in enumerate(segment)]
 
     def _check_number(self, hypotheses: Sequence[object]) -> None:
@@ -163,10 +202,15 @@ class _Statistics(ABC):
 
 
 class BleuStatistics(_Statistics):
-    """What BLEU needs of each segment, in 10 whole numbers whose sums over segments give the BLEU of the corpus.
+    """Statistics of segments whose sum over a corpus determines its BLEU score.
 
-    Matches of n = 1..4, n-grams of the hypothesis of n = 1..4, its length, and that of the reference nearest in length
-    (of two as near, the shorter).
+    For n = 1..4 they are the numbers of matching n-grams, then the numbers of n-grams of the hypothesis, then its
+    length, and the length of the reference that is closest in length (the shorter of two equally close ones).
+
+    Parameters
+    ----------
+    references : the reference of each segment, or a list of references.
+    lowercase : whether to ignore case.
     """
 
     def __init__(self, references: References, *, lowercase: bool = False) -> None:
@@ -183,11 +227,16 @@ class BleuStatistics(_Statistics):
 
 
 class NistStatistics(_Statistics):
-    """What NIST needs of each segment, in 11 numbers whose sums over segments give the NIST of the corpus.
+    """Statistics of segments whose sum over a corpus determines its NIST score.
 
-    The information of the matches of n = 1..5, n-grams of the hypothesis of n = 1..5, and the mean length of the
-    references. The information of an n-gram is log2 of how often its first n - 1 words occur in all references for
-    each time that it does (for words: of all words).
+    For n = 1..5 they are the information of the matching n-grams, then the numbers of n-grams of the hypothesis, then
+    the mean length of the references. The information of an n-gram is log2(a / b), where b is the number of its
+    occurrences in all references, and a that of its first n - 1 words (for n = 1, the number of all words).
+
+    Parameters
+    ----------
+    references : the reference of each segment, or a list of references.
+    lowercase : whether to ignore case.
     """
 
     def __init__(self, references: References, *, lowercase: bool = False) -> None:
@@ -210,19 +259,19 @@ class NistStatistics(_Statistics):
 
 
 def ngram_counts(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    """How often each n-gram of n = 1..order occurs."""
+    """The number of occurrences of each n-gram with n = 1..order."""
     return Counter(ngram for n in range(1, order + 1) for ngram in ngrams(words, n))
 
 
 def ngrams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
-    """The n words from each position."""
+    """The n-grams of a text, from left to right."""
     return zip(*(words[k:] for k in range(n)), strict=False)
 
 
 def split(text: object, where: str, lowercase: bool = False) -> list[str]:
     """The words of a text."""
     if not isinstance(text, str):
-        raise MargraveError(f"{where} is {text!r}, where a text is expected.")
+        raise MargraveError(f"{where} must be a text, and it is {text!r}.")
     return (text.lower() if lowercase else text).split()
 
 
@@ -235,11 +284,11 @@ def _greatest(counts: list[Counter[tuple[str, ...]]]) -> Counter[tuple[str, ...]
 
 def _check_sequence(name: str, value: object, of_what: str) -> None:
     if isinstance(value, str) or not hasattr(value, "__len__"):
-        raise MargraveError(f"{name} is {value!r}, where a sequence of {of_what} is expected.")
+        raise MargraveError(f"{name} must be a sequence of {of_what}, and it is {value!r}.")
     if len(value) == 0:
         raise MargraveError(f"{name} is empty: there are no {of_what} to score.")
 
 
 def _check_width(metric: str, statistics: NDArray[np.float64], width: int) -> None:
     if statistics.ndim == 0 or statistics.shape[-1] != width:
-        raise MargraveError(f"{metric} needs {width} statistics a segment, and these have shape {statistics.shape}.")
+        raise MargraveError(f"{metric} needs {width} statistics per segment, and the shape is {statistics.shape}.")

@@ -1,4 +1,4 @@
-"""One class of a taxonomy an example: accuracy and tree loss (003, section 5.1)."""
+"""Accuracy and tree loss of classes in a taxonomy, one class per example (003, section 5.1)."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TreeScores:
-    """The part of the examples with the right class, and the mean tree loss with its standard error.
+    """The fraction of examples with the right class, and the mean tree loss with its standard error.
 
-    The standard error of a mean of one example is not known, and nan.
+    The standard error of a single example is NaN.
     """
 
     examples: int
@@ -27,7 +27,12 @@ class TreeScores:
 
 
 def tree_loss(gold: Sequence[Hashable], predicted: Sequence[Hashable], taxonomy: "Taxonomy") -> float:
-    """The mean height of the first common ancestor of the right and the predicted class (003, section 5.1).
+    """Compute the mean height of the first common ancestor of the right and the predicted class (003, section 5.1).
+
+    Parameters
+    ----------
+    gold, predicted : the right and the predicted class of each example.
+    taxonomy : the taxonomy of the classes.
 
     >>> from margrave.labels.taxonomy import Taxonomy
     >>> tree_loss(["1/1", "1/1"], ["1/2", "1/1"], Taxonomy.from_names(["1/1", "1/2"], "/"))
@@ -37,12 +42,18 @@ def tree_loss(gold: Sequence[Hashable], predicted: Sequence[Hashable], taxonomy:
 
 
 def tree_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable], taxonomy: "Taxonomy") -> TreeScores:
-    """Accuracy and tree loss of one class an example."""
+    """Compute accuracy and tree loss of predictions with one class per example.
+
+    Parameters
+    ----------
+    gold, predicted : the right and the predicted class of each example.
+    taxonomy : the taxonomy of the classes.
+    """
     if len(gold) != len(predicted):
         raise MargraveError(f"gold has {len(gold)} examples, but predicted has {len(predicted)}.")
     if len(gold) == 0:
         raise MargraveError("there are no examples to score.")
-    pairs = Counter(zip(listed(gold), listed(predicted), strict=True))  # few compared to the examples
+    pairs = Counter(zip(listed(gold), listed(predicted), strict=True))  # far fewer than examples
     losses = {pair: taxonomy.tree_loss(*pair) for pair in pairs}
     n = pairs.total()
     mean = sum(losses[pair] * count for pair, count in pairs.items()) / n

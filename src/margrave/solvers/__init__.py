@@ -1,1 +1,1 @@
-"""Solvers of programs that learners meet, each useful without them: quadratic programs, linear programs, lines."""
+"""Solvers that learners use and that are useful on their own: quadratic programs, linear programs, line searches."""

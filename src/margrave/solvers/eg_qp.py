@@ -1,7 +1,6 @@
 """Exponentiated gradient for quadratic programs over products of simplices (000, section 4; 002, section 4.5).
 
-The variables are held as logarithms, so that none is lost: one that has become too small for a floating-point number
-is still there, and can grow again.
+The variables are stored as logarithms, so that a variable that is too small for a floating-point number can grow again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,22 +22,35 @@ Matrix = Any  # a dense array or a scipy.sparse.csr_array
 
 @dataclass(frozen=True, eq=False)
 class QPSolution:
-    """The point that `eg_qp` found, how it got there, and how far from the optimum it can be."""
+    """The result of `eg_qp`, with its history and a bound on its distance from the optimum.
+
+    Parameters
+    ----------
+    alpha : the point found.
+    objective : Q before the first step and after every step.
+    rate : the rate; if adaptive, that of the last step, or infinite if there was none.
+    gap : sum_i (<grad_i, alpha_i> - min grad_i), an upper bound on Q(alpha) - min Q.
+    converged : whether the gap reached the tolerance.
+    """
 
     alpha: Vector
-    objective: Vector  # Q before the first and after every step
-    rate: float  # if adapted, that of the last step, and infinite before the first
-    gap: float  # sum_i (<grad_i, alpha_i> - min grad_i), which is at least Q(alpha) - min Q
+    objective: Vector
+    rate: float
+    gap: float
     converged: bool
     _log_start: Vector = field(repr=False)
     _sizes: NDArray[np.int64] = field(repr=False)
-    _weights: tuple[float, float] | None = field(repr=False)  # of D(u, alpha^1) and of Q(alpha^1) - Q(alpha^T+1)
+    _weights: tuple[float, float] | None = field(repr=False)  # factors on D(u, alpha^1), Q(alpha^1) - Q(alpha^T+1)
 
     def bound(self, u: ArrayLike) -> Vector:
-        """What the theorem behind the rate says Q(alpha^T+1) - Q(u) is at most, for T = 1, 2, ... steps.
+        """Compute the theoretical upper bounds on Q(alpha^T+1) - Q(u) after T = 1, 2, ... steps.
 
-        For the safe rate that is (2.5 (B + lambda) D(u, alpha^1) + 1.5 (Q(alpha^1) - Q(alpha^T+1))) / T (000, Theorem
-        2); for a rate of at most 1 / (n |A|_inf), D(u, alpha^1) / (rate T) (002, section 4.5).
+        For the safe rate the bound is (2.5 (B + lambda) D(u, alpha^1) + 1.5 (Q(alpha^1) - Q(alpha^T+1))) / T (000,
+        Theorem 2); for a rate of at most 1 / (n |A|_inf) it is D(u, alpha^1) / (rate T) (002, section 4.5).
+
+        Parameters
+        ----------
+        u : a point to compare with, such as the optimum; every block must be a probability distribution.
         """
         from scipy.special import xlogy
 
@@ -62,13 +74,20 @@ def eg_qp(
     max_iter: int = 1000,
     tol: float = 1e-6,
 ) -> QPSolution:
-    """Minimises Q(alpha) = b'alpha + 1/2 alpha'A alpha, where every block of alpha is a probability distribution.
+    """Minimise Q(alpha) = b'alpha + 1/2 alpha'A alpha, where every block of alpha is a probability distribution.
 
-    A is symmetric and positive semi-definite (if not, it is refused as soon as two variables or a step give it away), a
-    dense array or a scipy sparse one, which is never made dense; `sizes` are the lengths of the blocks; `start` is
-    positive, and uniform by default. The rate is "adaptive", which grows from step to step and is halved until Q does
-    not rise; "safe", 0.4 / (B + lambda) (000, Theorem 2), or "norm", 1 / (n |A|_inf) (002, section 4.5), which have
-    proven bounds and need many more steps; or a number. The search ends when the gap is at most tol max(1, |Q|).
+    Parameters
+    ----------
+    A : a symmetric, positive semi-definite matrix, dense or a scipy sparse array, which is never made dense. A negative
+        eigenvalue is an error as soon as two variables or a step reveal it.
+    b : the linear coefficients.
+    sizes : the lengths of the blocks.
+    rate : "adaptive", which grows from step to step and is halved until Q does not rise; "safe", 0.4 / (B + lambda)
+        (000, Theorem 2), or "norm", 1 / (n |A|_inf) (002, section 4.5), which have proven bounds and need many more
+        steps; or a number.
+    start : the starting point, which must be positive; None for uniform distributions.
+    max_iter : the maximum number of steps.
+    tol : the search ends when the gap is at most tol max(1, |Q|).
 
     >>> solution = eg_qp([[2.0, 0.0], [0.0, 1.0]], [0.0, 0.0], sizes=[2])
     >>> solution.alpha.round(3).tolist(), solution.converged
@@ -95,17 +114,17 @@ def eg_qp(
 
 
 _RATES = ("safe", "norm", "adaptive")
-_LARGEST = 1e200  # of the numbers of a program, so that no sum of them overflows
-_FURTHEST = 1e100  # that the logarithm of a variable moves in one step, for the same reason
-_ROUNDING = 1e-9  # of the largest number in A: what may be the noise of computing A, and what may not
-_GROWTH = 1.1  # of an adaptive rate: about one step in eight is then tried twice
-_BOLDEST = 20.0  # the most that a logarithm moves in an adaptive step, against the best of its block
-_CHEAP = 10**7  # numbers to look at for the exact B: a fraction of a second
+_LARGEST = 1e200  # The largest number allowed in a program, so that no sum overflows.
+_FURTHEST = 1e100  # The largest change of the logarithm of a variable in one step, for the same reason.
+_ROUNDING = 1e-9  # Errors below this fraction of the largest number in A are attributed to rounding.
+_GROWTH = 1.1  # The growth of an adaptive rate; with this value about one step in eight is tried twice.
+_BOLDEST = 20.0  # The largest change of a logarithm in an adaptive step, relative to the best of its block.
+_CHEAP = 10**7  # The exact B is computed if it requires at most this many numbers, a fraction of a second.
 
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Where the distributions lie in alpha."""
+    """The positions of the distributions in alpha."""
 
     sizes: NDArray[np.int64]
 
@@ -119,24 +138,24 @@ class _Blocks:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def above_least(self, grad: Vector) -> Vector:
-        """How far each number is above the least of its block."""
+        """The difference between each number and the smallest number of its block."""
         return grad - np.minimum.reduceat(grad, self.starts)[self.owner]
 
     def normalised(self, theta: Vector) -> tuple[Vector, Vector]:
-        """The distributions with these natural parameters, as logarithms and as they are."""
+        """The logarithms of the distributions with these natural parameters, and the distributions themselves."""
         theta = theta - np.maximum.reduceat(theta, self.starts)[self.owner]
         weight = np.exp(theta)
         total = np.add.reduceat(weight, self.starts)
         return theta - np.log(total)[self.owner], weight / total[self.owner]
 
     def most(self, rows: Matrix) -> Vector:
-        """The largest inner product of each row with any alpha: the sum of its largest numbers, one from a block."""
+        """The largest inner product of each row with any alpha: the sum of its largest numbers, one per block."""
         if isinstance(rows, np.ndarray):
             return np.asarray(np.maximum.reduceat(rows, self.starts, axis=1).sum(axis=1))
         if rows.nnz == 0:
             return np.zeros(rows.shape[0])
         row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        run = row * len(self.sizes) + self.owner[rows.indices]  # in order: what lies in the same row and block
+        run = row * len(self.sizes) + self.owner[rows.indices]  # ascending; equal for entries in the same row and block
         first = np.flatnonzero(np.diff(run, prepend=-1))
         stored = np.diff(first, append=rows.nnz)
         largest = np.maximum.reduceat(rows.data, first)
@@ -151,7 +170,7 @@ class _Point:
     log_alpha: Vector
     alpha: Vector
     image: Vector  # A alpha
-    slope: Vector  # the gradient of Q, less the least of each block: the same to EG, and without what cancels
+    slope: Vector  # the gradient of Q minus the smallest number of each block, which cancels in EG updates
     value: float  # Q(alpha)
 
     @property
@@ -189,9 +208,9 @@ class _QP:
         eta = min(_GROWTH * eta, _BOLDEST / float(point.slope.max()), float_info.max)
         while True:
             new = self.step(point, eta)
-            # the change of Q, twice: exact for quadratics, and the difference of two values is not
+            # Twice the change of Q, which is more exact in this form than as the difference of two values.
             change = (new.slope + point.slope) @ (new.alpha - point.alpha)
-            if change <= 0 or eta * self.norm <= 1:  # where 002, section 4.5, promises that Q does not rise
+            if change <= 0 or eta * self.norm <= 1:  # Q cannot rise at this rate (002, 4.5).
                 return new, eta
             eta /= 2
 
@@ -213,10 +232,10 @@ def _rate(qp: _QP, rate: str | float) -> tuple[float, tuple[float, float] | None
 
 
 def _range(qp: _QP) -> float:
-    """B of Theorem 2: by how much the gradients of two variables can differ.
+    """B of Theorem 2: the largest possible difference between the gradients of two variables.
 
-    The theorem takes any two variables; its proof (Lemmas 2 and 3) only ever two of one block, and so do we: a number
-    added to b throughout a block changes neither the steps nor their rate.
+    The theorem takes the maximum over all pairs of variables, but its proof (Lemmas 2 and 3) uses only pairs from one
+    block, as we do. Adding a constant to b within a block therefore changes neither the steps nor their rate.
     """
     A, b, blocks = qp.A, qp.b, qp.blocks
     if int((blocks.sizes**2).sum()) * len(b) <= _CHEAP:
@@ -225,30 +244,30 @@ def _range(qp: _QP) -> float:
             i, j = (start + k.ravel() for k in np.indices((size, size)))
             widest = max(widest, float((b[i] - b[j] + blocks.most(A[i] - A[j])).max()))
         return widest
-    # each gradient alone, by the alpha that suits it best: still no more than 2 (n |A|_inf + |b|_inf)
+    # Bounding each gradient separately gives a larger B, which is still at most 2 (n |A|_inf + |b|_inf).
     high = np.maximum.reduceat(b + blocks.most(A), blocks.starts)
     low = np.minimum.reduceat(b - blocks.most(-A), blocks.starts)
     return float((high - low)[blocks.sizes > 1].max(initial=0.0))
 
 
 def _eigenvalue(A: Matrix) -> float:
-    """The largest eigenvalue of A, or a little more."""
+    """The largest eigenvalue of A, or a slightly larger number."""
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
     most = float(min(abs(A).sum(axis=1).max(), A.diagonal().sum()))
     if A.shape[0] == 1 or most <= 0:
         return max(most, 0.0)
-    first = np.random.default_rng(0).standard_normal(A.shape[0])  # has a share of every eigenvector
+    first = np.random.default_rng(0).standard_normal(A.shape[0])  # not orthogonal to any eigenvector
     scaled = LinearOperator(A.shape, matvec=lambda v: (A @ v) / most, dtype=np.float64)
     try:
         found = eigsh(scaled, k=1, which="LA", v0=first, tol=1e-4, return_eigenvectors=False)
     except ArpackError:
         return most
-    return 1.001 * min(most, float(found[0]) * most)  # the estimate approaches from below, to within tol
+    return 1.001 * min(most, float(found[0]) * most)  # The estimate is too small by at most tol.
 
 
 def _numbers(name: str, values: Any) -> Vector:
-    """The values as a vector, if that is what they are."""
+    """The values as a vector; an error if they are not one."""
     vector = _real(name, values)
     if vector.ndim != 1:
         raise MargraveError(f"{name} must be a list of numbers, and it has {vector.ndim} dimensions.")
@@ -257,11 +276,11 @@ def _numbers(name: str, values: Any) -> Vector:
 
 
 def _real(name: str, values: Any) -> Vector:
-    """The values as an array, if they are real numbers."""
+    """The values as an array; an error if they are not real numbers."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
-        raise MargraveError(f"{name} must hold as many numbers in one row as in another.") from None
+        raise MargraveError(f"{name} must have the same number of values in every row.") from None
     if array.dtype.kind not in "biuf":
         raise MargraveError(f"{name} must hold real numbers.")
     return array.astype(np.float64, copy=False)
@@ -283,7 +302,7 @@ def _lengths(sizes: Any, m: int) -> NDArray[np.int64]:
 
 
 def _matrix(A: Any, m: int) -> Matrix:
-    """A as a dense array or in rows, if it is a matrix that the algorithm can be run with."""
+    """A as a dense or CSR array; an error if it is not a matrix that the algorithm accepts."""
     from scipy.sparse import csr_array, issparse
 
     sparse = issparse(A)
@@ -308,7 +327,7 @@ def _matrix(A: Any, m: int) -> Matrix:
         beyond = np.abs(entries.data) > root[entries.row] * root[entries.col]
     else:
         beyond = np.abs(A) > root[:, None] * root
-    if beyond.any():  # two variables alone have a negative eigenvalue
+    if beyond.any():  # A submatrix of two variables has a negative eigenvalue.
         raise _indefinite()
     return A
 
@@ -332,7 +351,7 @@ def _distributions(name: str, values: ArrayLike, blocks: _Blocks) -> Vector:
     totals = np.add.reduceat(vector, blocks.starts)
     wrong = np.flatnonzero(np.abs(totals - 1) > 1e-6)
     if wrong.size:
-        raise MargraveError(f"{name} must sum to 1 in every block, and in block {wrong[0]} to {totals[wrong[0]]:g}.")
+        raise MargraveError(f"{name} must sum to 1 in every block, and block {wrong[0]} sums to {totals[wrong[0]]:g}.")
     return vector
 
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from margrave.learners.task import Task, Weights
 
-MOST_STALLED = 10  # steps in a row that did not lower P, as far as numbers can tell
+MOST_STALLED = 10  # Learners stop after this many steps in a row that did not measurably lower P.
 AT_THE_LIMIT = "no step lowers P further: the limit of floating-point numbers"
 
 
 class Point(NamedTuple):
-    """Where a line search ended: w + step d, and P and its gradient there."""
+    """The end of a line search: w + step d, and P and its gradient at that point."""
 
     step: float
     w: Weights
@@ -31,20 +31,26 @@ def wolfe(
     *,
     strong: bool = False,
 ) -> Point | None:
-    """A step along d, tried first at `step`, that lowers P and leaves at most `curvature` of its slope `down` < 0.
+    """Find a step along d that satisfies the Wolfe conditions; None if no trial does.
 
-    The strong conditions bound the slope from above too, so that the step ends near the minimum along d. None if no
-    trial met the conditions.
+    Parameters
+    ----------
+    task : the task, which computes P and its gradient.
+    w, primal : the starting point, and P there.
+    d, down : the direction, and the slope of P along it, which is negative.
+    step : the first step to try.
+    curvature : the fraction of the slope that is allowed to remain.
+    strong : bound the remaining slope from above as well, so that the step ends near the minimum along d.
     """
     low, high = 0.0, inf
-    falling, rising = down, inf  # the slopes along d at low and high; inf also where the value alone made it high
-    slack = 1e-14 * abs(primal)  # P itself is known no better
+    falling, rising = down, inf  # the slopes along d at low and high; inf if unknown
+    slack = 1e-14 * abs(primal)  # P is not known more precisely than this.
     for _ in range(_MOST_TRIALS):
         trial = w + step * d
         value, slope = task.objective(trial)
         still = task.problem.dot(slope, d)
         lowered = value <= primal + 1e-4 * step * down + slack
-        # P is convex: where it falls, it is lower than at the start, even if the rounding of its value hides it.
+        # P is convex: a point where it still falls is lower than the start, even if rounding hides the difference.
         if not (lowered or (strong and still <= 0)):
             high, rising = step, inf
             step = _parabola(low, high, primal, down, value) if low == 0 else 0.5 * (low + high)
@@ -64,19 +70,19 @@ _MOST_TRIALS = 30
 
 
 def _beyond(a: float, down: float, still: float) -> float:
-    """Where the slope along the line would vanish if it went on changing as it did so far; at most 20 times as far."""
+    """The step at which the slope vanishes by linear extrapolation, limited to a multiple of the last step."""
     return min(a * down / (down - still) if still > down else inf, 20 * a)
 
 
 def _parabola(low: float, high: float, start: float, down: float, end: float) -> float:
-    """The minimum of the parabola through both ends with this slope at the start, kept well inside."""
+    """The minimum of the parabola through both ends with this slope at the start, clipped to the interior."""
     bend = end - start - down * high
     best = -down * high * high / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.5 * high
     return float(np.clip(best, low + 0.1 * (high - low), low + 0.5 * (high - low)))
 
 
 def _between(low: float, high: float, falling: float, rising: float) -> float:
-    """Where the slope would vanish if it changed evenly, kept well inside; the middle if only one slope is known."""
+    """The step at which the slope vanishes by linear interpolation, clipped; the middle if a slope is unknown."""
     if rising == inf:
         return 0.5 * (low + high)
     return low + min(max(falling / (falling - rising), 0.1), 0.9) * (high - low)

@@ -1,9 +1,9 @@
-"""The master problems of LP-Struct (004): the linear program over the constraints that are known, by two solvers.
+"""The master problems of LP-Struct (004): the linear program over the known constraints, with two solvers.
 
     min  |w|_1 + C'xi   subject to   H w + M xi >= margin,  w >= 0 (or of free sign),  xi >= 0
 
-HiGHS has the simplex method; the extragradient method is our own, since no library that we use can start one from
-where the previous program ended.
+HiGHS provides the simplex method. The extragradient method is implemented here, because no library that we use can
+start it from the solution of the previous program.
 """
 
 from dataclasses import dataclass, field
@@ -20,15 +20,15 @@ Floats = NDArray[np.float64]
 SOLVERS = ("extragradient", "simplex", "pdlp")
 STEPS = ("scaled", "spectral", "frobenius")
 
-_NOTHING = 1e-12  # A weight that adds less than this to a margin of 1 is zero but for the rounding of the simplex.
-_COLD = 1e-7  # A cold start that differs by more than this, relatively, shows that the hot start was wrong.
+_NOTHING = 1e-12  # A weight that adds less than this to a margin of 1 is a rounding error of the simplex.
+_COLD = 1e-7  # A relative difference above this between a cold and a hot start means that the hot start was wrong.
 
 
 @dataclass
 class Constraints:
     """Rows of H over the features that occur, the examples they belong to, and their multipliers."""
 
-    place: NDArray[np.int32]  # of each feature among those that occur; -1: it does not
+    place: NDArray[np.int32]  # the index of each feature among those that occur, or -1
     features: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     begin: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     column: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -49,7 +49,7 @@ class Constraints:
         feature: NDArray[np.int64],
         value: Floats,
     ) -> None:
-        """Takes rows over features; those that are new are numbered."""
+        """Add rows over features; new features get the next indices."""
         new = np.unique(feature[self.place[feature] < 0])
         self.place[new] = len(self.features) + np.arange(len(new), dtype=np.int32)
         self.features = np.concatenate([self.features, new])
@@ -62,7 +62,7 @@ class Constraints:
         self.idle = np.concatenate([self.idle, np.zeros(len(owner), np.int64)])
 
     def retain(self, kept: NDArray[np.bool_]) -> None:
-        """Removes the other rows; their features stay."""
+        """Remove all other rows; their features stay."""
         length = np.diff(self.begin)
         entries = np.repeat(kept, length)
         self.begin = np.concatenate([[0], np.cumsum(length[kept])]).astype(np.int64)
@@ -77,7 +77,7 @@ class Constraints:
         return csr_array((self.value, self.column, self.begin), shape=(len(self), len(self.features)))
 
     def slacks(self, w: Floats, examples: int) -> Floats:
-        """What the known constraints ask of every example at w."""
+        """The slack of every example at w under the known constraints."""
         xi = np.zeros(examples)
         np.maximum.at(xi, self.owner, self.margin - self.matrix() @ w[self.features])
         return xi
@@ -85,24 +85,24 @@ class Constraints:
 
 @dataclass
 class Program:
-    """What a master solves, and where it stands: weights of all features, and those that score best on it."""
+    """The program that a master solves, with its current weights and those with the lowest value."""
 
     rows: Constraints
-    C: Floats  # of every example
+    C: Floats  # the C of every example
     free_sign: bool
     w: Floats  # the last iterate, or a vertex: exactly zero where the program says so
     xi: Floats
     inner: Floats  # the weights with the lowest value
-    weight: float = 1.0  # of the extragradient's dual steps
+    weight: float = 1.0  # the weight of the extragradient's dual steps
 
     def worth(self) -> Floats:
-        """H'lambda of every feature: what a unit of it is worth, which costs 1."""
+        """H'lambda of every feature: the value of one unit of its weight, whose price is 1."""
         worth = np.zeros_like(self.w)
         worth[self.rows.features] = self.rows.matrix().T @ self.rows.multiplier
         return np.abs(worth) if self.free_sign else worth
 
     def dual(self) -> float:
-        """A lower bound of the full program: the value of lambda, over what it exceeds its constraints by."""
+        """A lower bound on the full program: the value of lambda after scaling it down to be feasible."""
         rows = self.rows
         mass = np.bincount(rows.owner, rows.multiplier, minlength=len(self.C)).astype(np.float64)
         of_examples = np.divide(mass, self.C, where=mass > 0, out=np.zeros_like(mass))
@@ -111,19 +111,24 @@ class Program:
 
 
 class Master(Protocol):
-    """A solver of the program over the known constraints, which starts from where the last one ended."""
+    """A solver of the program over the known constraints, which starts from the previous solution."""
 
     def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
-        """Improves w, inner and multipliers until their values differ by less than goal; a lower bound.
+        """Improve w, inner and the multipliers until their values differ by less than `goal`; return a lower bound.
 
-        Last is a master that no constraint was added to.
+        Parameters
+        ----------
+        program : the program.
+        goal : the difference of the primal and the dual value at which to stop.
+        most : the maximum number of iterations.
+        last : whether no constraint was added since the previous call.
         """
 
     def remove(self, kept: NDArray[np.bool_]) -> None:
-        """Is told which rows stay."""
+        """Called when all rows except those in `kept` have been removed."""
 
     def verify(self, program: Program) -> bool:
-        """Solves once more from nothing; False if the value was wrong."""
+        """Solve again with a cold start; False if the value was wrong."""
 
 
 @dataclass
@@ -135,9 +140,9 @@ class Extragradient:
     threads: int
 
     def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
-        """Iterates Eq. 13 from where the master before ended; the last one is tightened (004, section 4.1)."""
+        """Iterate Eq. 13 from the previous solution; the last master is solved more tightly (004, section 4.1)."""
         rows, used = program.rows, program.rows.features
-        # Lines 3 to 8: the weights and multipliers of before, and slacks that make them feasible.
+        # Lines 3 to 8: the previous weights and multipliers, and slacks that make them feasible.
         program.xi = np.maximum(program.xi, rows.slacks(program.w, len(program.C)))
         w = program.w[used]
         change, balance = (0.0, 0.0) if self.tolerances is None or last else self.tolerances
@@ -167,15 +172,15 @@ class Extragradient:
         return dual
 
     def remove(self, kept: NDArray[np.bool_]) -> None:
-        """Nothing to do: the rows are read anew each time."""
+        """Do nothing: the rows are read again in each call."""
 
     def verify(self, program: Program) -> bool:
-        """Always: its values are those of feasible points."""
+        """Always True, because its values are those of feasible points."""
         return True
 
 
 class Highs:
-    """HiGHS: its dual simplex, hot-started with the rows that were added, or its first-order method (PDLP)."""
+    """HiGHS: its dual simplex with hot starts after rows were added, or its first-order method (PDLP)."""
 
     def __init__(self, method: str) -> None:
         self._highspy = highs_for(method)
@@ -185,7 +190,7 @@ class Highs:
         self._columns = 0
 
     def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
-        """Adds what is new, and runs to the end."""
+        """Add the new rows and columns, and solve to optimality."""
         if self._model is None:
             self._begin(program)
         self._add(program)
@@ -193,13 +198,13 @@ class Highs:
         return program.dual()
 
     def remove(self, kept: NDArray[np.bool_]) -> None:
-        """Takes rows out of the model; they have no multiplier, so that its basis stays one."""
+        """Remove rows from the model; they have no multiplier, so that the basis remains valid."""
         gone = np.flatnonzero(~kept).astype(np.int32)
         self._expect(self._model.deleteRows(len(gone), gone))
         self._rows -= len(gone)
 
     def verify(self, program: Program) -> bool:
-        """Hot starts have been seen to end at a wrong value (HiGHS 1.15): the cold one is what counts."""
+        """Check the value with a cold start: hot starts sometimes end at a wrong value (HiGHS 1.15)."""
         if self._method != "simplex":
             return True
         hot = self._value(program)
@@ -212,7 +217,7 @@ class Highs:
         return float(self._model.getInfo().objective_function_value)
 
     def _begin(self, program: Program) -> None:
-        """A program without rows, whose columns are the slacks."""
+        """Make a program without rows, whose columns are the slacks."""
         examples = len(program.C)
         self._model = self._highspy.Highs()
         self._rows = self._columns = 0
@@ -220,9 +225,9 @@ class Highs:
             ("output_flag", False),
             ("threads", 1),
             ("solver", self._method),
-            ("simplex_strategy", 1),  # the dual one: rows that are added leave it feasible
+            ("simplex_strategy", 1),  # The dual simplex stays feasible when rows are added.
             ("pdlp_optimality_tolerance", 1e-7),
-            ("small_matrix_value", 1e-12),  # what is less counts as 0, and it takes no less here
+            ("small_matrix_value", 1e-12),  # Smaller entries count as 0; this is HiGHS's lowest limit.
         ):
             self._model.setOptionValue(option, value)
         lp = self._highspy.HighsLp()
@@ -231,7 +236,7 @@ class Highs:
         self._expect(self._model.passModel(lp))
 
     def _add(self, program: Program) -> None:
-        """The columns and rows that are new: u and v of w = u - v side by side."""
+        """Add the new columns, u and v of w = u - v side by side, and the new rows."""
         rows, sides = program.rows, 2 if program.free_sign else 1
         new = (len(rows.features) - self._columns) * sides
         nothing = np.zeros(0, np.int32)
@@ -251,7 +256,7 @@ class Highs:
             places = np.stack([places, places + 1], axis=1).ravel()
             value = np.stack([value, -value], axis=1).ravel()
         ends = sides * (rows.begin[self._rows + 1 :] - first)
-        index = np.insert(places, ends, rows.owner[self._rows :])  # each row ends with its slack
+        index = np.insert(places, ends, rows.owner[self._rows :])  # Each row ends with its slack.
         entries = np.insert(value, ends, 1.0)
         starts = (sides * begin + np.arange(count)).astype(np.int32)
         upper = np.full(count, inf)
@@ -260,7 +265,7 @@ class Highs:
         self._rows = len(rows)
 
     def _expect(self, status: Any) -> None:
-        """A warning is that entries were left out."""
+        """Raise an error for any warning, which means that entries were left out."""
         if status != self._highspy.HighsStatus.kOk:
             raise MargraveError(
                 f"HiGHS ({self._method}) does not take features as large or as small as these: scale them, or use "
@@ -292,7 +297,7 @@ class Highs:
 
 
 def highs_for(solver: str) -> Any:
-    """The package that does its work; refuses where it is not installed, or broken."""
+    """The package highspy; an error if it is not installed or does not load."""
     try:
         import highspy
     except ModuleNotFoundError:
@@ -309,5 +314,5 @@ def highs_for(solver: str) -> Any:
 
 
 def master_named(solver: str, step: str, tolerances: tuple[float, float] | None, threads: int) -> Master:
-    """The solver of this name, which is one of SOLVERS."""
+    """The solver with this name, which is one of SOLVERS."""
     return Extragradient(step, tolerances, threads) if solver == "extragradient" else Highs(solver)

@@ -1,9 +1,10 @@
-"""The protocol of structures: what outputs have in common, examples bound to it, parts turned into outputs.
+"""The protocol of structures: they learn what outputs have in common, bind examples, and decode parts into outputs.
 
-A structure is a dataclass of settings. `learn` finds out what the outputs of a data set have in common (a label set, a
-taxonomy): a value that merges over shards of the data and is saved with the model. `bind` makes the core's structure of
-some examples; it takes the costs of outputs, never a loss. `decode` and `present` turn parts and marginals back into
-what users know. A structure knows nothing of weights: those belong to the features (features/base.py).
+A structure is a dataclass of settings. `learn` determines what the outputs of a data set have in common, such as a
+label set or a taxonomy; the result can be merged over shards of the data and is saved with the model. `bind` makes the
+core's structure for some examples; it takes the costs of outputs, but not a loss. `decode` and `present` convert parts
+and marginals to the user's representation. A structure does not know about weights, which belong to the features
+(features/base.py).
 """
 
 from collections.abc import Sequence
@@ -20,23 +21,23 @@ from margrave.files.stored import Stored
 from margrave.labels.classes import check_several, distinct_labels
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 
-Units = NDArray[np.int64]  # how many rows of features each example has: tokens, arcs, candidates
+Units = NDArray[np.int64]  # the number of rows of features of each example: tokens, arcs, candidates
 
 
 class Outputs(Stored, kind="outputs"):
     """What the outputs of a data set have in common."""
 
     def merge(self, other: Self) -> Self:
-        """What two parts of a data set have in common; merging is associative."""
+        """The union of what two shards of a data set have learned; merging is associative."""
         return self
 
     def check(self) -> None:
-        """Refuses outputs from which nothing can be learned."""
+        """Refuse outputs from which nothing can be learned."""
 
 
 @dataclass(frozen=True)
 class NoOutputs(Outputs):
-    """Outputs that have nothing in common: heads of words, numbers of candidates."""
+    """For outputs that have nothing in common, such as heads of words and indices of candidates."""
 
     name = "none"
 
@@ -55,7 +56,7 @@ class Labels(Outputs):
 
     @classmethod
     def of(cls, labels: Sequence[Any]) -> Self:
-        """The distinct ones among these labels."""
+        """The distinct labels."""
         return cls(distinct_labels(labels))
 
     def merge(self, other: Self) -> Self:
@@ -65,16 +66,16 @@ class Labels(Outputs):
         return type(self).of([*self.classes.tolist(), *other.classes.tolist()])
 
     def check(self) -> None:
-        """Refuses a single label."""
+        """Refuse fewer than two labels."""
         check_several(self.classes)
 
     def stored_settings(self) -> dict[str, Any]:
-        """The labels as a list, which files keep in plain sight."""
+        """The labels as a list, which files store in readable form."""
         return {"classes": self.classes.tolist()}
 
     @classmethod
     def from_settings(cls, settings: Any) -> Self:
-        """The labels of a file, which are sorted."""
+        """The labels of a file, which must be sorted."""
         labels = cls.of(settings["classes"])
         if labels.classes.tolist() != settings["classes"]:
             raise MargraveError("its labels are not in order.")
@@ -84,11 +85,11 @@ class Labels(Outputs):
 class Structure(Stored, kind="structure"):
     """The base of all structures."""
 
-    examples: ClassVar[str] = "examples"  # what users call them: sequences, sentences
-    costs: ClassVar[tuple[type[Cost], ...]] = (Hamming, ZeroOne)  # the costs that its outputs can have
+    examples: ClassVar[str] = "examples"  # the word for examples in error messages: sequences, sentences
+    costs: ClassVar[tuple[type[Cost], ...]] = (Hamming, ZeroOne)  # the costs that it supports
 
     def learn(self, Y: Sequence[Any]) -> Outputs:
-        """What these outputs have in common; refuses what is no output."""
+        """Learn what these outputs have in common; refuse invalid outputs."""
         return NoOutputs()
 
     def bind(
@@ -100,47 +101,52 @@ class Structure(Stored, kind="structure"):
         costs: Cost | None = None,
         allowed: Any = None,
     ) -> _core.Structure:
-        """The core's structure of examples with so many units each.
+        """Make the core's structure for some examples.
 
-        Y: their outputs, where known. costs: what wrong outputs cost, where that matters. allowed: what outputs may
-        have, where the structure lets users say so.
+        Parameters
+        ----------
+        outputs : what `learn` returned.
+        units : the number of units of each example.
+        Y : the outputs of the examples, if known.
+        costs : the costs of wrong outputs, if they are needed.
+        allowed : restrictions on outputs, if the structure supports them.
         """
         raise MargraveError(f"the structure {type(self).__name__} does not say how it binds examples.")
 
     def decode(self, outputs: Any, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]) -> Any:
-        """Outputs as users know them, one per example; those of example i have the parts begin[i] to begin[i + 1]."""
+        """The outputs in the user's form, one per example; example i has the parts from begin[i] to begin[i + 1]."""
         raise MargraveError(f"the structure {type(self).__name__} does not say how it decodes outputs.")
 
     def present(self, outputs: Any, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> Any:
-        """Marginals as users know them, one array per example; those of example i begin at begin[i]."""
+        """The marginals in the user's form, one array per example; those of example i begin at begin[i]."""
         return [mu[first:last] for first, last in pairwise(begin.tolist())]
 
     def part_names(self, outputs: Any) -> list[Any]:
-        """What the columns of a feature table are called: labels, nodes; nothing where parts have rows of their own."""
+        """The names of the columns of a feature table (labels, nodes); empty if every part has its own row."""
         return []
 
     def check_cost(self, cost: Cost) -> None:
-        """Refuses a cost that outputs of this kind cannot have."""
+        """Refuse a cost that the structure does not support."""
         if not isinstance(cost, self.costs):
             names = " or ".join(repr(kind.name) for kind in self.costs)
             raise MargraveError(f"the cost of {type(self).__name__} is {names}, not {cost.name!r}.")
 
     def check_sizes(self, units: Units, Y: Sequence[Any]) -> None:
-        """Refuses outputs that do not fit the sizes of their examples."""
+        """Refuse outputs that do not match the sizes of their examples."""
 
     def count_examples(self, X: Any, Y: Any, where: str = "y") -> None:
-        """Refuses different numbers of inputs and outputs; what has no length is counted when it is encoded."""
+        """Refuse different numbers of inputs and outputs; inputs without a length are counted when they are encoded."""
         n = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(Y)
         if n != len(Y):
             raise MargraveError(f"there are {n} {self.examples} in X and {len(Y)} in {where}.")
 
 
 def decode_one(structure: Structure, outputs: Any, units: Units, i: int, parts: NDArray[np.int32]) -> Any:
-    """One output of example i, from its parts."""
+    """The output of example i that has these parts."""
     return structure.decode(outputs, units[i : i + 1], np.array([0, len(parts)], dtype=np.int64), parts)[0]
 
 
 def is_list(x: Any) -> bool:
-    """Whether it has an order and a length, and is no text."""
+    """Whether it is ordered and has a length, but is not a text."""
     ordered = hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "__iter__")
     return ordered and not isinstance(x, str | bytes | bytearray | dict)

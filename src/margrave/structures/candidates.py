@@ -1,4 +1,4 @@
-"""One out of a list of candidates of each example's own, such as the n best of another system; parts are candidates."""
+"""Choice of one candidate from a list, such as the n best outputs of another system; parts are candidates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from margrave.structures.base import NoOutputs, Structure, Units
 
 @dataclass
 class CandidateLists(Structure):
-    """Lists of candidates with features of their own; several candidates may be good.
+    """Lists of candidates, each with its own features; several candidates of a list can be good.
 
-    Learners that want one good output take the first, the best; the others cost nothing. The cost "hamming" is what the
-    data say, "zero-one" is 1 for every candidate that is not good.
+    Learners that need one good output use the first one, which is the best; the other good ones cost nothing. The cost
+    "hamming" is that given with the data; "zero-one" is 1 for every candidate that is not good.
     """
 
     name = "candidates"
@@ -34,13 +34,17 @@ class CandidateLists(Structure):
         costs: Cost | None = None,
         allowed: Any = None,
     ) -> _core.Structure:
-        """The core's structure of lists of so many candidates.
+        """Make the core's structure for lists with these numbers of candidates.
 
-        Y: for each example the number of its good candidate, or the numbers of all good ones, best first. costs: where
-        the data bring their own (`GivenCosts`), one number per candidate, 0 for good ones; otherwise 1 for the others.
+        Parameters
+        ----------
+        outputs, allowed : not used.
+        units : the number of candidates of each list.
+        Y : for each list the index of its good candidate, or the indices of all good ones, best first.
+        costs : `GivenCosts` have one number per candidate, which is 0 for good ones; otherwise all others cost 1.
         """
         if not isinstance(outputs, NoOutputs):
-            raise MargraveError("it has labels, and candidates have none.")
+            raise MargraveError("it has labels, but candidates do not have labels.")
         counts = units.tolist()
         good_begin = flat = cost = None
         given = costs.costs if isinstance(costs, GivenCosts) else None
@@ -53,27 +57,27 @@ class CandidateLists(Structure):
             if given is not None:
                 cost = np.concatenate([np.zeros(0), *cost_lists(given, numbers, counts)])
         elif given is not None:
-            raise MargraveError("the costs of candidates need good candidates, which cost 0, and there are none.")
+            raise MargraveError("the costs of candidates need good candidates, which cost 0, but none are given.")
         return _core.candidates(np.concatenate([[0], np.cumsum(units)]).astype(np.int64), good_begin, flat, cost)
 
     def decode(
         self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
     ) -> NDArray[np.int64]:
-        """The number of the candidate of every example: an output has one part, which is its candidate."""
+        """The index of the chosen candidate of every example: an output has one part, which is its candidate."""
         return parts.astype(np.int64)
 
     def check_cost(self, cost: Cost) -> None:
-        """Refuses a cost that candidates cannot have."""
+        """Refuse a cost that candidates cannot have."""
         of_loss = cost.loss if isinstance(cost, GivenCosts) else cost
         if not isinstance(of_loss, self.costs) or getattr(of_loss, "weights", None) is not None:
             raise MargraveError(
-                "the cost of a candidate is 'hamming' (what the data say), 'zero-one', or a function of the good "
+                "the cost of a candidate is 'hamming' (given with the data), 'zero-one', or a function of the good "
                 "candidate and another one."
             )
 
 
 def candidate_lists(X: Any) -> list[Any]:
-    """The examples of X, each of which has a number of candidates."""
+    """The examples of X as a list; an error if an example is not a list or a matrix of candidates."""
     if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__iter__") or getattr(X, "ndim", None) == 2:
         raise MargraveError(
             f"X must be a list with the candidates of each example, as a list or a matrix, not {type(X).__name__}."
@@ -86,14 +90,14 @@ def candidate_lists(X: Any) -> list[Any]:
 
 
 def good_lists(good: Any, counts: Sequence[int]) -> list[list[int]]:
-    """The numbers of the good candidates of each example, given how many candidates it has."""
+    """The indices of the good candidates of each example; `counts` has the number of its candidates."""
     if isinstance(good, str | bytes | Mapping) or not hasattr(good, "__len__"):
         raise MargraveError(
             f"good candidates must be a list with a number, or a list of numbers, for each example, not "
             f"{type(good).__name__}."
         )
     if len(good) != len(counts):
-        raise MargraveError(f"there are {len(counts)} lists of candidates and good ones of {len(good)}.")
+        raise MargraveError(f"there are {len(counts)} lists of candidates, but good candidates for {len(good)}.")
     lists = []
     for i, (given, n) in enumerate(zip(good, counts, strict=True)):
         if isinstance(given, str | bytes | Mapping | set | frozenset):
@@ -108,13 +112,13 @@ def good_lists(good: Any, counts: Sequence[int]) -> list[list[int]]:
             if k >= n:
                 raise MargraveError(f"example {i}: there is no candidate {k} among its {n}.")
             if k in seen:
-                raise MargraveError(f"example {i}: candidate {k} is good twice.")
+                raise MargraveError(f"example {i}: candidate {k} is given twice as good.")
             seen.add(k)
     return lists
 
 
 def cost_lists(costs: Any, good: Sequence[Sequence[int]], counts: Sequence[int]) -> list[NDArray[np.float64]]:
-    """The costs of the candidates of each example, given which are good and how many there are."""
+    """The costs of the candidates of each example; `counts` has the number of its candidates."""
     if not hasattr(costs, "__len__") or len(costs) != len(counts):
         raise MargraveError(f"costs must be a list with the costs of each example's candidates: {len(counts)} of them.")
     arrays = []

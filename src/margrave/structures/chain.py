@@ -21,8 +21,11 @@ from margrave.structures.base import Labels, Structure, Units, is_list
 class Chain(Structure):
     """A chain of labels of order 1, 2 or 3.
 
-    `forbidden` lists pairs of neighbouring labels that no output has. `tied` shares one transition table among all
-    positions; attributes of transitions and some learners need `tied=False`.
+    Parameters
+    ----------
+    order : the number of preceding labels on which a label depends: 1, 2 or 3.
+    forbidden : pairs of neighbouring labels that no output may contain.
+    tied : share one transition table among all positions; attributes of transitions and some learners need False.
     """
 
     name = "chain"
@@ -57,10 +60,16 @@ class Chain(Structure):
         costs: Cost | None = None,
         allowed: Any = None,
     ) -> _core.ChainStructure:
-        """The core's structure of sequences with so many tokens.
+        """Make the core's structure for sequences with these numbers of tokens.
 
-        allowed: for each sequence, for each position, None or the labels that may stand there; or a boolean array
-        (tokens, labels) of all sequences one after another.
+        Parameters
+        ----------
+        outputs : the labels.
+        units : the number of tokens of each sequence.
+        Y : the labels of each sequence, if known.
+        costs : the costs of wrong labels, if they are needed.
+        allowed : for each position of each sequence, None or the labels that are allowed there; or a boolean array
+            (tokens, labels) for all sequences, concatenated.
         """
         classes = outputs.classes.tolist()
         if Y is not None:
@@ -83,7 +92,7 @@ class Chain(Structure):
         )
 
     def check_sizes(self, units: Units, Y: Sequence[Sequence[Any]]) -> None:
-        """Every sequence has as many labels as tokens."""
+        """Check that every sequence has as many labels as tokens."""
         lengths = [len(labels) for labels in Y]
         if len(lengths) != len(units):
             raise MargraveError(f"there are {len(units)} sequences in X and {len(lengths)} in y.")
@@ -136,7 +145,7 @@ class Chain(Structure):
 
 
 def check_labels(Y: Sequence[Sequence[Any]]) -> list[int]:
-    """The number of labels of every sequence; refuses data without sequences, and labels that are not lists."""
+    """The number of labels of every sequence; an error if there are no sequences, or if labels are not lists."""
     if not hasattr(Y, "__len__"):
         raise MargraveError(f"y must be a list of lists of labels, not {type(Y).__name__}.")
     if len(Y) == 0:
@@ -163,7 +172,7 @@ def _pairs_of(forbidden: Any) -> list[tuple[Any, Any]]:
 
 
 def _allowed_mask(allowed: Any, lengths: Sequence[int], classes: list[Any]) -> NDArray[np.bool_]:
-    """(tokens, classes): whether a label may stand at a position."""
+    """Whether a label is allowed at a position: (tokens, classes)."""
     if isinstance(allowed, np.ndarray) and allowed.dtype == np.bool_:
         if allowed.shape != (sum(lengths), len(classes)):
             raise MargraveError(
@@ -173,7 +182,7 @@ def _allowed_mask(allowed: Any, lengths: Sequence[int], classes: list[Any]) -> N
     if not is_list(allowed):
         raise MargraveError(f"allowed must be a list with an entry for each sequence, not {type(allowed).__name__}.")
     if len(allowed) != len(lengths):
-        raise MargraveError(f"there are {len(lengths)} sequences and allowed labels for {len(allowed)}.")
+        raise MargraveError(f"there are {len(lengths)} sequences, but allowed labels for {len(allowed)}.")
     number = {label: k for k, label in enumerate(classes)}
     mask = np.ones((sum(lengths), len(classes)), dtype=np.bool_)
     row = 0
@@ -181,7 +190,7 @@ def _allowed_mask(allowed: Any, lengths: Sequence[int], classes: list[Any]) -> N
         if positions is not None and not is_list(positions):
             raise MargraveError(f"example {i}: its allowed labels must be a list, not {type(positions).__name__}.")
         if positions is not None and len(positions) != n:
-            raise MargraveError(f"example {i} has {n} tokens and allowed labels for {len(positions)}.")
+            raise MargraveError(f"example {i} has {n} tokens, but allowed labels for {len(positions)}.")
         for t in range(n):
             labels = None if positions is None else positions[t]
             if labels is not None:

@@ -1,4 +1,4 @@
-"""One class per example: no structure at all; parts are the classes."""
+"""One class per example, without any structure; parts are the classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Multiclass(Structure):
         costs: Cost | None = None,
         allowed: Any = None,
     ) -> _core.Structure:
-        """The core's structure of these examples, each of which has one row of features."""
+        """Make the core's structure for these examples, each of which has one row of features."""
         n, classes = len(units), outputs.classes.tolist()
         gold = None
         if Y is not None:

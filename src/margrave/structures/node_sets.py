@@ -1,4 +1,4 @@
-"""Sets of nodes of a forest that contain the parents of their nodes: several classes per example, at any height."""
+"""Several classes per example: sets of nodes of a forest that contain the parents of their nodes."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from margrave.structures.base import Outputs, Structure, Units
 
 @dataclass(frozen=True)
 class Nodes(Outputs):
-    """The nodes of a taxonomy in which no node has two parents."""
+    """The nodes of a taxonomy in which no node has more than one parent."""
 
     name = "nodes"
 
-    taxonomy: Taxonomy | None  # None where no node has been seen yet
+    taxonomy: Taxonomy | None  # None if no node has been seen yet
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The nodes in sorted order, which is that of the parts."""
+        """The sorted nodes; the parts have the same order."""
         return distinct_labels(() if self.taxonomy is None else self.taxonomy.nodes)
 
     def merge(self, other: Self) -> Self:
@@ -40,7 +40,7 @@ class Nodes(Outputs):
         return type(self)(Taxonomy(both))
 
     def check(self) -> None:
-        """Refuses no node, and a single one."""
+        """Refuse fewer than two nodes."""
         if self.taxonomy is None:
             raise MargraveError("a taxonomy needs at least one node.")
         check_several(self.classes)
@@ -48,10 +48,14 @@ class Nodes(Outputs):
 
 @dataclass
 class NodeSets(Structure):
-    """Sets of the nodes of a taxonomy that contain, with a node, its parent; the empty set is one of them.
+    """Sets of nodes of a taxonomy that contain the parent of each of their nodes, including the empty set.
 
-    `taxonomy`: a `Taxonomy`, the parents of its nodes, the separator of node names such as a.b.c, or None for labels
-    that are unrelated. No node may have two parents. Parts are the nodes.
+    Parts are the nodes.
+
+    Parameters
+    ----------
+    taxonomy : a `Taxonomy`, the parents of its nodes, the separator of node names such as a.b.c, or None for labels
+        that are unrelated. No node may have more than one parent.
     """
 
     name = "node-sets"
@@ -74,9 +78,9 @@ class NodeSets(Structure):
         costs: Cost | None = None,
         allowed: Any = None,
     ) -> _core.Structure:
-        """The core's structure of these examples, each of which has one row of features."""
+        """Make the core's structure for these examples, each of which has one row of features."""
         if costs is not None and (not isinstance(costs, self.costs) or getattr(costs, "weights", None) is not None):
-            raise MargraveError("the cost of a set of nodes is 'hamming' or 'zero-one', not numbers for labels.")
+            raise MargraveError("the cost of a set of nodes must be 'hamming' or 'zero-one', without label weights.")
         self._checked(outputs.taxonomy)
         if outputs.taxonomy is None:
             raise MargraveError("there are no labels.")
@@ -114,7 +118,7 @@ class NodeSets(Structure):
         return names
 
     def count_examples(self, X: Any, Y: Any, where: str = "Y") -> None:
-        """Refuses different numbers of inputs and outputs."""
+        """Refuse different numbers of inputs and outputs."""
         n = Y.shape[0] if hasattr(Y, "shape") else len(Y)
         super().count_examples(X, range(n), where)
 
@@ -122,12 +126,12 @@ class NodeSets(Structure):
     def _checked(taxonomy: Taxonomy | None) -> Nodes:
         if taxonomy is not None and not taxonomy.is_forest:
             node = next(node for node in taxonomy if len(taxonomy.parents(node)) > 1)
-            raise MargraveError(f"sets of nodes need a tree, and node {node!r} has two parents or more.")
+            raise MargraveError(f"sets of nodes need a tree, but node {node!r} has more than one parent.")
         return Nodes(taxonomy)
 
 
 def closed_sets(Y: Any, outputs: Nodes) -> list[set[int]]:
-    """The sets that Y names, with everything above their nodes, as numbers of nodes in sorted order."""
+    """The sets of Y with the ancestors of their nodes, as indices of the sorted nodes."""
     taxonomy = outputs.taxonomy
     assert taxonomy is not None
     number = {node: k for k, node in enumerate(outputs.classes.tolist())}
@@ -141,15 +145,15 @@ def closed_sets(Y: Any, outputs: Nodes) -> list[set[int]]:
 
 
 def _read(Y: Any, taxonomy: Any) -> tuple[Taxonomy | None, list[Collection[Any]]]:
-    """The taxonomy, None where nothing says which nodes there are, and the nodes that Y names for each example."""
+    """The taxonomy (None if no nodes are known), and the nodes that Y names for each example."""
     from scipy.sparse import csr_array, issparse
 
     if issparse(Y) or (isinstance(Y, np.ndarray) and Y.ndim == 2):
         if isinstance(taxonomy, str):
-            raise MargraveError("an indicator matrix has no names to separate: pass the taxonomy itself.")
+            raise MargraveError("an indicator matrix does not have names with a separator: pass the taxonomy itself.")
         rows = csr_array(Y)
         if not np.isin(rows.data, (0, 1)).all():
-            raise MargraveError("an indicator matrix has zeros and ones only.")
+            raise MargraveError("an indicator matrix must have only zeros and ones.")
         rows.eliminate_zeros()
         known = as_taxonomy(taxonomy, range(rows.shape[1]) if taxonomy is None else ())
         nodes = distinct_labels(known.nodes).tolist()

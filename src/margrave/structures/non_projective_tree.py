@@ -1,4 +1,4 @@
-"""Dependency trees whose arcs may cross; parts are arcs."""
+"""Dependency trees whose arcs can cross; parts are arcs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,14 @@ from margrave.structures.base import NoOutputs, Structure, Units
 
 @dataclass
 class NonProjectiveTree(Structure):
-    """Arc-factored trees over the words 1..n and the root 0: every word has one head, and all reach the root.
+    """Arc-factored trees over the words 1..n and the root 0: every word has one head, and all words reach the root.
 
     Examples have one row of features for each of their n * n arcs, word by word (m = 1..n) and head by head (h = 0..n
-    without m). The cost of a tree is its number of wrong heads. `single_root` allows one child of the root only.
+    without m). The cost of a tree is its number of wrong heads.
+
+    Parameters
+    ----------
+    single_root : whether the root must have exactly one child.
     """
 
     name = "non-projective-tree"
@@ -33,7 +37,7 @@ class NonProjectiveTree(Structure):
         self.single_root = flag("single_root", self.single_root)
 
     def learn(self, Y: Sequence[Sequence[int]]) -> NoOutputs:
-        """Heads have nothing in common; refuses what is no list of heads."""
+        """Check that Y is a list; heads have nothing in common that could be learned."""
         if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
             raise MargraveError(f"y must be a list of lists of heads, not {type(Y).__name__}.")
         if len(Y) == 0:
@@ -49,7 +53,7 @@ class NonProjectiveTree(Structure):
         costs: Cost | None = None,
         allowed: Any = None,
     ) -> _core.Structure:
-        """The core's structure of sentences with so many arcs; Y has the head of every word, 0 for the root."""
+        """Make the core's structure for sentences with these numbers of arcs; Y has heads, with 0 for the root."""
         words = words_of(units)
         if costs is not None:
             self.check_cost(costs)
@@ -67,7 +71,7 @@ class NonProjectiveTree(Structure):
         """The heads of the words 1..n of every sentence."""
         trees = []
         for first, last, n in zip(begin[:-1], begin[1:], words_of(units), strict=True):
-            word, place = np.divmod(np.sort(parts[first:last]), max(int(n), 1))  # place: the head, the word left out
+            word, place = np.divmod(np.sort(parts[first:last]), max(int(n), 1))  # The index of the head skips the word.
             trees.append((place + (place > word)).tolist())
         return trees
 
@@ -92,7 +96,7 @@ def words_of(units: Units) -> NDArray[np.int64]:
 
 
 def _heads_of(example: int, tree: Any, words: int) -> NDArray[np.int32]:
-    """The heads of one sentence as numbers; those out of any range become -1, which the core refuses with its word."""
+    """The heads of one sentence; those that do not fit 32 bits become -1, which the core refuses with its word."""
     if isinstance(tree, str | bytes) or not hasattr(tree, "__len__"):
         raise MargraveError(f"example {example}: its heads must be a list of numbers, not {type(tree).__name__}.")
     if len(tree) != words:

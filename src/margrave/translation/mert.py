@@ -1,8 +1,9 @@
-"""Minimum error rate training: weights whose choices from candidate lists score best by a metric (Och 2003).
+"""Minimum error rate training: weights that select the candidates with the best score by a metric (Och 2003).
 
-The metric is a function of statistics that are summed over lists, as BLEU is. Along a line of weights every candidate's
-score is a line, those on top of a list form a convex chain, and the sums change only where one of them gives way to the
-next: so the best point of the line is found exactly. The lines follow the features one by one, and random directions.
+The metric is a function of statistics that are summed over lists, such as BLEU. Along a line of weights, the score of
+every candidate is a linear function. The best candidates of a list form the upper envelope of these functions, and the
+sums change only where the best candidate changes, so that the best point of the line can be found exactly. Lines follow
+the axes of the features, and random directions.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +20,10 @@ from margrave.metrics.translation import bleu_of_statistics
 
 Score = Callable[[Any], Any]
 
-# A gain below this is rounding.
+# Relative gains below this are rounding errors.
 _ROUNDING = 1e-12
-# An interval this small beside the numbers at its ends is not entered. Its ends, which are exact but for their last
-# digits, may be those of lines through one point, in the wrong order; or its middle may round to another interval.
+# Intervals that are this small relative to their ends are ignored. Rounding could have swapped the ends if several
+# lines meet in one point, or the middle could round into another interval.
 _NARROW = 1e-9
 
 
@@ -37,15 +38,21 @@ def mert(
     max_iter: int = 100,
     seed: int = 0,
 ) -> tuple[NDArray[np.float64], float]:
-    """The weights of the best score that was found, with absolute values that sum to 1, and that score.
+    """Find weights with the best score; return them, scaled so that their absolute values sum to 1, and the score.
 
-    `features[i]` (candidates, d) and `statistics[i]` (candidates, s) describe a list; the candidate with the greatest
-    `features[i] @ weights` is chosen, of equal ones the first. `score` takes sums of statistics (..., s) to numbers
-    (...); greater is better.
+    The candidate of each list with the greatest `features[i] @ weights` is chosen, or the first of several. The score
+    is never below that of `start`.
 
-    From `start` (None: random weights) and from `restarts` random weights, line searches follow every feature and
-    `random_directions` other directions, until none of them gains, or `max_iter` times. The score is never below that
-    of `start`.
+    Parameters
+    ----------
+    features : for each list, an array (candidates, d).
+    statistics : for each list, an array (candidates, s).
+    score : a function from sums of statistics (..., s) to numbers (...); greater is better.
+    start : the weights to start from; None for random weights.
+    restarts : the number of further starts from random weights.
+    random_directions : the number of random directions to search in each iteration, in addition to every feature.
+    max_iter : the maximum number of iterations per start; the search ends earlier if no direction improves the score.
+    seed : the seed of the random numbers.
 
     >>> import numpy as np
     >>> weights, score = mert([np.array([[1.0], [2.0]])], [np.array([[0], [1]])], lambda sums: sums[..., 0], [-1.0])
@@ -58,7 +65,7 @@ def mert(
     seed = whole("seed", seed, 0, 2**63 - 1)
     lists = _pack(features, statistics)
     scales = lists.scales()
-    # A generator for each restart, so that more restarts repeat what fewer did, and then go on.
+    # Each restart has its own generator, so that more restarts begin with the same ones as fewer restarts.
     generators = [np.random.default_rng([seed, k]) for k in range(restarts + 1)]
     starts = [generator.normal(size=len(scales)) / scales for generator in generators]
     if start is not None:
@@ -78,7 +85,13 @@ def line_search(
     direction: Sequence[float] | NDArray[Any],
     score: Score = bleu_of_statistics,
 ) -> tuple[float, float]:
-    """The best step along a direction, in the middle of the widest interval with the best score, and that score.
+    """Find the best step along a direction, in the middle of the widest interval with the best score; return both.
+
+    Parameters
+    ----------
+    features, statistics, score : as in `mert`.
+    weights : the weights to start from.
+    direction : the direction to search in.
 
     >>> import numpy as np
     >>> features = [np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -4.0]])]
@@ -92,15 +105,15 @@ def line_search(
 
 @dataclass(frozen=True)
 class _Lists:
-    """Candidates of all lists, one after the other, without those that repeat the features of one before them."""
+    """The concatenated candidates of all lists, without those whose features equal those of an earlier one."""
 
     features: NDArray[np.float64]  # (candidates, d)
     statistics: NDArray[np.float64]  # (candidates, s)
-    number: NDArray[np.intp]  # (lists, longest): the candidates of each list; 0 where there are no more
-    missing: NDArray[np.bool_]  # (lists, longest): where there are no more
+    number: NDArray[np.intp]  # (lists, longest): the indices of the candidates of each list, padded with 0
+    missing: NDArray[np.bool_]  # (lists, longest): whether an entry is padding
 
     def scales(self) -> NDArray[np.float64]:
-        """The deviation of each feature inside the lists: what a random weight is divided by."""
+        """The standard deviation of each feature within the lists, by which random weights are divided."""
         total, size = np.zeros(self.features.shape[1]), 0
         for row, missing in zip(self.number, self.missing, strict=True):
             of_list = self.features[row[~missing]]
@@ -110,7 +123,7 @@ class _Lists:
         return np.where(deviations > 0, deviations, 1.0)
 
     def by_list(self, values: NDArray[np.float64], filler: float) -> NDArray[np.float64]:
-        """Values of candidates, (lists, longest)."""
+        """Values of candidates, as an array (lists, longest)."""
         return np.where(self.missing, filler, values[self.number])
 
     def score_at(self, weights: NDArray[np.float64], score: Score) -> float:
@@ -129,7 +142,7 @@ def _climb(
     max_iter: int,
     generator: np.random.Generator,
 ) -> tuple[NDArray[np.float64], float]:
-    """Line searches from these weights until none gains."""
+    """Search along lines from these weights until no search improves the score."""
     d = len(scales)
     current = lists.score_at(weights, score)
     for _iteration in range(max_iter):
@@ -140,7 +153,7 @@ def _climb(
             step, _ = _best_step(lists, score, weights, direction)
             moved = weights + step * direction
             moved /= np.linalg.norm(moved * scales) or 1.0
-            # Scored anew: candidates that are equal along the whole line may be chosen otherwise after rounding.
+            # Candidates that tie along the whole line can be chosen differently after rounding, so score again.
             value = lists.score_at(moved, score)
             if value > current + _ROUNDING * abs(current):
                 weights, current = moved, value
@@ -161,7 +174,7 @@ def _best_step(
     if not len(ends):
         return 0.0, float(scores_of_rows(score, sums)[0])
     left, right = np.concatenate([[-np.inf], ends]), np.concatenate([ends, [np.inf]])
-    # An interval without end is entered by as much as its other end is away from here, and at least by 1.
+    # An unbounded interval gets a finite width: twice the distance of its end from 0, and at least 2.
     left[0], right[-1] = ends[0] - 2 * max(1.0, abs(ends[0])), ends[-1] + 2 * max(1.0, abs(ends[-1]))
     widths, middles = right - left, (left + right) / 2
     wide = widths > _NARROW * np.maximum(1.0, np.maximum(np.abs(left), np.abs(right)))
@@ -174,10 +187,11 @@ def _best_step(
 def _chains(
     lists: _Lists, weights: NDArray[np.float64], direction: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]:
-    """Which candidates of the lists are on top along the line weights + step * direction.
+    """The best candidates of the lists along the line weights + step * direction.
 
-    The first of each list, from step -inf; then all changes: the step, which candidate leaves, and which enters.
-    All lists advance together: the next on top is the steeper line that crosses the present one first.
+    Returns the best candidate of each list at step -inf, and all changes: their steps, the candidates that are
+    replaced, and those that replace them. All lists advance together; the next best candidate is the one with a larger
+    slope whose line crosses the current one first.
     """
     slopes = lists.by_list(lists.features @ direction, np.inf)
     heights = lists.by_list(lists.features @ weights, -np.inf)
@@ -204,7 +218,7 @@ def _chains(
 
 
 def _of_norm_one(weights: NDArray[np.float64], lists: _Lists, score: Score, needed: float) -> NDArray[np.float64]:
-    """The weights divided by the sum of their absolute values, unless the rounding would cost some of the score."""
+    """The weights divided by the sum of their absolute values, unless rounding would lower the score."""
     norm = np.abs(weights).sum()
     scaled = weights / norm if 0 < norm < np.inf else weights
     return scaled if lists.score_at(scaled, score) >= needed else weights
@@ -227,7 +241,7 @@ def _pack(features: Sequence[NDArray[Any]], statistics: Sequence[NDArray[Any]]) 
                 raise MargraveError(
                     f"{name}[{i}] has {array.shape[1]} columns, but {name}[0] has {before[0].shape[1]}."
                 )
-        # Of candidates with the same features only the first can be chosen.
+        # Only the first of several candidates with the same features can be chosen.
         distinct = np.sort(np.unique(rows, axis=0, return_index=True)[1])
         kept_features.append(rows[distinct])
         kept_statistics.append(counts[distinct])

@@ -1,7 +1,7 @@
-"""Good candidates of lists of translations by smoothed sentence BLEU, costs of the others, and n-gram features.
+"""Good candidates of translation lists by smoothed sentence BLEU, costs of the others, and n-gram features.
 
-References that are not in the lists cannot be learned; the candidates nearest to them stand in for them, as
-"pseudo-references" (Liang et al. 2006; 004, section 5.2).
+References that are not in the lists cannot be learned. The candidates that are most similar to them are used instead,
+as "pseudo-references" (Liang et al. 2006; 004, section 5.2).
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.metrics.translation import BleuStatistics, References, bleu_of_statistics, ngrams, split
 
-# Sentence BLEU that is equal in so many digits is equal: only its rounding differs.
+# Sentence BLEU scores that agree in this many digits are equal except for rounding.
 _DIGITS = 12
 
 
@@ -27,12 +27,19 @@ def pseudo_references(
     within: float | None = None,
     lowercase: bool = False,
 ) -> list[list[int]]:
-    """The numbers of the good candidates of each list, best first by BLEU+1, equal ones in the order of the list.
+    """Find the good candidates of each list: their indices, sorted by decreasing BLEU+1, then by index.
 
-    Either `best`: those with the best texts, so many different ones; or `within`: those whose BLEU+1 is less by at most
-    this than the best in their list. A hypothesis that shares no word with its references is not good: a list of such
-    ones has none. Copies of a text cannot be told apart by their words, so all of them are good if one is, and
-    `best=m` gives more than m numbers where a good text has copies.
+    A hypothesis that shares no word with its references is never good, so that a list can have no good candidates.
+    Copies of a text are all good or all not, so that `best=m` can return more than m indices.
+
+    Parameters
+    ----------
+    hypotheses : the texts of the candidates of each list.
+    references : the reference of each list, or a list of references.
+    best : how many distinct texts with the best BLEU+1 are good.
+    within : candidates are good if their BLEU+1 is at most this far below the best of their list. Pass either `best` or
+        `within`.
+    lowercase : whether to ignore case.
 
     >>> pseudo_references([["a c", "a b", "b a", "a  b"]], ["a b"], best=1)
     [[1, 3]]
@@ -60,7 +67,14 @@ def sentence_bleu_costs(
     good: Sequence[Collection[int]] | None = None,
     lowercase: bool = False,
 ) -> list[NDArray[np.float64]]:
-    """What each candidate loses to the best of its list in BLEU+1; candidates that are `good` cost 0.
+    """Compute the cost of each candidate: the BLEU+1 of the best candidate of its list minus its own.
+
+    Parameters
+    ----------
+    hypotheses : the texts of the candidates of each list.
+    references : the reference of each list, or a list of references.
+    good : the indices of the good candidates of each list, which cost 0.
+    lowercase : whether to ignore case.
 
     >>> sentence_bleu_costs([["a b", "c d"]], ["a b"])
     [array([0., 1.])]
@@ -78,9 +92,16 @@ def sentence_bleu_costs(
 def varying_ngrams(
     hypotheses: Sequence[Sequence[str]], *, orders: Collection[int] = (1, 2, 3), min_lists: int = 1
 ) -> list[str]:
-    """The n-grams that some but not all hypotheses of a list have, in at least `min_lists` lists, in sorted order.
+    """Find the n-grams that occur in some but not all hypotheses of a list, sorted.
 
-    Others cannot tell the candidates of any list apart, or only those of few. Their names are "ngram:" and the words.
+    Other n-grams cannot distinguish the candidates of any list. The name of an n-gram is "ngram:" followed by its
+    words.
+
+    Parameters
+    ----------
+    hypotheses : the texts of the candidates of each list.
+    orders : the lengths of the n-grams.
+    min_lists : the number of lists in which the n-gram must distinguish candidates.
 
     >>> varying_ngrams([["the house", "the home"], ["the house", "a house"]], orders=[1, 2], min_lists=2)
     ['ngram:the house']
@@ -100,9 +121,14 @@ def ngram_indicators(
     *,
     features: Sequence[Sequence[Mapping[str, float]]] | None = None,
 ) -> list[list[dict[str, float]]]:
-    """For each hypothesis its `features`, such as dense scores, and 1.0 for each of the named n-grams that it has.
+    """Make the features of each hypothesis: those given, and 1.0 for each of the named n-grams that it contains.
 
-    Take the names from the lists that are learned from, by `varying_ngrams`, and give them for all other lists too.
+    Parameters
+    ----------
+    hypotheses : the texts of the candidates of each list.
+    names : the names of the n-grams. Compute them by `varying_ngrams` from the training lists, and use the same names
+        for all other lists.
+    features : other features of each candidate, such as dense scores.
 
     >>> ngram_indicators([["the house"]], ["ngram:house", "ngram:a"], features=[[{"lm": -2.5}]])
     [[{'lm': -2.5, 'ngram:house': 1.0}]]
@@ -110,7 +136,7 @@ def ngram_indicators(
     kept = frozenset(names)
     for name in kept:
         if not isinstance(name, str) or not name.startswith(_PREFIX):
-            raise MargraveError(f"{name!r} is no name of an n-gram, which begins with {_PREFIX!r}.")
+            raise MargraveError(f"{name!r} is not the name of an n-gram, which must begin with {_PREFIX!r}.")
     orders = sorted({name.count(" ") + 1 for name in kept})
     if features is not None:
         _check_alike(hypotheses, features)
@@ -130,7 +156,7 @@ _PREFIX = "ngram:"
 
 
 def _names(text: str, where: str, orders: Collection[int]) -> dict[str, None]:
-    """The names of the different n-grams of a text, in the order in which they occur."""
+    """The names of the distinct n-grams of a text, in the order of their first occurrence."""
     words = split(text, where)
     return dict.fromkeys(_PREFIX + " ".join(ngram) for n in orders for ngram in ngrams(words, n))
 
