@@ -30,7 +30,7 @@ class TfIdf(Inputs):
         self._learned: tuple[Any, csr_array] | None = None  # texts and their rows, until these are asked for
 
     def learn(self, X: Any) -> Self:
-        """The words of these texts, and how rare they are."""
+        """Learn the words of these texts and their inverse document frequencies."""
         from scipy.sparse import csr_array
         from sklearn.feature_extraction.text import TfidfVectorizer
 

@@ -113,7 +113,14 @@ class Taxonomy(Stored, kind="labels"):
 
     @classmethod
     def from_file(cls, path: "TextSource", *, child_first: bool = False) -> Self:
-        """From a file of lines parent TAB child (or child TAB parent), or of one path such as 4/6/2 a line."""
+        """Read a taxonomy from a file.
+
+        Parameters
+        ----------
+        path : a file (plain or gzip) or an open text stream, in which either all lines are `parent TAB child`, or all
+            lines are paths such as 4/6/2.
+        child_first : whether the lines are `child TAB parent` instead.
+        """
         from margrave.datasets.taxonomy import read_hierarchy
 
         pairs = read_hierarchy(path)
