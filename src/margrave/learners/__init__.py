@@ -1,5 +1,6 @@
 """The learners: optimisers that see a problem only through its protocol. Importing this registers all of them."""
 
+from margrave.files.stored import import_modules
 from margrave.learners.auto import Auto
 from margrave.learners.base import Learner, Option, learner_named, option
 from margrave.learners.bcfw import BCFW
@@ -58,5 +59,7 @@ __all__ = [
     "learner_table",
     "option",
 ]
+
+import_modules(__name__)  # A new learner needs no entry here.
 
 LEARNERS: dict[str, type[Learner]] = Learner.registered  # by name, with those of users

@@ -1,5 +1,6 @@
 """The loss family L(beta, gamma) of 001, Fig. 1, and the costs of outputs."""
 
+from margrave.files.stored import import_modules
 from margrave.losses.costs import F1, Cost, CostLike, Hamming, Matrix, Tree, ZeroOne, cost_named
 from margrave.losses.family import (
     LOSSES,
@@ -38,3 +39,5 @@ __all__ = [
     "loss_named",
     "loss_names",
 ]
+
+import_modules(__name__)  # A new loss needs no entry here.

@@ -13,7 +13,7 @@ from margrave import _core
 from margrave.checks import flag
 from margrave.errors import MargraveError, unknown
 from margrave.labels.classes import label_numbers
-from margrave.losses.costs import F1, Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
+from margrave.losses.costs import Cost
 from margrave.structures.base import Labels, Structure, Units, is_list
 
 
@@ -30,7 +30,7 @@ class Chain(Structure):
 
     name = "chain"
     examples = "sequences"
-    costs = (Hamming, ZeroOne, Matrix, Tree, F1, CostFunction)
+    costs = (Cost,)
 
     order: int = 1
     forbidden: Collection[tuple[Any, Any]] = ()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.errors import MargraveError
 from margrave.labels.classes import label_numbers
-from margrave.losses.costs import F1, Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
+from margrave.losses.costs import Cost
 from margrave.structures.base import Labels, Structure, Units
 
 
@@ -19,7 +19,7 @@ class Multiclass(Structure):
     """Classes without structure: logistic regression and multiclass support vector machines."""
 
     name = "multiclass"
-    costs = (Hamming, ZeroOne, Matrix, Tree, F1, CostFunction)
+    costs = (Cost,)
 
     def learn(self, Y: Sequence[Any]) -> Labels:
         """The classes that occur."""

@@ -12,7 +12,7 @@ from margrave import _core
 from margrave.errors import MargraveError
 from margrave.labels.classes import check_several, distinct_labels
 from margrave.labels.taxonomy import Taxonomy, as_taxonomy
-from margrave.losses.costs import Cost
+from margrave.losses.costs import F1, Cost, Hamming, ZeroOne
 from margrave.structures.base import Outputs, Structure, Units
 
 
@@ -59,6 +59,7 @@ class NodeSets(Structure):
     """
 
     name = "node-sets"
+    costs = (Hamming, ZeroOne, F1)
 
     taxonomy: Any = None
 
