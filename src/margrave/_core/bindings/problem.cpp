@@ -98,6 +98,7 @@ struct PythonProblem final : Problem {
     answer.ranking = nullptr;
     answer.has_mixture = question.kind == Question::Kind::kLogsum;
     if (answer.has_mixture) {
+      if (!euclidean()) throw InputError("expected features need the Euclidean inner product of weights.");
       const auto [value, index, features] = result<std::tuple<double, nb::object, nb::object>>(
           found, "the answer of infer to 'logsum' must be a number, indices and values");
       answer.value = value;

@@ -171,7 +171,7 @@ inline double logsum_zero_one(double log_z, double beta, double gamma, double go
   const double taken = -std::expm1(-beta * gamma) * share;
   const double kept = 1 - taken;
   for (int64_t k = 0; k < n; ++k) mu[k] /= kept;
-  if (answer.has_mixture) {  // which has the gold output in it, and mu has not
+  if (answer.has_mixture) {  // The gold output is part of the mixture, while mu is zero.
     for (double& each : answer.mixture.value) each /= kept;
     answer.mixture_score /= kept;
     for (const int32_t part : gold) mu[part] -= taken / kept;
@@ -197,10 +197,10 @@ inline double cost_without_margin(const Problem& problem, int64_t i, const LossF
 
 }  // namespace family
 
-// The loss at the weights scale * w, with theta = scale A_i w and direction = mu - y_gold. Where the answer is a
-// mixture that is known by its features, direction is what its parts lack: -y_gold, and the functions below add the
-// mixture. With `detail`, also the expected cost (NaN where a mixture does not tell) and the entropy of the loss's own
-// distribution.
+// The loss at the weights scale * w, with theta = scale A_i w and direction = mu - y_gold. Where a problem gives the
+// expected features of the mixture of all outputs instead of marginals, direction has no mu in it, and the functions
+// below add the mixture. With `detail`, also the expected cost (NaN if a mixture does not tell) and the entropy of the
+// loss's own distribution.
 inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& family, const double* w, double* theta,
                           double* direction, Worker& worker, bool detail = false, double scale = 1.0) {
   Scratch::Frame frame(worker.scratch);
@@ -248,8 +248,7 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
   return value;
 }
 
-// Steps along the gradient A_i' direction of the loss that `evaluate` has just left in the worker, with its mixture if
-// it has one. g += c times the gradient:
+// g += c times the gradient of the loss that `evaluate` has just left in the worker.
 inline void scatter_gradient(const Problem& problem, int64_t i, const Worker& worker, double c, double* g) {
   problem.scatter(i, worker.direction.data(), c, g);
   if (!worker.answer.has_mixture) return;
@@ -259,10 +258,16 @@ inline void scatter_gradient(const Problem& problem, int64_t i, const Worker& wo
 
 // The same, and the change of 1/2 dot(g, g).
 inline double move_gradient(const Problem& problem, int64_t i, const Worker& worker, double c, double* g) {
-  if (!worker.answer.has_mixture) return problem.move(i, worker.direction.data(), c, g);
-  const double before = problem.dot(g, g);
-  scatter_gradient(problem, i, worker, c, g);
-  return 0.5 * (problem.dot(g, g) - before);
+  double change = problem.move(i, worker.direction.data(), c, g);
+  if (!worker.answer.has_mixture) return change;
+  const Row& mixture = worker.answer.mixture;
+  for (size_t k = 0; k < mixture.index.size(); ++k) {
+    double& weight = g[mixture.index[k]];
+    const double before = weight;
+    weight += c * mixture.value[k];
+    change += 0.5 * c * mixture.value[k] * (before + weight);
+  }
+  return change;
 }
 
 // <w, gradient>

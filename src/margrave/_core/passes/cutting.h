@@ -309,6 +309,8 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
       ++pass.added;
     }
     if (variant_a && add) {
+      // The features are asked for now, so that a problem that forgets unused outputs keeps this one.
+      task.memory.around(block, [&] { cutting::complete_gram(task, i, block, worker); });
       const double before = cutting_dual(task);
       optimise(task, goal, kRounds, poll, worker);
       pass.gains.push_back({i, cutting_dual(task) - before, found.value - xi});

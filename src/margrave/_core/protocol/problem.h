@@ -80,7 +80,7 @@ struct Answer {
   double c0 = 0;                    // the cost of an output is c0 + <delta, y>;
   const double* delta = nullptr;    // null if gamma is 0
   const double* ranking = nullptr;  // beta (theta + gamma delta)
-  // Of kLogsum, where a problem knows the mixture of all outputs by its features, and not by marginals of parts:
+  // Of kLogsum, where a problem gives the expected features of the mixture of all outputs, not marginals of parts:
   bool has_mixture = false;
   Row mixture;               // the expected features
   double mixture_score = 0;  // <scale * w, mixture>
