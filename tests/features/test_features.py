@@ -319,7 +319,7 @@ def test_bad_sequences_are_refused_in_words() -> None:
     for x, labels, options, message in (
         ([[["u"]], []], [0], {}, "example 1 is an empty sequence"),
         (X, [0, 1], {}, "1 tokens and 0 labels"),
-        (X, None, {}, "no labels"),
+        (X, None, {}, "no outputs"),
         (X, [0, 1, 0], {"edges": [[["e"], ["e"]]]}, "every token"),
         (X, [0, 1, 0], {"edges": [[["e"]], [["e"], ["e"]]]}, "every token"),
         (X, [0, 1, 0], {"allowed": np.ones((2, 2), dtype=bool)}, "allowed"),

@@ -257,7 +257,7 @@ def test_settings_that_make_no_sense_are_refused(name: str) -> None:
 
 
 def test_binding_needs_what_it_learns_from() -> None:
-    assert "there are no labels" in refusal(lambda: bind([[A, B]]))
+    assert "there are no outputs" in refusal(lambda: bind([[A, B]]))
     assert "need good candidates" in refusal(lambda: bind([np.eye(2)], None, [[0, 1]], features=learned(2)))
     assert "example 1 has no good candidate" in refusal(lambda: bind([[A, B], [A]], [0, []]))
     assert "example 0 has no candidates" in refusal(lambda: Reranker.of_weights({"a": 1.0}).predict([[]]))

@@ -160,7 +160,7 @@ def test_the_structure_refuses_what_is_no_closed_set_in_one_sentence() -> None:
     assert "2 examples and 1 sets" in refusal(
         lambda: bind(two, np.eye(2), [{0}], features=AttributeTable("all"), classes=[0, 1])
     )
-    assert "no labels" in refusal(lambda: bind(two, np.eye(2), features=AttributeTable("all"), classes=[0, 1]))
+    assert "no outputs" in refusal(lambda: bind(two, np.eye(2), features=AttributeTable("all"), classes=[0, 1]))
 
 
 # ---- the classifier -------------------------------------------------------------------------------------------------
