@@ -539,7 +539,7 @@ def test_a_model_that_does_not_say_how_to_read_is_refused(moses: Path, tmp_path:
 def test_names_of_hashed_features_are_not_known(moses: Path) -> None:
     learned(moses, "--features", "hash:8")
     refused = message(run("inspect", moses / "new.model", "--top", 1))
-    assert refused == f"{moses / 'new.model'}: hashed features keep no names."
+    assert refused == f"{moses / 'new.model'}: hashed features do not store names."
 
 
 def test_ctrl_c_before_the_first_pass_writes_nothing(moses: Path, tmp_path: Path) -> None:

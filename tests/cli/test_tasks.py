@@ -325,7 +325,7 @@ def test_kernels_are_learned_and_applied(name: str, tmp_path: Path) -> None:
     model: Any = margrave.load(tmp_path / "m")
     assert model.features == Kernel("polynomial", degree=3, gamma=0.5, coef0=2.0)
     assert json.loads(done("evaluate", tmp_path / "m", data, "--json"))[TINY[name].score] == 1.0
-    assert "a kernel gives coefficients to training inputs" in message(run("inspect", tmp_path / "m", "--top", 3))
+    assert "a kernel has coefficients for training inputs" in message(run("inspect", tmp_path / "m", "--top", 3))
     done(*train, "--kernel", "rbf", "--nystroem", 2)
     assert margrave.load(tmp_path / "m").features == Kernel("rbf", nystroem=2)
 

@@ -931,9 +931,9 @@ def test_learners_that_have_scores_of_their_own_are_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("learner", "loss", "message"),
     [
-        (LEARNERS["eg"](), Log(), "learner 'eg' needs inference under any scores"),
-        (LEARNERS["cccp"](), Ramp(), "learner 'cccp' needs inference under any scores"),
-        (BCFW(), Log(), "keeps distributions over parts under log"),
+        (LEARNERS["eg"](), Log(), "learner 'eg' needs inference with any scores"),
+        (LEARNERS["cccp"](), Ramp(), "learner 'cccp' needs inference with any scores"),
+        (BCFW(), Log(), "needs distributions over parts with log"),
         (LBFGS(), SoftmaxMargin(), "has no costs in it: use loss Log"),
         (MIRA(exact=True), Log(), "not under other scores"),
         (BCFW(), LossFamily(inf, 0.5), "not under other scores: .*gamma in it"),

@@ -221,7 +221,7 @@ def test_a_learner_that_cannot_go_on_says_so_before_any_work(monkeypatch: pytest
     model = SequenceTagger("hinge", learner=SGD(rate=0.1), max_iter=2)
     assert len(model.fit_path(X, y, [1.0])) == 1  # one C needs no other
     monkeypatch.setattr(SGD, "one_pass", lambda *_: pytest.fail("there was work"))
-    expected = r"learner 'sgd' cannot go on from one C to the next: use learner='eg', 'bcfw' or 'lbfgs'\.$"
+    expected = r"learner 'sgd' cannot continue from one C to the next: use learner='eg', 'bcfw' or 'lbfgs'\.$"
     with pytest.raises(MargraveError, match="^" + expected):
         model.fit_path(X, y, [1.0, 2.0])
     with pytest.raises(MargraveError, match="^fold 0: " + expected):

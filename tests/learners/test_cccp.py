@@ -484,7 +484,9 @@ def test_an_inner_learner_that_cannot_do_a_round_is_refused_before_any_work(
     inner: str | Learner, loss: DifferenceOfLosses
 ) -> None:
     problem = Watched(matching()[0])
-    with pytest.raises(MargraveError, match=rf"cannot do the rounds of cccp under {loss.name}.*use inner='auto'\.$"):
+    with pytest.raises(
+        MargraveError, match=rf"cannot be the inner learner of cccp with {loss.name}.*use inner='auto'\.$"
+    ):
         solve(CCCP(inner), problem, loss, start=np.zeros(problem.dim))
     assert problem.calls == 0
 
@@ -510,7 +512,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(MargraveError, match="did you mean 'bcfw'"):
         solve(CCCP("bcf"), matching()[0], Ramp())
     problem, _ = KINDS["chain"](0, Ramp())
-    with pytest.raises(MargraveError, match="the zero-one cost of a structured output is not: use cost='hamming'"):
+    with pytest.raises(MargraveError, match="unlike the zero-one cost of a structured output: use cost='hamming'"):
         solve(CCCP(), problem, Ramp("zero-one"))
 
 

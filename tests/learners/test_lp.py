@@ -443,7 +443,7 @@ def test_learning_is_the_same_on_two_threads() -> None:
     assert (one.w == two.w).all()
 
 
-# ---- what is refused, and what goes on -------------------------------------------------------------------------------
+# ---- refusals and continued runs -------------------------------------------------------------------------------------
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

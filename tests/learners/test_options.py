@@ -153,7 +153,7 @@ def test_what_is_said_of_certificates_is_true(kind: type[Learner], beta: float) 
         (OnlineEG(single=True), Hinge(), "single precision needs a finite beta"),
         (MIRA(prediction=True), Log(), "updates against the prediction need a loss with beta = inf"),
         (OneSlack(), Hinge(slack=2), "learner 'one-slack' needs linear slack"),
-        (CCCP(inner="perceptron"), Ramp(), "learner 'perceptron' cannot do the rounds of cccp under ramp"),
+        (CCCP(inner="perceptron"), Ramp(), "learner 'perceptron' cannot be the inner learner of cccp with ramp"),
         (BCFW(exact_entropy=True), Hinge(), "exact_entropy needs a finite beta"),
     ],
     ids=lambda value: getattr(value, "name", None),

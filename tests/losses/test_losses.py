@@ -290,7 +290,7 @@ def test_the_gap_at_the_losses_own_distribution_is_half_the_squared_gradient(kin
         ps = [by_definition(case, i, w, beta, gamma, False).p for i in range(len(case))]
         primal, (value, _) = 0.5 * w @ w + C * losses.sum(), dual(case, C, ps, beta, gamma)
         assert_allclose(primal - value, 0.5 * gradient @ gradient, rtol=1e-9, atol=1e-9)
-        # the same D from what the core itself says of the distribution
+        # The same D from the distribution that the core returns.
         own = sum(
             gamma * cost + h / beta
             for _, cost, h, _, _ in (case.problem.oracle(i, w, _core.LossFamily(beta, gamma)) for i in range(len(case)))

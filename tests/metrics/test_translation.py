@@ -172,7 +172,7 @@ def test_sentence_bleu_by_hand() -> None:
 
 
 def test_nist_by_hand() -> None:
-    # a: 2 of 4 words, so 1 bit; b and c 2 bits; "a b" follows one a in two, so 1 bit. 3 of 4 words: a penalty.
+    # The information of a (2 of 4 words) is 1 bit, of b and c 2 bits, and of "a b" (after 1 of 2 a's) 1 bit.
     penalty = exp(log(0.5) * (log(3 / 4) / log(1.5)) ** 2)
     assert nist(["a b c"], ["a b a c"]) == pytest.approx(penalty * (5 / 3 + 1 / 2), abs=1e-12)
 

@@ -83,7 +83,7 @@ def assert_best(qp: BlockQP, a: Array, low: float, high: float) -> None:
     assert np.isfinite(a).all()
     assert a.min(initial=0.0) >= 0.0
     assert a.sum() <= qp.cap * (1 + 1e-12)
-    terms = np.abs(qp.h) @ a + a @ np.abs(qp.gram) @ a  # of which the value is what rounding leaves of a difference
+    terms = np.abs(qp.h) @ a + a @ np.abs(qp.gram) @ a  # the scale of rounding errors of the value
     small = 1e-8 * max(abs(low), abs(high)) + 1e-15 * terms
     assert qp.value(a) <= high + small
     assert qp.value(a) >= low - small

@@ -367,7 +367,7 @@ def test_a_number_added_to_b_throughout_a_block_changes_no_step(rate: str) -> No
 
 def test_a_variable_too_small_for_a_number_can_grow_again() -> None:
     A, b = np.diag([2.0, 1.0]), np.zeros(2)
-    assert_array_equal(eg_qp(A, b, [2], rate=5000.0, max_iter=1).alpha, [0.0, 1.0])  # e^-2500 is no number
+    assert_array_equal(eg_qp(A, b, [2], rate=5000.0, max_iter=1).alpha, [0.0, 1.0])  # e^-2500 underflows to zero
     assert_array_equal(eg_qp(A, b, [2], rate=5000.0, max_iter=2).alpha, [1.0, 0.0])
     after = [eg_qp(A, [0.6, 0.0], [2], rate=1000.0, max_iter=steps).alpha[0] for steps in (1, 2)]
     assert after[0] == 0.0  # e^-1100

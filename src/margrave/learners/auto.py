@@ -1,4 +1,4 @@
-"""The learner that chooses: by the loss, the size and what the structure offers (docs/choosing.md tells why)."""
+"""The learner that chooses another one by the loss, the size and what the structure offers (see docs/choosing.md)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from margrave.learners.run import Solution
 from margrave.learners.task import Task
 from margrave.losses import LossFamily
 
-# Problems with fewer parts take any learner a moment, and L-BFGS copes best with a large C and the smallest tol.
+# Any learner is fast on problems with fewer parts, and L-BFGS is the most robust to a large C and a small tol.
 _FEWEST_PARTS = 50_000
 _MOST_PARTS = 250_000_000  # the natural parameters and marginals of this many parts take 4 GB
 
@@ -24,9 +24,9 @@ _MOST_PARTS = 250_000_000  # the natural parameters and marginals of this many p
 class Auto(Learner):
     """Chooses the learner by the loss, the size of the problem and what the structure offers.
 
-    Where beta is finite it takes online EG, or L-BFGS on small problems and where the distributions would not fit into
-    memory; where beta is infinite, BCFW. The perceptron loss gets the perceptron, a difference of losses the
-    convex-concave procedure; slack re-scaling, and quadratic or no slack, get cutting planes.
+    If beta is finite, it chooses online EG, or L-BFGS for small problems and if the distributions would not fit into
+    memory. If beta is infinite, it chooses BCFW. It uses the perceptron for the perceptron loss, the convex-concave
+    procedure for differences of losses, and cutting planes for slack re-scaling, quadratic slack and hard margins.
 
     >>> Auto().name
     'auto'
@@ -51,5 +51,5 @@ class Auto(Learner):
         return LBFGS() if loss.beyond_parts(problem) or not _FEWEST_PARTS < parts < _MOST_PARTS else OnlineEG()
 
     def solve(self, task: Task, state: Any = None) -> Solution:
-        """What the chosen learner finds."""
+        """The solution of the chosen learner."""
         return self.resolve(task.loss, task.problem).solve(task, state)

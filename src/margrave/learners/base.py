@@ -1,8 +1,8 @@
 """The base of all learners.
 
 A learner is a dataclass of settings with `begin(task)`, which makes its state, and `one_pass(state)`, which improves
-it and says where it stands. Everything else is shared: the task (`task.py`), the loop (`run.py`), the checks of what
-goes with what (`checks.py`), checkpoints and observers.
+the state and returns the current weights and objectives. Everything else is shared: the task (`task.py`), the loop
+(`run.py`), the checks of learner, loss and problem (`checks.py`), checkpoints and observers.
 """
 
 from collections.abc import Collection
@@ -20,27 +20,41 @@ from margrave.losses import LossFamily
 
 @dataclass(frozen=True)
 class Option:
-    """A setting of a learner, for help texts and tables."""
+    """A setting of a learner, for help texts and tables.
+
+    Parameters
+    ----------
+    name, type, default : those of the field.
+    help : a sentence; empty if the learner's author did not provide one.
+    choices : all valid values, if they can be listed.
+    """
 
     name: str
     type: Any
     default: Any
-    help: str  # a sentence; empty if the learner's author gave none
-    choices: tuple[Any, ...] = ()  # all values that it can have, if they can be listed
+    help: str
+    choices: tuple[Any, ...] = ()
 
 
 def option(default: Any, help: str, *, choices: Collection[Any] = ()) -> Any:
-    """A field of a learner with its help text, which is a sentence, and its choices if they can be listed."""
+    """Declare a setting of a learner.
+
+    Parameters
+    ----------
+    default : the default value.
+    help : the help text, which is a sentence.
+    choices : all valid values, if they can be listed.
+    """
     return field(default=default, metadata={"help": help, "choices": tuple(choices)})
 
 
 @dataclass
 class Learner(Stored, kind="learner"):
-    """The base of all learners. A class with a `name` of its own is registered under it.
+    """The base of all learners. A class with a `name` in its body is registered under this name.
 
-    `needs` says what the learner requires: words of `checks.NEEDS`, and operations that the problem must offer beyond
-    those that the loss needs. `offers` has words of `checks.OFFERS`: what it can do beyond minimising a convex loss of
-    the family, and what its result is like.
+    `needs` lists what the learner requires: words of `checks.NEEDS`, and operations that the problem must offer in
+    addition to those that the loss needs. `offers` lists words of `checks.OFFERS`, which say what the learner can do
+    beyond minimising a convex loss of the family, and what kind of result it returns.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -67,7 +81,7 @@ class Learner(Stored, kind="learner"):
         ]
 
     def settings(self) -> dict[str, Any]:
-        """The settings in the form that a checkpoint compares; an inner learner is given by name and settings."""
+        """The settings in the form that checkpoints compare; an inner learner is given by its name and settings."""
         values: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -77,21 +91,26 @@ class Learner(Stored, kind="learner"):
         return values
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
-        """Refuses a combination that cannot work, in one sentence that says what would.
+        """Refuse a combination that cannot work, in one sentence that says what would work.
 
-        A learner with conditions of its own overrides this, and calls it first.
+        A learner with further conditions overrides this method and calls it first.
+
+        Parameters
+        ----------
+        loss : the loss to minimise.
+        problem : the problem.
         """
         check(self, loss, problem)
 
     def check_packages(self) -> None:
-        """Refuses, before any work, a setting that needs a package which is not installed."""
+        """Refuse a setting that needs a package that is not installed, before any work is done."""
 
     def most_iterations(self, task: Task) -> int:
         """The number of passes after which to give up: that of the task, or the learner's own default."""
         return task.max_iter or self.default_max_iter
 
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> "Learner":
-        """The learner that does the work: itself, unless its task is to choose one."""
+        """The learner that does the work: itself, unless it chooses another one."""
         return self
 
     @property
@@ -100,7 +119,7 @@ class Learner(Stored, kind="learner"):
         return type(self).blank is not Learner.blank
 
     def blank(self, task: Task) -> Any:
-        """A state without any work done, for a checkpoint to fill."""
+        """An initial state, which a checkpoint can overwrite."""
         raise MargraveError(
             f"the learner {type(self).__name__} does not say how it begins: it needs blank(task), or begin(task) where "
             "there is no checkpoint."
@@ -111,30 +130,44 @@ class Learner(Stored, kind="learner"):
         return self.blank(task)
 
     def carry(self, state: Any, task: Task) -> Any:
-        """A state for the same problem at another C, which begins where another run ended."""
+        """A state for the same problem with another C, which starts from the end of another run.
+
+        Parameters
+        ----------
+        state : the state of the other run.
+        task : the task with the other C.
+        """
         raise MargraveError(
-            f"learner '{self.name}' cannot go on from one C to the next: use learner='eg', 'bcfw' or 'lbfgs'."
+            f"learner '{self.name}' cannot continue from one C to the next: use learner='eg', 'bcfw' or 'lbfgs'."
         )
 
     def one_pass(self, state: Any) -> Step:
-        """One improvement."""
+        """Make one pass over the data, which improves the state."""
         raise MargraveError(f"the learner {type(self).__name__} has no passes.")
 
     def certify(self, state: Any) -> Step:
-        """P, D and the gap at the current state; one pass or more. For learners whose passes leave P out."""
+        """P, D and the gap at the current state, for learners whose passes do not compute P; one pass or more."""
         raise MargraveError(f"the learner {type(self).__name__} computes no P.")
 
     def solve(self, task: Task, state: Any = None) -> Solution:
-        """Passes until the certificate is good enough, the learner is done, or the passes are used up.
+        """Make passes until the gap reaches the tolerance, the learner is done, or `max_iter` is reached.
 
-        `state` is where to begin, if not where the learner itself would.
+        Parameters
+        ----------
+        task : the task.
+        state : the state to begin with; None uses the learner's initial state.
         """
         self.check(task.loss, task.problem)
         return Run(self, task).solve(state)
 
 
 def learner_named(learner: str | Learner) -> Learner:
-    """The learner of this name with its defaults, or the configured learner itself."""
+    """Return the learner with this name and default settings, or the learner itself.
+
+    Parameters
+    ----------
+    learner : a name or a learner.
+    """
     if isinstance(learner, Learner):
         return learner
     if not isinstance(learner, str) or learner not in Learner.registered:

@@ -22,8 +22,8 @@ _ENOUGH = 0.1  # A visit optimises over the outputs that it knows until this fra
 class BCFW(Learner):
     """Mixes each example's distribution with the loss's own at w, by exact line search.
 
-    Where beta is infinite, pairwise steps move mass between the outputs that a block remembers; plain steps move it to
-    the new output from all old ones alike. At finite beta this is stochastic dual coordinate ascent.
+    If beta is infinite, pairwise steps move mass between the outputs that a block remembers; plain steps move mass from
+    all old outputs in proportion to the new one. If beta is finite, this is stochastic dual coordinate ascent.
 
     >>> BCFW(pairwise=False, averaging=True).name
     'bcfw'
@@ -61,11 +61,11 @@ class BCFW(Learner):
         return _State(**blank_blocks(task), mu=gold_counts(task))
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
-        """Refuses distributions over parts where there are none, and entropies where they are not known."""
+        """Refuse problems without distributions over parts, or without entropies, if they are needed."""
         super().check(loss, problem)
         if loss.smooth and not getattr(problem, "any_scores", True):
             raise MargraveError(
-                f"learner 'bcfw' keeps distributions over parts under {loss.name}, and this problem has none: use "
+                f"learner 'bcfw' needs distributions over parts with {loss.name}, and this problem has none: use "
                 "learner='lbfgs', or loss='hinge'."
             )
         if self.exact_entropy and not (loss.smooth and {"entropy", "untied"} <= set(problem.offers)):
@@ -74,7 +74,7 @@ class BCFW(Learner):
             )
 
     def carry(self, state: "_State", task: Task) -> "_State":
-        """The same alpha at another C."""
+        """The same alpha with another C."""
         state.rescale(task)
         state.average, state.average_value = np.zeros(0), 0.0
         return state
@@ -96,10 +96,10 @@ class BCFW(Learner):
         return Step(state.average.copy(), dual=state.average_dual(), estimate=state.estimate())
 
     def certify(self, state: "_State") -> Step:
-        """P and the gap; one pass. An average of dual points is one: D at the average of alpha."""
+        """P and the gap; one pass. With averaging, D is taken at the average of alpha, which is feasible."""
         if self.averaging:
             return certified(state.task, state.average.copy(), state.average_value)
-        state.update_costs()  # which an interrupted pass has not done
+        state.update_costs()  # An interrupted pass has not done this.
         return state.certify(state.mu if state.blocks is None else state.blocks.marginals(state.task.problem))
 
     def _pairwise(self, loss: LossFamily) -> bool:
@@ -108,18 +108,18 @@ class BCFW(Learner):
 
 @dataclass(kw_only=True)
 class _State(DualState):
-    mu: Weights = field(default_factory=lambda: np.zeros(0))  # marginals of all examples, one after another; or else
-    blocks: Any = None  # the outputs that have mass
+    mu: Weights = field(default_factory=lambda: np.zeros(0))  # the concatenated marginals of all examples,
+    blocks: Any = None  # or the outputs that have mass
     average: Weights = field(default_factory=lambda: np.zeros(0))
     average_value: float = 0.0  # the average of D without its norm
 
     def update_costs(self) -> None:
-        """Computes the expected costs of blocks that keep their outputs."""
+        """Compute the expected costs of blocks that store their outputs."""
         if self.blocks is not None:
             self.cost = self.blocks.costs()
 
     def add_to_average(self) -> None:
-        """Pass k counts k times: the weighted averages of Lacoste-Julien et al. (2013), over whole passes."""
+        """Add pass k with weight k: the weighted averages of Lacoste-Julien et al. (2013), over whole passes."""
         share = 2 / (self.turn + 1)
         if not len(self.average):
             self.average = np.zeros_like(self.w)
@@ -127,7 +127,7 @@ class _State(DualState):
         self.average_value += share * (self.value() - self.average_value)
 
     def average_dual(self) -> float:
-        """D at the average of alpha, from below: the entropy is concave."""
+        """A lower bound on D at the average of alpha, because the entropy is concave."""
         return self.average_value - 0.5 * self.task.problem.dot(self.average, self.average)
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -64,25 +64,25 @@ class CCCP(Learner):
         return _State(task, np.zeros(task.problem.dim), np.zeros(task.problem.dim))
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
-        """Refuses an inner learner that cannot minimise the convex part."""
+        """Refuse an inner learner that cannot minimise the convex part."""
         super().check(loss, problem)
         inner, convex = self._inner(loss, problem), _convex_part(loss)
         if not _minimises(inner, convex):
             raise MargraveError(
-                f"learner '{inner.name}' cannot do the rounds of cccp under {loss.name}, each of which minimises "
-                f"a loss {convex.name}: use inner='auto'."
+                f"learner '{inner.name}' cannot be the inner learner of cccp with {loss.name}, which minimises "
+                f"a loss {convex.name} in each round: use inner='auto'."
             )
         inner.check(convex, problem)
 
     def begin(self, task: Task) -> "_State":
-        """All weights are zero, or the tangent is that at the weights to start from: two passes."""
+        """Begin with zero weights, or with the tangent at the given weights, which takes two passes."""
         state = self.blank(task)
         if task.start is not None:
             state.move(task.start, *state.objective(task.start))
         return state
 
     def carry(self, state: "_State", task: Task) -> "_State":
-        """From the same weights, at another C."""
+        """The same weights with another C."""
         task.start = state.w
         return self.begin(task)
 
@@ -93,7 +93,7 @@ class CCCP(Learner):
         inner = self._inner(task.loss, task.problem)
         found = inner.solve(problem)
         if found.reason == "interrupted" and state.primal < inf:
-            raise KeyboardInterrupt  # the weights of the last whole round are the result
+            raise KeyboardInterrupt  # The result is the weights of the last complete round.
         task.passes += problem.passes
         w = state.r + found.w
         primal, r = state.objective(w)
@@ -102,7 +102,7 @@ class CCCP(Learner):
         if primal <= before:
             state.move(w, primal, r)
         done, stuck = "", False
-        if found.reason == "interrupted":  # in the first round: what there is of it is better than no model
+        if found.reason == "interrupted":  # In the first round, an incomplete solution is better than no model.
             done, stuck = found.reason, True
         elif before < inf and primal - before > task.tol * abs(before):
             done, stuck = f"learner '{inner.name}' found nothing lower", True

@@ -30,13 +30,13 @@ class CG(Learner):
         return _State(task, zero, 0.0, zero, zero, 0.0)
 
     def begin(self, task: Task) -> "_State":
-        """The gradient where to start."""
+        """The gradient at the starting point."""
         w = np.zeros(task.problem.dim) if task.start is None else task.start
         primal, slope = task.objective(w)
         return _State(task, w, primal, slope, d=-slope, down=-task.problem.dot(slope, slope))
 
     def carry(self, state: "_State", task: Task) -> "_State":
-        """From the same weights, at another C."""
+        """The same weights with another C."""
         task.start = state.w
         return self.begin(task)
 
@@ -54,18 +54,18 @@ class _State(State):
     primal: float
     slope: Weights
     d: Weights  # the direction of the next search
-    down: float  # the slope of P along it
+    down: float  # the slope of P along the direction
     reach: float = 0.0  # the last step times its `down`; 0 before the first step and after a failed search
-    stalled: int = 0  # steps in a row that did not lower P, as far as numbers can tell
+    stalled: int = 0  # the number of steps in a row that did not measurably lower P
 
     def dot(self, u: Weights, v: Weights) -> float:
-        """The core's inner product: numpy's is threaded, which costs more than it gains and moves the last bits."""
+        """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""
         return self.task.problem.dot(u, v)
 
     def advance(self) -> bool:
-        """Moves to the next point; False if there is none that floating-point numbers can tell from this one."""
+        """Move to the next point; False if no point differs from this one in floating-point numbers."""
         found = self.search()
-        if found is None and self.reach:  # rounding spoiled the direction: begin again from the gradient
+        if found is None and self.reach:  # Rounding made the direction useless: restart from the gradient.
             self.restart()
             self.reach = 0.0
             found = self.search()
@@ -79,7 +79,7 @@ class _State(State):
         return self.stalled < MOST_STALLED
 
     def search(self) -> Point | None:
-        """A point near the minimum along d, first tried where P would fall as far as in the step before.
+        """A point near the minimum along d; the first trial is the step at which P would fall as much as last time.
 
         The second derivative of P along d is at least |d|^2, so the minimum is no further than -down / |d|^2.
         """
@@ -90,9 +90,9 @@ class _State(State):
         return wolfe(self.task, self.w, self.primal, self.d, self.down, step, _CURVATURE, strong=True)
 
     def turn(self, before: Weights) -> None:
-        """The direction after a step from where the gradient was `before`, by the formula of Polak and Ribiere.
+        """The direction after a step from a point with gradient `before`, by the formula of Polak and Ribiere.
 
-        The direction before is forgotten where the formula turns negative (Powell 1984) and where P would hardly fall.
+        It is reset to the gradient if the formula is negative (Powell 1984) or if P would hardly fall along it.
         """
         square = self.dot(self.slope, self.slope)
         bend = (square - self.dot(self.slope, before)) / self.dot(before, before)
@@ -103,9 +103,9 @@ class _State(State):
             self.restart()
 
     def restart(self) -> None:
-        """Takes the gradient alone for the direction."""
+        """Use the negative gradient as the direction."""
         self.d, self.down = -self.slope, -self.dot(self.slope, self.slope)
 
 
-_CURVATURE = 0.1  # of the slope may be left by a search: directions are conjugate only if it ends near the minimum
-_LEAST_DESCENT = 0.1  # along the direction, as a share of that along the gradient
+_CURVATURE = 0.1  # The fraction of the slope left by a search: directions are conjugate only near the minimum.
+_LEAST_DESCENT = 0.1  # The smallest descent along a direction, as a fraction of that along the gradient.

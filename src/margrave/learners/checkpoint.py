@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Snapshot:
-    """What a checkpoint holds of a run."""
+    """The contents of a checkpoint."""
 
-    plain: dict[str, Any]  # of the learner's state
+    plain: dict[str, Any]  # the part of the learner's state that JSON can store
     arrays: dict[str, NDArray[Any]]
     passes: float
     history: list[list[Any]]
@@ -40,12 +40,17 @@ class Snapshot:
 
 @dataclass
 class Checkpoint:
-    """A file that follows a run: written after the first pass, every `every` seconds, and at the end.
+    """A file with the state of a run, which is written after the first pass, periodically, and at the end.
 
     If the file exists, the run continues from it. With one thread, and for batch learners with any number of threads, a
     run that was continued ends with the same bits as one that was never interrupted; the exception is the simplex of
-    learner 'lp', which starts anew. The file belongs to one task: it is refused for another problem, loss, C, seed or
+    learner 'lp', which starts again. The file belongs to one task: it is refused for another problem, loss, C, seed or
     learner. Ctrl-C leaves the file as it was last written.
+
+    Parameters
+    ----------
+    path : the file.
+    every : the number of seconds between two writes.
 
     >>> Checkpoint("run.checkpoint", every=60.0).path.name
     'run.checkpoint'
@@ -60,14 +65,14 @@ class Checkpoint:
         self.every = real(
             "the seconds between checkpoints", every, "be finite and not negative", lambda s: 0 <= s < inf
         )
-        self._written = -inf  # write after the first pass, so that a path that cannot be written shows early
+        self._written = -inf  # Writing after the first pass detects a path that cannot be written early.
 
     def due(self, last: bool) -> bool:
         """Whether it is time to write."""
         return last or time.monotonic() - self._written >= self.every
 
     def write(self, run: dict[str, str], snapshot: Snapshot) -> None:
-        """Replaces the file; `run` is the result of `fingerprint`."""
+        """Replace the file; `run` is the result of `fingerprint`."""
         for name, value in snapshot.plain.items():
             if not _is_json(value):
                 raise MargraveError(
@@ -89,8 +94,8 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def read(self, run: dict[str, str]) -> Snapshot | None:
-        """What the file holds, or None if there is no file; a file of another run is refused."""
-        check_output(self.path)  # now, and not after hours of work
+        """The contents of the file, or None if it does not exist; an error if it belongs to another run."""
+        check_output(self.path)  # This fails now rather than after hours of work.
         if not os.path.exists(self.path):
             return None
         header, arrays = model_file.read(self.path)
@@ -108,11 +113,11 @@ class Checkpoint:
         try:
             return _snapshot(header, arrays)
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(self.path, None, "this checkpoint lacks what a run needs to go on: remove it.") from error
+            raise DataError(self.path, None, "this checkpoint is incomplete: remove it.") from error
 
 
 def as_checkpoint(checkpoint: "str | PathLike[str] | Checkpoint | None") -> Checkpoint | None:
-    """A checkpoint from what a user passes."""
+    """The checkpoint for a user's argument."""
     if checkpoint is None or isinstance(checkpoint, Checkpoint):
         return checkpoint
     if not isinstance(checkpoint, str | PathLike):
@@ -124,17 +129,17 @@ _HASHED = ("data", "cost", "sample_weight", "start")
 
 
 def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[str, str]:
-    """What must be the same for a run to continue; as much work as scoring every example once."""
+    """The properties that must be the same for a run to continue; this takes one scoring of every example."""
     problem, loss = task.problem, task.loss
     kind = "L" if loss.convex else "dL"
-    # The raw bits of a generator stay the same from release to release of numpy; its distributions need not.
+    # The raw bits of a generator do not change between releases of NumPy; its distributions can change.
     w = np.random.PCG64(0).random_raw(problem.dim) / 2.0**64 - 0.5
     data = cost = 0
     for i in range(problem.size):
         data = _hash(problem.gold(i), data)
         for k in range(1, problem.golds(i)):
             data = _hash(problem.gold(i, k), data)
-        data = _hash(np.asarray(problem.score(i, w), dtype=np.float32), data)  # other processors round the last bits
+        data = _hash(np.asarray(problem.score(i, w), dtype=np.float32), data)  # The last bits depend on the processor.
         if loss.gamma > 0 and not loss.zero_one:
             delta, constant = problem.cost(i)
             cost = _hash(delta, _hash(constant, cost))
@@ -159,7 +164,7 @@ def _hash(values: Any, so_far: int = 0) -> int:
 
 def _description(setting: Any) -> str:
     value = list(setting) if isinstance(setting, tuple) else setting
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))  # the address of a function is not part of the setting
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))  # The address of a function is not part of the setting.
 
 
 def _is_json(value: Any) -> bool:
@@ -171,7 +176,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _as_json(record: list[Any]) -> list[float | str | bool | None]:
-    """Infinite numbers and NaN as texts, because JSON does not have them."""
+    """The record with infinite numbers and NaN as texts, because JSON does not have them."""
     return [x if x is None or x is False else float(x) if isfinite(x) else repr(float(x)) for x in record]
 
 

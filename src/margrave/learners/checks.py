@@ -1,8 +1,8 @@
-"""Which learner can minimise which loss on which problem, and the sentences that refuse the rest.
+"""Checks of whether a learner can minimise a loss on a problem, and the error messages if it cannot.
 
 A learner states in `needs` what it requires of the loss and of the problem, and in `offers` what it can do beyond
-minimising a convex loss of the family. Every word is explained here, next to the test that decides about it. A
-condition that concerns one learner only is checked in that learner's own `check`.
+minimising a convex loss of the family. Every word is explained here, next to its test. A condition that concerns only
+one learner is checked in that learner's `check`.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def check_settings(
     C: Any, tol: Any, max_iter: Any, n_threads: Any, seed: Any
 ) -> tuple[float, float, int | None, int | None, int]:
-    """The settings that every estimator passes on to its learner; each wrong one is refused in one sentence."""
+    """The settings that every estimator passes to its learner; a wrong one is an error in one sentence."""
     return (
         real("C", C, "be positive and finite", lambda C: 0 < C < inf),
         real("tol", tol, "be finite and not negative", lambda tol: 0 <= tol < inf),
@@ -41,10 +41,10 @@ def _seed(seed: Any) -> int:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a word means, when a loss and a problem conflict with it, and the sentence that then refuses them.
+    """The meaning of a word, the test for conflicts of a loss and a problem with it, and the error message.
 
-    A conflict matters if the word is among the learner's `needs` or, for words that a learner may offer, if it is not
-    among its `offers`.
+    A conflict is an error if the word is in the learner's `needs` or, for words that a learner can offer, if it is not
+    in its `offers`.
     """
 
     meaning: str
@@ -54,7 +54,7 @@ class Rule:
     of_loss: bool = True  # whether the loss alone decides; if not, the problem must be known
 
 
-# The order decides which sentence is given where several rules refuse a combination.
+# The first rule that refuses a combination decides the error message.
 RULES = {
     "differences": Rule(
         "it minimises differences of losses, which are not convex",
@@ -77,8 +77,8 @@ RULES = {
         "costs that the core knows",
         lambda loss, _: not loss.of_family,
         lambda learner, loss, _: (
-            f"learner '{learner.name}' knows the hinge loss with margin re-scaling and linear slack only, and this is "
-            f"{loss.name}: use learner='cutting-plane'."
+            f"learner '{learner.name}' supports the hinge loss only with margin re-scaling and linear slack, and this "
+            f"is {loss.name}: use learner='cutting-plane'."
         ),
         offered=True,
     ),
@@ -108,7 +108,7 @@ RULES = {
         offered=True,
     ),
     "euclidean": Rule(
-        "it takes the inner product of weights to be the Euclidean one, which that of a kernel is not",
+        "it requires weights with the Euclidean inner product, which those of a kernel do not have",
         lambda _, problem: not problem.euclidean,
         lambda learner, loss, problem: (
             f"learner '{learner.name}' needs weights with the Euclidean inner product, and those of a kernel have "
@@ -121,16 +121,16 @@ RULES = {
         "it requires a cost that decomposes over parts",
         lambda loss, problem: loss.beyond_parts(problem),
         lambda learner, loss, problem: (
-            f"learner '{learner.name}' needs a cost that is a sum over parts, which the zero-one cost of a structured "
-            f"output is not: use {_BCFW_OR if loss.convex else ''}cost='hamming'."
+            f"learner '{learner.name}' needs a cost that decomposes over parts, unlike the zero-one cost of a "
+            f"structured output: use {_BCFW_OR if loss.convex else ''}cost='hamming'."
         ),
         of_loss=False,
     ),
     "any scores": Rule(
-        "it asks for inference under scores of parts that no weights give",
+        "it requires inference with arbitrary scores of parts, which no weights need produce",
         lambda _, problem: not getattr(problem, "any_scores", True),
         lambda learner, loss, problem: (
-            f"learner '{learner.name}' needs inference under any scores, and this problem has it under weights only: "
+            f"learner '{learner.name}' needs inference with any scores, and this problem offers it only with weights: "
             f"use learner='bcfw' with loss='hinge'{_OR_LBFGS if problem.euclidean else ''}."
         ),
         of_loss=False,
@@ -146,11 +146,11 @@ NEEDS = {word: rule.meaning for word, rule in RULES.items() if not rule.offered}
 # All words of `offers`, with their meanings.
 OFFERS = {word: rule.meaning for word, rule in RULES.items() if rule.offered} | {
     "choice": "it chooses another learner, which does the work",
-    "another objective": "it minimises something else than P, such as one with another norm of w",
+    "another objective": "it minimises an objective other than P, for example with another norm of w",
     "last weights": "the result is the last iterate, not the one with the lowest P",
     "certificate": "its records have D and the gap",
     "certificate at finite beta": "its records have D and the gap where beta is finite",
-    "tol": "its gap falls below tol in time, so that ending earlier is worth a warning",
+    "tol": "its gap falls below tol eventually, so that stopping earlier deserves a warning",
 }
 
 _ADVICE = {
@@ -161,12 +161,12 @@ _ADVICE = {
 
 
 def check_loss(learner: "Learner", loss: LossFamily) -> None:
-    """Refuses a loss that the learner cannot minimise, in one sentence that says what would work."""
+    """Refuse a loss that the learner cannot minimise, in one sentence that says what would work."""
     _check_rules(learner, loss, None)
 
 
 def check(learner: "Learner", loss: LossFamily, problem: _core.Problem) -> None:
-    """Refuses a combination that cannot work, in one sentence that says what would."""
+    """Refuse a combination that cannot work, in one sentence that says what would work."""
     _check_rules(learner, loss, problem)
     offers = problem.offers
     for need in (*loss.needs, *(word for word in learner.needs if word not in NEEDS)):
@@ -178,7 +178,7 @@ def check(learner: "Learner", loss: LossFamily, problem: _core.Problem) -> None:
 
 
 def _check_rules(learner: "Learner", loss: LossFamily, problem: _core.Problem | None) -> None:
-    """All rules, or without a problem those that the loss alone decides."""
+    """Apply all rules or, without a problem, those that only concern the loss."""
     for word, rule in RULES.items():
         matters = word not in learner.offers if rule.offered else word in learner.needs
         decidable = rule.of_loss or problem is not None

@@ -17,21 +17,21 @@ VARIANTS = ("a", "b")
 
 _ROUNDING = 1e-12  # A smaller violation counts as none.
 _OVER_S = 0.1  # Between two passes the known constraints are optimised to this fraction of the gap that a pass saw.
-_AFTER_EACH = 0.01  # Variant (a) optimises them to this fraction of that gap after each constraint,
-_AT_MOST = 100  # but to no more than this many times tol.
-_ROUNDS_OVER_S = 10  # The most rounds over the known constraints between two passes;
-_ROUNDS_OF_HARD = 100  # the same with a hard margin;
-_ALL_ROUNDS = 100_000  # and where a pass has found no new constraint.
-_HEAVIEST = 500  # The number of heaviest constraints among which a contradiction is sought,
-_NUMBERS = 30_000_000  # and the most numbers that their feature vectors may take.
+_AFTER_EACH = 0.01  # Variant (a) optimises them to this fraction of that gap after each constraint.
+_AT_MOST = 100  # In variant (a), the gap is at most this many times tol.
+_ROUNDS_OVER_S = 10  # The maximum number of rounds over the known constraints between two passes.
+_ROUNDS_OF_HARD = 100  # The same with a hard margin.
+_ALL_ROUNDS = 100_000  # The same if a pass has found no new constraint.
+_HEAVIEST = 500  # A contradiction is sought among this many constraints with the largest multipliers.
+_NUMBERS = 30_000_000  # The maximum size of their feature vectors.
 
 
 @dataclass
 class CuttingPlane(Learner):
     """Finds the most violated constraint of one example at a time, and optimises the dual over those found so far.
 
-    It takes any re-scaling, slack and cost of `Hinge`. As printed, variant "b" of Algorithm 1 stops short of the
-    optimum; here full optimisations follow until the gap is below tol.
+    It accepts any re-scaling, slack and cost of `Hinge`. Variant "b" of Algorithm 1 as published stops before the
+    optimum; here it is followed by full optimisations until the gap is below tol.
 
     >>> CuttingPlane(variant="a", epsilon=0.01).name
     'cutting-plane'
@@ -53,7 +53,7 @@ class CuttingPlane(Learner):
         "Add only constraints that are violated by more than this beyond their example's slack, and stop when there is "
         "none; None is no such limit.",
     )
-    rounds: int = option(50, "Remove a constraint after so many visits without a multiplier.")
+    rounds: int = option(50, "Remove a constraint after this many visits without a multiplier.")
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
@@ -77,7 +77,7 @@ class CuttingPlane(Learner):
         done = ""
         if added == 0 and self.epsilon is not None and state.settled:
             done = f"no constraint is violated by more than epsilon {self.epsilon:g}"
-        if added == 0:  # All that is left to gain lies in the known constraints.
+        if added == 0:  # Only the known constraints can still improve the objective.
             state.optimise(self._over_s(state), _ALL_ROUNDS)
         elif self.variant == "b":
             state.optimise(_OVER_S * state.gap, _ROUNDS_OVER_S if task.loss.slack else _ROUNDS_OF_HARD)
@@ -88,18 +88,18 @@ class CuttingPlane(Learner):
         return step
 
     def certify(self, state: "CutState") -> Step:
-        """P, D and the gap at w(alpha), made anew; one pass. With a hard margin, of w stretched to keep it."""
+        """P, D and the gap at w(alpha), computed again; one pass. With a hard margin, w is scaled to satisfy it."""
         task = state.task
         state.w = state.cuts.weights(task.problem)
         dual, primal = state.dual(), task.primal(state.w)
-        if primal == inf:  # a hard margin that is not kept yet
+        if primal == inf:  # The hard margin is not satisfied yet.
             return Step(state.w.copy(), None, dual)
         norm = 0.5 * task.problem.dot(state.w, state.w)
         stretch = sqrt(primal / norm) if task.loss.slack == 0 and norm > 0 else 1.0
         return Step(stretch * state.w, primal, dual, primal - dual)
 
     def _over_s(self, state: "CutState", share: float = 0.1) -> float:
-        """The gap among known constraints at which they count as optimised; `share` of tol, where that decides."""
+        """The gap of the known constraints at which they count as optimised: a `share` of tol, if tol decides."""
         task = state.task
         if task.loss.slack == 0:
             return max(0.1 * task.tol, _ROUNDING)
@@ -109,7 +109,7 @@ class CuttingPlane(Learner):
         return max(share * task.tol, _ROUNDING) * size
 
     def _after_each(self, state: "CutState") -> float:
-        """The same between two constraints of variant (a), where the current gap makes a smaller one pointless."""
+        """The same between two constraints of variant (a); a goal far below the current gap would be pointless."""
         return min(max(self._over_s(state), _AFTER_EACH * state.gap), self._over_s(state, _AT_MOST))
 
 
@@ -120,19 +120,19 @@ class CutState(State):
     w: Weights
     random: np.random.Generator
     value: float = 0.0  # D
-    gap: float = inf  # as the last pass saw it; with a hard margin the largest violation
-    missed: float = 0.0  # what inexact inference may have left out of it
+    gap: float = inf  # the gap that the last pass found; with a hard margin, the largest violation
+    missed: float = 0.0  # how much larger the gap could be because inference is inexact
     exact: bool = True  # whether inference found the most violated constraints
     worst: int = -1  # the example with the largest violation
     violation: float = inf  # that violation
-    settled: bool = False  # the last pass added no constraint
-    turn: int = 0  # passes with a hard margin
-    gains: list[Any] = field(default_factory=list)  # of variant (a): example, gain of D, violation beyond the slack
+    settled: bool = False  # whether the last pass added no constraint
+    turn: int = 0  # the number of passes with a hard margin
+    gains: list[Any] = field(default_factory=list)  # variant (a): example, gain of D, violation beyond the slack
     cuts: Any = None
 
     @property
     def n_constraints(self) -> int:
-        """How many constraints there are."""
+        """The number of constraints."""
         return len(self.cuts)
 
     def support(self) -> list[tuple[int, NDArray[np.int32], float]]:
@@ -145,7 +145,7 @@ class CutState(State):
         ]
 
     def visit(self, epsilon: float, rounds: int, variant_a: bool, goal: float) -> int:
-        """One pass with inference; the number of constraints added."""
+        """Make one pass with inference; return the number of constraints added."""
         order = self.random.permutation(self.task.problem.size)
         added, self.gap, self.missed, exact, self.worst, self.violation, gains = self.cuts.one_pass(
             *self._core(), order, epsilon, rounds, variant_a, goal
@@ -156,7 +156,7 @@ class CutState(State):
         return int(added)
 
     def optimise(self, goal: float, rounds: int) -> None:
-        """Improves the multipliers without inference."""
+        """Improve the multipliers without inference."""
         self.cuts.optimise(*self._core(), goal, rounds)
 
     def dual(self) -> float:
@@ -165,12 +165,12 @@ class CutState(State):
         return self.value
 
     def step(self, done: str) -> Step:
-        """Where a pass has led; with a hard margin there is no estimate of the gap."""
+        """The outcome of a pass; with a hard margin, there is no estimate of the gap."""
         estimate = self.gap if self.task.loss.slack else None
         return Step(self.w.copy(), dual=self.dual(), estimate=estimate, done=done)
 
     def check_separable(self) -> None:
-        """Refuses to continue where no weights can keep a margin.
+        """Raise an error if no weights can satisfy the margin.
 
         Weights u of norm 1 have some margin m(y) <= sum alpha m(y) / sum alpha = <u, w> / sum alpha <= |w| / sum alpha.
         """
@@ -178,7 +178,7 @@ class CutState(State):
         mass = self.value + 0.5 * norm
         most = sqrt(norm) / mass if mass > 0 else inf
         self.turn += 1
-        if self.violation >= 1 and self.turn.bit_count() == 1:  # not separated yet: compute a better bound now and then
+        if self.violation >= 1 and self.turn.bit_count() == 1:  # Compute a better bound occasionally.
             most = min(most, self.margin())
         if most < self.task.tol:
             raise MargraveError(
@@ -204,7 +204,7 @@ class CutState(State):
         gram = np.zeros((len(rows), len(rows)))
         for a, row in enumerate(rows):
             gram[a, : a + 1] = gram[: a + 1, a] = [problem.dot(row, other) for other in rows[: a + 1]]
-        large = np.full(len(rows), 1.0 + 2 * np.abs(gram).max(initial=0.0))  # so that all mass is used
+        large = np.full(len(rows), 1.0 + 2 * np.abs(gram).max(initial=0.0))  # large enough that all mass is used
         alpha, _ = _core.block_qp(large, gram.ravel(), 0.0, 1.0, np.full(len(rows), 1.0 / len(rows)), 0.0)
         return sqrt(max(float(alpha @ gram @ alpha), 0.0))
 

@@ -1,4 +1,4 @@
-"""What the dual learners share: w = w(alpha), D, and which examples a pass visits (docs/design.md, section 1)."""
+"""The base of dual learners: w = w(alpha), D, and which examples a pass visits (docs/design.md, section 1)."""
 
 from dataclasses import dataclass
 from math import inf
@@ -17,11 +17,11 @@ ORDER_HELP = 'The order in which a pass visits the examples; "gap" draws them in
 # Examples whose gap is below this fraction of the mean are skipped (measured on CoNLL-2000: 18 passes instead of 25).
 _SKIPPED = 0.5
 _WHOLE = 3  # Every third pass visits all examples.
-_UNIFORM = 0.2  # With order "gap", this fraction of the draws is uniform, so that every gap is seen now and then.
+_UNIFORM = 0.2  # With order "gap", this fraction of the draws is uniform, so that every gap is updated occasionally.
 
 
 def check_order(order: Any) -> None:
-    """Refuses an unknown order of visits."""
+    """Refuse an unknown order of visits."""
     if order not in ORDERS:
         raise unknown("order of visits", order, ORDERS)
 
@@ -50,7 +50,7 @@ class DualState(State):
         return chosen
 
     def count(self, inferences: int) -> None:
-        """Counts inferences as a share of a pass."""
+        """Count inferences as a fraction of a pass."""
         self.task.passes += inferences / self.task.problem.size
 
     def value(self) -> float:
@@ -62,22 +62,22 @@ class DualState(State):
         return self.value() - 0.5 * self.task.problem.dot(self.w, self.w)
 
     def estimate(self) -> float | None:
-        """The sum of the gaps that the visits saw; None while some example has not been visited."""
+        """The sum of the gaps at the last visits; None if some example has not been visited yet."""
         total = float(self.task.weights() @ self.gap)
         return total if total < inf else None
 
     def step(self) -> Step:
-        """The outcome of a pass; weights without P are never the result, and need no copy."""
+        """The outcome of a pass; weights without P are never the result, so they are not copied."""
         return Step(self.w, dual=self.dual(), estimate=self.estimate())
 
     def certify(self, mu: Weights) -> Step:
-        """P, D and the gap at w(alpha), computed anew from the marginals; one pass. The state does not change."""
+        """P, D and the gap at w(alpha), computed again from the marginals; one pass. The state does not change."""
         task = self.task
         w = _core.weights_of(task.problem, task.family, task.threads, mu)
         return certified(task, w, self.value())
 
     def rescale(self, task: Task) -> None:
-        """Continues with the same alpha at another C, to which w is proportional."""
+        """Continue with the same alpha and another C, to which w is proportional."""
         self.w *= task.C / self.task.C
         self.task = task
         self.gap = unseen(task)
@@ -97,7 +97,7 @@ def certified(task: Task, w: Weights, value: float) -> Step:
 
 
 def unseen(task: Task) -> Weights:
-    """Gaps before any visit: infinite, but zero for examples without weight."""
+    """Gaps before any visit: infinite, except for examples without weight, where they are zero."""
     return np.where(task.weights() > 0, inf, 0.0)
 
 
@@ -115,14 +115,14 @@ def blank_blocks(task: Task) -> dict[str, Any]:
 
 
 def gold_counts(task: Task) -> Weights:
-    """How often the gold outputs have each part, of all examples one after another."""
+    """The number of occurrences of each part in the gold outputs of all examples, concatenated."""
     counts = np.zeros(_core.part_offsets(task.problem)[-1])
     np.add.at(counts, _core.gold_parts(task.problem), 1.0)
     return counts
 
 
 def gold_parameters(task: Task, start: float, precision: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
-    """Natural parameters `start` on the gold parts and 0 on others, of all examples one after another."""
+    """Natural parameters of all examples, concatenated: `start` for the gold parts and 0 for others."""
     t = np.empty(_core.part_offsets(task.problem)[-1], precision)
     _core.gold_parameters(task.problem, task.threads, start, t)
     return t

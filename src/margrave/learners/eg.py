@@ -1,4 +1,4 @@
-"""Online exponentiated gradient on the dual (000, section 5; 002, Fig. 2), and the hybrid that SMO begins."""
+"""Online exponentiated gradient on the dual (000, section 5; 002, Fig. 2), and a hybrid that starts with SMO."""
 
 from dataclasses import dataclass
 from math import inf
@@ -26,17 +26,17 @@ from margrave.learners.dual import (
 from margrave.learners.task import Step, Task
 from margrave.losses import LossFamily
 
-_GROWTH = 1.3  # the most that a rate grows from one visit to the next
-_CAP = 20.0  # the most that a natural parameter changes in one step
-_CAP_AT_INFINITY = 2.0  # the same where beta is infinite, since outputs that lost all mass take long to regain it
+_GROWTH = 1.3  # the maximum growth of a rate from one visit to the next
+_CAP = 20.0  # the maximum change of a natural parameter in one step
+_CAP_AT_INFINITY = 2.0  # the same if beta is infinite, because outputs that lost all mass take long to regain it
 
 
 @dataclass
 class OnlineEG(Learner):
     """Multiplicative updates of one example's distribution at a time; the dual objective never falls.
 
-    The rate of every example is adapted from visit to visit: shrunk until D does not fall, and increased after a gain.
-    The distributions begin concentrated on the gold outputs, or at `Task.start`.
+    The rate of every example is adapted at each visit: it is reduced until D does not fall, and increased after a gain.
+    The distributions are initially concentrated on the gold outputs, or given by `Task.start`.
 
     >>> OnlineEG(rate=0.5, order="cyclic").name
     'eg'
@@ -73,12 +73,12 @@ class OnlineEG(Learner):
         return GibbsState(**blank_blocks(task), t=t, mu=np.zeros_like(t), rate=rate)
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
-        """Refuses single precision where it would not do."""
+        """Refuse single precision if beta is infinite."""
         super().check(loss, problem)
         if self.single and not loss.smooth:
             raise MargraveError(
-                f"single precision needs a finite beta, and {loss.name} has none: there natural parameters grow "
-                "without bound; leave single=False."
+                f"single precision needs a finite beta, and {loss.name} has an infinite one, for which natural "
+                "parameters grow without bound: use single=False."
             )
 
     def begin(self, task: Task) -> "GibbsState":
@@ -90,10 +90,10 @@ class OnlineEG(Learner):
         return state
 
     def carry(self, state: "GibbsState", task: Task) -> "GibbsState":
-        """The same alpha at another C.
+        """The same alpha with another C.
 
-        Where beta is infinite, natural parameters grow without bound, and outputs that lost all mass would take long to
-        regain it. There the parameters are scaled down first.
+        If beta is infinite, natural parameters grow without bound, and outputs that lost all mass would take long to
+        regain it. In this case the parameters are scaled down first.
         """
         state.rescale(task)
         largest = float(np.abs(state.t).max(initial=0.0))
@@ -109,7 +109,7 @@ class OnlineEG(Learner):
         return state.step()
 
     def certify(self, state: "GibbsState") -> Step:
-        """P and the gap; in single precision marginals are computed anew, which is one pass more."""
+        """P and the gap; in single precision, marginals are computed again, which takes another pass."""
         return state.certify_exactly() if self.single else state.certify(state.mu)
 
 
@@ -117,8 +117,8 @@ class OnlineEG(Learner):
 class Hybrid(OnlineEG):
     """Begins with passes of SMO, which make fast progress at first, and continues with EG (000, last paragraph).
 
-    Natural parameters are the logs of conditionals of (1 - mixed) mu + mixed uniform, since EG never leaves a zero: D
-    may dip once at the switch.
+    At the switch, natural parameters become the logarithms of the conditionals of (1 - mixed) mu + mixed uniform,
+    because EG cannot change a zero; D can fall once at this point.
 
     >>> Hybrid(smo_passes=2).name
     'smo-eg'
@@ -149,7 +149,7 @@ class Hybrid(OnlineEG):
         return state
 
     def one_pass(self, state: "GibbsState") -> Step:
-        """A pass of SMO or of EG; the last pass of SMO ends with the change from one to the other."""
+        """Make a pass of SMO or of EG; the last pass of SMO ends with the switch to EG."""
         if state.turn >= self.smo_passes:
             return super().one_pass(state)
         order = state.visits(self.order, False)
@@ -168,14 +168,14 @@ class Hybrid(OnlineEG):
         begin = _core.part_offsets(problem)
         for i in range(problem.size):
             t = np.asarray(problem.entropy(i, blend[begin[i] : begin[i + 1]])[1])
-            state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # forbidden parts have none
+            state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # Forbidden parts have none.
         state.gap = unseen(state.task)
         state.expect()
 
 
 @dataclass(kw_only=True)
 class GibbsState(DualState):
-    """alpha_i as Gibbs distributions over the parts, all examples one after another."""
+    """alpha_i as Gibbs distributions over the parts, concatenated over all examples."""
 
     t: NDArray[Any]  # natural parameters
     mu: NDArray[Any]  # marginals
@@ -184,7 +184,7 @@ class GibbsState(DualState):
     visited: int = 0
 
     def expect(self) -> None:
-        """Marginals, entropies, costs and w from the natural parameters; one pass."""
+        """Compute marginals, entropies, costs and w from the natural parameters; one pass."""
         task = self.task
         task.passes += 1
         t = self.t.astype(np.float64, copy=False)
@@ -200,7 +200,7 @@ class GibbsState(DualState):
         return certified(task, w, dual_value(task, cost, entropy))
 
     def estimate(self) -> float | None:
-        """At finite beta only: elsewhere a visit sees what it gains, not what is left."""
+        """The estimate of the gap; None if beta is infinite, where a visit knows its gain but not what remains."""
         return super().estimate() if self.task.loss.smooth else None
 
     def visit(self, order: NDArray[np.int64], growth: float) -> None:

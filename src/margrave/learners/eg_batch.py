@@ -16,16 +16,16 @@ from margrave.learners.task import State, Step, Task, Weights
 FORMS = ("parts", "weights")
 
 _GROWTH = 1.5  # the factor on the rate after a gain
-_CONCENTRATED = 8.0  # a start near the gold outputs, so that w starts near 0
-_SMALLEST = 1e-300  # a rate at which nothing moves any more
+_CONCENTRATED = 8.0  # the default start, close to the gold outputs, so that w is close to 0
+_SMALLEST = 1e-300  # the rate below which nothing changes any more
 
 
 @dataclass
 class BatchEG(Learner):
     """Multiplicative updates of all distributions at once, the same bits with any number of threads.
 
-    In the form "parts" it keeps natural parameters; the form "weights" is the primal form of 000, section 3, which
-    keeps only z and s, nothing for an example, and begins at zero.
+    The form "parts" stores natural parameters. The form "weights" is the primal form of 000, section 3, which stores
+    only z and s and nothing per example, and begins at zero.
 
     >>> BatchEG(rate="safe", form="weights").name
     'eg-batch'
@@ -41,9 +41,9 @@ class BatchEG(Learner):
         '"adaptive" is halved until D does not fall and increased after a gain, "safe" is the rate of 002 (Lemma 2 and '
         "section 4.5), and a number is rho, or 000's eta where beta is infinite.",
     )
-    form: str = option("parts", "Whether natural parameters of parts are kept, or only weights.", choices=FORMS)
+    form: str = option("parts", "Whether natural parameters of parts are stored, or only weights.", choices=FORMS)
     start: float | None = option(
-        None, "The natural parameter that the gold parts begin with; 0 is uniform, and None is 8."
+        None, "The natural parameter that the gold parts begin with; 0 is uniform, and None is close to the gold."
     )
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class BatchEG(Learner):
         return _State(task, np.zeros(task.problem.dim), np.zeros(n), np.zeros(n), float(rate), t)
 
     def begin(self, task: Task) -> "_State":
-        """The expectations of the first distributions; one pass."""
+        """Compute the expectations of the initial distributions; one pass."""
         state = self.blank(task)
         if task.start is not None and self.form == "weights":
             beta = task.loss.beta if task.loss.smooth else 1.0
@@ -102,7 +102,7 @@ class BatchEG(Learner):
 
 
 def safe_rate(task: Task) -> float:
-    """A rate at which D never falls: 1/(1 + n beta C R^2), or 1/(n C R^2) where beta is infinite."""
+    """A rate at which D never falls: 1/(1 + n beta C R^2), or 1/(n C R^2) if beta is infinite."""
     square = max(task.problem.radius(i) for i in range(task.problem.size)) ** 2
     curve = float(task.weights().max()) * square * task.problem.size
     if not task.loss.smooth:

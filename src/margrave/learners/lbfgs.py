@@ -1,7 +1,7 @@
 """Limited-memory BFGS on the primal (Nocedal 1980), the batch baseline of 001 and 002.
 
-Written here rather than taken from scipy because every evaluation must be counted, certified and interruptible, and the
-state must be resumable.
+It is implemented here instead of using SciPy's, because every evaluation must be counted, certified and interruptible,
+and the state must be resumable.
 """
 
 from collections import deque
@@ -48,12 +48,12 @@ class LBFGS(Learner):
         return _State(task, zero, 0.0, zero, deque(maxlen=self.memory))
 
     def carry(self, state: "_State", task: Task) -> "_State":
-        """From the same weights, at another C."""
+        """The same weights with another C."""
         task.start = state.w
         return self.begin(task)
 
     def begin(self, task: Task) -> "_State":
-        """The gradient where to start."""
+        """The gradient at the starting point."""
         w = np.zeros(task.problem.dim) if task.start is None else task.start
         primal, slope = task.objective(w)
         return _State(task, w, primal, slope, deque(maxlen=self.memory))
@@ -75,7 +75,7 @@ class _State(State):
     primal: float
     slope: Weights
     pairs: deque[tuple[Weights, Weights, float]]  # changes of w and of the gradient, and 1 / their product
-    stalled: int = 0  # steps in a row that did not lower P, as far as numbers can tell
+    stalled: int = 0  # the number of steps in a row that did not measurably lower P
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The pairs as two matrices."""
@@ -92,11 +92,11 @@ class _State(State):
         super().unpack(plain | {"pairs": deque(pairs, maxlen=self.pairs.maxlen)}, arrays)
 
     def dot(self, u: Weights, v: Weights) -> float:
-        """The core's inner product: numpy's is threaded, which costs more than it gains and moves the last bits."""
+        """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""
         return self.task.problem.dot(u, v)
 
     def direction(self) -> Weights:
-        """The two loops: -H grad P, with H begun as the latest curvature times the identity."""
+        """The two-loop recursion: -H grad P, where H is initially the latest curvature times the identity."""
         q = -self.slope
         alphas = []
         for s, y, rho in reversed(self.pairs):
@@ -111,10 +111,10 @@ class _State(State):
         return q
 
     def advance(self) -> bool:
-        """Moves to the next point; False if there is none that floating-point numbers can tell from this one."""
+        """Move to the next point; False if no point differs from this one in floating-point numbers."""
         d = self.direction()
         down = self.dot(self.slope, d)
-        if not down < 0:  # rounding spoiled the curvature: begin again from the gradient
+        if not down < 0:  # Rounding made the curvature useless: restart from the gradient.
             self.pairs.clear()
             d, down = -self.slope, -self.dot(self.slope, self.slope)
         first = 1.0 if self.pairs else min(1.0, 1.0 / sqrt(self.dot(self.slope, self.slope)))

@@ -19,16 +19,16 @@ from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Prog
 PROGRAMS = ("all", "closest")
 MARGINS = ("one", "cost")
 
-# Constraints are sought at a point between the best weights and those of the master: at first this far along the way.
+# Constraints are sought at a point between the best weights and those of the master, initially at this fraction.
 _TOWARDS = 0.3
 _LONGER, _SHORTER, _LEAST = 1.5, 0.5, 0.1  # factors after a point with a lower P and after another, and the lower limit
 _ROUNDING = 1e-9  # A new constraint must ask for this much more slack than the known ones.
-_OF_GAP = 0.2  # A master is solved to this fraction of the gap that is left,
-_TIGHT = 0.5  # but to no less than this fraction of tol.
-_ITERATIONS = 80  # The most iterations of the extragradient between two rounds;
-_FEW = 0.05  # where at most this fraction of the examples has a new constraint, most of the gap lies in the master,
-_WITH_FEW = 800  # which then gets this many iterations;
-_AT_LAST = 50_000  # and this many where no new constraint was found.
+_OF_GAP = 0.2  # A master is solved to this fraction of the remaining gap.
+_TIGHT = 0.5  # A master is solved to at least this fraction of tol.
+_ITERATIONS = 80  # The maximum number of iterations of the extragradient between two rounds.
+_FEW = 0.05  # If at most this fraction of the examples has a new constraint, most of the gap lies in the master.
+_WITH_FEW = 800  # The number of iterations in this case.
+_AT_LAST = 50_000  # The number of iterations if no new constraint was found.
 _DUST = 1e-6  # Weights below this fraction of the largest are remainders of weights that the master has dropped.
 _WORTHLESS = 1e-6  # A feature is worth less than it costs if it falls short by this much.
 _LAST_ROUNDS = 100  # The most rounds that seek weights with zeros, once weights without them are good enough.
@@ -38,9 +38,9 @@ _LAST_ROUNDS = 100  # The most rounds that seek weights with zeros, once weights
 class LP(Learner):
     """Minimises |w|_1 + C sum_i xi_i, where every wrong output scores at least 1 - xi_i below the good ones.
 
-    That is linear program (6) of 004; with several good outputs it is (8) or (7). Constraints are sought between the
-    best weights so far and those of the master problem (Ben-Ameur and Neto, 2007), and not only at the latter:
-    Algorithm 1 of the paper takes two to three times as many rounds.
+    This is linear program (6) of 004 or, with several good outputs, (8) or (7). Constraints are sought between the best
+    weights so far and those of the master problem (Ben-Ameur and Neto, 2007); Algorithm 1 of the paper, which seeks
+    them at the latter, takes two to three times as many rounds.
 
     >>> LP(solver="simplex", free_sign=True).name
     'lp'
@@ -75,7 +75,7 @@ class LP(Learner):
         "If given, every master but the last ends as in Algorithm 2, line 10, where the first bounds the changes and "
         "the second the absolute difference of the objectives.",
     )
-    rounds: int = option(10, "Remove a constraint after so many rounds without a multiplier.")
+    rounds: int = option(10, "Remove a constraint after this many rounds without a multiplier.")
 
     def __post_init__(self) -> None:
         for what, value, valid in (
@@ -100,12 +100,12 @@ class LP(Learner):
         self.rounds = whole("rounds", self.rounds, 1, 10**9)
 
     def settings(self) -> dict[str, Any]:
-        """A metric is compared by its name."""
+        """The settings; a metric is represented by its name."""
         named = getattr(self.metric, "__qualname__", None if self.metric is None else type(self.metric).__qualname__)
         return super().settings() | {"metric": named}
 
     def check_packages(self) -> None:
-        """HiGHS is an extra."""
+        """Refuse the solvers of HiGHS if it is not installed."""
         if self.solver != "extragradient":
             highs_for(self.solver)
 
@@ -143,26 +143,26 @@ class LP(Learner):
         return new
 
     def one_pass(self, state: "LPState") -> Step:
-        """One round; once weights without zeros are good enough, all rounds until weights with zeros are, too."""
+        """Make one round or, once the gap is small enough, all rounds until weights with zeros have a small gap too."""
         state.round(self.rounds)
         for _ in range(_LAST_ROUNDS):
             if state.gap > state.task.tol * state.best_primal or state.set_zeros():
                 return Step(state.best, state.best_primal, state.value, state.gap)
             state.round(self.rounds)
-        return Step(state.best, state.best_primal, state.value, state.gap, done="zeros not settled", stuck=True)
+        return Step(state.best, state.best_primal, state.value, state.gap, done="zeros do not reach tol", stuck=True)
 
 
 def _distance(
     task: Task, metric: Callable[[Any, Any], float], i: int, good: NDArray[np.int32], wrong: NDArray[np.int32]
 ) -> float:
-    """How far apart the metric says that two outputs of example i are."""
+    """The distance of two outputs of example i by the metric."""
     return metric(task.decode_output(i, good), task.decode_output(i, wrong))
 
 
 class LPConstraints:
     """The constraints of the full program, one at a time, with a margin of gamma times the cost of the family.
 
-    `metric(i, good, wrong)` is of parts.
+    `metric(i, good, wrong)` takes the parts of the outputs.
     """
 
     def __init__(
@@ -176,21 +176,21 @@ class LPConstraints:
         self._problem = problem
         found = _core.closest_good(problem, metric, threads) if closest else None
         self._rule = margin, closest, found, metric
-        # Line 6 of Algorithm 1 need not find the most violated constraint where outputs cannot be listed.
+        # Line 6 of Algorithm 1 does not always find the most violated constraint if outputs cannot be listed.
         several = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
         self.exact = not several
 
     def round(self, w: Weights, known: Weights, threads: int) -> tuple[NDArray[Any], ...]:
-        """Slacks of all examples, and the most violated constraint of each that asks for more than is known.
+        """Slacks of all examples, and the most violated constraints that require more slack than the known ones.
 
-        Of these: examples, margins, and rows (begin, feature, value).
+        The constraints are given by their examples, margins, and rows (begin, feature, value).
         """
         return _core.lp_round(self._problem, w, *self._rule, known, _ROUNDING, threads)
 
 
 @dataclass
 class LPState(State):
-    """The constraints found, where the master stands, and the best weights."""
+    """The constraints found, the state of the master, and the best weights."""
 
     best: Weights  # the weights with the lowest P
     program: Program
@@ -207,17 +207,17 @@ class LPState(State):
 
     @property
     def n_constraints(self) -> int:
-        """How many constraints there are."""
+        """The number of constraints."""
         return len(self.program.rows)
 
     @property
     def gap(self) -> float:
-        """P - D; where inference may have missed constraints, P may be too low, and the difference negative."""
+        """P - D; it can be negative if inference missed constraints, because P is then too low."""
         gap = self.best_primal - self.value
         return gap if self.exact else max(gap, 0.0)
 
     def round(self, rounds: int) -> None:
-        """Constraints (lines 4 to 11 of Algorithm 1), then the master over all that are known (line 12)."""
+        """Add constraints (lines 4 to 11 of Algorithm 1), then solve the master over all known ones (line 12)."""
         program = self.program
         if self.best_primal == inf:
             added = self.add_violated(np.ones_like(self.best))  # line 2
@@ -241,9 +241,9 @@ class LPState(State):
             self.master.remove(kept)
 
     def add_violated(self, w: Weights) -> int:
-        """Adds the most violated constraint of each example at w; the number of new ones.
+        """Add the most violated constraint of each example at w; return the number of new ones.
 
-        If P is lower at w than at the best weights so far, w takes their place.
+        If P is lower at w than at the best weights so far, w replaces them.
         """
         task, rows, C = self.task, self.program.rows, self.program.C
         known = np.where(C > 0, rows.slacks(w, len(C)), inf)
@@ -256,11 +256,11 @@ class LPState(State):
         return len(owner)
 
     def set_zeros(self) -> bool:
-        """Sets weights to zero where the master has zeros; False, and nothing changed, if tol is then not reached.
+        """Set weights to zero that are zero in the master; False, without any change, if tol is then not reached.
 
-        The best weights lie between masters and have few zeros themselves. Where all zeros of the master are too many,
-        those that all optima have are tried: a weight is zero at every optimum if its feature is worth less than it
-        costs, so that its reduced cost is positive.
+        The best weights lie between masters and have few zeros. If all zeros of the master are too many, those that all
+        optima have are tried: a weight is zero at every optimum if its feature is worth less than it costs, that is, if
+        its reduced cost is positive.
         """
         best, primal, program = self.best, self.best_primal, self.program
         of_master = program.w == 0
@@ -270,12 +270,12 @@ class LPState(State):
             if self.gap <= self.task.tol * self.best_primal:
                 if self.master.verify(program):
                     return True
-                break  # the zeros were those of a wrong master
+                break  # The zeros were those of a wrong master.
         self.best, self.best_primal = best, primal
         return False
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The program as arrays; its solver starts anew."""
+        """The program as arrays; its solver starts again."""
         plain, arrays = super().pack()
         for name in ("program", "master", "constraints"):
             del plain[name]

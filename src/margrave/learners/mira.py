@@ -51,14 +51,14 @@ class MIRA(Learner):
         return _at_zero(task)
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
-        """Refuses updates that the loss does not allow."""
+        """Refuse updates that the loss does not allow."""
         super().check(loss, problem)
         if self.prediction and loss.smooth:
             raise MargraveError(
                 f"updates against the prediction need a loss with beta = inf, and {loss.name} has none."
             )
         if self.exact and loss.smooth and loss.beyond_parts(problem):
-            raise MargraveError("exact updates at a finite beta need a cost that is a sum over parts: use 'hamming'.")
+            raise MargraveError("exact updates at a finite beta need a cost that decomposes over parts: use 'hamming'.")
 
     def one_pass(self, state: "_State") -> Step:
         """One update for every example, in shuffled order."""
@@ -106,7 +106,7 @@ def _at_zero(task: Task) -> "_State":
 @dataclass
 class _State(State):
     w: Weights
-    sum: Weights  # of step * update, so that the average of the models before each step is w - sum / steps
+    sum: Weights  # the sum of step * update: the average of the models before each step is w - sum / steps
     random: np.random.Generator
     steps: int = 0
     turn: int = 0
@@ -117,7 +117,7 @@ class _State(State):
         return order[self.task.weights()[order] > 0]
 
     def finish(self, after: tuple[int, float, int], average: bool) -> Step:
-        """P at the result so far; in the first pass D and the gap too."""
+        """P at the current result; in the first pass also D and the gap."""
         task = self.task
         self.steps, value, inferences = after
         self.turn += 1

@@ -1,4 +1,4 @@
-"""Observers of a run: the progress bar, the lines that replace it where there is no terminal, and those of users."""
+"""Observers of a run: the progress bar, lines for output that is not a terminal, and the base for users' own."""
 
 import sys
 import time
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """Follows a run: derive from it, override what you need, and pass it in `Task.observers`.
+    """Observes a run. Derive a class from it, override the methods that you need, and pass it in `Task.observers`.
 
-    The time that observers take is not counted in `Record.seconds`, and the weights that they get are read-only: a run
-    that is observed gives the same bits as one that is not. An exception in an observer ends the run and reaches the
+    The time that observers take is not counted in `Record.seconds`, and the weights that they get are read-only, so
+    that observers do not change the result of a run. An exception in an observer ends the run and is passed to the
     caller.
 
     >>> class Curve(Observer):
@@ -27,21 +27,35 @@ class Observer:
     """
 
     def begin(self, task: Task, learner: "Learner") -> None:
-        """Called before the first pass."""
+        """Called before the first pass.
+
+        Parameters
+        ----------
+        task : the task of the run.
+        learner : the learner that runs.
+        """
 
     def note(self, record: Record, w: Weights) -> str | None:
-        """Called after every pass, with the weights after it; copy them to keep them, for the next pass changes them.
+        """Called after every pass; returning a text ends the run, with this text as the reason.
 
-        A text that is returned ends the run, with this text as its reason to stop.
+        Parameters
+        ----------
+        record : the objectives after the pass.
+        w : the weights after the pass. The next pass changes them, so copy them if you need them later.
         """
         return None
 
     def end(self, solution: "Solution | None") -> None:
-        """Called at the end, with None if the run ended by an exception."""
+        """Called at the end of the run.
+
+        Parameters
+        ----------
+        solution : the solution, or None if the run ended with an exception.
+        """
 
 
 class ProgressBar(Observer):
-    """A line on the terminal that shows where the run stands, and disappears at its end."""
+    """A line on the terminal that shows the progress of the run and disappears at its end."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -72,12 +86,18 @@ class ProgressBar(Observer):
 
 
 _FIRST_WAIT = 2.0  # seconds between the first line and the next
-_LONGER_WAIT = 1.5  # every wait is so many times as long as the one before,
-_LONGEST_WAIT = 60.0  # up to this many seconds
+_LONGER_WAIT = 1.5  # the factor by which the wait grows after each line
+_LONGEST_WAIT = 60.0  # the maximum number of seconds between two lines
 
 
 class LinePrinter(Observer):
-    """Prints a line after the first pass, then at growing distances in time, and at the end."""
+    """Prints a line after the first pass, then at growing intervals, and at the end.
+
+    Parameters
+    ----------
+    stream : where to print; None is the error stream.
+    clock : a function that returns the time in seconds.
+    """
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
@@ -99,7 +119,7 @@ class LinePrinter(Observer):
         self._wait = min(self._wait * _LONGER_WAIT, _LONGEST_WAIT)
 
     def end(self, solution: "Solution | None") -> None:
-        """Prints where and why the run ended."""
+        """Prints the last record and the reason why the run ended."""
         if solution is not None:
             last = solution.history[-1]
             self._print(f"{describe(last)}  {last.seconds:.1f} s: {solution.reason}")
@@ -109,7 +129,7 @@ class LinePrinter(Observer):
 
 
 def progress_observer() -> Observer:
-    """The progress bar if the error stream is a terminal, else the printer of lines."""
+    """The progress bar if the error stream is a terminal, otherwise the line printer."""
     return ProgressBar() if sys.stderr.isatty() else LinePrinter()
 
 

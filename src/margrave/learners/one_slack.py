@@ -15,11 +15,11 @@ from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 
 _QP = 1e-3  # The master problem is solved to this fraction of the gap.
-# The next cut is made part of the way from the best weights to those of the master problem (Franc and Sonnenburg, 2008,
-# search for the best point on that way and add a fixed fraction). With many examples the first cuts say little, and the
-# point where P begins to rise is near. The fraction grows after a cut before that point and shrinks after one beyond
-# it. That keeps P falling, but bolder cuts raise D faster: once the gap is small, the fraction stays at least as large
-# as at first.
+# The next cut is made at a point between the best weights and those of the master problem (Franc and Sonnenburg, 2008,
+# search for the best point on this line and add a fixed fraction). With many examples the first cuts carry little
+# information, and P begins to rise close to the best weights. The fraction grows after a cut before that point and
+# shrinks after one beyond it. This keeps P falling, but larger fractions raise D faster: once the gap is small, the
+# fraction is at least the initial one.
 _TOWARDS = 0.2  # the fraction at first
 _LONGER = 1.25  # the factor by which it grows or shrinks
 _LEAST = 1e-3  # its lower limit
@@ -32,7 +32,7 @@ _WORTH = 0.1  # A constraint of cached outputs that cuts less than this fraction
 class OneSlack(Learner):
     """Has one slack variable for all examples: a constraint joins the most violated outputs of each.
 
-    It takes any re-scaling and cost of `Hinge`, with linear slack.
+    It accepts any re-scaling and cost of `Hinge`, with linear slack.
 
     >>> OneSlack(cached=10).name
     'one-slack'
@@ -49,10 +49,10 @@ class OneSlack(Learner):
     )
     cached: int = option(
         0,
-        "Remember so many outputs of each example and make constraints of them while they cut enough, which saves "
+        "Remember this many outputs of each example and make constraints of them while they cut enough, which saves "
         "time where inference takes much longer than scoring.",
     )
-    rounds: int = option(30, "Remove a constraint after so many rounds without a multiplier.")
+    rounds: int = option(30, "Remove a constraint after this many rounds without a multiplier.")
 
     def __post_init__(self) -> None:
         if self.epsilon is not None:
@@ -61,7 +61,7 @@ class OneSlack(Learner):
         self.rounds = whole("rounds", self.rounds, 1, 10**9)
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
-        """Refuses quadratic slack and a hard margin."""
+        """Refuse quadratic slack and hard margins."""
         super().check(loss, problem)
         if loss.slack != 1:
             raise MargraveError(
@@ -74,7 +74,7 @@ class OneSlack(Learner):
         return OneSlackState(task, np.zeros(task.problem.dim), cache=_core.OutputCache(task.problem, self.cached))
 
     def one_pass(self, state: "OneSlackState") -> Step:
-        """A constraint by inference, then those of cached outputs that cut enough."""
+        """Add a constraint by inference, then those of cached outputs that cut enough."""
         state.cut(cached=False)
         state.solve(self.rounds)
         while self.cached and state.cut(cached=True):
@@ -94,7 +94,7 @@ class OneSlackState(State):
     best: Weights = field(default_factory=lambda: np.zeros(0))  # the weights with the lowest P
     best_primal: float = inf
     value: float = 0.0  # D
-    towards: float = _TOWARDS  # the part of the way from best to w
+    towards: float = _TOWARDS  # the position of the next cut between best (0) and w (1)
     linear: Weights = field(default_factory=lambda: np.zeros(0))
     multiplier: Weights = field(default_factory=lambda: np.zeros(0))
     gram: Weights = field(default_factory=lambda: np.zeros((0, 0)))
@@ -106,7 +106,7 @@ class OneSlackState(State):
 
     @property
     def n_constraints(self) -> int:
-        """How many joint constraints there are."""
+        """The number of joint constraints."""
         return len(self.linear)
 
     @property
@@ -124,7 +124,7 @@ class OneSlackState(State):
         return [(i, np.frombuffer(parts, dtype=np.int32), mass) for (i, parts), mass in alpha.items()]
 
     def cut(self, *, cached: bool) -> bool:
-        """Adds the most violated constraint; False, and nothing is added, if one of cached outputs cuts too little."""
+        """Add the most violated constraint; False, without any change, if one of cached outputs cuts too little."""
         task = self.task
         rescale, _, cost = task.rescaling()
         start = self.w if self.best_primal == inf else self.best
@@ -158,7 +158,7 @@ class OneSlackState(State):
         return True
 
     def adapt(self, slope: float) -> None:
-        """Chooses the fraction of the way for the next cut by the slope of P along it where the last cut was made."""
+        """Choose the position of the next cut by the slope of P at the last one."""
         little = self.best_primal - self.value <= _LITTLE * self.best_primal
         further = self.towards * _LONGER if slope < 0 else self.towards / _LONGER
         self.towards = min(max(further, _TOWARDS if little else _LEAST), 1.0)
@@ -172,7 +172,7 @@ class OneSlackState(State):
         return np.array([self.task.problem.dot(direction, vector) for direction in self.directions])
 
     def solve(self, rounds: int) -> None:
-        """The master problem over all constraints, and w and D from its solution."""
+        """Solve the master problem over all constraints, and compute w and D from its solution."""
         task = self.task
         tol = _QP * max(self.best_primal - self.value, 0.0) / task.C
         size = float(np.abs(self.linear).max(initial=0.0))
@@ -190,7 +190,7 @@ class OneSlackState(State):
         for k in np.flatnonzero(self.multiplier):
             _core.add_scaled(self.directions[k], float(self.multiplier[k]), self.w)
         dual = float(self.linear @ self.multiplier) - 0.5 * task.problem.dot(self.w, self.w)
-        self.value = max(self.value, dual)  # the last digits may be rounding
+        self.value = max(self.value, dual)  # The last digits can be rounding errors.
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Directions, outputs and cached ones as arrays."""

@@ -14,7 +14,7 @@ from margrave.learners.task import State, Step, Task, Weights
 class AveragedPerceptron(Learner):
     """Adds the gold output's features and subtracts the predicted one's at every mistake; returns the average.
 
-    It has no regulariser and no dual: C plays no part, and the P that it reports is the objective at the average.
+    It has no regulariser and no dual: C is ignored, and the P that it reports is the objective at the average.
     """
 
     name: ClassVar[str] = "perceptron"
@@ -40,6 +40,6 @@ class AveragedPerceptron(Learner):
 @dataclass
 class _State(State):
     w: Weights
-    sum: Weights  # of step * update, so that the average is w - sum / steps
+    sum: Weights  # the sum of step * update: the average is w - sum / steps
     random: np.random.Generator
     steps: int = 0

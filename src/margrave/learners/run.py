@@ -1,4 +1,4 @@
-"""The one loop that all learners run in: passes, history, certificates, checkpoints, observers, and Ctrl-C."""
+"""The loop that all learners share: passes, history, certificates, checkpoints, observers, and Ctrl-C."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,18 +23,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Solution:
-    """The weights found, how they were found, and why the search ended."""
+    """The weights found, how they were found, and why the search ended.
+
+    Parameters
+    ----------
+    w : the weights.
+    kept : the record of the weights.
+    history : one record per pass.
+    converged : whether the learner stopped at the optimum.
+    reason : why it stopped: "relative gap ...", "gradient norm ...", "max_iter", "interrupted", ...
+    state : the state of the learner, from which it can continue.
+    exact : False if inference, and therefore the certificate, is approximate.
+    """
 
     w: Weights
-    kept: Record  # where the learner stood at w
+    kept: Record
     history: list[Record]
     converged: bool
-    reason: str  # "relative gap ...", "gradient norm ...", "max_iter", "interrupted", ...
-    state: Any = None  # of the learner, to continue from
-    exact: bool = True  # False if inference was approximate, and hence the certificate is too
+    reason: str
+    state: Any = None
+    exact: bool = True
 
 
-_FIRST_CERTIFICATE = 50  # passes until one is computed whatever the estimate of the gap says
+_FIRST_CERTIFICATE = 50  # The first certificate is computed after this many passes, regardless of the estimate.
 
 
 class Run:
@@ -49,13 +60,13 @@ class Run:
         self._started = time.perf_counter()
         self._fingerprint: dict[str, str] = {}
         self._done: tuple[str, bool] | None = None  # the learner's own reason to stop, and whether it is the optimum
-        self._stop_reason = ""  # what an observer gave to end the run
+        self._stop_reason = ""  # the reason that an observer gave to end the run
         self._solution: Solution | None = None
-        self._ratio = 0.7  # of the gap to its estimate; that of EG, until the first certificate
+        self._ratio = 0.7  # the ratio of the gap to its estimate; typical of EG until the first certificate
         self._next = 1  # the pass after which a certificate is due, unless the estimate asks for it earlier
 
     def solve(self, state: Any = None) -> Solution:
-        """Passes until the certificate is good enough, the learner or an observer ends them, or they are used up."""
+        """Make passes until the gap reaches tol, the learner or an observer ends the run, or max_iter is reached."""
         with ExitStack() as ends:
             for observer in self._observers:
                 ends.callback(self._end, observer)
@@ -78,24 +89,24 @@ class Run:
                     step = self.calibrate(step, learner.certify(state))
                 self.add_record(step, self.is_exact(state))
                 self.notify_observers(step)
-                if step.done == "interrupted":  # a learner within this one was interrupted: this is not a whole pass
+                if step.done == "interrupted":  # The inner learner was interrupted: this pass is incomplete.
                     raise KeyboardInterrupt
                 self.write_checkpoint(state)
-            self.write_checkpoint(state, last=True)  # before the certificate, which a longer run would not compute
+            self.write_checkpoint(state, last=True)  # before the certificate, which a longer run would not have
             self.certify_last_record(state)
-        except KeyboardInterrupt:  # a checkpoint holds whole passes only
+        except KeyboardInterrupt:  # Checkpoints contain only complete passes.
             if not self.history:
-                raise  # there is no model yet
+                raise  # There is no model yet.
             otherwise = "interrupted"
             self.certify_last_record(state)
         if self.best is None:
             raise MargraveError(
-                f"after {len(self.history)} iterations of learner '{learner.name}' no weights keep the hard margin "
+                f"after {len(self.history)} iterations of learner '{learner.name}' no weights satisfy the hard margin "
                 "yet: raise max_iter, or use slack=1."
             )
         reason, converged = self.ended() or (self._stop_reason or otherwise, False)
         exact = self.is_exact(state)
-        if not exact:  # P is then that of the outputs found
+        if not exact:  # P is computed from the outputs that were found.
             reason += " (approximate: inference is not exact)"
         return Solution(self.best[1].copy(), self.best[0], self.history, converged, reason, state, exact)
 
@@ -104,22 +115,22 @@ class Run:
         return bool(getattr(self.task.problem, "exact", True) and getattr(state, "exact", True))
 
     def should_certify(self, step: Step) -> bool:
-        """Whether the estimate suggests that tol is reached, or a certificate is due; they become rarer with time."""
+        """Whether the estimate suggests that tol is reached, or a certificate is due; these become less frequent."""
         if step.estimate is None or step.dual is None:
             return len(self.history) + 1 >= self._next
-        self._next = max(self._next, _FIRST_CERTIFICATE)  # a certificate now and then keeps the ratio up to date
+        self._next = max(self._next, _FIRST_CERTIFICATE)  # Occasional certificates update the ratio.
         gap = step.estimate * self._ratio
         return gap <= self.task.tol * abs(step.dual + gap) or len(self.history) + 1 >= self._next
 
     def calibrate(self, seen: Step, certified: Step) -> Step:
-        """The certificate, after learning from it how good the estimate was."""
+        """The certificate; the ratio of the gap to its estimate is updated by it."""
         if seen.estimate and certified.gap is not None:
             self._ratio = float(np.clip(certified.gap / seen.estimate, 0.1, 10.0))
         self._next = max(len(self.history) + 2, ceil((1.2 if seen.estimate is None else 2) * (len(self.history) + 1)))
         return replace(certified, done=seen.done, stuck=seen.stuck)
 
     def add_record(self, step: Step, exact: bool = True) -> None:
-        """Adds a record to the history, and takes over the weights if they are the best."""
+        """Add a record to the history, and store the weights if they are the best."""
         self.task.check_finite(step.dual if step.primal is None else step.primal)
         seconds = time.perf_counter() - self._started
         record = Record(self.task.passes, seconds, step.primal, step.dual, step.gap, exact)
@@ -133,7 +144,7 @@ class Run:
         self.history.append(record)
 
     def notify_observers(self, step: Step) -> None:
-        """Shows them the last record and the weights, which they cannot change."""
+        """Pass the last record and the weights, which are read-only, to the observers."""
         if not self._observers:
             return
         w = step.w.view()
@@ -143,7 +154,7 @@ class Run:
             self._stop_reason = self._stop_reason or reason or ""
 
     def _untimed(self, call: Callable[[], T]) -> T:
-        """What the call returns; the clock of the run stands still meanwhile."""
+        """The result of the call, whose time does not count."""
         before = time.perf_counter()
         try:
             return call()
@@ -151,14 +162,14 @@ class Run:
             self._started += time.perf_counter() - before
 
     def certify_last_record(self, state: Any) -> None:
-        """Adds P to the last record if it has none."""
+        """Add P to the last record if it has none."""
         if self.history[-1].primal is None:
             step = self.learner.certify(state)
             self.history.pop()
             self.add_record(step, self.is_exact(state))
 
     def ended(self) -> tuple[str, bool] | None:
-        """Why the run is over, and whether at the optimum; None while it is not."""
+        """The reason why the run is over, and whether it is at the optimum; None if the run is not over."""
         gap, tol = self.history[-1].relative_gap if self.history else inf, self.task.tol
         return (f"relative gap {gap:.2g} <= tol {tol:g}", True) if gap <= tol else self._done
 
@@ -168,7 +179,7 @@ class Run:
         if checkpoint is None:
             return learner.begin(self.task) if state is None else state
         if not learner.resumable:
-            learner.blank(self.task)  # which refuses: better now than when the file is needed
+            learner.blank(self.task)  # This raises an error now instead of when the file is needed.
         self._fingerprint = fingerprint(self.task, learner.name, learner.settings())
         saved = checkpoint.read(self._fingerprint)
         if saved is None:
@@ -178,7 +189,7 @@ class Run:
             state.unpack(saved.plain, saved.arrays)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
-                checkpoint.path, None, f"this checkpoint lacks what learner '{learner.name}' needs to go on: remove it."
+                checkpoint.path, None, f"this checkpoint lacks state that learner '{learner.name}' needs: remove it."
             ) from error
         self.task.passes = saved.passes
         self.history = [Record(*values) for values in saved.history]
@@ -188,7 +199,7 @@ class Run:
         return state
 
     def write_checkpoint(self, state: Any, *, last: bool = False) -> None:
-        """Writes the checkpoint, if there is one and it is due."""
+        """Write the checkpoint, if there is one and it is due."""
         if self.task.checkpoint is None or not self.history or not self.task.checkpoint.due(last):
             return
         if not isinstance(state, State):
@@ -211,6 +222,6 @@ class Run:
 
 
 def _values(record: Record) -> list[Any]:
-    """The record in a checkpoint: five numbers and, only if inference was approximate, False."""
+    """The record as stored in a checkpoint: five numbers and, only if inference was approximate, False."""
     values = [record.passes, record.seconds, record.primal, record.dual, record.gap]
     return values if record.exact else [*values, False]

@@ -17,8 +17,8 @@ from margrave.learners.task import State, Step, Task, Weights
 class SGD(Learner):
     """Steps eta_t = eta / (1 + (t-1)/n) against the gradient of one example at a time, in shuffled order.
 
-    Without a given rate, it makes one pass with each of several rates and takes the best by the score on development
-    data (as in 001), or by P where there are none. Those passes count.
+    Without a given rate, it makes one pass with each of several rates and chooses the best by the score on development
+    data (as in 001), or by P if there are none. These passes are counted.
 
     >>> SGD(rate=0.1).name
     'sgd'
@@ -51,7 +51,7 @@ class SGD(Learner):
     def one_pass(self, state: "_State") -> Step:
         """One visit to every example, then P (and D and the gap where beta is finite)."""
         if state.ahead:
-            state.ahead = False  # the pass that chose the rate was the first
+            state.ahead = False  # The pass that chose the rate was the first one.
         else:
             state.visit_all()
         primal, dual, gap = state.task.certify(state.w)
@@ -83,7 +83,7 @@ class _State(State):
         task.passes += 1
 
     def first_pass_quality(self) -> float:
-        """How good the model is after one pass: by dev score, else by -P."""
+        """The score of the model on development data after one pass, or -P if there are none."""
         self.visit_all()
         self.ahead = True
         if not np.isfinite(self.w).all():

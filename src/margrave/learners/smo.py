@@ -51,4 +51,4 @@ class SMO(Learner):
 
 @dataclass(kw_only=True)
 class _State(DualState):
-    mu: Weights  # of all examples, one after another
+    mu: Weights  # the concatenated marginals of all examples

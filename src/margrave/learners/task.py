@@ -1,7 +1,7 @@
-"""What a learner is given and what it gives back: the task, its state, the outcome of a pass, and the history.
+"""The task of a learner, its state, the outcome of a pass, and the records of the history.
 
-The task holds the problem, the loss and the settings that all learners share, and computes P, its gradient and the
-certificate. Everything here counts the passes over the data that it makes.
+The task contains the problem, the loss and the settings that all learners share, and computes P, its gradient and the
+certificate. All of its methods count the passes over the data that they make.
 """
 
 import os
@@ -27,18 +27,27 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Record:
-    """Where a learner stood after a pass; `dual` and `gap` are None where there is no certificate."""
+    """The objectives after a pass.
 
-    passes: float  # effective passes over the data: every inference counts (002, section 7)
-    seconds: float  # without the time that observers took
-    primal: float | None  # None if no pass was spent on computing it
+    Parameters
+    ----------
+    passes : the number of effective passes over the data; every inference counts (002, section 7).
+    seconds : the time of the run so far, without that of observers.
+    primal : P; None if it was not computed.
+    dual, gap : D and the gap; None if there is no certificate.
+    exact : False if inference, and therefore P, D and the gap, is approximate.
+    """
+
+    passes: float
+    seconds: float
+    primal: float | None
     dual: float | None = None
     gap: float | None = None
-    exact: bool = True  # False if inference was approximate, and hence P, D and the gap are too
+    exact: bool = True
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the primal objective; infinite where there is none."""
+        """The gap divided by the primal objective; infinite if there is no gap."""
         return inf if self.gap is None or self.primal is None else self.gap / max(abs(self.primal), 1e-300)
 
 
@@ -46,22 +55,40 @@ class Record:
 class Task:
     """One optimisation problem: minimise P(w) = 1/2 |w|^2 + C sum_i sample_weight_i L_i(w).
 
-    With a hard margin P is 1/2 |w|^2, subject to constraints, and C plays no part.
+    With a hard margin, P is 1/2 |w|^2 subject to constraints, and C is ignored.
+
+    Parameters
+    ----------
+    problem : the examples, bound to a structure and features.
+    loss : the loss.
+    C : the weight of the losses.
+    sample_weight : one factor per example on its C; None means 1.
+    max_iter : the maximum number of iterations; None uses the learner's default.
+    tol : the relative gap at which to stop.
+    n_threads : the number of threads; None uses all processors for operations whose result does not depend on them.
+    seed : the seed of the random numbers.
+    verbose : report progress on the error stream.
+    dev_score : a function from weights to a score on development data; higher is better.
+    start : the weights to start from, for learners that support this.
+    checkpoint : a checkpoint to continue from and to write.
+    decode : a function from an example and parts to an output in the form that cost functions take; None passes the
+        parts.
+    observers : objects that are called after every pass.
     """
 
     problem: _core.Problem
     loss: LossFamily
     C: float = 1.0
     sample_weight: Weights | None = None
-    max_iter: int | None = None  # None: the learner's own default
-    tol: float = 1e-4  # on the relative gap
-    n_threads: int | None = None  # None: all processors
+    max_iter: int | None = None
+    tol: float = 1e-4
+    n_threads: int | None = None
     seed: int = 0
-    verbose: bool = False  # follow the run on the error stream
-    dev_score: Callable[[Weights], float] | None = None  # higher is better
-    start: Weights | None = None  # where to begin, for learners that can
+    verbose: bool = False
+    dev_score: Callable[[Weights], float] | None = None
+    start: Weights | None = None
     checkpoint: Checkpoint | None = None
-    decode: Callable[[int, NDArray[np.int32]], Any] | None = None  # an output for cost functions; None: its parts
+    decode: Callable[[int, NDArray[np.int32]], Any] | None = None
     observers: "Sequence[Observer]" = ()
     passes: float = field(default=0.0, init=False)
     family: _core.LossFamily = field(init=False, repr=False)  # the loss with C and the sample weights, for the core
@@ -141,12 +168,12 @@ class Task:
         return tuple(parts.tolist()) if self.decode is None else self.decode(i, parts)
 
     def rescaling(self) -> tuple[str, int, str | Callable[[int, NDArray[np.int32]], float]]:
-        """How the core calls the hinge loss: re-scaling, slack, and the cost or its function of an example's parts."""
+        """The core's form of the hinge loss: re-scaling, slack, and the cost or a function of an example's parts."""
         loss, problem = self.loss, self.problem
         if not callable(loss.cost):
             return loss.rescale, loss.slack, loss.cost_kind
         cost = loss.cost
-        gold: dict[int, Any] = {}  # decoded gold outputs: an example's is decoded once, however often it is compared
+        gold: dict[int, Any] = {}  # The gold output of an example is decoded only once.
 
         def cost_of(i: int, parts: NDArray[np.int32]) -> float:
             if i not in gold:
@@ -156,7 +183,7 @@ class Task:
         return loss.rescale, loss.slack, cost_of
 
     def check_costs(self) -> None:
-        """Refuses a cost function that is not zero on the gold outputs."""
+        """Refuse a cost function that is not zero for the gold outputs."""
         cost = self.rescaling()[2]
         if isinstance(cost, str):
             return
@@ -168,7 +195,7 @@ class Task:
     def primal(self, w: Weights) -> float:
         """P(w); one pass.
 
-        With a hard margin, it is P of the weights scaled up until they keep the margin, and infinite if no scale does.
+        With a hard margin, the weights are first scaled up until they satisfy the margin; P is infinite if they cannot.
         """
         norm = 0.5 * self.problem.dot(w, w)
         if self.loss.of_family:
@@ -186,7 +213,7 @@ class Task:
         return 0.5 * self.problem.dot(w, w) + loss, slope
 
     def check_finite(self, primal: float | None) -> None:
-        """Refuses to continue from an objective that is infinite or NaN."""
+        """Raise an error if the objective is infinite or NaN."""
         if primal is None or not isfinite(primal):
             raise MargraveError(
                 f"the objective is {primal} after {self.passes:g} passes: scale the features, or lower C."
@@ -207,18 +234,18 @@ class Task:
 
 @dataclass
 class State:
-    """What a learner carries from pass to pass: numbers, texts, arrays and generators, which a checkpoint can hold."""
+    """The state of a learner between passes: numbers, texts, arrays and generators, which a checkpoint can store."""
 
     task: Task
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All fields but the task, for a checkpoint: what JSON can hold, and arrays."""
+        """All fields except the task, for a checkpoint: values that JSON can store, and arrays."""
         plain: dict[str, Any] = {}
         arrays: dict[str, NDArray[Any]] = {}
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, np.ndarray | np.generic) or (isinstance(value, float) and not isfinite(value)):
-                arrays[each.name] = np.asarray(value)  # JSON has neither infinite numbers nor numpy's types
+                arrays[each.name] = np.asarray(value)  # JSON has neither infinite numbers nor NumPy's types.
             elif isinstance(value, np.random.Generator):
                 plain[each.name] = value.bit_generator.state
             elif each.name != "task":
@@ -226,10 +253,10 @@ class State:
         return plain, arrays
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes over what `pack` gave."""
+        """Restore what `pack` returned."""
         for each in fields(self):
             if each.name in arrays:
-                setattr(self, each.name, np.array(arrays[each.name])[()])  # an array without axes is a number
+                setattr(self, each.name, np.array(arrays[each.name])[()])  # An array without axes becomes a number.
             elif isinstance(getattr(self, each.name), np.random.Generator):
                 getattr(self, each.name).bit_generator.state = plain[each.name]
             elif each.name != "task":
@@ -240,21 +267,29 @@ class State:
 class Step:
     """The outcome of one pass.
 
-    A learner on the dual may leave P out. The run then calls its `certify` when the estimate of the gap suggests that
-    the tolerance has been reached.
+    Dual learners can leave out P. The run then calls `certify` when the estimate of the gap suggests that the tolerance
+    has been reached.
+
+    Parameters
+    ----------
+    w : the weights after the pass.
+    primal, dual, gap : P, D and the gap, as far as they are known.
+    estimate : an estimate of the gap from quantities that the pass computed anyway.
+    done : a reason to stop that only the learner knows; empty to continue.
+    stuck : whether that reason is a failure rather than the optimum.
     """
 
     w: Weights
     primal: float | None = None
     dual: float | None = None
     gap: float | None = None
-    estimate: float | None = None  # of the gap, from what the pass computed anyway
-    done: str = ""  # a reason to stop that only the learner knows
-    stuck: bool = False  # whether that reason is a failure rather than the optimum
+    estimate: float | None = None
+    done: str = ""
+    stuck: bool = False
 
 
 def available_threads(wanted: int | None) -> int:
-    """The number asked for, or that of the processors this process may use."""
+    """The given number, or the number of processors that this process can use."""
     if wanted is not None:
         return wanted
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
