@@ -448,7 +448,7 @@ def test_a_mistake_in_the_data_is_named(tmp_path: Path, content: str, expected: 
     ("content", "expected"),
     [
         ("1 2\n", ", line 1: '1 2' is neither parent TAB child nor"),
-        ("a\tb\nb\ta\n", ": a taxonomy has no cycles"),
+        ("a\tb\nb\ta\n", ": a taxonomy must not have cycles"),
     ],
 )
 def test_a_mistake_in_the_taxonomy_is_named(images: Path, tmp_path: Path, content: str, expected: str) -> None:
