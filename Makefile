@@ -33,8 +33,9 @@ FOR_DOCS := $(VENV)/set-up-for-docs
 demo: $(firstword $(wildcard $(FOR_TESTS)) $(FOR_DEMO))
 	$(BIN)/python examples/town_entities.py
 
+# One process per processor; a slow file does not hold up the others.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(FOR_TESTS)
 	$(BIN)/ruff check $(PYTHON_CODE)

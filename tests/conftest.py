@@ -15,7 +15,7 @@ from margrave import _core
 from margrave.errors import MargraveError
 if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps all of the address space
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    faulthandler.dump_traceback_later(20, exit=True)
+    faulthandler.dump_traceback_later(120, exit=True)  # a guard against hanging, also on a busy machine
 """
 
 
