@@ -1,7 +1,6 @@
 """What several test files need from pytest itself."""
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,12 +17,6 @@ if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps all of the a
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     faulthandler.dump_traceback_later(120, exit=True)  # a guard against hanging, also on a busy machine
 """
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Takes addresses out of the names of tests, which must be the same in every process that runs a part of them."""
-    for item in items:
-        item._nodeid = re.sub(r" at 0x[0-9a-f]+", "", item.nodeid)
 
 
 @pytest.fixture

@@ -1161,7 +1161,7 @@ def test_the_best_outputs_of_all_examples_are_those_of_the_native_problem() -> N
         ("near", r"joint_kernel of example 3 with example \d+ must be a number, and it is 'near'"),
         (fail, "joint_kernel failed on example 3: KeyError: 'lost'"),
     ],
-    ids=str,
+    ids=["nan", "inf", "a text", "a failure"],
 )
 def test_a_mistake_of_a_kernel_is_told_with_its_example(bad: Any, message: str) -> None:
     problem = of_kernel(joint_kernel=at(3, bad, inner_product))
