@@ -1033,6 +1033,7 @@ def answers_to_lies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         paths[kind] = str(folder / kind)
     script = (
         "from margrave.errors import MargraveError\nfrom margrave import load\n"
+        "from margrave import SequenceTagger, StructuredClassifier\n"  # once, and not in every fork
         + OUTCOMES.format(data=json.dumps(long_data()))
         + f"print(json.dumps({{name: attempt(lambda: load(path)) for name, path in {paths!r}.items()}}))"
     )

@@ -119,7 +119,7 @@ def test_a_definition_that_runs_again_replaces_itself() -> None:
 def test_what_a_file_cannot_name_is_refused() -> None:
     for value, message in (
         (Unnamed(), "which this Margrave does not know"),
-        (print, r"a function cannot be kept in a file \(place\)"),
+        (print, r"a function cannot be stored in a file \(place\)"),
         ([object()], "a object, which a file cannot keep"),
     ):
         with pytest.raises(MargraveError, match=message):
@@ -130,12 +130,12 @@ def test_what_a_file_cannot_name_is_refused() -> None:
     ("stored", "message"),
     [
         ({"kind": "test shape", "name": "os.system", "settings": {}, "state": {}}, "does not know"),
-        ({"kind": "os", "name": "system", "settings": {}, "state": {}}, "nothing that a model file has"),
+        ({"kind": "os", "name": "system", "settings": {}, "state": {}}, "not valid in a model file"),
         ({"kind": "test shape", "name": "circle", "settings": {"colour": 1}, "state": {}}, "no setting 'colour'"),
         ({"kind": "test shape", "name": "circle", "settings": {"__class__": 1}, "state": {}}, "no setting"),
-        ({"kind": "test shape", "name": "circle", "settings": {}, "state": {"more": 1}}, "learns nothing"),
-        ({"kind": "number", "value": "__import__('os')"}, "nothing that a model file has"),
-        ({"unknown": 1}, "nothing that a model file has"),
+        ({"kind": "test shape", "name": "circle", "settings": {}, "state": {"more": 1}}, "has no learned state"),
+        ({"kind": "number", "value": "__import__('os')"}, "not valid in a model file"),
+        ({"unknown": 1}, "not valid in a model file"),
     ],
 )
 def test_a_file_can_say_nothing_else(stored: Any, message: str) -> None:

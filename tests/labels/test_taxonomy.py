@@ -159,7 +159,7 @@ def test_features_of_ancestors_are_the_weights_of_the_nodes_above(seed: int) -> 
         if z in output.names:
             assert_array_equal(dense[:, output.names.index(z)], below * weights.get(z, 1.0))
         else:
-            assert below.all() or not below.any()  # it cannot tell the classes apart
+            assert below.all() or not below.any()  # it cannot distinguish the classes
 
 
 def test_features_of_descriptions_are_their_tf_idf() -> None:
@@ -275,7 +275,7 @@ def test_features_that_do_not_fit_the_classes_are_refused_in_one_sentence() -> N
     assert "'cat' has no description" in refusal(lambda: class_words({"carp": "wet"}, classes))
     assert "must be a string" in refusal(lambda: class_words({"carp": 1, "cat": "x"}, classes))
     assert "no words" in refusal(lambda: class_words({"carp": "", "cat": "!"}, classes))
-    assert "tell the classes apart" in refusal(lambda: class_words({"carp": "it is", "cat": "is it"}, classes))
+    assert "distinguish the classes" in refusal(lambda: class_words({"carp": "it is", "cat": "is it"}, classes))
     assert "mapping from classes" in refusal(lambda: class_words(["wet", "dry"], classes))
     assert "2 x 2 classes, not of shape (3, 3)" in refusal(lambda: class_similarity(np.eye(3), classes))
     assert "symmetric" in refusal(lambda: class_similarity([[1, 0.5], [0, 1]], classes))

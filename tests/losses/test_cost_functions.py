@@ -80,7 +80,7 @@ def test_other_learners_refuse_cost_functions(name: str) -> None:
 
 def test_a_cost_function_is_not_kept_in_a_file(tmp_path) -> None:
     tagger = SequenceTagger(Hinge(wrong), learner="cutting-plane").fit(X, Y)
-    with pytest.raises(MargraveError, match="a function cannot be kept"):
+    with pytest.raises(MargraveError, match="a function cannot be stored"):
         tagger.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
     tagger.set_params(loss="hinge").save(tmp_path / "model")

@@ -597,7 +597,7 @@ def test_a_cost_function_is_kept_in_no_file(tmp_path: Path) -> None:
     model = Reranker(Hinge(cost=lambda gold, other: float((gold != other).any())), learner="cutting-plane").fit(
         *lists(0)
     )
-    assert "cannot be kept in a file" in refusal(lambda: model.save(tmp_path / "model"))
+    assert "cannot be stored in a file" in refusal(lambda: model.save(tmp_path / "model"))
 
 
 def test_a_metric_is_kept_in_no_file(tmp_path: Path) -> None:
