@@ -120,7 +120,7 @@ def test_what_a_file_cannot_name_is_refused() -> None:
     for value, message in (
         (Unnamed(), "which this Margrave does not know"),
         (print, r"a function cannot be stored in a file \(place\)"),
-        ([object()], "a object, which a file cannot keep"),
+        ([object()], "object, which a file cannot store"),
     ):
         with pytest.raises(MargraveError, match=message):
             there_and_back(value)
