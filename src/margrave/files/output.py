@@ -1,9 +1,6 @@
 """Atomic replacement of files; files that must not be overwritten are refused before any work is done."""
 
-import hashlib
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,6 +40,10 @@ def replacing(path: str | PathLike[str], *, alone: bool = False) -> Iterator[Bin
     With `alone`, no other process writes the file. Its temporary name is then always the same, so that a process that
     is killed repeatedly leaves at most one temporary file.
     """
+    import hashlib  # here, because the command line's help imports this module and must be fast
+    import secrets
+    import shutil
+
     folder, name = os.path.split(check_output(path))  # A symbolic link remains a link.
     mark = hashlib.sha256(os.fsencode(name)).hexdigest()[:16] if alone else secrets.token_hex(8)
     target, temporary = os.path.join(folder, name), os.path.join(folder, f".margrave-{mark}.tmp")
