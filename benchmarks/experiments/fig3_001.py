@@ -60,7 +60,7 @@ def table(result: Result) -> str:
 
 
 def plot(result: Result) -> Any:
-    """001, Fig. 3: F1 on development data after each pass; a colour a learner, a line style a C."""
+    """001, Fig. 3: F1 on development data after each pass; one colour per learner and one line style per C."""
     lines = {"0.1": ":", "1": "--", "10": "-"}
     colours = {"mira": "C0", "sgd": "C1", "lbfgs": "C2"}
     figure, axes = panels(2)

@@ -11,7 +11,7 @@ over the joint names. The result has the same bits as one shard.
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,6 @@ from margrave.files.stored import Stored
 
 Weights = NDArray[np.float64]
 Ranked = list[tuple[Any, float]]  # names of features with their weights, by decreasing weight
-
-
-class Rows(Protocol):
-    """Encoded examples: flat rows of the core, with bounds."""
-
-    @property
-    def example_begin(self) -> NDArray[np.int64]:
-        """The index of the first unit of each example, followed by the end of the last example."""
 
 
 class Features(Stored, kind="features"):
