@@ -24,7 +24,7 @@ from margrave.losses import loss_names
 from tests.references.commands import done, message, run
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tiny:
     """Data that a task learns at once: `data` with labels, `bare` the same without, `mistaken` without any label."""
 
@@ -365,7 +365,7 @@ def test_two_tasks_of_one_name_are_an_error() -> None:
 
 
 def test_a_task_is_its_declaration() -> None:
-    @dataclass(frozen=True)
+    @dataclass
     class Mine(Task):
         size: int = option(3, "How large.", "N", low=1)
         files_too: str | None = option(None, "A file.", "FILE")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _FUNCTIONS = ("linear", "polynomial", "rbf")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class KernelOptions:
     """A kernel between inputs instead of a weight per attribute; values that are not given are the kernel's own."""
 

@@ -12,7 +12,9 @@ import typer
 from typer.core import TyperCommand
 
 
-@dataclass(frozen=True)
+# Nothing of the command line is compared or printed as an object. Generating the methods for that takes 0.5 ms per
+# class, which --help would feel.
+@dataclass(eq=False, repr=False)
 class Option:
     """One option of a command.
 

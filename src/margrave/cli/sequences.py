@@ -43,7 +43,7 @@ class SequenceReader(Protocol):
         """A batch with its labels, as it is written."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class ColumnReader:
     """Files in columns; the label stands behind all others (-1) or at a place among them."""
 
@@ -165,7 +165,7 @@ def _label_place(path: str, label: str | None, names: Sequence[str], width: int)
     raise MargraveError(f"--label {label} is not a number: columns have names with --header or --format conllu.")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class ConlluReader:
     """CoNLL-U files, of which some columns of words are inputs and one is the label."""
 

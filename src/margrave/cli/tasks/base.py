@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_TASK = "tagging"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Job:
     """An estimator with its settings, its data, and how the two are reported."""
 
@@ -59,7 +59,7 @@ class Model(ABC):
         """The same as people read it."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Task(ABC):
     """A kind of model to train. A subclass with a `name` is registered; it is a dataclass.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BETWEEN = ";"  # classes of one example
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Multilabel(KernelOptions, Task):
     """Learns a set of classes for every example."""
 
@@ -119,7 +119,7 @@ class Multilabel(KernelOptions, Task):
         return MultilabelModel(estimator)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class MultilabelModel(Model):
     """A classifier of files."""
 

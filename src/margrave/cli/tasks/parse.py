@@ -18,7 +18,7 @@ _BATCH = 200  # sentences that are parsed at once
 _FORMAT = "conllu or conllx; by the extension of the file if not given, or else conllu."
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Parse(Task):
     """Learns the head of every word."""
 
@@ -88,7 +88,7 @@ class Parse(Task):
         raise DataError(path, None, "it does not say how to read sentences: train it with 'margrave train'.")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class ParseModel(Model):
     """A parser, and the columns of words that it reads."""
 

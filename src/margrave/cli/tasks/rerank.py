@@ -25,7 +25,7 @@ Candidates = list[Mapping[str, float]]  # of one list: the features of every hyp
 _BATCH = 100  # lists that are predicted at once: enough for all threads, and little memory
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Rerank(Task):
     """Learns which candidate of a list is the best."""
 
@@ -232,7 +232,7 @@ class Rerank(Task):
         return table(rows, max(len(name) for name, _ in rows))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class TranslationModel(Model):
     """A reranker of hypotheses."""
 
@@ -335,7 +335,7 @@ class TranslationModel(Model):
         return frozenset(vocabulary.names())
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _UnknownFeatures:
     """Finds files none of whose features the model knows: it would choose blindly."""
 
@@ -357,7 +357,7 @@ class _UnknownFeatures:
             raise DataError(name, None, f"the model knows none of its features, such as {self.first!r}.")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class RankingModel(Model):
     """A reranker of rows of features."""
 

@@ -31,7 +31,7 @@ def _check_scheme(name: str) -> None:
     spans([], name)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Tagging(KernelOptions, Task):
     """Learns a label for every token of a sequence."""
 
@@ -230,7 +230,7 @@ def _check_number_of_labels(y: Iterable[Sequence[str]]) -> None:
 # ---- models ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class TaggingModel(Model):
     """A tagger, and how it reads and writes files."""
 

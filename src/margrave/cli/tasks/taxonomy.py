@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from margrave.labels.taxonomy import Taxonomy
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class TaxonomyTask(KernelOptions, Task):
     """Learns one class of a taxonomy for every example."""
 
@@ -135,7 +135,7 @@ class TaxonomyTask(KernelOptions, Task):
         return table(rows, max(len(node) for node, _ in rows))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class TaxonomyModel(Model):
     """A classifier of files."""
 
