@@ -1,0 +1,322 @@
+// Softmax, and dynamic programming over label sequences (see loops_body.h).
+#pragma once
+
+#include "simd/vectors.h"
+
+namespace margrave {
+namespace {
+
+// ---- softmax ----
+
+double softmax(const double* theta, int64_t n, double* mu) {
+  const int64_t vectors = (n + kLanes - 1) / kLanes;
+  V tops = all(-kInf);
+  for (int64_t k = 0; k < vectors; ++k) tops = max(tops, load_row(theta, k, n, -kInf));
+  const double top = max(tops);
+  if (top == -kInf) {
+    for (int64_t k = 0; k < n; ++k) mu[k] = 0;
+    return -kInf;
+  }
+  V sums = all(0.0);
+  for (int64_t k = 0; k < vectors; ++k) {
+    const V e = fast_exp(load_row(theta, k, n, -kInf) - top);
+    sums += e;
+    store_row(mu, k, n, e);
+  }
+  const double total = sum(sums);
+  for (int64_t k = 0; k < n; ++k) mu[k] /= total;
+  return top + __builtin_log(total);
+}
+
+// ---- chains ----
+
+struct Range {
+  V low = all(kInf);
+  V high = all(-kInf);
+
+  void add(V x) {
+    high = max(high, x);
+    low = min(low, x == -kInf ? all(kInf) : x);
+  }
+  double top() const { return max(high); }
+  double width() const { return max(high) - min(low); }
+};
+
+inline V smallest_live(V smallest, V x) { return min(smallest, x > 0.0 ? x : all(kInf)); }
+
+template <int N>
+int64_t vectors_of(int64_t labels) {
+  return N > 0 ? N : (labels + kLanes - 1) / kLanes;
+}
+
+template <int N>
+void chain_table(int64_t labels, const double* transitions, ChainTable* out) {
+  const int64_t vectors = vectors_of<N>(labels);
+  const int64_t width = kLanes * vectors;
+  Range range;
+  V lowest = all(kInf);
+  for (int64_t i = 0; i < labels; ++i)
+    for (int64_t k = 0; k < vectors; ++k) {
+      const V x = load_row(transitions + i * labels, k, labels, transitions[i * labels]);
+      range.add(x);
+      lowest = min(lowest, x);
+    }
+  out->top = range.top();
+  out->range = range.width();
+  out->forbidden = min(lowest) == -kInf;
+  if (out->top == -kInf) return;
+  for (int64_t i = 0; i < labels; ++i)
+    for (int64_t k = 0; k < vectors; ++k)
+      store(out->forward + i * width + kLanes * k,
+            fast_exp(load_row(transitions + i * labels, k, labels, -kInf) - out->top));
+  for (int64_t j = 0; j < labels; ++j) {
+    for (int64_t i = 0; i < labels; ++i) out->backward[j * width + i] = out->forward[i * width + j];
+    for (int64_t i = labels; i < width; ++i) out->backward[j * width + i] = 0;
+  }
+}
+
+// N is the number of vectors of a row of labels if the compiler shall know it, or 0. Padding has probability 0.
+template <int N>
+bool chain_logsum(int64_t length, int64_t labels, const double* theta, const ChainTable* tables, int64_t stride,
+                  double* mu, double* mu_transitions, double* scratch, double* log_z) {
+  const int64_t vectors = vectors_of<N>(labels);
+  const int64_t width = kLanes * vectors;
+  double* emission = scratch;                 // (length, width): exp(theta - max) over the normaliser
+  double* alpha = emission + length * width;  // (length, width): forward messages, each summing to 1
+  double* pairs = alpha + length * width;     // (labels, width): expected transitions, tied
+  double* room = pairs + labels * width;      // (width)
+
+  double shift = 0;  // what was taken out of the exponents
+  double scale = 1;  // product of the latest normalisers, whose logs sum to log Z
+  bool forbidden = false;
+  for (int64_t t = 0; t < length; ++t) {
+    const ChainTable* table = t == 0 ? nullptr : tables + (stride == 0 ? 0 : t - 1);
+    if (table && table->top == -kInf) return false;
+    const double* score = theta + t * labels;
+    Range range;
+    for (int64_t k = 0; k < vectors; ++k) range.add(load_row(score, k, labels, -kInf));
+    const double top = range.top();
+    if (!(range.width() + (table ? table->range : 0.0) <= kScaledRange)) return false;
+    shift += top + (table ? table->top : 0.0);
+    double* e = emission + t * width;
+    V lowest = all(kInf);
+    for (int64_t k = 0; k < vectors; ++k) {
+      const V x = load_row(score, k, labels, -kInf);
+      lowest = min(lowest, load_row(score, k, labels, top));
+      store(e + kLanes * k, fast_exp(x - top));
+    }
+    forbidden |= min(lowest) == -kInf || (table && table->forbidden);
+
+    double* a = alpha + t * width;
+    V sums = all(0.0);
+    V smallest = all(kInf);
+    if (t == 0) {
+      for (int64_t k = 0; k < vectors; ++k) {
+        const V x = load(e + kLanes * k);
+        store(a + kLanes * k, x);
+        sums += x;
+        smallest = smallest_live(smallest, x);
+      }
+    } else {
+      const double* before = a - width;
+      V local[N > 0 ? N : 1];
+      V* in = N > 0 ? local : reinterpret_cast<V*>(room);
+      for (int64_t k = 0; k < vectors; ++k) in[k] = all(0.0);
+      for (int64_t i = 0; i < labels; ++i)
+        for (int64_t k = 0; k < vectors; ++k) in[k] += before[i] * load(table->forward + i * width + kLanes * k);
+      for (int64_t k = 0; k < vectors; ++k) {
+        const V x = in[k] * load(e + kLanes * k);
+        store(a + kLanes * k, x);
+        sums += x;
+        smallest = smallest_live(smallest, x);
+      }
+    }
+    const double total = sum(sums);
+    if (!(total > kScaledSmallest)) return false;
+    if (forbidden && min(smallest) < kScaledSmallest * total) return false;
+    const double inverse = 1 / total;
+    for (int64_t k = 0; k < vectors; ++k) {
+      store(a + kLanes * k, load(a + kLanes * k) * inverse);
+      store(e + kLanes * k, load(e + kLanes * k) * inverse);
+    }
+    scale *= total;
+    if (scale < 1e-90 || scale > 1e90) {
+      shift += __builtin_log(scale);
+      scale = 1;
+    }
+  }
+  *log_z = shift + __builtin_log(scale);
+
+  // Backward. beta of the last position is 1; v[j] = e[t][j] beta[t][j] / normaliser[t]; the marginal is alpha beta,
+  // and a transition's is alpha[t-1][i] M[i][j] v[j].
+  if (stride == 0)
+    for (int64_t k = 0; k < labels * width; ++k) pairs[k] = 0;
+  V local[N > 0 ? N : 1];
+  V* beta = N > 0 ? local : reinterpret_cast<V*>(room);
+  for (int64_t k = 0; k < vectors; ++k) beta[k] = all(1.0);
+  for (int64_t t = length - 1;; --t) {
+    const double* a = alpha + t * width;
+    for (int64_t k = 0; k < vectors; ++k) store_row(mu + t * labels, k, labels, load(a + kLanes * k) * beta[k]);
+    if (t == 0) break;
+    const ChainTable& table = tables[stride == 0 ? 0 : t - 1];
+    double* v = emission + t * width;
+    V smallest = all(kInf);
+    V sums = all(0.0);
+    for (int64_t k = 0; k < vectors; ++k) {
+      const V x = load(v + kLanes * k) * beta[k];
+      store(v + kLanes * k, x);
+      smallest = smallest_live(smallest, x);
+      sums += x;
+    }
+    if (forbidden && min(smallest) < kScaledSmallest * sum(sums)) return false;
+    const double* before = a - width;
+    if (stride == 0) {
+      for (int64_t i = 0; i < labels; ++i)
+        for (int64_t k = 0; k < vectors; ++k) {
+          double* pair = pairs + i * width + kLanes * k;
+          store(pair, load(pair) + before[i] * load(v + kLanes * k));
+        }
+    } else {
+      double* pair = mu_transitions + (t - 1) * stride;
+      for (int64_t i = 0; i < labels; ++i)
+        for (int64_t k = 0; k < vectors; ++k)
+          store_row(pair + i * labels, k, labels,
+                    before[i] * load(table.forward + i * width + kLanes * k) * load(v + kLanes * k));
+    }
+    for (int64_t k = 0; k < vectors; ++k) beta[k] = all(0.0);
+    for (int64_t j = 0; j < labels; ++j)
+      for (int64_t k = 0; k < vectors; ++k) beta[k] += v[j] * load(table.backward + j * width + kLanes * k);
+  }
+  if (stride == 0) {
+    for (int64_t i = 0; i < labels; ++i)
+      for (int64_t k = 0; k < vectors; ++k) {
+        const int64_t at = i * width + kLanes * k;
+        store_row(mu_transitions + i * labels, k, labels,
+                  length < 2 ? all(0.0) : load(pairs + at) * load(tables->forward + at));
+      }
+  }
+  return true;
+}
+
+void exp_range(int64_t n, const double* x, ChainTable* table) {
+  const int64_t vectors = (n + kLanes - 1) / kLanes;
+  Range range;
+  V lowest = all(kInf);
+  for (int64_t k = 0; k < vectors; ++k) {
+    range.add(load_row(x, k, n, -kInf));
+    lowest = min(lowest, load_row(x, k, n, kInf));
+  }
+  table->top = range.top();
+  table->range = range.width();
+  table->forbidden = min(lowest) == -kInf;
+  if (table->top == -kInf) return;
+  for (int64_t k = 0; k < vectors; ++k)
+    store_row(table->forward, k, n, fast_exp(load_row(x, k, n, -kInf) - table->top));
+}
+
+void tuples_forward(int64_t sources, const int64_t* begin, const int32_t* target, const double* x, const double* alpha,
+                    double* out) {
+  for (int64_t s = 0; s < sources; ++s) {
+    const int64_t n = begin[s + 1] - begin[s];
+    const double* from = x + begin[s];
+    double* to = out + target[s];
+    if (alpha[s] == 0) continue;
+    for (int64_t k = 0; kLanes * k < n; ++k)
+      store_row(to, k, n, load_row(to, k, n, 0.0) + alpha[s] * load_row(from, k, n, 0.0));
+  }
+}
+
+void tuples_backward(int64_t sources, const int64_t* begin, const int32_t* target, const double* x, const double* v,
+                     const double* alpha, double* beta, double* pairs) {
+  for (int64_t s = 0; s < sources; ++s) {
+    const int64_t n = begin[s + 1] - begin[s];
+    const double* weight = x + begin[s];
+    const double* after = v + target[s];
+    double* pair = pairs + begin[s];
+    V sums = all(0.0);
+    for (int64_t k = 0; kLanes * k < n; ++k) {
+      const V to = load_row(after, k, n, 0.0);
+      sums += load_row(weight, k, n, 0.0) * to;
+      store_row(pair, k, n, load_row(pair, k, n, 0.0) + alpha[s] * to);
+    }
+    beta[s] = sum(sums);
+  }
+}
+
+// Viterbi: top[t][j] = max_i top[t-1][i] + transition[i][j] + theta[t][j]; the first i wins a tie. The second best
+// labels leave the best ones for the last time at some t, with some other j: top[t][j] and the rest of the best.
+template <int N>
+double chain_viterbi(int64_t length, int64_t labels, const double* theta, const double* transitions, int64_t stride,
+                     int32_t* best, int32_t* second, double* value_of_second, double* scratch) {
+  const int64_t vectors = vectors_of<N>(labels);
+  const int64_t width = kLanes * vectors;
+  double* back = scratch;                 // (length, width): the best previous label
+  double* tops = back + length * width;   // (length, width)
+  double* table = tops + length * width;  // (labels, width): transitions, padded with -inf
+  double* room = table + labels * width;  // (2, width)
+  for (int64_t k = 0; k < vectors; ++k) store(tops + kLanes * k, load_row(theta, k, labels, -kInf));
+  for (int64_t t = 1; t < length; ++t) {
+    const double* before = tops + (t - 1) * width;
+    if (t == 1 || stride != 0) {
+      const double* from = transitions + (t - 1) * stride;
+      for (int64_t i = 0; i < labels; ++i)
+        for (int64_t k = 0; k < vectors; ++k)
+          store(table + i * width + kLanes * k, load_row(from + i * labels, k, labels, -kInf));
+    }
+    V local[N > 0 ? 2 * N : 1];
+    V* top = N > 0 ? local : reinterpret_cast<V*>(room);
+    V* from = top + vectors;
+    for (int64_t k = 0; k < vectors; ++k) {
+      top[k] = all(-kInf);
+      from[k] = all(0.0);
+    }
+    for (int64_t i = 0; i < labels; ++i) {
+      const V index = all(static_cast<double>(i));
+      for (int64_t k = 0; k < vectors; ++k) {
+        const V candidate = before[i] + load(table + i * width + kLanes * k);
+        from[k] = candidate > top[k] ? index : from[k];
+        top[k] = max(candidate, top[k]);
+      }
+    }
+    for (int64_t k = 0; k < vectors; ++k) {
+      store(tops + t * width + kLanes * k, top[k] + load_row(theta + t * labels, k, labels, -kInf));
+      store(back + t * width + kLanes * k, from[k]);
+    }
+  }
+  const auto follow = [&](int64_t t, int64_t label, int32_t* path) {
+    for (; t >= 0; --t) {
+      path[t] = static_cast<int32_t>(label);
+      if (t > 0) label = static_cast<int64_t>(back[t * width + label]);
+    }
+  };
+  const double* last = tops + (length - 1) * width;
+  int64_t label = 0;
+  for (int64_t j = 1; j < labels; ++j)
+    if (last[j] > last[label]) label = j;
+  follow(length - 1, label, best);
+  if (!second) return last[label];
+  double rest = 0;  // of the best labels' score, after t and the transition into t + 1
+  int64_t leaves_at = -1, leaves_to = 0;
+  *value_of_second = -kInf;
+  for (int64_t t = length - 1; t >= 0; --t) {
+    const double* onwards = t + 1 < length ? transitions + t * stride + best[t + 1] : nullptr;
+    for (int64_t j = 0; j < labels; ++j) {
+      if (j == best[t]) continue;
+      const double value = tops[t * width + j] + (onwards ? onwards[j * labels] : 0.0) + rest;
+      if (value > *value_of_second) {
+        *value_of_second = value;
+        leaves_at = t;
+        leaves_to = j;
+      }
+    }
+    rest += theta[t * labels + best[t]] + (onwards ? onwards[best[t] * labels] : 0.0);
+  }
+  if (leaves_at >= 0) {
+    for (int64_t t = leaves_at + 1; t < length; ++t) second[t] = best[t];
+    follow(leaves_at, leaves_to, second);
+  }
+  return last[label];
+}
+
+}  // namespace
+}  // namespace margrave
