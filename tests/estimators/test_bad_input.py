@@ -805,6 +805,18 @@ def test_a_newer_file_asks_for_a_newer_margrave(tmp_path: Path, monkeypatch: pyt
     )
 
 
+def test_a_file_with_a_class_of_somebody_else_asks_for_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model"
+    fitted_tagger().save(path)
+    monkeypatch.delitem(ChainFeatures.registered, ChainFeatures.name)
+    assert refusal(lambda: load(path)) == (
+        f"{path}: it holds the features {ChainFeatures.name!r}, which this Margrave does not know: import the module "
+        "that defines it, or upgrade Margrave."
+    )
+
+
 def test_a_target_that_cannot_be_written_keeps_what_it_has(tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_text("mine")

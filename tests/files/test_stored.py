@@ -118,7 +118,7 @@ def test_a_definition_that_runs_again_replaces_itself() -> None:
 
 def test_what_a_file_cannot_name_is_refused() -> None:
     for value, message in (
-        (Unnamed(), "which this Margrave does not know"),
+        (Unnamed(), "place is a Unnamed, which a file cannot name: define `name`"),
         (print, r"a function cannot be stored in a file \(place\)"),
         ([object()], "object, which a file cannot store"),
     ):

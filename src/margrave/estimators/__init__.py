@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from margrave.errors import DataError
 from margrave.estimators.files import SavedEstimator
 from margrave.files import model as model_file
-from margrave.files.stored import import_modules
+from margrave.files.stored import UnknownClassError, import_modules
 
 if TYPE_CHECKING:
     from margrave.estimators.dependency_parser import DependencyParser
@@ -52,6 +52,8 @@ def load(path: str | PathLike[str]) -> Any:
 
             header = upgraded(header, arrays)
         return kind._from_file(header, arrays)
+    except UnknownClassError as error:
+        raise DataError(path, None, str(error)) from None
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         # The checksum is right, so the file was written this way: report the inconsistency on one line.
         reason = " ".join(str(error).split()).rstrip(".")

@@ -21,6 +21,10 @@ from margrave.errors import MargraveError
 Arrays = dict[str, NDArray[Any]]  # the arrays of a file, by name
 
 
+class UnknownClassError(MargraveError):
+    """An object whose class is not registered: the file may be good, but the class is not here."""
+
+
 class Stored:
     """The base of losses, learners, structures, features, inputs and everything else that a model file contains.
 
@@ -53,7 +57,10 @@ class Stored:
     @classmethod
     def missing(cls, name: str) -> Any:
         """A replacement for an object whose class is not registered; by default an error."""
-        raise MargraveError(f"it holds the {cls.kind} {name!r}, which this Margrave does not know.")
+        raise UnknownClassError(
+            f"it holds the {cls.kind} {name!r}, which this Margrave does not know: import the module that defines it, "
+            "or upgrade Margrave."
+        )
 
     def stored_settings(self) -> dict[str, Any]:
         """The arguments that recreate this object: by default the declared fields of the dataclass."""
@@ -161,7 +168,12 @@ def import_modules(package: ModuleType | str) -> None:
 
 def _pack_stored(value: Stored, arrays: Arrays, place: str) -> Any:
     if value.registered.get(type(value).name) is not type(value):
-        return type(value).missing(value.name)
+        try:
+            return type(value).missing(value.name)
+        except UnknownClassError:
+            raise MargraveError(
+                f"{place} is a {type(value).__qualname__}, which a file cannot name: define `name` in the class."
+            ) from None
     return {
         "kind": value.kind,
         "name": type(value).name,
