@@ -1,6 +1,7 @@
 """What several test files need from pytest itself."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,12 @@ if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps all of the a
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     faulthandler.dump_traceback_later(120, exit=True)  # a guard against hanging, also on a busy machine
 """
+
+
+# A process that was started in the background of a script ignores Ctrl-C, and so do the processes that it starts. The
+# tests of Ctrl-C would then wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -642,8 +642,6 @@ def test_a_full_disk_is_one_line(town: Path) -> None:
 def started(arguments: Sequence[object]) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """A command that heeds Ctrl-C, and the terminal that is its standard error."""
     terminal, its_end = pty.openpty()
-    # A process that was started with Ctrl-C ignored, as in the background of a script, would pass that on.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = subprocess.Popen(
             [*COMMAND, *map(str, arguments)],
@@ -652,7 +650,6 @@ def started(arguments: Sequence[object]) -> Iterator[tuple["subprocess.Popen[byt
             env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
         )
     finally:
-        signal.signal(signal.SIGINT, before)
         os.close(its_end)
     try:
         yield process, terminal
