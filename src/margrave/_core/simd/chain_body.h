@@ -49,6 +49,97 @@ int64_t vectors_of(int64_t labels) {
   return N > 0 ? N : (labels + kLanes - 1) / kLanes;
 }
 
+// ---- many labels ----
+//
+// Up to 32 labels a row stays in registers. With more (N = 0), blocks of a row do, while the table streams past them.
+
+// out[j] = sum_i x[i] table[i][j] for all columns, in the order of i.
+template <int B>
+void row_times_table_block(int64_t labels, int64_t width, const double* x, const double* table, double* out) {
+  V sums[B];
+  for (int b = 0; b < B; ++b) sums[b] = all(0.0);
+  for (int64_t i = 0; i < labels; ++i)
+    for (int b = 0; b < B; ++b) sums[b] += x[i] * load(table + i * width + kLanes * b);
+  for (int b = 0; b < B; ++b) store(out + kLanes * b, sums[b]);
+}
+
+void row_times_table(int64_t labels, int64_t vectors, const double* x, const double* table, double* out) {
+  const int64_t width = kLanes * vectors;
+  int64_t k = 0;
+  for (; k + 8 <= vectors; k += 8) row_times_table_block<8>(labels, width, x, table + kLanes * k, out + kLanes * k);
+  for (; k + 4 <= vectors; k += 4) row_times_table_block<4>(labels, width, x, table + kLanes * k, out + kLanes * k);
+  for (; k < vectors; ++k) row_times_table_block<1>(labels, width, x, table + kLanes * k, out + kLanes * k);
+}
+
+// out[i] = sum_j table[i][j] v[j] for R rows; with `mu`, also mu[i][j] = x[i] table[i][j] v[j].
+template <int R, bool Pairs>
+void table_times_column_block(int64_t labels, int64_t vectors, const double* table, const double* v, double* out,
+                              const double* x, double* mu) {
+  V sums[R];
+  for (int r = 0; r < R; ++r) sums[r] = all(0.0);
+  for (int64_t k = 0; k < vectors; ++k)
+    for (int r = 0; r < R; ++r) {
+      const V product = load(table + r * kLanes * vectors + kLanes * k) * load(v + kLanes * k);
+      sums[r] += product;
+      if (Pairs) store_row(mu + r * labels, k, labels, x[r] * product);
+    }
+  for (int r = 0; r < R; ++r) out[r] = sum(sums[r]);
+}
+
+template <bool Pairs>
+void table_times_column(int64_t labels, int64_t vectors, const double* table, const double* v, double* out,
+                        const double* x, double* mu) {
+  constexpr int R = Pairs ? 2 : 8;  // rows at once
+  int64_t i = 0;
+  for (; i + R <= labels; i += R)
+    table_times_column_block<R, Pairs>(labels, vectors, table + i * kLanes * vectors, v, out + i, x + i,
+                                       Pairs ? mu + i * labels : nullptr);
+  for (; i < labels; ++i)
+    table_times_column_block<1, Pairs>(labels, vectors, table + i * kLanes * vectors, v, out + i, x + i,
+                                       Pairs ? mu + i * labels : nullptr);
+}
+
+// mu[i][j] = table[i][j] sum_t alpha[t][i] v[t + 1][j] over `steps` steps: R rows and B vectors of columns in
+// registers.
+template <int R, int B>
+void outer_products_block(int64_t steps, int64_t width, const double* alpha, const double* v, V (&sums)[R][B]) {
+  for (int r = 0; r < R; ++r)
+    for (int b = 0; b < B; ++b) sums[r][b] = all(0.0);
+  for (int64_t t = 0; t < steps; ++t, alpha += width, v += width) {
+    V columns[B];
+    for (int b = 0; b < B; ++b) columns[b] = load(v + kLanes * b);
+    for (int r = 0; r < R; ++r)
+      for (int b = 0; b < B; ++b) sums[r][b] += alpha[r] * columns[b];
+  }
+}
+
+template <int R, int B>
+void outer_products_at(int64_t steps, int64_t labels, int64_t width, int64_t i, int64_t k, const double* alpha,
+                       const double* v, const double* table, double* mu) {
+  V sums[R][B];
+  outer_products_block<R, B>(steps, width, alpha + i, v + kLanes * k, sums);
+  for (int r = 0; r < R; ++r)
+    for (int b = 0; b < B; ++b)
+      store_row(mu + (i + r) * labels, k + b, labels, sums[r][b] * load(table + (i + r) * width + kLanes * (k + b)));
+}
+
+template <int R>
+void outer_products_rows(int64_t steps, int64_t labels, int64_t vectors, int64_t i, const double* alpha,
+                         const double* v, const double* table, double* mu) {
+  constexpr int B = R == 4 ? 3 : 8;
+  const int64_t width = kLanes * vectors;
+  int64_t k = 0;
+  for (; k + B <= vectors; k += B) outer_products_at<R, B>(steps, labels, width, i, k, alpha, v, table, mu);
+  for (; k < vectors; ++k) outer_products_at<R, 1>(steps, labels, width, i, k, alpha, v, table, mu);
+}
+
+void outer_products(int64_t steps, int64_t labels, int64_t vectors, const double* alpha, const double* v,
+                    const double* table, double* mu) {
+  int64_t i = 0;
+  for (; i + 4 <= labels; i += 4) outer_products_rows<4>(steps, labels, vectors, i, alpha, v, table, mu);
+  for (; i < labels; ++i) outer_products_rows<1>(steps, labels, vectors, i, alpha, v, table, mu);
+}
+
 template <int N>
 void chain_table(int64_t labels, const double* transitions, ChainTable* out) {
   const int64_t vectors = vectors_of<N>(labels);
@@ -69,6 +160,7 @@ void chain_table(int64_t labels, const double* transitions, ChainTable* out) {
     for (int64_t k = 0; k < vectors; ++k)
       store(out->forward + i * width + kLanes * k,
             fast_exp(load_row(transitions + i * labels, k, labels, -kInf) - out->top));
+  if (N == 0) return;  // with many labels the rows of `forward` serve both directions
   for (int64_t j = 0; j < labels; ++j) {
     for (int64_t i = 0; i < labels; ++i) out->backward[j * width + i] = out->forward[i * width + j];
     for (int64_t i = labels; i < width; ++i) out->backward[j * width + i] = 0;
@@ -120,10 +212,14 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
     } else {
       const double* before = a - width;
       V local[N > 0 ? N : 1];
-      V* in = N > 0 ? local : reinterpret_cast<V*>(room);
-      for (int64_t k = 0; k < vectors; ++k) in[k] = all(0.0);
-      for (int64_t i = 0; i < labels; ++i)
-        for (int64_t k = 0; k < vectors; ++k) in[k] += before[i] * load(table->forward + i * width + kLanes * k);
+      const V* in = N > 0 ? local : reinterpret_cast<const V*>(room);
+      if constexpr (N == 0) {
+        row_times_table(labels, vectors, before, table->forward, room);
+      } else {
+        for (int64_t k = 0; k < vectors; ++k) local[k] = all(0.0);
+        for (int64_t i = 0; i < labels; ++i)
+          for (int64_t k = 0; k < vectors; ++k) local[k] += before[i] * load(table->forward + i * width + kLanes * k);
+      }
       for (int64_t k = 0; k < vectors; ++k) {
         const V x = in[k] * load(e + kLanes * k);
         store(a + kLanes * k, x);
@@ -149,7 +245,7 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
 
   // Backward. beta of the last position is 1; v[j] = e[t][j] beta[t][j] / normaliser[t]; the marginal is alpha beta,
   // and a transition's is alpha[t-1][i] M[i][j] v[j].
-  if (stride == 0)
+  if (N > 0 && stride == 0)
     for (int64_t k = 0; k < labels * width; ++k) pairs[k] = 0;
   V local[N > 0 ? N : 1];
   V* beta = N > 0 ? local : reinterpret_cast<V*>(room);
@@ -170,6 +266,13 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
     }
     if (forbidden && min(smallest) < kScaledSmallest * sum(sums)) return false;
     const double* before = a - width;
+    if constexpr (N == 0) {
+      if (stride == 0)
+        table_times_column<false>(labels, vectors, table.forward, v, room, before, nullptr);
+      else
+        table_times_column<true>(labels, vectors, table.forward, v, room, before, mu_transitions + (t - 1) * stride);
+      continue;
+    }
     if (stride == 0) {
       for (int64_t i = 0; i < labels; ++i)
         for (int64_t k = 0; k < vectors; ++k) {
@@ -187,7 +290,9 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
     for (int64_t j = 0; j < labels; ++j)
       for (int64_t k = 0; k < vectors; ++k) beta[k] += v[j] * load(table.backward + j * width + kLanes * k);
   }
-  if (stride == 0) {
+  if (N == 0 && stride == 0) {
+    outer_products(length - 1, labels, vectors, alpha, emission + width, tables->forward, mu_transitions);
+  } else if (stride == 0) {
     for (int64_t i = 0; i < labels; ++i)
       for (int64_t k = 0; k < vectors; ++k) {
         const int64_t at = i * width + kLanes * k;
@@ -243,6 +348,39 @@ void tuples_backward(int64_t sources, const int64_t* begin, const int32_t* targe
   }
 }
 
+// With many labels: top[j] = max_i before[i] + table[i][j], and the first i that attains it.
+template <int B>
+void best_sources_block(int64_t labels, int64_t width, const double* before, const double* table, double* tops,
+                        double* back) {
+  V top[B];
+  V from[B];
+  for (int b = 0; b < B; ++b) {
+    top[b] = all(-kInf);
+    from[b] = all(0.0);
+  }
+  for (int64_t i = 0; i < labels; ++i) {
+    const V index = all(static_cast<double>(i));
+    for (int b = 0; b < B; ++b) {
+      const V candidate = before[i] + load(table + i * width + kLanes * b);
+      from[b] = candidate > top[b] ? index : from[b];
+      top[b] = max(candidate, top[b]);
+    }
+  }
+  for (int b = 0; b < B; ++b) {
+    store(tops + kLanes * b, top[b]);
+    store(back + kLanes * b, from[b]);
+  }
+}
+
+void best_sources(int64_t labels, int64_t vectors, const double* before, const double* table, double* tops,
+                  double* back) {
+  const int64_t width = kLanes * vectors;
+  int64_t at = 0;
+  for (; at + 4 * kLanes <= width; at += 4 * kLanes)
+    best_sources_block<4>(labels, width, before, table + at, tops + at, back + at);
+  for (; at < width; at += kLanes) best_sources_block<1>(labels, width, before, table + at, tops + at, back + at);
+}
+
 // Viterbi: top[t][j] = max_i top[t-1][i] + transition[i][j] + theta[t][j]; the first i wins a tie. The second best
 // labels leave the best ones for the last time at some t, with some other j: top[t][j] and the rest of the best.
 template <int N>
@@ -253,7 +391,6 @@ double chain_viterbi(int64_t length, int64_t labels, const double* theta, const 
   double* back = scratch;                 // (length, width): the best previous label
   double* tops = back + length * width;   // (length, width)
   double* table = tops + length * width;  // (labels, width): transitions, padded with -inf
-  double* room = table + labels * width;  // (2, width)
   for (int64_t k = 0; k < vectors; ++k) store(tops + kLanes * k, load_row(theta, k, labels, -kInf));
   for (int64_t t = 1; t < length; ++t) {
     const double* before = tops + (t - 1) * width;
@@ -263,9 +400,16 @@ double chain_viterbi(int64_t length, int64_t labels, const double* theta, const 
         for (int64_t k = 0; k < vectors; ++k)
           store(table + i * width + kLanes * k, load_row(from + i * labels, k, labels, -kInf));
     }
-    V local[N > 0 ? 2 * N : 1];
-    V* top = N > 0 ? local : reinterpret_cast<V*>(room);
-    V* from = top + vectors;
+    if constexpr (N == 0) {
+      best_sources(labels, vectors, before, table, tops + t * width, back + t * width);
+      for (int64_t k = 0; k < vectors; ++k) {
+        double* top = tops + t * width + kLanes * k;
+        store(top, load(top) + load_row(theta + t * labels, k, labels, -kInf));
+      }
+      continue;
+    }
+    V top[N > 0 ? N : 1];
+    V from[N > 0 ? N : 1];
     for (int64_t k = 0; k < vectors; ++k) {
       top[k] = all(-kInf);
       from[k] = all(0.0);

@@ -32,7 +32,7 @@ struct WeightRows {
 // A transition table as the scaled forward-backward wants it.
 struct ChainTable {
   double* forward;   // (labels, padded labels): exp(transition - top), [from][to]
-  double* backward;  // the same, [to][from]
+  double* backward;  // the same, [to][from]; not filled for more than 32 labels
   double top;        // the largest transition
   double range;      // what the smallest finite one is below it
   bool forbidden;    // whether there is a -inf
