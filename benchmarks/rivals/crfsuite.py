@@ -1,10 +1,11 @@
-"""CRFsuite on CoNLL-2000 chunking.
+"""CRFsuite on CoNLL-2000 chunking, and its gradient on any sequences.
 
 CRFsuite minimises sum_i loss_i + c2 |w|^2, which is P / C at C = 1 / (2 c2).
 """
 
 import resource
 import tempfile
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
@@ -16,9 +17,8 @@ from benchmarks.corpora.columns import conll2000_attributes, conll2000_stream
 from margrave.metrics import span_scores
 
 
-def train(model: Path, c2: float, iterations: int) -> tuple[dict[str, Any], list[tuple[int, float, float]]]:
-    """Train by L-BFGS; seconds are CRFsuite's own (processor time), memory is that of this process."""
-    start = _peak_mb()
+def observed_pairs_trainer(c2: float, iterations: int) -> tuple[pycrfsuite.Trainer, dict[str, Any]]:
+    """L-BFGS on weights for the pairs that occur, and its settings."""
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     settings = {
         "c1": 0.0,
@@ -29,6 +29,30 @@ def train(model: Path, c2: float, iterations: int) -> tuple[dict[str, Any], list
         "feature.possible_transitions": False,
     }
     trainer.set_params(settings)
+    return trainer, settings
+
+
+def cost(log: Any) -> tuple[int, float]:
+    """Evaluations of the gradient and CRFsuite's own seconds (processor time) of a run."""
+    # Every line-search trial is one evaluation; the one at the start point falls into iteration 1.
+    return 1 + sum(it["linesearch_trials"] for it in log.iterations), sum(it["time"] for it in log.iterations)
+
+
+def seconds_per_evaluation(X: Iterable[Any], Y: Iterable[Sequence[str]], iterations: int) -> float:
+    """Seconds of one loss and gradient, as the mean over a short run."""
+    trainer, _ = observed_pairs_trainer(1.0, iterations)
+    for attributes, labels in zip(X, Y, strict=True):
+        trainer.append(attributes, labels)
+    with tempfile.TemporaryDirectory() as folder:
+        trainer.train(str(Path(folder) / "model"))
+    evaluations, seconds = cost(trainer.logparser)
+    return seconds / evaluations
+
+
+def train(model: Path, c2: float, iterations: int) -> tuple[dict[str, Any], list[tuple[int, float, float]]]:
+    """Train by L-BFGS; seconds are CRFsuite's own (processor time), memory is that of this process."""
+    start = _peak_mb()
+    trainer, settings = observed_pairs_trainer(c2, iterations)
     # One sentence at a time: Python never holds the corpus, so the peak is CRFsuite's.
     started = perf_counter()
     for rows in conll2000_stream("train"):
@@ -37,9 +61,7 @@ def train(model: Path, c2: float, iterations: int) -> tuple[dict[str, Any], list
     before = _peak_mb()
     trainer.train(str(model))
     log = trainer.logparser
-    # Every line-search trial is one evaluation; the one at the start point falls into iteration 1.
-    evaluations = 1 + sum(it["linesearch_trials"] for it in log.iterations)
-    seconds = sum(it["time"] for it in log.iterations)
+    evaluations, seconds = cost(log)
     trials = accumulate(it["linesearch_trials"] for it in log.iterations)
     times = accumulate(it["time"] for it in log.iterations)
     losses = (it["loss"] for it in log.iterations)

@@ -215,20 +215,38 @@ class Table final : public Features {
 
   void score(int64_t i, const double* w, double* theta) const override {
     const auto [first, last] = bounds(i);
-    loops().score_rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, last, w, theta);
-    for (int64_t l = 0; l < labels(); ++l) {
-      if (grams_.start) theta[l] += w[start_at_ + l];
-      if (grams_.stop) theta[(last - first - 1) * labels() + l] += w[stop_at_ + l];
-    }
+    score_own(i, w, theta);
     double* table = theta + (last - first) * labels();
     if (edges_)
       loops().score_rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, w + edge_at_, table);
     for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts()) {
       if (!edges_) std::fill(table, table + gram_parts(), 0.0);
-      for (const auto& [part, weight] : kept_) table[part] += w[gram_at_ + weight];
-      if (grams_.scale != 1)
-        for (int64_t q = 0; q < gram_parts(); ++q) table[q] *= grams_.scale;
+      score_grams(w, table);
     }
+  }
+
+  // Tied grams are shared by all examples.
+  int64_t shared() const override { return grams_.tied ? gram_parts() : 0; }
+  std::vector<int64_t> used() const override {
+    std::vector<int64_t> parts;
+    for (const auto& [part, weight] : kept_) parts.push_back(part);
+    return parts;
+  }
+  void score_own(int64_t i, const double* w, double* theta) const override {
+    const auto [first, last] = bounds(i);
+    loops().score_rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, last, w, theta);
+    for (int64_t l = 0; l < labels(); ++l) {
+      if (grams_.start) theta[l] += w[start_at_ + l];
+      if (grams_.stop) theta[(last - first - 1) * labels() + l] += w[stop_at_ + l];
+    }
+  }
+  void score_shared(const double* w, double* theta) const override {
+    std::fill(theta, theta + gram_parts(), 0.0);
+    score_grams(w, theta);
+  }
+  void scatter_own(int64_t i, const double* mu, double c, double* g) const override { spread_own<false>(i, mu, c, g); }
+  void scatter_shared(const double* mu, double* g) const override {
+    for (const auto& [part, weight] : kept_) g[gram_at_ + weight] += grams_.scale * mu[part];
   }
 
   void scatter(int64_t i, const double* mu, double c, double* g) const override { spread<false>(i, mu, c, g); }
@@ -290,30 +308,46 @@ class Table final : public Features {
   }
 
  private:
+  void score_grams(const double* w, double* table) const {
+    for (const auto& [part, weight] : kept_) table[part] += w[gram_at_ + weight];
+    if (grams_.scale != 1)
+      for (int64_t q = 0; q < gram_parts(); ++q) table[q] *= grams_.scale;
+  }
+
   // g += c A_i' mu; if measured, the change of 1/2 |g|^2.
   template <bool Measured>
   double spread(int64_t i, const double* mu, double c, double* g) const {
     const auto [first, last] = bounds(i);
-    double change = 0;
-    const auto rows = [&](const TokenRows& x, const WeightRows& shape, int64_t from, const double* values, double scale,
-                          double* at) {
-      if (Measured)
-        change += loops().move_rows(x, shape, from, last, values, scale, at);
-      else
-        loops().scatter_rows(x, shape, from, last, values, scale, at);
-    };
-    const auto one = [&](int64_t weight, double add) { change += add_measured<Measured>(add, g[weight]); };
-    rows(rows_of(*tokens_, token_spans_), pairs_->rows(), first, mu, c, g);
-    for (int64_t l = 0; l < labels(); ++l) {
-      if (grams_.start) one(start_at_ + l, c * mu[l]);
-      if (grams_.stop) one(stop_at_ + l, c * mu[(last - first - 1) * labels() + l]);
-    }
+    double change = spread_own<Measured>(i, mu, c, g);
     const double* table = mu + (last - first) * labels();
     const double scaled = c * grams_.scale;
-    if (edges_) rows(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, table, scaled, g + edge_at_);
+    if (edges_)
+      change += spread_rows<Measured>(rows_of(*edges_, edge_spans_), edge_pairs_->rows(), first + 1, last, table,
+                                      scaled, g + edge_at_);
     for (int64_t k = 0; k < tables(last - first); ++k, table += gram_parts())
-      for (const auto& [part, weight] : kept_) one(gram_at_ + weight, scaled * table[part]);
+      for (const auto& [part, weight] : kept_)
+        change += add_measured<Measured>(scaled * table[part], g[gram_at_ + weight]);
     return change;
+  }
+
+  // The same of the (position, label) parts alone.
+  template <bool Measured>
+  double spread_own(int64_t i, const double* mu, double c, double* g) const {
+    const auto [first, last] = bounds(i);
+    double change = spread_rows<Measured>(rows_of(*tokens_, token_spans_), pairs_->rows(), first, last, mu, c, g);
+    for (int64_t l = 0; l < labels(); ++l) {
+      if (grams_.start) change += add_measured<Measured>(c * mu[l], g[start_at_ + l]);
+      if (grams_.stop) change += add_measured<Measured>(c * mu[(last - first - 1) * labels() + l], g[stop_at_ + l]);
+    }
+    return change;
+  }
+
+  template <bool Measured>
+  static double spread_rows(const TokenRows& x, const WeightRows& shape, int64_t from, int64_t to, const double* mu,
+                            double c, double* g) {
+    if (Measured) return loops().move_rows(x, shape, from, to, mu, c, g);
+    loops().scatter_rows(x, shape, from, to, mu, c, g);
+    return 0;
   }
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -24,11 +25,11 @@ inline std::vector<int64_t> part_offsets(const Problem& problem) {
 }
 
 // Bounds of the blocks: a function of the problem alone, so that the sums do not depend on the threads. More blocks
-// balance better, but each costs one addition of a whole gradient.
-inline std::vector<int64_t> partition(const Problem& problem) {
+// balance better, but each costs one addition of a whole gradient. Parts that all examples share are nobody's work.
+inline std::vector<int64_t> partition(const Problem& problem, int64_t shared = 0) {
   std::vector<int64_t> work(static_cast<size_t>(problem.size()) + 1, 0);
   for (int64_t i = 0; i < problem.size(); ++i)
-    work[static_cast<size_t>(i) + 1] = work[static_cast<size_t>(i)] + problem.parts(i) + 1;
+    work[static_cast<size_t>(i) + 1] = work[static_cast<size_t>(i)] + problem.parts(i) - shared + 1;
   const int64_t wanted = std::clamp<int64_t>(work.back() / (2 * problem.dim() + 1), 8, 64);
   const int64_t blocks = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(problem.size(), 1));
   std::vector<int64_t> bounds{0};
@@ -40,60 +41,164 @@ inline std::vector<int64_t> partition(const Problem& problem) {
   return bounds;
 }
 
-// Calls visit(example, thread, worker) for all examples, finish(block, thread) when a block is done, and fail() after
+// Calls visit(first, last, thread, worker) for all blocks, finish(block, thread) when a block is done, and fail() after
 // an exception.
 template <typename Visit, typename Finish, typename Fail>
-void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, const Finish& finish,
-                  const Fail& fail) {
-  const std::vector<int64_t> bounds = partition(problem);
-  const auto blocks = static_cast<int64_t>(bounds.size()) - 1;
+void for_blocks_of_examples(const std::vector<int64_t>& bounds, int threads, const Poll& poll, const Visit& visit,
+                            const Finish& finish, const Fail& fail) {
   std::vector<Worker> workers(static_cast<size_t>(std::max(threads, 1)));
   const auto work = [&](int64_t block, int thread) {
-    Worker& worker = workers[static_cast<size_t>(thread)];
-    for (int64_t i = bounds[static_cast<size_t>(block)]; i < bounds[static_cast<size_t>(block) + 1]; ++i) {
-      worker.make_room(problem.parts(i));
-      visit(i, thread, worker);
-    }
+    const auto b = static_cast<size_t>(block);
+    visit(bounds[b], bounds[b + 1], thread, workers[static_cast<size_t>(thread)]);
     finish(block, thread);
     if (thread == 0) poll();
   };
-  for_blocks(blocks, threads, work, fail);
+  for_blocks(static_cast<int64_t>(bounds.size()) - 1, threads, work, fail);
 }
 
-// The same where the end of a block is nothing to wait for.
+// Calls visit(lanes) for the examples of a block, several at a time: those of similar size together, with room
+// for their own scores and marginals.
+template <typename Visit>
+void for_lanes_of(const Problem& problem, const LockStep& together, int64_t first, int64_t last, Worker& worker,
+                  const Visit& visit) {
+  const auto shared = static_cast<int64_t>(together.shared_scores().size());
+  std::vector<int64_t> order(static_cast<size_t>(last - first));
+  std::iota(order.begin(), order.end(), first);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return problem.parts(a) < problem.parts(b); });
+  std::vector<Lane> lanes;
+  const auto most = static_cast<size_t>(together.most());
+  for (size_t begin = 0; begin < order.size(); begin += most) {
+    const Scratch::Frame frame(worker.scratch);
+    lanes.resize(std::min(most, order.size() - begin));
+    for (size_t b = 0; b < lanes.size(); ++b) {
+      const int64_t own = problem.parts(order[begin + b]) - shared;
+      lanes[b].example = order[begin + b];
+      lanes[b].theta = worker.scratch.take(own);
+      lanes[b].mu = worker.scratch.take(own);
+      together.score(lanes[b].example, lanes[b].theta);
+    }
+    visit(lanes);
+  }
+}
+
+// Calls visit(example, thread, worker) for all examples.
 template <typename Visit>
 void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit) {
-  for_examples(problem, threads, poll, visit, [](int64_t, int) {}, [] {});
+  const auto visit_block = [&](int64_t first, int64_t last, int thread, Worker& worker) {
+    for (int64_t i = first; i < last; ++i) {
+      worker.make_room(problem.parts(i));
+      visit(i, thread, worker);
+    }
+  };
+  for_blocks_of_examples(partition(problem), threads, poll, visit_block, [](int64_t, int) {}, [] {});
 }
 
-// Calls visit(example, worker, sum) for all examples and adds what the visits put into `sum` to total, block by block
+// Calls visit(first, last, worker, sum) for all blocks and adds what the visits put into `sum` to total, block by block
 // in order. total may be null: then so is sum.
 template <typename Visit>
-void sum_over_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, double* total) {
-  const auto dim = static_cast<size_t>(problem.dim());
+void sum_over_blocks(const std::vector<int64_t>& bounds, int64_t dim, int threads, const Poll& poll, const Visit& visit,
+                     double* total) {
   std::vector<std::vector<double>> sums(static_cast<size_t>(std::max(threads, 1)));
   Turnstile turnstile;
-  const auto visit_one = [&](int64_t i, int thread, Worker& worker) {
+  const auto visit_block = [&](int64_t first, int64_t last, int thread, Worker& worker) {
     std::vector<double>& sum = sums[static_cast<size_t>(thread)];
-    if (total && sum.empty()) sum.resize(dim);
-    visit(i, worker, total ? sum.data() : nullptr);
+    if (total && sum.empty()) sum.resize(static_cast<size_t>(dim));
+    visit(first, last, worker, total ? sum.data() : nullptr);
   };
   const auto add = [&](int64_t block, int thread) {
     if (!total) return;
     turnstile.pass(block, [&] {
       std::vector<double>& sum = sums[static_cast<size_t>(thread)];
-      if (sum.empty()) return;
-      for (size_t k = 0; k < dim; ++k) total[k] += sum[k];
+      for (size_t k = 0; k < sum.size(); ++k) total[k] += sum[k];
       std::fill(sum.begin(), sum.end(), 0.0);
     });
   };
-  for_examples(problem, threads, poll, visit_one, add, [&] { turnstile.open(); });
+  for_blocks_of_examples(bounds, threads, poll, visit_block, add, [&] { turnstile.open(); });
+}
+
+// The same with visit(example, worker, sum) for all examples.
+template <typename Visit>
+void sum_over_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit, double* total) {
+  const auto visit_block = [&](int64_t first, int64_t last, Worker& worker, double* sum) {
+    for (int64_t i = first; i < last; ++i) {
+      worker.make_room(problem.parts(i));
+      visit(i, worker, sum);
+    }
+  };
+  sum_over_blocks(partition(problem), problem.dim(), threads, poll, visit_block, total);
+}
+
+// The losses of a block of examples in lock-step, where costs are sums over parts, and their gradient unless null. The
+// marginals of the shared parts are summed over the block, and reach the gradient at its end.
+inline void losses_in_lock_step(const Problem& problem, const LockStep& together, const LossFamily& family,
+                                int64_t first, int64_t last, Worker& worker, double* losses, double* gradient) {
+  const std::vector<double>& shared_scores = together.shared_scores();
+  const bool finite = family.beta < kInfinity;
+  std::vector<double> shared(gradient ? shared_scores.size() : 0, 0.0);  // sum of C_i (mu_i - y_i)
+  const auto visit = [&](std::vector<Lane>& lanes) {
+    // Calls visit_own(part) or visit_shared(part) for the parts of an output.
+    const auto split = [&](const Lane& lane, const Output& y, const auto& visit_own, const auto& visit_shared) {
+      const int64_t own = problem.parts(lane.example) - static_cast<int64_t>(shared_scores.size());
+      for (const int32_t part : y)
+        if (part < own)
+          visit_own(static_cast<size_t>(part));
+        else
+          visit_shared(static_cast<size_t>(part - own));
+    };
+    for (Lane& lane : lanes) {
+      const int64_t own = problem.parts(lane.example) - static_cast<int64_t>(shared_scores.size());
+      double& loss = losses[lane.example] = 0;
+      problem.gold(lane.example, 0, worker.gold);
+      split(lane, worker.gold, [&](size_t k) { loss -= lane.theta[k]; }, [&](size_t k) { loss -= shared_scores[k]; });
+      lane.weight = family.weight(lane.example);
+      if (family.gamma > 0) {
+        const Scratch::Frame frame(worker.scratch);
+        double* delta = worker.scratch.take(problem.parts(lane.example));
+        loss += family.gamma * family.cost(problem, lane.example, delta);
+        for (int64_t k = 0; k < own; ++k) lane.theta[k] += family.gamma * delta[k];
+      }
+      if (finite && family.beta != 1)
+        for (int64_t k = 0; k < own; ++k) lane.theta[k] *= family.beta;
+    }
+    if (finite)
+      together.logsum(lanes, gradient ? shared.data() : nullptr, worker.scratch);
+    else
+      together.argmax(lanes, worker.scratch);
+    for (Lane& lane : lanes) {
+      losses[lane.example] += finite ? lane.value / family.beta : lane.value;
+      if (!gradient) continue;
+      const auto add = [&](const Output& y, double count) {
+        split(lane, y, [&](size_t k) { lane.mu[k] += count; }, [&](size_t k) { shared[k] += count * lane.weight; });
+      };
+      if (!finite) {
+        std::fill(lane.mu, lane.mu + problem.parts(lane.example) - static_cast<int64_t>(shared.size()), 0.0);
+        add(lane.y, 1);
+      }
+      problem.gold(lane.example, 0, worker.gold);
+      add(worker.gold, -1);
+      together.scatter(lane.example, lane.mu, lane.weight, gradient);
+    }
+  };
+  for_lanes_of(problem, together, first, last, worker, visit);
+  if (gradient) together.scatter_shared(shared.data(), gradient);
 }
 
 // losses[i] = L_i(w), and gradient += sum_i C_i A_i'(mu_i - y_i) unless null.
 inline void losses_and_gradient(const Problem& problem, const double* w, const LossFamily& family, int threads,
                                 const Poll& poll, double* losses, double* gradient) {
   family.check(problem);
+  const bool finite = family.beta < kInfinity;
+  if (!family.beyond_parts(problem)) {
+    const auto together = problem.lock_step(w, finite ? family.beta : 1.0, 0);
+    if (together && (finite || together->argmax_is_faster())) {
+      const auto visit = [&](int64_t first, int64_t last, Worker& worker, double* sum) {
+        losses_in_lock_step(problem, *together, family, first, last, worker, losses, sum);
+      };
+      const auto shared = static_cast<int64_t>(together->shared_scores().size());
+      return sum_over_blocks(partition(problem, shared), problem.dim(), threads, poll, visit, gradient);
+    }
+  }
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     losses[i] = evaluate(problem, i, family, w, worker.theta.data(), worker.direction.data(), worker).loss;
     if (sum) scatter_gradient(problem, i, worker, family.weight(i), sum);
@@ -124,6 +229,8 @@ class Scores {
     else
       problem_.infer_under(i, given(i), question, mu, worker.answer, worker.scratch);
   }
+  // The same for several examples at once, if that is possible: given scores may differ from example to example.
+  std::unique_ptr<const LockStep> lock_step() const { return w_ ? problem_.lock_step(w_, 1.0, 0) : nullptr; }
 
  private:
   const double* given(int64_t i) const { return theta_ + begin_[static_cast<size_t>(i)]; }
@@ -137,6 +244,18 @@ class Scores {
 // The best output of every example.
 inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scores, int threads, const Poll& poll) {
   std::vector<Output> outputs(static_cast<size_t>(problem.size()));
+  const auto together = scores.lock_step();
+  if (together && together->argmax_is_faster() && problem.size() >= together->most()) {
+    const auto visit = [&](int64_t first, int64_t last, int, Worker& worker) {
+      for_lanes_of(problem, *together, first, last, worker, [&](std::vector<Lane>& lanes) {
+        together->argmax(lanes, worker.scratch);
+        for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = lane.y;
+      });
+    };
+    const auto shared = static_cast<int64_t>(together->shared_scores().size());
+    for_blocks_of_examples(partition(problem, shared), threads, poll, visit, [](int64_t, int) {}, [] {});
+    return outputs;
+  }
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
     scores.infer(i, {}, nullptr, worker);
     outputs[static_cast<size_t>(i)] = worker.answer.y;

@@ -55,6 +55,9 @@ class ForwardingProblem : public Problem {
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
     return whole_->entropy(there(i), mu, t, scratch);
   }
+  std::unique_ptr<const LockStep> lock_step(const double* w, double beta, int64_t first) const override {
+    return whole_->lock_step(w, beta, there(first));
+  }
 
  protected:
   ForwardingProblem(std::shared_ptr<const Problem> whole, int64_t first, int64_t size)

@@ -27,6 +27,8 @@ class OffsetProblem final : public ForwardingProblem {
              Scratch& scratch) const override {
     Problem::infer(i, w, question, theta, mu, answer, scratch);
   }
+  // The costs below are not only of an example's own parts.
+  std::unique_ptr<const LockStep> lock_step(const double*, double, int64_t) const override { return nullptr; }
   double cost(int64_t i, double* delta) const override {
     const auto n = static_cast<size_t>(parts(i));
     std::vector<double> theta(n);

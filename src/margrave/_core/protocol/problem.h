@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/lock_step.h"
 #include "protocol/random.h"
 #include "protocol/scratch.h"
 #include "simd/loops.h"
@@ -21,8 +22,6 @@
 namespace margrave {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-using Output = std::vector<int32_t>;  // part ids, repeats allowed
 
 struct ScoredOutput {
   double value;
@@ -138,6 +137,12 @@ class Structure {
   virtual void sample(int64_t, const double*, Random&, Output&, Scratch&) const { unsupported("sample"); }
   virtual double entropy(int64_t, const double*, double*, Scratch&) const { return unsupported("entropy"), 0.0; }
 
+  // How many parts are shared by all examples: the last ones of each. They cost nothing.
+  virtual int64_t shared() const { return 0; }
+  // Inference on several examples at once under scores of the shared parts; `used` lists those that have weights, and
+  // all others score 0. Null where it would not be faster.
+  virtual std::unique_ptr<const Lanes> lanes(const double*, const std::vector<int64_t>&) const { return nullptr; }
+
   void check_example(int64_t i) const { check_number(i, size()); }
 };
 
@@ -154,6 +159,15 @@ class Features {
   virtual double move(int64_t i, const double* v, double c, double* w) const = 0;
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
+
+  // Where the last parts of every example are shared by all: how many they are, and which of them have weights. Then
+  // the map of the own parts of an example and that of the shared ones can be had apart.
+  virtual int64_t shared() const { return 0; }
+  virtual std::vector<int64_t> used() const { return {}; }
+  virtual void score_own(int64_t, const double*, double*) const { unsupported("shared parts"); }
+  virtual void score_shared(const double*, double*) const { unsupported("shared parts"); }
+  virtual void scatter_own(int64_t, const double*, double, double*) const { unsupported("shared parts"); }
+  virtual void scatter_shared(const double*, double*) const { unsupported("shared parts"); }
 
   // The inner product of weights, and whether it is the Euclidean one.
   virtual double dot(const double* u, const double* v) const { return loops().dot(u, v, dim()); }
@@ -204,6 +218,10 @@ class Problem {
                      Scratch& scratch) const = 0;
   virtual void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const = 0;
   virtual double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const = 0;
+
+  // Inference on several examples at once, at weights w and with beta times the scores; null where there is no such
+  // thing. Its example 0 is example `first` of this problem.
+  virtual std::unique_ptr<const LockStep> lock_step(const double*, double, int64_t) const { return nullptr; }
 
   // g += c A_i' mu. Problems that know a faster way than a sparse row override it.
   virtual void scatter(int64_t i, const double* mu, double c, double* g) const {
@@ -283,6 +301,57 @@ class Problem {
   int64_t dim_;
 };
 
+// A structure and its features in lock-step.
+class BoundLockStep final : public LockStep {
+ public:
+  // Null where the structure knows no such thing, or where it and the features do not share the same parts.
+  static std::unique_ptr<const LockStep> make(const Structure& structure, const Features& features, const double* w,
+                                              double beta, int64_t first) {
+    if (structure.shared() == 0 || features.shared() != structure.shared()) return nullptr;
+    std::vector<double> scores(static_cast<size_t>(structure.shared()));
+    features.score_shared(w, scores.data());
+    std::vector<double> ranking = scores;
+    for (double& each : ranking) each *= beta;
+    std::unique_ptr<const Lanes> lanes = structure.lanes(ranking.data(), features.used());
+    if (!lanes) return nullptr;
+    return std::unique_ptr<const LockStep>(new BoundLockStep(features, w, std::move(scores), std::move(lanes), first));
+  }
+
+  int64_t most() const override { return lanes_->most(); }
+  bool argmax_is_faster() const override { return lanes_->argmax_is_faster(); }
+  void logsum(std::vector<Lane>& lanes, double* shared, Scratch& scratch) const override {
+    number(lanes, first_);
+    lanes_->logsum(lanes, shared, scratch);
+    number(lanes, -first_);
+  }
+  void argmax(std::vector<Lane>& lanes, Scratch& scratch) const override {
+    number(lanes, first_);
+    lanes_->argmax(lanes, scratch);
+    number(lanes, -first_);
+  }
+  const std::vector<double>& shared_scores() const override { return scores_; }
+  void score(int64_t i, double* theta) const override { features_.score_own(first_ + i, w_, theta); }
+  void scatter(int64_t i, const double* mu, double c, double* g) const override {
+    features_.scatter_own(first_ + i, mu, c, g);
+  }
+  void scatter_shared(const double* mu, double* g) const override { features_.scatter_shared(mu, g); }
+
+ private:
+  BoundLockStep(const Features& features, const double* w, std::vector<double> scores,
+                std::unique_ptr<const Lanes> lanes, int64_t first)
+      : features_(features), w_(w), scores_(std::move(scores)), lanes_(std::move(lanes)), first_(first) {}
+
+  static void number(std::vector<Lane>& lanes, int64_t by) {
+    for (Lane& lane : lanes) lane.example += by;
+  }
+
+  const Features& features_;
+  const double* w_;
+  std::vector<double> scores_;
+  std::unique_ptr<const Lanes> lanes_;
+  int64_t first_;
+};
+
 // A structure with its features, bound to a data set.
 class BoundProblem final : public Problem {
  public:
@@ -344,6 +413,9 @@ class BoundProblem final : public Problem {
   }
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
     return structure_->entropy(i, mu, t, scratch);
+  }
+  std::unique_ptr<const LockStep> lock_step(const double* w, double beta, int64_t first) const override {
+    return BoundLockStep::make(*structure_, *features_, w, beta, first);
   }
 
  private:

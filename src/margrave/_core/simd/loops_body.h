@@ -3,6 +3,7 @@
 // other files is compiled for a newer processor.
 #include "simd/chain_body.h"
 #include "simd/gibbs_body.h"
+#include "simd/lanes_body.h"
 #include "simd/rows_body.h"
 
 namespace margrave {
@@ -101,7 +102,9 @@ constexpr Loops loops_named(const char* name) {
           exp_range,
           tuples_forward,
           tuples_backward,
-          any_chain_viterbi};
+          any_chain_viterbi,
+          chain_lanes,
+          chain_lanes_viterbi};
 }
 
 }  // namespace

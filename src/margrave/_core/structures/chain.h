@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "engines/hypergraph.h"
 #include "simd/loops.h"
+#include "structures/chain_lanes.h"
 #include "structures/labels.h"
 
 namespace margrave {
@@ -636,6 +638,19 @@ class ChainStructure final : public Structure {
   }
 
   const Grams& grams() const { return grams_; }
+
+  // Tied transitions are the same parts in every example.
+  int64_t shared() const override { return tied_ ? grams_.parts() : 0; }
+  std::unique_ptr<const Lanes> lanes(const double* theta, const std::vector<int64_t>& used) const override {
+    if (!tied_ || grams_.order() != 1 || data_.labels() < ChainLanes::kFewestLabels) return nullptr;
+    std::vector<double> transitions(theta, theta + grams_.parts());
+    for (size_t q = 0; q < forbidden_.size(); ++q)
+      if (forbidden_[q]) transitions[q] = -kInfinity;
+    const auto alone = [this](int64_t i, const double* scores, double* mu, Scratch& scratch) {
+      return logsum(i, scores, mu, scratch);
+    };
+    return std::make_unique<ChainLanes>(data_, std::move(transitions), used, alone);
+  }
 
  private:
   static size_t at(int64_t k) { return static_cast<size_t>(k); }

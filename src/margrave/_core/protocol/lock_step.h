@@ -1,0 +1,49 @@
+// Inference on several examples at once, where that is faster than one after another.
+//
+// The last parts of every example may be the same for all examples ("shared"): the transitions of tied chains. Their
+// scores are computed once for a pass, and so is whatever inference makes of them. Their marginals are summed over the
+// examples, which is all that a gradient needs, and only of those that have a weight.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "protocol/scratch.h"
+
+namespace margrave {
+
+using Output = std::vector<int32_t>;  // part ids, repeats allowed
+
+// One of the examples that go together.
+struct Lane {
+  int64_t example = 0;
+  double* theta = nullptr;  // the scores of its own parts; constraints are written into them
+  double* mu = nullptr;     // the marginals of its own parts
+  double weight = 0;        // of its marginals of the shared parts in their sum
+  double value = 0;         // the log partition function, or the score of the best output
+  Output y;                 // of argmax
+};
+
+// What a structure does for several examples under given scores of the shared parts. What it finds for one does not
+// depend on the others, nor on their number.
+class Lanes {
+ public:
+  virtual ~Lanes() = default;
+  virtual int64_t most() const = 0;           // so many at once
+  virtual bool argmax_is_faster() const = 0;  // than one after another
+  // Values and, unless `shared` is null, marginals; those of the shared parts are added to `shared`.
+  virtual void logsum(std::vector<Lane>& lanes, double* shared, Scratch& scratch) const = 0;
+  virtual void argmax(std::vector<Lane>& lanes, Scratch& scratch) const = 0;
+};
+
+// The same at weights w, as a problem offers it to passes over all examples.
+class LockStep : public Lanes {
+ public:
+  virtual const std::vector<double>& shared_scores() const = 0;
+  // The scores A_i w of the own parts of an example, and the adjoints.
+  virtual void score(int64_t i, double* theta) const = 0;
+  virtual void scatter(int64_t i, const double* mu, double c, double* g) const = 0;
+  virtual void scatter_shared(const double* mu, double* g) const = 0;
+};
+
+}  // namespace margrave

@@ -1,0 +1,493 @@
+// Chains in lock-step: the same step of kLockStep label sequences at once, one in each lane (see loops_body.h).
+//
+// Numbers of a position lie as (label, lane), so that a product of the transition table with a vector becomes one with
+// a matrix, and a table's entry is read once for all lanes. Nothing crosses lanes but the sum of the expected
+// transitions, so that what is computed for a sequence does not depend on those beside it. Positions beyond the end of
+// a lane's sequence have emissions of 1, and nothing is read from them.
+#pragma once
+
+#include "simd/chain_body.h"
+
+namespace margrave {
+namespace {
+
+constexpr int kGroups = kLockStep / kLanes;  // vectors of all lanes
+
+inline V interleave_low(V a, V b) {
+#ifdef __AVX512F__
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+#else
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+#endif
+}
+inline V interleave_high(V a, V b) {
+#ifdef __AVX512F__
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+
+inline void transpose(V (&rows)[kLanes]) {
+  for (int stage = 1; stage < kLanes; stage *= 2) {
+    V next[kLanes];
+    for (int k = 0; k < kLanes / 2; ++k) {
+      next[2 * k] = interleave_low(rows[k], rows[k + kLanes / 2]);
+      next[2 * k + 1] = interleave_high(rows[k], rows[k + kLanes / 2]);
+    }
+    for (int k = 0; k < kLanes; ++k) rows[k] = next[k];
+  }
+}
+
+inline bool any(I mask) {
+#if defined(__AVX512F__)
+  return _mm512_movepi64_mask(reinterpret_cast<__m512i>(mask)) != 0;
+#elif defined(__AVX2__)
+  return _mm256_movemask_pd(reinterpret_cast<__m256d>(mask)) != 0;
+#else
+  int64_t found = 0;
+  for (int k = 0; k < kLanes; ++k) found |= mask[k];
+  return found != 0;
+#endif
+}
+
+inline double* aligned(double* p) {  // to a line of the cache
+  return reinterpret_cast<double*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
+}
+
+// Rows of labels, one for each lane, into (label, lane). `row(lane, k)` is vector k of a lane's row.
+template <typename Row>
+void into_lanes(int64_t labels, double* out, const Row& row) {
+  for (int64_t k = 0; kLanes * k < labels; ++k)
+    for (int g = 0; g < kGroups; ++g) {
+      V rows[kLanes];
+      for (int c = 0; c < kLanes; ++c) rows[c] = row(g * kLanes + c, k);
+      transpose(rows);
+      for (int c = 0; c < kLanes && kLanes * k + c < labels; ++c)
+        store(out + (kLanes * k + c) * kLockStep + g * kLanes, rows[c]);
+    }
+}
+
+// out[a] = sum_b table[a * across + b * along] x[b] of J neighbouring a.
+template <int J>
+void lanes_product_block(int64_t labels, const double* table, int64_t across, int64_t along, const double* x,
+                         double* out) {
+  V sums[J][kGroups];
+  for (int j = 0; j < J; ++j)
+    for (int g = 0; g < kGroups; ++g) sums[j][g] = all(0.0);
+  for (int64_t i = 0; i < labels; ++i) {
+    V in[kGroups];
+    for (int g = 0; g < kGroups; ++g) in[g] = load(x + i * kLockStep + g * kLanes);
+    for (int j = 0; j < J; ++j)
+      for (int g = 0; g < kGroups; ++g) sums[j][g] += table[j * across + i * along] * in[g];
+  }
+  for (int j = 0; j < J; ++j)
+    for (int g = 0; g < kGroups; ++g) store(out + j * kLockStep + g * kLanes, sums[j][g]);
+}
+
+void lanes_product(int64_t labels, const double* table, int64_t across, int64_t along, const double* x, double* out) {
+  constexpr int J = 12 / kGroups;
+  int64_t j = 0;
+  for (; j + J <= labels; j += J)
+    lanes_product_block<J>(labels, table + j * across, across, along, x, out + j * kLockStep);
+  for (; j + 2 <= labels; j += 2)
+    lanes_product_block<2>(labels, table + j * across, across, along, x, out + j * kLockStep);
+  for (; j < labels; ++j) lanes_product_block<1>(labels, table + j * across, across, along, x, out + j * kLockStep);
+}
+
+// The same of a table that is a constant plus what its listed entries exceed it by: out[a] = constant sum_b x[b] +
+// sum over the listed b of excess x[b]. The excess may be negative. Where it takes away nearly all of the constant
+// part, what is left has lost its digits, and that label of that lane is computed from the whole table.
+void lanes_sparse_product(int64_t labels, const LaneTable& table, const LaneEntries& entries, int64_t across,
+                          int64_t along, const double* x, const V (&total)[kGroups], double* out) {
+  V base[kGroups], limit[kGroups];
+  for (int g = 0; g < kGroups; ++g) {
+    base[g] = table.constant * total[g];
+    limit[g] = kLeftOfConstant * base[g];
+  }
+  for (int64_t j = 0; j < labels; ++j) {
+    V sums[2][kGroups];  // two, for an addition takes longer than the loads that it needs
+    for (int g = 0; g < kGroups; ++g) {
+      sums[0][g] = base[g];
+      sums[1][g] = all(0.0);
+    }
+    int64_t q = entries.begin[j];
+    const int64_t end = entries.begin[j + 1];
+    for (; q + 2 <= end; q += 2)
+      for (int h = 0; h < 2; ++h)
+        for (int g = 0; g < kGroups; ++g)
+          sums[h][g] += entries.excess[q + h] * load(x + entries.other[q + h] * kLockStep + g * kLanes);
+    for (; q < end; ++q)
+      for (int g = 0; g < kGroups; ++g)
+        sums[0][g] += entries.excess[q] * load(x + entries.other[q] * kLockStep + g * kLanes);
+    double* to = out + j * kLockStep;
+    I lost = I{};
+    for (int g = 0; g < kGroups; ++g) {
+      sums[0][g] += sums[1][g];
+      lost |= sums[0][g] < limit[g];
+    }
+    if (any(lost)) {
+      lanes_product_block<1>(labels, table.forward + j * across, across, along, x, to);
+      for (int g = 0; g < kGroups; ++g) sums[0][g] = sums[0][g] < limit[g] ? load(to + g * kLanes) : sums[0][g];
+    }
+    for (int g = 0; g < kGroups; ++g) store(to + g * kLanes, sums[0][g]);
+  }
+}
+
+// Sums over P steps of alpha[i] v[j] of the listed transitions, each summed up to kLanes numbers.
+template <int P>
+void lanes_sparse_pairs(int64_t labels, const LaneEntries& entries, const double* alpha, const double* v,
+                        double* sums) {
+  const int64_t step = labels * kLockStep;
+  for (int64_t i = 0; i < labels; ++i) {
+    V from[P][kGroups];
+    for (int p = 0; p < P; ++p)
+      for (int g = 0; g < kGroups; ++g) from[p][g] = load(alpha + p * step + i * kLockStep + g * kLanes);
+    for (int64_t q = entries.begin[i]; q < entries.begin[i + 1]; ++q) {
+      const double* to = v + entries.other[q] * kLockStep;
+      V even = load(sums + q * kLanes);
+      V odd = all(0.0);
+      for (int p = 0; p < P; ++p)
+        for (int g = 0; g < kGroups; ++g) {
+          V& half = (p * kGroups + g) % 2 == 0 ? even : odd;
+          half += from[p][g] * load(to + p * step + g * kLanes);
+        }
+      store(sums + q * kLanes, even + odd);
+    }
+  }
+}
+
+// pairs[i][j] += table[i][j] sum over all steps and lanes of alpha[i] v[j], of R rows and C columns.
+template <int R, int C>
+void lanes_pairs_block(int64_t steps, int64_t labels, int64_t width, int64_t i, int64_t j, const double* alpha,
+                       const double* v, const double* table, double* pairs) {
+  V sums[R][C];
+  for (int r = 0; r < R; ++r)
+    for (int c = 0; c < C; ++c) sums[r][c] = all(0.0);
+  for (int64_t t = 0; t < steps; ++t)
+    for (int g = 0; g < kGroups; ++g) {
+      const double* from = alpha + (t * labels + i) * kLockStep + g * kLanes;
+      const double* to = v + (t * labels + j) * kLockStep + g * kLanes;
+      V columns[C];
+      for (int c = 0; c < C; ++c) columns[c] = load(to + c * kLockStep);
+      for (int r = 0; r < R; ++r) {
+        const V row = load(from + r * kLockStep);
+        for (int c = 0; c < C; ++c) sums[r][c] += row * columns[c];
+      }
+    }
+  for (int r = 0; r < R; ++r)
+    for (int c = 0; c < C; ++c) pairs[(i + r) * labels + j + c] += table[(i + r) * width + j + c] * sum(sums[r][c]);
+}
+
+template <int R>
+void lanes_pairs_rows(int64_t steps, int64_t labels, int64_t width, int64_t i, const double* alpha, const double* v,
+                      const double* table, double* pairs) {
+  constexpr int C = R == 4 ? 3 : 8;
+  int64_t j = 0;
+  for (; j + C <= labels; j += C) lanes_pairs_block<R, C>(steps, labels, width, i, j, alpha, v, table, pairs);
+  for (; j < labels; ++j) lanes_pairs_block<R, 1>(steps, labels, width, i, j, alpha, v, table, pairs);
+}
+
+// The expected transitions of all lanes, summed: v holds the lanes' weights.
+void lanes_pairs(int64_t steps, const LaneTable& table, const double* alpha, const double* v, double* sums,
+                 double* pairs) {
+  const int64_t labels = table.labels;
+  const int64_t width = (labels + kLanes - 1) / kLanes * kLanes;
+  const int64_t step = labels * kLockStep;
+  if (!table.sparse) {
+    int64_t i = 0;
+    for (; i + 4 <= labels; i += 4) lanes_pairs_rows<4>(steps, labels, width, i, alpha, v, table.forward, pairs);
+    for (; i < labels; ++i) lanes_pairs_rows<1>(steps, labels, width, i, alpha, v, table.forward, pairs);
+    return;
+  }
+  const LaneEntries& entries = table.by_source;
+  for (int64_t k = 0; k < entries.begin[labels] * kLanes; ++k) sums[k] = 0;
+  int64_t t = 0;
+  for (; t + 4 <= steps; t += 4) lanes_sparse_pairs<4>(labels, entries, alpha + t * step, v + t * step, sums);
+  for (; t < steps; ++t) lanes_sparse_pairs<1>(labels, entries, alpha + t * step, v + t * step, sums);
+  for (int64_t i = 0; i < labels; ++i)
+    for (int64_t q = entries.begin[i]; q < entries.begin[i + 1]; ++q) {
+      const int64_t j = entries.other[q];
+      pairs[i * labels + j] += table.forward[i * width + j] * sum(load(sums + q * kLanes));
+    }
+}
+
+// One number for each lane.
+struct PerLane {
+  alignas(64) double x[kLockStep] = {};
+  double& operator[](int64_t b) { return x[b]; }
+  V group(int g) const { return load(x + g * kLanes); }
+  void set(int g, V value) { store(x + g * kLanes, value); }
+};
+
+// Emissions exp(theta - max) of every position, and what was taken out of the exponents; false in `exact` if a position
+// leaves the range where scaled probabilities are. From there on a lane has emissions of 1.
+void lanes_emissions(const LaneTable& table, ChainLane* lanes, int64_t steps, double* emission, double* shift,
+                     bool* forbidden) {
+  const int64_t labels = table.labels;
+  const int64_t vectors = (labels + kLanes - 1) / kLanes;
+  for (int64_t t = 0; t < steps; ++t) {
+    double top[kLockStep];
+    bool live[kLockStep];
+    for (int b = 0; b < kLockStep; ++b) {
+      ChainLane& lane = lanes[b];
+      live[b] = lane.exact && t < lane.length;
+      if (!live[b]) continue;
+      Range range;
+      V lowest = all(kInf);
+      for (int64_t k = 0; k < vectors; ++k) {
+        range.add(load_row(lane.theta + t * labels, k, labels, -kInf));
+        lowest = min(lowest, load_row(lane.theta + t * labels, k, labels, kInf));
+      }
+      top[b] = range.top();
+      live[b] = lane.exact = range.width() + (t > 0 ? table.range : 0.0) <= kScaledRange;
+      shift[b] += top[b] + (t > 0 ? table.top : 0.0);
+      forbidden[b] |= min(lowest) == -kInf || (t > 0 && table.forbidden);
+    }
+    into_lanes(labels, emission + t * labels * kLockStep, [&](int b, int64_t k) {
+      return live[b] ? fast_exp(load_row(lanes[b].theta + t * labels, k, labels, -kInf) - top[b]) : all(1.0);
+    });
+  }
+}
+
+// Forward and, if marginals are wanted, backward as in chain_logsum, whose rules for leaving scaled probabilities hold
+// for each lane. Adds weight times the expected transitions of every exact lane to `pairs`: of all transitions or, if
+// the table is sparse, of those that it lists.
+void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, double* pairs, double* scratch) {
+  const int64_t labels = table.labels;
+  const int64_t width = (labels + kLanes - 1) / kLanes * kLanes;
+  const int64_t row = labels * kLockStep;
+  int64_t steps = 0;
+  bool watch = false;  // whether -inf may starve a state of any lane
+  double shift[kLockStep] = {};
+  double scale[kLockStep];
+  bool forbidden[kLockStep] = {};
+  for (int b = 0; b < kLockStep; ++b) {
+    ChainLane& lane = lanes[b];
+    steps = lane.length > steps ? lane.length : steps;
+    lane.exact = lane.length < 2 || table.top > -kInf;
+    scale[b] = 1;
+  }
+  double* emission = aligned(scratch);
+  double* alpha = emission + steps * row;
+  double* beta = alpha + steps * row;
+  double* here = beta + row;
+  double* sums = here + row;
+  lanes_emissions(table, lanes, steps, emission, shift, forbidden);
+  for (int b = 0; b < kLockStep; ++b) watch |= forbidden[b];
+
+  V mass[kGroups];  // what alpha sums to: 1, but for rounding
+  for (int64_t t = 0; t < steps; ++t) {
+    double* e = emission + t * row;
+    double* a = alpha + t * row;
+    if (t > 0 && table.sparse)
+      lanes_sparse_product(labels, table, table.by_target, 1, width, a - row, mass, a);
+    else if (t > 0)
+      lanes_product(labels, table.forward, 1, width, a - row, a);
+    PerLane total, smallest, inverse;
+    for (int g = 0; g < kGroups; ++g) {
+      V sum_of = all(0.0);
+      V least = all(kInf);
+      for (int64_t k = g * kLanes; k < row; k += kLockStep) {
+        const V x = t == 0 ? load(e + k) : load(a + k) * load(e + k);
+        store(a + k, x);
+        sum_of += x;
+        if (watch) least = smallest_live(least, x);
+      }
+      total.set(g, sum_of);
+      smallest.set(g, least);
+    }
+    for (int b = 0; b < kLockStep; ++b) {
+      const bool enough = total[b] > kScaledSmallest;
+      if (t < lanes[b].length) lanes[b].exact &= enough && !(forbidden[b] && smallest[b] < kScaledSmallest * total[b]);
+      if (!enough) total[b] = 1;  // what follows is not used
+      inverse[b] = 1 / total[b];
+      if (t >= lanes[b].length) continue;
+      scale[b] *= total[b];
+      if (scale[b] < 1e-90 || scale[b] > 1e90) {
+        shift[b] += __builtin_log(scale[b]);
+        scale[b] = 1;
+      }
+    }
+    for (int g = 0; g < kGroups; ++g) {
+      const V factor = inverse.group(g);
+      mass[g] = all(0.0);
+      for (int64_t k = g * kLanes; k < row; k += kLockStep) {
+        const V x = load(a + k) * factor;
+        store(a + k, x);
+        store(e + k, load(e + k) * factor);
+        mass[g] += x;
+      }
+    }
+  }
+  for (int b = 0; b < kLockStep; ++b) lanes[b].log_z = shift[b] + __builtin_log(scale[b]);
+  if (!marginals) return;
+
+  for (int64_t k = 0; k < row; ++k) beta[k] = 1;
+  for (int64_t t = steps - 1; t >= 0; --t) {
+    double* e = emission + t * row;
+    const double* a = alpha + t * row;
+    PerLane last, weight;
+    for (int b = 0; b < kLockStep; ++b) {
+      last[b] = t == lanes[b].length - 1;
+      weight[b] = t < lanes[b].length && lanes[b].exact ? lanes[b].weight : 0.0;
+    }
+    PerLane total, smallest;
+    for (int g = 0; g < kGroups; ++g) {
+      const I begins = last.group(g) > 0.0;
+      const V factor = weight.group(g);
+      V sum_of = all(0.0);
+      V least = all(kInf);
+      for (int64_t k = g * kLanes; k < row; k += kLockStep) {
+        const V b = begins ? all(1.0) : load(beta + k);
+        const V x = load(e + k) * b;
+        store(beta + k, load(a + k) * b);  // the marginals
+        store(here + k, x);
+        store(e + k, factor * x);
+        sum_of += x;
+        if (watch) least = smallest_live(least, x);
+      }
+      mass[g] = sum_of;
+      total.set(g, sum_of);
+      smallest.set(g, least);
+    }
+    for (int64_t k = 0; kLanes * k < labels; ++k)
+      for (int g = 0; g < kGroups; ++g) {
+        V rows[kLanes];
+        for (int c = 0; c < kLanes; ++c)
+          rows[c] = kLanes * k + c < labels ? load(beta + (kLanes * k + c) * kLockStep + g * kLanes) : all(0.0);
+        transpose(rows);
+        for (int c = 0; c < kLanes; ++c) {
+          const ChainLane& lane = lanes[g * kLanes + c];
+          if (t < lane.length) store_row(lane.mu + t * labels, k, labels, rows[c]);
+        }
+      }
+    if (t == 0) break;
+    for (int b = 0; b < kLockStep; ++b)
+      if (t < lanes[b].length) lanes[b].exact &= !(forbidden[b] && smallest[b] < kScaledSmallest * total[b]);
+    if (table.sparse)
+      lanes_sparse_product(labels, table, table.by_source, width, 1, here, mass, beta);
+    else
+      lanes_product(labels, table.forward, width, 1, here, beta);
+  }
+  for (int b = 0; b < kLockStep; ++b)
+    if (!lanes[b].exact)  // it may have left the range after some of its positions
+      for (int64_t k = b; k < steps * row; k += kLockStep) emission[k] = 0;
+  if (pairs && steps > 1) lanes_pairs(steps - 1, table, alpha, emission + row, sums, pairs);
+}
+
+// ---- Viterbi over a sparse table ----
+
+// The kept best of all labels at one position, in each lane: values descend, and of equal ones the first label is
+// first.
+constexpr int kKept = 4;
+struct Kept {
+  V value[kKept];
+  V label[kKept];
+};
+
+Kept best_labels(int64_t labels, const double* x) {
+  Kept kept;
+  for (int k = 0; k < kKept; ++k) {
+    kept.value[k] = all(-kInf);
+    kept.label[k] = all(0.0);
+  }
+  for (int64_t i = 0; i < labels; ++i) {
+    const V value = load(x + i * kLockStep);
+    const V label = all(static_cast<double>(i));
+    for (int k = kKept - 1; k >= 0; --k) {
+      const I here = value > kept.value[k];
+      const I above = k > 0 ? value > kept.value[k > 0 ? k - 1 : 0] : I{};
+      kept.value[k] = here ? (above ? kept.value[k > 0 ? k - 1 : 0] : value) : kept.value[k];
+      kept.label[k] = here ? (above ? kept.label[k > 0 ? k - 1 : 0] : label) : kept.label[k];
+    }
+  }
+  return kept;
+}
+
+// The best label before j among those without a listed transition to it, if it beats (top, from) or comes first in a
+// tie. `ranked` says whether the kept best ones decide; otherwise all labels are searched.
+void beat_by_unlisted(const LaneTable& table, int64_t j, const double* before, const Kept& kept, int c, double* top,
+                      double* from) {
+  const uint8_t* listed = table.listed + j * table.labels;
+  const auto offer = [&](double value, double label) {
+    if (value > *top || (value == *top && label < *from)) {
+      *top = value;
+      *from = label;
+    }
+  };
+  for (int k = 0; k < kKept; ++k) {
+    const double value = kept.value[k][c];
+    if (value < *top || value == -kInf) return;
+    const double label = kept.label[k][c];
+    if (!listed[static_cast<int64_t>(label)]) return offer(value, label);
+  }
+  double best = -kInf;
+  int64_t label = 0;
+  for (int64_t i = 0; i < table.labels; ++i)
+    if (!listed[i] && before[i * kLockStep + c] > best) {
+      best = before[i * kLockStep + c];
+      label = i;
+    }
+  if (best > -kInf) offer(best, static_cast<double>(label));
+}
+
+// As chain_viterbi, of every lane, and with the same sums: a transition that is not listed scores 0.
+void chain_lanes_viterbi(const LaneTable& table, ChainLane* lanes, double* scratch) {
+  const int64_t labels = table.labels;
+  const int64_t row = labels * kLockStep;
+  int64_t steps = 0;
+  for (int b = 0; b < kLockStep; ++b) steps = lanes[b].length > steps ? lanes[b].length : steps;
+  double* tops = aligned(scratch);
+  double* back = tops + steps * row;
+  double* scores = back + steps * row;
+  const LaneEntries& entries = table.by_target;
+  for (int64_t t = 0; t < steps; ++t) {
+    into_lanes(labels, t == 0 ? tops : scores, [&](int b, int64_t k) {
+      return t < lanes[b].length ? load_row(lanes[b].theta + t * labels, k, labels, -kInf) : all(0.0);
+    });
+    if (t == 0) continue;
+    for (int g = 0; g < kGroups; ++g) {
+      const double* before = tops + (t - 1) * row + g * kLanes;
+      const Kept kept = best_labels(labels, before);
+      for (int64_t j = 0; j < labels; ++j) {
+        V top = all(-kInf);
+        V from = all(0.0);
+        for (int64_t q = entries.begin[j]; q < entries.begin[j + 1]; ++q) {
+          const V candidate = load(before + entries.other[q] * kLockStep) + entries.score[q];
+          const V index = all(static_cast<double>(entries.other[q]));
+          from = candidate > top ? index : from;
+          top = max(candidate, top);
+        }
+        if (any(kept.value[0] >= top)) {
+          double top_of[kLanes], from_of[kLanes];
+          store(top_of, top);
+          store(from_of, from);
+          for (int c = 0; c < kLanes; ++c)
+            if (kept.value[0][c] >= top_of[c]) beat_by_unlisted(table, j, before, kept, c, &top_of[c], &from_of[c]);
+          top = load(top_of);
+          from = load(from_of);
+        }
+        const int64_t at = t * row + j * kLockStep + g * kLanes;
+        store(tops + at, top + load(scores + j * kLockStep + g * kLanes));
+        store(back + at, from);
+      }
+    }
+  }
+  for (int b = 0; b < kLockStep; ++b) {
+    ChainLane& lane = lanes[b];
+    if (lane.length == 0) continue;
+    const double* last = tops + (lane.length - 1) * row + b;
+    int64_t label = 0;
+    for (int64_t j = 1; j < labels; ++j)
+      if (last[j * kLockStep] > last[label * kLockStep]) label = j;
+    lane.value = last[label * kLockStep];
+    for (int64_t t = lane.length - 1; t >= 0; --t) {
+      lane.best[t] = static_cast<int32_t>(label);
+      if (t > 0) label = static_cast<int64_t>(back[t * row + label * kLockStep + b]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace margrave
