@@ -39,6 +39,53 @@ class Tagging:
         return lambda w: span_scores(Y, others.best(w, 1)).f1
 
 
+class SavedTagging:
+    """Encoded sequences in a file, of which new processes bind the first ones to tied chains without any text.
+
+    The file has the rows, the gold labels, and the pairs and transitions that occur in all of them.
+    """
+
+    def __init__(self, path: str, X: Any, Y: Sequence[Sequence[str]]) -> None:
+        features, outputs = ChainFeatures(), Chain().learn(Y)
+        rows = features.encode(X, grow=True)
+        features.learn(rows, Chain().bind(outputs, np.diff(rows.example_begin), Y))
+        assert features.tokens.weighted is not None
+        example_begin, row_begin, index, _ = rows.tokens.arrays()
+        begin, column = features.tokens.weighted.arrays()
+        number = {label: k for k, label in enumerate(outputs.classes.tolist())}
+        self.path, self.labels = path, len(number)
+        np.savez(
+            path,
+            labels=self.labels,
+            example_begin=example_begin,
+            row_begin=row_begin,
+            index=index,
+            gold=np.array([number[label] for label in flatten.from_iterable(Y)], dtype=np.int32),
+            begin=begin,
+            column=column,
+            gram_weight=features.gram_weight,
+        )
+
+    def bind(self, tokens: int, *, own_pairs: bool = False) -> _core.Problem:
+        """The sequences up to this many tokens, with the pairs of all sequences or with those that occur in them."""
+        with np.load(self.path) as saved:
+            first = int(np.searchsorted(saved["example_begin"], tokens))
+            example_begin = saved["example_begin"][: first + 1]
+            row_begin = saved["row_begin"][: example_begin[-1] + 1]
+            gold = saved["gold"][: example_begin[-1]]
+            rows = _core.Tokens(example_begin, row_begin, saved["index"][: row_begin[-1]], None)
+            pairs, gram_weight = _core.Pairs(self.labels, saved["begin"], saved["column"]), saved["gram_weight"]
+        if own_pairs:
+            pairs = _core.observed_pairs(rows, pairs.attributes, self.labels, np.arange(len(gold) + 1), gold)
+            after = np.setdiff1d(np.arange(len(gold)), example_begin)
+            seen = np.unique(gold[after - 1].astype(np.int64) * self.labels + gold[after])
+            gram_weight = np.full_like(gram_weight, -1)
+            gram_weight[seen] = np.arange(len(seen))
+        grams = int(gram_weight.max(initial=-1)) + 1
+        table = _core.table(rows, pairs, gram_weight, grams, 1, True, 1.0, False, False, None, None)
+        return _core.join(_core.chain(self.labels, example_begin, gold, None, None, 1, True, None), table)
+
+
 class Parsing:
     """Sentences bound to non-projective trees, and others parsed by the same features."""
 

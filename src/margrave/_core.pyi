@@ -170,6 +170,11 @@ class Problem:
     def radius(self, i: int) -> float:
         """A bound on |A_i' (y - y')| over the outputs of example i."""
 
+    def weighted_parts(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The parts that have a weight: the scores of others are 0 under all weights.
+        """
+
     def gold(self, i: int, k: int = 0) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """
         The parts of the gold output; of the k-th, best first, where several are good.
@@ -873,18 +878,32 @@ class Sharing:
 
     def __init__(self, problem: Problem, threads: int) -> None: ...
 
+class StoredParts:
+    """
+    The parts that have a weight: all that a learner stores whose numbers are 0 elsewhere.
+    """
+
+    def __init__(self, problem: Problem, family: LossFamily, threads: int) -> None: ...
+    @property
+    def size(self) -> int:
+        """The number of stored parts of all examples."""
+
 def weights_of(
     problem: Problem,
     family: LossFamily,
     threads: int,
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    stored: StoredParts | None = None,
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """w(alpha) of distributions with these expected parts."""
+    """
+    w(alpha) of distributions with these expected parts: all parts, or those stored.
+    """
 
 @overload
 def gold_parameters(
     problem: Problem,
     threads: int,
+    stored: StoredParts | None,
     start: float,
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None: ...
@@ -892,6 +911,7 @@ def gold_parameters(
 def gold_parameters(
     problem: Problem,
     threads: int,
+    stored: StoredParts | None,
     start: float,
     t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
 ) -> None:
@@ -913,6 +933,7 @@ def eg_pass(
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
+    stored: StoredParts | None,
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -930,6 +951,7 @@ def eg_pass(
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
     sharing: Sharing | None,
+    stored: StoredParts | None,
     t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
     mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
     rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -948,6 +970,7 @@ def gibbs_expectations(
     problem: Problem,
     family: LossFamily,
     threads: int,
+    stored: StoredParts | None,
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -958,7 +981,8 @@ def gibbs_expectations(
     problem: Problem,
     family: LossFamily,
     threads: int,
-    t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    stored: StoredParts | None,
+    t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
     entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -967,19 +991,34 @@ def gibbs_expectations(
     w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.
     """
 
+@overload
 def eg_batch_step(
     problem: Problem,
     family: LossFamily,
     threads: int,
+    stored: StoredParts | None,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     next: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     rate: float,
     entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+@overload
+def eg_batch_step(
+    problem: Problem,
+    family: LossFamily,
+    threads: int,
+    stored: StoredParts | None,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    next: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    rate: float,
+    entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
     """
-    One step of batch EG from t to `next` at the weights w of t; the weights of `next`.
+    One step of batch EG from t to `next`, which may be t itself, at the weights w of t; the weights of `next`.
     """
 
 def eg_primal_form(

@@ -786,7 +786,8 @@ def test_no_single_step_lowers_the_dual_and_w_stays_that_of_alpha(case: Case) ->
             before = after
     blocks = getattr(state, "blocks", None)
     mu = state.mu if blocks is None else blocks.marginals(problem)
-    assert_allclose(state.w, _core.weights_of(problem, _core.LossFamily(1.0, 0.0, C=2.0), 1, mu), atol=1e-10)
+    stored = getattr(state, "stored_parts", None)
+    assert_allclose(state.w, _core.weights_of(problem, _core.LossFamily(1.0, 0.0, C=2.0), 1, mu, stored), atol=1e-10)
 
 
 @pytest.mark.parametrize(("beta", "gamma"), LOSSES)

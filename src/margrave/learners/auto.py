@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from margrave import _core
 from margrave.learners.base import Learner
 from margrave.learners.bcfw import BCFW
@@ -12,20 +14,21 @@ from margrave.learners.eg import OnlineEG
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.perceptron import AveragedPerceptron
 from margrave.learners.run import Solution
-from margrave.learners.task import Task
+from margrave.learners.task import Task, available_threads
 from margrave.losses import LossFamily
 
 # Any learner is fast on problems with fewer parts, and L-BFGS is the most robust to a large C and a small tol.
 _FEWEST_PARTS = 50_000
-_MOST_PARTS = 250_000_000  # the natural parameters and marginals of this many parts take 4 GB
+_MOST_BYTES_IN_DOUBLE = 10**9  # of the distributions of EG, beyond which they are stored in single precision
+_MOST_BYTES = 4 * 10**9  # of the distributions of EG in single precision, beyond which it is not chosen
 
 
 @dataclass
 class Auto(Learner):
     """Chooses the learner by the loss, the size of the problem and what the structure offers.
 
-    If beta is finite, it chooses online EG, or L-BFGS for small problems and if the distributions would not fit into
-    memory. If beta is infinite, it chooses BCFW. It uses the perceptron for the perceptron loss, the convex-concave
+    If beta is finite, it chooses online EG, which stores large distributions in single precision, or L-BFGS for small
+    problems and if the distributions would take more than 4 GB. If beta is infinite, it chooses BCFW. It uses the perceptron for the perceptron loss, the convex-concave
     procedure for differences of losses, and cutting planes for slack re-scaling, quadratic slack and hard margins.
 
     >>> Auto().name
@@ -47,9 +50,18 @@ class Auto(Learner):
             return BCFW() if loss.beyond_parts(problem) else OnlineEG()
         if not getattr(problem, "any_scores", True):
             return LBFGS()
-        parts = sum(problem.parts(i) for i in range(problem.size))
-        return LBFGS() if loss.beyond_parts(problem) or not _FEWEST_PARTS < parts < _MOST_PARTS else OnlineEG()
+        if loss.beyond_parts(problem) or sum(map(problem.parts, range(problem.size))) <= _FEWEST_PARTS:
+            return LBFGS()
+        stored = _core.StoredParts(problem, loss.core(), available_threads(None)).size
+        if stored * _numbers(np.float64) <= _MOST_BYTES_IN_DOUBLE:
+            return OnlineEG()
+        return OnlineEG(single=True) if stored * _numbers(np.float32) <= _MOST_BYTES else LBFGS()
 
     def solve(self, task: Task, state: Any = None) -> Solution:
         """The solution of the chosen learner."""
         return self.resolve(task.loss, task.problem).solve(task, state)
+
+
+def _numbers(precision: type[np.floating[Any]]) -> int:
+    """The bytes of a natural parameter and a marginal."""
+    return 2 * np.dtype(precision).itemsize

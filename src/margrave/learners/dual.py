@@ -70,10 +70,13 @@ class DualState(State):
         """The outcome of a pass; weights without P are never the result, so they are not copied."""
         return Step(self.w, dual=self.dual(), estimate=self.estimate())
 
-    def certify(self, mu: Weights) -> Step:
-        """P, D and the gap at w(alpha), computed again from the marginals; one pass. The state does not change."""
+    def certify(self, mu: Weights, stored: _core.StoredParts | None = None) -> Step:
+        """P, D and the gap at w(alpha), computed again from the marginals; one pass. The state does not change.
+
+        The marginals are those of all parts, or of the stored ones.
+        """
         task = self.task
-        w = _core.weights_of(task.problem, task.family, task.threads, mu)
+        w = _core.weights_of(task.problem, task.family, task.threads, mu, stored)
         return certified(task, w, self.value())
 
     def rescale(self, task: Task) -> None:
@@ -121,8 +124,13 @@ def gold_counts(task: Task) -> Weights:
     return counts
 
 
-def gold_parameters(task: Task, start: float, precision: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
-    """Natural parameters of all examples, concatenated: `start` for the gold parts and 0 for others."""
-    t = np.empty(_core.part_offsets(task.problem)[-1], precision)
-    _core.gold_parameters(task.problem, task.threads, start, t)
+def gold_parameters(
+    task: Task,
+    start: float,
+    precision: type[np.floating[Any]] = np.float64,
+    stored: _core.StoredParts | None = None,
+) -> NDArray[Any]:
+    """Natural parameters of all parts, or of the stored ones, concatenated: `start` for gold parts, 0 for others."""
+    t = np.empty(_core.part_offsets(task.problem)[-1] if stored is None else stored.size, precision)
+    _core.gold_parameters(task.problem, task.threads, stored, start, t)
     return t

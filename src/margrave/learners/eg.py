@@ -1,6 +1,6 @@
 """Online exponentiated gradient on the dual (000, section 5; 002, Fig. 2), and a hybrid that starts with SMO."""
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from math import inf
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from margrave.learners.dual import (
     gold_parameters,
     unseen,
 )
-from margrave.learners.task import Step, Task
+from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
 
 _GROWTH = 1.3  # the maximum growth of a rate from one visit to the next
@@ -68,9 +68,14 @@ class OnlineEG(Learner):
 
     def blank(self, task: Task) -> "GibbsState":
         """Natural parameters on the gold parts, without their expectations."""
-        t = gold_parameters(task, self.start, np.float32 if self.single else np.float64)
+        stored = self.stored_parts(task)
+        t = gold_parameters(task, self.start, np.float32 if self.single else np.float64, stored)
         rate = np.full(task.problem.size, min(self.rate, 1.0) if task.loss.smooth else self.rate * task.C)
-        return GibbsState(**blank_blocks(task), t=t, mu=np.zeros_like(t), rate=rate)
+        return GibbsState(**blank_blocks(task), stored=stored, t=t, mu=np.zeros_like(t), rate=rate)
+
+    def stored_parts(self, task: Task) -> _core.StoredParts | None:
+        """The parts whose natural parameters can change, or None if these are all."""
+        return _core.StoredParts(task.problem, task.family, task.threads)
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
         """Refuse single precision if beta is infinite."""
@@ -85,7 +90,7 @@ class OnlineEG(Learner):
         """The weights that the first distributions imply; one pass, or two from given weights."""
         state = self.blank(task)
         if task.start is not None:
-            state.t[:] = _natural(state, task)
+            state.begin_at(task.start)
         state.expect()
         return state
 
@@ -96,7 +101,7 @@ class OnlineEG(Learner):
         regain it. In this case the parameters are scaled down first.
         """
         state.rescale(task)
-        largest = float(np.abs(state.t).max(initial=0.0))
+        largest = float(max(state.t.max(initial=0.0), -state.t.min(initial=0.0)))
         if not task.loss.smooth and largest > _CAP:
             state.t *= _CAP / largest
             state.expect()
@@ -110,7 +115,7 @@ class OnlineEG(Learner):
 
     def certify(self, state: "GibbsState") -> Step:
         """P and the gap; in single precision, marginals are computed again, which takes another pass."""
-        return state.certify_exactly() if self.single else state.certify(state.mu)
+        return state.certify_exactly() if self.single else state.certify(state.mu, state.stored_parts)
 
 
 @dataclass
@@ -141,6 +146,9 @@ class Hybrid(OnlineEG):
         super().__post_init__()
         self.smo_passes = whole("smo_passes", self.smo_passes, 1, 10**6)
         self.mixed = real("mixed", self.mixed, "be above 0 and below 1", lambda mixed: 0 < mixed < 1)
+
+    def stored_parts(self, task: Task) -> None:
+        """All parts, because the conditionals that EG begins with are not 0 for parts without a weight."""
 
     def begin(self, task: Task) -> "GibbsState":
         """All mass on the gold outputs."""
@@ -175,29 +183,53 @@ class Hybrid(OnlineEG):
 
 @dataclass(kw_only=True)
 class GibbsState(DualState):
-    """alpha_i as Gibbs distributions over the parts, concatenated over all examples."""
+    """alpha_i as Gibbs distributions over the parts, concatenated over all examples.
 
+    Natural parameters of parts without a weight are 0, and their marginals are not needed: they are not stored, except
+    where `StoredParts` makes an exception.
+    """
+
+    stored: InitVar[_core.StoredParts | None]  # the parts that t and mu are about; None means all
     t: NDArray[Any]  # natural parameters
     mu: NDArray[Any]  # marginals
     rate: NDArray[np.float64]
     trials: int = 0
     visited: int = 0
 
+    def __post_init__(self, stored: _core.StoredParts | None) -> None:
+        self.stored_parts = stored
+
+    def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore what `pack` returned; earlier versions stored the numbers of all parts."""
+        super().unpack(plain, arrays)
+        if self.stored_parts is not None and len(self.t) != self.stored_parts.size:
+            self.stored_parts = None
+
     def expect(self) -> None:
         """Compute marginals, entropies, costs and w from the natural parameters; one pass."""
-        task = self.task
-        task.passes += 1
-        t = self.t.astype(np.float64, copy=False)
-        self.w = _core.gibbs_expectations(task.problem, task.family, task.threads, t, self.mu, self.entropy, self.cost)
+        self.w = self._expectations(self.mu, self.entropy, self.cost)
 
     def certify_exactly(self) -> Step:
         """P, D and the gap of the natural parameters in double precision; two passes. The state does not change."""
+        entropy, cost = np.empty_like(self.entropy), np.empty_like(self.cost)
+        w = self._expectations(np.zeros(0, self.t.dtype), entropy, cost)
+        return certified(self.task, w, dual_value(self.task, cost, entropy))
+
+    def _expectations(self, mu: NDArray[Any], entropy: Weights, cost: Weights) -> Weights:
         task = self.task
         task.passes += 1
-        entropy, cost = np.empty_like(self.entropy), np.empty_like(self.cost)
-        t = self.t.astype(np.float64)
-        w = _core.gibbs_expectations(task.problem, task.family, task.threads, t, np.zeros(0), entropy, cost)
-        return certified(task, w, dual_value(task, cost, entropy))
+        return _core.gibbs_expectations(
+            task.problem, task.family, task.threads, self.stored_parts, self.t, mu, entropy, cost
+        )
+
+    def begin_at(self, w: Weights) -> None:
+        """Set the natural parameters to those of the loss's own distributions at these weights; one pass."""
+        task = self.task
+        task.passes += 1
+        self.t[:] = 0
+        _core.eg_batch_step(
+            task.problem, task.family, task.threads, self.stored_parts, w, self.t, self.t, 1.0, self.entropy, self.cost
+        )
 
     def estimate(self) -> float | None:
         """The estimate of the gap; None if beta is infinite, where a visit knows its gain but not what remains."""
@@ -207,18 +239,7 @@ class GibbsState(DualState):
         """One pass of EG over these examples."""
         blocks = (self.t, self.mu, self.rate, self.entropy, self.cost, self.gap)
         cap = _CAP if self.task.loss.smooth else _CAP_AT_INFINITY
-        trials = _core.eg_pass(*self.task.ascent(self.w, order), *blocks, growth, cap)
+        trials = _core.eg_pass(*self.task.ascent(self.w, order), self.stored_parts, *blocks, growth, cap)
         self.trials += trials
         self.visited += len(order)
         self.count(trials)
-
-
-def _natural(state: GibbsState, task: Task) -> NDArray[np.float64]:
-    """The natural parameters of the loss's own distributions at the weights to start from; one pass."""
-    assert task.start is not None
-    task.passes += 1
-    t = np.zeros(len(state.t))
-    _core.eg_batch_step(
-        task.problem, task.family, task.threads, task.start, np.zeros_like(t), t, 1.0, state.entropy, state.cost
-    )
-    return t

@@ -129,7 +129,9 @@ class _State(State):
         """w of the natural parameters; one pass."""
         task, none = self.task, np.zeros(0)
         task.passes += 1
-        return _core.gibbs_expectations(task.problem, task.family, task.threads, self.t, none, self.entropy, self.cost)
+        return _core.gibbs_expectations(
+            task.problem, task.family, task.threads, None, self.t, none, self.entropy, self.cost
+        )
 
     def weights_at(self, z: Weights, s: float) -> Weights:
         """w of t = A z + s delta; one pass."""
@@ -149,7 +151,7 @@ class _State(State):
             task.passes += 1
             t = np.empty_like(self.t)
             w = _core.eg_batch_step(
-                task.problem, task.family, task.threads, self.w, self.t, t, self.rate, self.entropy, self.cost
+                task.problem, task.family, task.threads, None, self.w, self.t, t, self.rate, self.entropy, self.cost
             )
         else:
             z, s = keep * self.z + add * self.w, keep * self.s + add * loss.gamma

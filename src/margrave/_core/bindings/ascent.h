@@ -2,6 +2,7 @@
 // and restored as it is; only the outputs that a block remembers are kept in the core.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "bindings/binding.h"
@@ -14,6 +15,15 @@ inline int64_t all_parts(const Problem& p) { return part_offsets(p).back(); }
 inline double* checked(InOut<double>& array, int64_t n, const char* what) {
   expect_size(array, n, what);
   return array.data();
+}
+
+// The parts for which Python keeps numbers; null means all.
+using Stored = std::shared_ptr<const StoredParts>;
+
+inline Stored checked(const Stored& stored, const Problem& p) {
+  if (!stored) return std::make_shared<StoredParts>(p);
+  stored->check(p);
+  return stored;
 }
 
 // Runs pass(ascent, threads, order) without Python's lock.

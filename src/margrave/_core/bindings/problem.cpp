@@ -436,6 +436,16 @@ void bind_problem(nb::module_& m) {
           "radius", [](const Problem& p, int64_t i) { return p.check_example(i), p.radius(i); }, "i"_a,
           "A bound on |A_i' (y - y')| over the outputs of example i.")
       .def(
+          "weighted_parts",
+          [](const Problem& p, int64_t i) {
+            p.check_example(i);
+            const WeightedParts weighted = p.weighted_parts(i);
+            std::vector<int32_t> parts(static_cast<size_t>(weighted.size()));
+            weighted.each([&](int64_t k, int64_t part) { parts[static_cast<size_t>(k)] = static_cast<int32_t>(part); });
+            return to_numpy(std::move(parts));
+          },
+          "i"_a, "The parts that have a weight: the scores of others are 0 under all weights.")
+      .def(
           "gold",
           [](const Problem& p, int64_t i, int64_t k) {
             p.check_example(i);

@@ -290,14 +290,58 @@ class LineStep {
   double at_ = 1;
 };
 
+// Which parts of the examples a learner stores numbers for, and where: those of all examples lie one after another.
+//
+// By default these are all parts. A learner whose numbers are 0 for ever where a part has no weight stores only the
+// weighted parts. The exceptions are examples in which another part is gold or has a cost: all of theirs are stored.
+class StoredParts {
+ public:
+  explicit StoredParts(const Problem& problem) : begin_(part_offsets(problem)), all_(begin_.size() - 1, 1) {}
+  StoredParts(const Problem& problem, const LossFamily& family, int threads, const Poll& poll)
+      : begin_{0}, all_(static_cast<size_t>(problem.size()), 0) {
+    for_examples(problem, threads, poll,
+                 [&](int64_t i, int, Worker& worker) { all_[at(i)] = needs_all(problem, family, i, worker); });
+    for (int64_t i = 0; i < problem.size(); ++i) begin_.push_back(begin_.back() + of(problem, i).size());
+  }
+
+  int64_t size() const { return begin_.back(); }
+  int64_t begin(int64_t i) const { return begin_[at(i)]; }
+  WeightedParts of(const Problem& problem, int64_t i) const {
+    return all_[at(i)] ? WeightedParts::all(problem.parts(i)) : problem.weighted_parts(i);
+  }
+
+  void check(const Problem& problem) const {
+    bool same = all_.size() == static_cast<size_t>(problem.size());
+    for (int64_t i = 0; same && i < problem.size(); ++i) same = begin(i + 1) - begin(i) == of(problem, i).size();
+    if (!same) throw InputError("these stored parts are those of another problem.");
+  }
+
+ private:
+  static bool needs_all(const Problem& problem, const LossFamily& family, int64_t i, Worker& worker) {
+    const WeightedParts weighted = problem.weighted_parts(i);
+    if (weighted.size() == problem.parts(i)) return true;
+    problem.gold(i, 0, worker.gold);
+    if (!std::all_of(worker.gold.begin(), worker.gold.end(), [&](int32_t part) { return weighted.has(part); }))
+      return true;
+    if (family.gamma == 0) return false;
+    double* delta = worker.theta.data();
+    family.cost(problem, i, delta);
+    weighted.each([&](int64_t, int64_t part) { delta[part] = 0; });
+    return std::any_of(delta, delta + problem.parts(i), [](double value) { return value != 0; });
+  }
+  static size_t at(int64_t i) { return static_cast<size_t>(i); }
+
+  std::vector<int64_t> begin_;
+  std::vector<char> all_;  // whether all parts of an example are stored
+};
+
 // w(alpha) = sum_i C_i A_i'(y_i - mu_i): what an interrupted step, or rounding, may have left behind.
-inline void weights_of(const Problem& problem, const LossFamily& family, const double* mu, int threads,
-                       const Poll& poll, double* w) {
+inline void weights_of(const Problem& problem, const LossFamily& family, const StoredParts& stored, const double* mu,
+                       int threads, const Poll& poll, double* w) {
   family.check(problem);
-  const std::vector<int64_t> begin = part_offsets(problem);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
-    const double* own = mu + begin[static_cast<size_t>(i)];
-    for (int64_t k = 0; k < problem.parts(i); ++k) worker.direction[static_cast<size_t>(k)] = -own[k];
+    const double* own = mu + stored.begin(i);
+    stored.of(problem, i).each([&](int64_t k, int64_t part) { worker.direction[static_cast<size_t>(part)] = -own[k]; });
     problem.gold(i, 0, worker.gold);
     for (const int32_t part : worker.gold) worker.direction[static_cast<size_t>(part)] += 1;
     problem.scatter(i, worker.direction.data(), family.weight(i), sum);

@@ -15,10 +15,11 @@ void bind_eg_pass(nb::module_& m) {
   m.def(
       "eg_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-         const Sharing* sharing, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate, InOut<double>& entropy,
-         InOut<double>& cost, InOut<double>& gap, double growth, double cap) {
-        expect_size(t, all_parts(p), "t");
-        expect_size(mu, all_parts(p), "mu");
+         const Sharing* sharing, const Stored& given, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate,
+         InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, double growth, double cap) {
+        const Stored stored = checked(given, p);
+        expect_size(t, stored->size(), "t");
+        expect_size(mu, stored->size(), "mu");
         const int64_t n = p.size();
         const GibbsState<Real> state{t.data(),
                                      mu.data(),
@@ -28,36 +29,39 @@ void bind_eg_pass(nb::module_& m) {
                                      checked(gap, n, "gap")};
         return run_pass(p, w, family, order, threads, sharing,
                         [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                          return eg_pass(ascent, state, {growth, cap}, visits, threads, check_signals);
+                          return eg_pass(ascent, state, *stored, {growth, cap}, visits, threads, check_signals);
                         });
       },
-      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "t"_a.noconvert(),
-      "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(), "gap"_a.noconvert(),
-      "growth"_a, "cap"_a, "One pass of online exponentiated gradient over `order`; the number of trials.");
+      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "stored"_a.none(),
+      "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "gap"_a.noconvert(), "growth"_a, "cap"_a,
+      "One pass of online exponentiated gradient over `order`; the number of trials.");
 }
 
 template <typename Real>
 void bind_expectations(nb::module_& m) {
   m.def(
       "gibbs_expectations",
-      [](const Problem& p, const LossFamily& family, int threads, const In<double>& t, InOut<Real>& mu,
-         InOut<double>& entropy, InOut<double>& cost) {
+      [](const Problem& p, const LossFamily& family, int threads, const Stored& given, const In<Real>& t,
+         InOut<Real>& mu, InOut<double>& entropy, InOut<double>& cost) {
         expect_gold(p);
-        expect_size(t, all_parts(p), "t");
-        if (mu.size() != 0) expect_size(mu, all_parts(p), "mu");
+        const Stored stored = checked(given, p);
+        expect_size(t, stored->size(), "t");
+        if (mu.size() != 0) expect_size(mu, stored->size(), "mu");
         double* H = checked(entropy, p.size(), "entropy");
         double* c = checked(cost, p.size(), "cost");
         std::vector<double> w(static_cast<size_t>(p.dim()));
         {
           const nb::gil_scoped_release release;
-          GibbsSource source;
+          GibbsSource<Real> source;
           source.t = t.data();
-          gibbs_expectations(p, family, source, checked_threads(threads), check_signals, H, c,
+          gibbs_expectations(p, family, *stored, source, checked_threads(threads), check_signals, H, c,
                              mu.size() == 0 ? nullptr : mu.data(), w.data());
         }
         return to_numpy(std::move(w));
       },
-      "problem"_a, "family"_a, "threads"_a, "t"_a, "mu"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "problem"_a, "family"_a, "threads"_a, "stored"_a.none(), "t"_a.noconvert(), "mu"_a.noconvert(),
+      "entropy"_a.noconvert(), "cost"_a.noconvert(),
       "w(alpha) of Gibbs distributions; fills marginals (unless empty), entropies and costs.");
 }
 
@@ -65,22 +69,55 @@ template <typename Real>
 void bind_gold_parameters(nb::module_& m) {
   m.def(
       "gold_parameters",
-      [](const Problem& p, int threads, double start, InOut<Real>& t) {
+      [](const Problem& p, int threads, const Stored& given, double start, InOut<Real>& t) {
         expect_gold(p);
-        expect_size(t, all_parts(p), "t");
+        const Stored stored = checked(given, p);
+        expect_size(t, stored->size(), "t");
         checked_threads(threads);
         const nb::gil_scoped_release release;
-        const std::vector<int64_t> begin = part_offsets(p);
         const auto visit = [&](int64_t i, int, Worker& worker) {
-          Real* own = t.data() + begin[static_cast<size_t>(i)];
-          std::fill(own, own + p.parts(i), Real{0});
+          Real* own = t.data() + stored->begin(i);
+          double* all = worker.theta.data();
+          std::fill(all, all + p.parts(i), 0.0);
           p.gold(i, 0, worker.gold);
-          for (const int32_t part : worker.gold) own[part] = static_cast<Real>(start);
+          for (const int32_t part : worker.gold) all[part] = start;
+          stored->of(p, i).each([&](int64_t k, int64_t part) { own[k] = static_cast<Real>(all[part]); });
         };
         for_examples(p, threads, check_signals, visit);
       },
-      "problem"_a, "threads"_a, "start"_a, "t"_a.noconvert(),
+      "problem"_a, "threads"_a, "stored"_a.none(), "start"_a, "t"_a.noconvert(),
       "Sets t to `start` on the gold parts and to 0 on others.");
+}
+
+template <typename Real>
+void bind_batch_step(nb::module_& m) {
+  m.def(
+      "eg_batch_step",
+      [](const Problem& p, const LossFamily& family, int threads, const Stored& given, const In<double>& w,
+         const In<Real>& t, InOut<Real>& next, double rate, InOut<double>& entropy, InOut<double>& cost) {
+        expect_gold(p);
+        expect_size(w, p.dim(), "w");
+        const Stored stored = checked(given, p);
+        expect_size(t, stored->size(), "t");
+        expect_size(next, stored->size(), "next");
+        GibbsSource<Real> source;
+        source.t = t.data();
+        source.w = w.data();
+        source.update = GibbsUpdate::of(family, rate);
+        source.next = next.data();
+        double* H = checked(entropy, p.size(), "entropy");
+        double* c = checked(cost, p.size(), "cost");
+        std::vector<double> sum(static_cast<size_t>(p.dim()));
+        {
+          const nb::gil_scoped_release release;
+          gibbs_expectations<Real>(p, family, *stored, source, checked_threads(threads), check_signals, H, c, nullptr,
+                                   sum.data());
+        }
+        return to_numpy(std::move(sum));
+      },
+      "problem"_a, "family"_a, "threads"_a, "stored"_a.none(), "w"_a, "t"_a.noconvert(), "next"_a.noconvert(), "rate"_a,
+      "entropy"_a.noconvert(), "cost"_a.noconvert(),
+      "One step of batch EG from t to `next`, which may be t itself, at the weights w of t; the weights of `next`.");
 }
 
 }  // namespace
@@ -109,30 +146,8 @@ void bind_gibbs(nb::module_& m) {
   bind_eg_pass<float>(m);
   bind_expectations<double>(m);
   bind_expectations<float>(m);
-  m.def(
-      "eg_batch_step",
-      [](const Problem& p, const LossFamily& family, int threads, const In<double>& w, const In<double>& t,
-         InOut<double>& next, double rate, InOut<double>& entropy, InOut<double>& cost) {
-        expect_gold(p);
-        expect_size(w, p.dim(), "w");
-        expect_size(t, all_parts(p), "t");
-        GibbsSource source;
-        source.t = t.data();
-        source.w = w.data();
-        source.update = GibbsUpdate::of(family, rate);
-        source.next = checked(next, all_parts(p), "next");
-        double* H = checked(entropy, p.size(), "entropy");
-        double* c = checked(cost, p.size(), "cost");
-        std::vector<double> sum(static_cast<size_t>(p.dim()));
-        {
-          const nb::gil_scoped_release release;
-          gibbs_expectations<double>(p, family, source, checked_threads(threads), check_signals, H, c, nullptr,
-                                     sum.data());
-        }
-        return to_numpy(std::move(sum));
-      },
-      "problem"_a, "family"_a, "threads"_a, "w"_a, "t"_a, "next"_a.noconvert(), "rate"_a, "entropy"_a.noconvert(),
-      "cost"_a.noconvert(), "One step of batch EG from t to `next` at the weights w of t; the weights of `next`.");
+  bind_batch_step<double>(m);
+  bind_batch_step<float>(m);
   m.def(
       "eg_primal_form",
       [](const Problem& p, const LossFamily& family, int threads, const In<double>& z, double s, InOut<double>& entropy,
@@ -141,13 +156,14 @@ void bind_gibbs(nb::module_& m) {
         expect_size(z, p.dim(), "z");
         double* H = checked(entropy, p.size(), "entropy");
         double* c = checked(cost, p.size(), "cost");
-        GibbsSource source;
+        GibbsSource<double> source;
         source.z = z.data();
         source.s = s;
         std::vector<double> sum(static_cast<size_t>(p.dim()));
         {
           const nb::gil_scoped_release release;
-          gibbs_expectations<double>(p, family, source, checked_threads(threads), check_signals, H, c, nullptr,
+          const StoredParts stored(p);
+          gibbs_expectations<double>(p, family, stored, source, checked_threads(threads), check_signals, H, c, nullptr,
                                      sum.data());
         }
         return to_numpy(std::move(sum));

@@ -33,9 +33,10 @@ struct GibbsUpdate {
   }
 };
 
-// The distribution of one example.
+// The distribution of one example; natural parameters and marginals of the stored parts alone, for t is 0 elsewhere.
 template <typename Real>
 struct GibbsBlock {
+  WeightedParts stored;
   Real* t;
   Real* mu;
   double& rate;     // rho, or eta C at beta = inf
@@ -54,8 +55,9 @@ struct GibbsState {
   double* cost;
   double* gap;
 
-  GibbsBlock<Real> block(int64_t i, int64_t first_part) const {
-    return {t + first_part, mu + first_part, rate[i], entropy[i], cost[i], gap[i]};
+  GibbsBlock<Real> block(const Problem& problem, const StoredParts& stored, int64_t i) const {
+    const int64_t at = stored.begin(i);
+    return {stored.of(problem, i), t + at, mu + at, rate[i], entropy[i], cost[i], gap[i]};
   }
 };
 
@@ -119,25 +121,47 @@ inline double blur(const float* mu, const double* v, int64_t n) {
 
 }  // namespace gibbs
 
+// Copies values of the stored parts of an example out of those of all parts, possibly in place; and back, with 0 for
+// others.
+inline void pack(const WeightedParts& stored, const double* all, double* values) {
+  stored.each([&](int64_t k, int64_t part) { values[k] = all[part]; });
+}
+template <typename Real>
+void unpack(const WeightedParts& stored, const Real* values, double* all) {
+  std::fill(all + stored.head, all + stored.parts(), 0.0);
+  stored.each([&](int64_t k, int64_t part) { all[part] = static_cast<double>(values[k]); });
+}
+
 // One visit: moves t_i if D does not fall, else halves the rate and tries again. Returns the number of trials.
+//
+// Parts that are not stored have no weight, no cost and t = 0. They contribute nothing to the sums below, and only
+// inference sees them.
 template <typename Real>
 int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSettings& settings, int64_t i,
              Worker& worker) {
+  const WeightedParts& stored = block.stored;
   const Problem& problem = ascent.problem;
   const LossFamily& family = ascent.family;
   const bool smooth = family.beta < kInfinity;
-  const int64_t n = problem.parts(i);
+  const int64_t n = stored.size();
   const double C = ascent.weight(i);
   Scratch::Frame frame(worker.scratch);
-  double* delta = worker.scratch.take(n);
-  double* v = worker.scratch.take(n);
+  double* delta = worker.scratch.take(stored.parts());
+  double* v = worker.scratch.take(stored.parts());
   double* next = worker.scratch.take(n);
   double* next_mu = worker.scratch.take(n);
-  double* theta = worker.theta.data();
-  double* d = worker.direction.data();  // mu - mu'
+  double* d = worker.scratch.take(n);  // mu - mu'
+  const bool all = n == stored.parts();
+  double* all_t = all ? next : worker.theta.data();
+  double* all_mu = all ? next_mu : worker.direction.data();
+  double* all_d = all ? d : worker.direction.data();
 
-  problem.score(i, ascent.w, theta);
-  augment(problem, i, family, theta, delta, v);
+  problem.score(i, ascent.w, worker.theta.data());
+  augment(problem, i, family, worker.theta.data(), delta, v);
+  if (!all) {
+    pack(stored, v, v);
+    if (family.gamma > 0) pack(stored, delta, delta);
+  }
   const bool adaptive = settings.growth > 1;
   double sum_of_v = 0;
   for (int64_t k = 0; k < n && !smooth; ++k) sum_of_v += std::fabs(v[k]);
@@ -148,7 +172,9 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       rate *= settings.cap / change;
       gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
     }
-    const double log_z = problem.logsum(i, next, next_mu, worker.scratch);
+    if (!all) unpack(stored, next, all_t);
+    const double log_z = problem.logsum(i, all_t, all_mu, worker.scratch);
+    if (!all) pack(stored, all_mu, next_mu);
     const Comparison sums = gibbs::compare(next, v, next_mu, block.mu, n, d);
     const double entropy = log_z - sums.t_mu;
     const double cost_change = family.gamma > 0 ? -loops().dot(delta, d, n) : 0.0;
@@ -160,9 +186,10 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double noise = C * (gibbs::kRounding * (sizes + 1) + gibbs::blur(block.mu, v, n));
 
     const double value_change = C * (family.gamma * cost_change + smooth_change);
-    const double gain = value_change - problem.move(i, d, C, ascent.w);
+    if (!all) unpack(stored, d, all_d);
+    const double gain = value_change - problem.move(i, all_d, C, ascent.w);
     const bool keep = gain >= -noise || !adaptive;
-    if (!keep) problem.move(i, d, -C, ascent.w);
+    if (!keep) problem.move(i, all_d, -C, ascent.w);
 
     const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
@@ -190,40 +217,41 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
 
 // One pass of online EG over `order`; returns the number of trials.
 template <typename Real>
-int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, GibbsSettings settings,
+int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, const StoredParts& stored, GibbsSettings settings,
                 const std::vector<int64_t>& order, int threads, const Poll& poll) {
   check_cost_of_parts(ascent.problem, ascent.family);
   settings.relaxation = threads == 1 ? gibbs::kRelaxation : gibbs::kRelaxationOfMany;
-  const std::vector<int64_t> begin = part_offsets(ascent.problem);
   std::atomic<int64_t> trials{0};
   for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
-    trials += eg_visit(own, state.block(i, begin[static_cast<size_t>(i)]), settings, i, worker);
+    trials += eg_visit(own, state.block(own.problem, stored, i), settings, i, worker);
   });
   return trials;
 }
 
-// Where the natural parameters of batch EG come from.
+// Where the natural parameters of a batch come from.
+template <typename Real>
 struct GibbsSource {
-  const double* t = nullptr;  // stored, or
+  const Real* t = nullptr;    // stored, or
   const double* z = nullptr;  // t = A z + s delta (000, section 3: the primal form)
   double s = 0;
-  // a step of stored parameters: t <- keep t + add (A w + gamma delta), written to next
+  // a step of stored parameters: t <- keep t + add (A w + gamma delta), written to next, which may be t itself
   const double* w = nullptr;
   GibbsUpdate update{1, 0};
-  double* next = nullptr;
+  Real* next = nullptr;
 };
 
-// Expectations under the Gibbs distributions of all examples: entropies, costs, marginals (unless null), and
-// w += sum_i C_i A_i'(y_i - mu_i). The same bits with any number of threads.
+// Expectations under the Gibbs distributions of all examples: entropies, costs, marginals of the stored parts (unless
+// null), and w += sum_i C_i A_i'(y_i - mu_i). The same bits with any number of threads.
 template <typename Real>
-void gibbs_expectations(const Problem& problem, const LossFamily& family, const GibbsSource& source, int threads,
-                        const Poll& poll, double* entropy, double* cost, Real* marginals, double* w) {
+void gibbs_expectations(const Problem& problem, const LossFamily& family, const StoredParts& stored,
+                        const GibbsSource<Real>& source, int threads, const Poll& poll, double* entropy, double* cost,
+                        Real* marginals, double* w) {
   check_cost_of_parts(problem, family);
-  const std::vector<int64_t> begin = part_offsets(problem);
   const auto visit = [&](int64_t i, Worker& worker, double* sum) {
     Scratch::Frame frame(worker.scratch);
     const int64_t n = problem.parts(i);
-    const int64_t at = begin[static_cast<size_t>(i)];
+    const WeightedParts own = stored.of(problem, i);
+    const int64_t at = stored.begin(i);
     double* t = worker.theta.data();
     double* delta = worker.scratch.take(n);
     const double c0 = family.gamma > 0 ? family.cost(problem, i, delta) : 0.0;
@@ -232,18 +260,23 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
       if (family.gamma > 0) loops().add_scaled(delta, source.s, t, n);
     } else if (source.w) {
       double* v = worker.scratch.take(n);
+      double* next = worker.scratch.take(own.size());
       problem.score(i, source.w, v);
       if (family.gamma > 0) loops().add_scaled(delta, family.gamma, v, n);
-      gibbs::propose(source.t + at, v, source.update, n, t);
-      std::copy(t, t + n, source.next + at);
+      pack(own, v, v);
+      gibbs::propose(source.t + at, v, source.update, own.size(), next);
+      gibbs::keep(next, own.size(), source.next + at);
+      unpack(own, next, t);
     } else {
-      std::copy(source.t + at, source.t + at + n, t);
+      unpack(own, source.t + at, t);
     }
     double* mu = worker.direction.data();
     entropy[i] = problem.logsum(i, t, mu, worker.scratch) - loops().dot(t, mu, n);
     cost[i] = family.gamma > 0 ? c0 + loops().dot(delta, mu, n) : 0.0;
     if (marginals)
-      for (int64_t k = 0; k < n; ++k) mu[k] = static_cast<double>(marginals[at + k] = static_cast<Real>(mu[k]));
+      own.each([&](int64_t k, int64_t part) {
+        mu[part] = static_cast<double>(marginals[at + k] = static_cast<Real>(mu[part]));
+      });
     problem.gold(i, 0, worker.gold);
     for (const int32_t part : worker.gold) mu[part] -= 1;
     problem.scatter(i, mu, -family.weight(i), sum);

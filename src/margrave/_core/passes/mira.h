@@ -128,7 +128,8 @@ inline void mira_visit_exact(const Ascent& ascent, MiraPass& pass, int64_t i, in
     }
     mu = own;
     double rate = 0.5;
-    const GibbsBlock<double> block{natural.data(), mu.data(), rate, entropy, cost, gap};
+    const WeightedParts all = WeightedParts::all(problem.parts(i));
+    const GibbsBlock<double> block{all, natural.data(), mu.data(), rate, entropy, cost, gap};
     mira::Patience patience;
     while (patience.with(gap)) {
       pass.inferences += eg_visit(ascent, block, {2.0, kInfinity}, i, worker);

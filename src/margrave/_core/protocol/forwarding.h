@@ -31,6 +31,7 @@ class ForwardingProblem : public Problem {
   double dot(const double* u, const double* v) const override { return whole_->dot(u, v); }
   bool euclidean() const override { return whole_->euclidean(); }
   double radius(int64_t i) const override { return whole_->radius(there(i)); }
+  WeightedParts weighted_parts(int64_t i) const override { return whole_->weighted_parts(there(i)); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(there(i), k, y); }
   double cost(int64_t i, double* delta) const override { return whole_->cost(there(i), delta); }
   bool zero_one_is_of_parts() const override { return whole_->zero_one_is_of_parts(); }

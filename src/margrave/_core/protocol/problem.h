@@ -40,6 +40,35 @@ struct Row {
   std::vector<double> value;
 };
 
+// Which parts of an example have a weight, so that their scores can differ from 0: the first `head` parts, and of each
+// of the `blocks` blocks of `block` parts that follow, those in the list, which ascends.
+struct WeightedParts {
+  int64_t head = 0;
+  int64_t blocks = 0;
+  int64_t block = 0;
+  const int32_t* list = nullptr;
+  int64_t listed = 0;
+
+  static WeightedParts all(int64_t parts) { return {parts}; }
+  int64_t size() const { return head + blocks * listed; }
+  int64_t parts() const { return head + blocks * block; }
+
+  bool has(int64_t part) const {
+    return part < head || std::binary_search(list, list + listed, static_cast<int32_t>((part - head) % block));
+  }
+
+  // Calls visit(k, part) for the k-th of them.
+  template <typename Visit>
+  void each(const Visit& visit) const {
+    for (int64_t k = 0; k < head; ++k) visit(k, k);
+    for (int64_t b = 0; b < blocks; ++b) {
+      const int64_t k = head + b * listed;
+      const int64_t first = head + b * block;
+      for (int64_t j = 0; j < listed; ++j) visit(k + j, first + list[j]);
+    }
+  }
+};
+
 // What a structure can do beyond the argmax; learners state what they need in the same words.
 enum Offer : unsigned {
   kArgmax = 1,
@@ -159,6 +188,9 @@ class Features {
   virtual double move(int64_t i, const double* v, double c, double* w) const = 0;
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
+  // The scores of other parts are 0 under all weights; `scatter`, `move` and `row` do not read the values of these
+  // parts.
+  virtual WeightedParts weighted_parts(int64_t i) const { return WeightedParts::all(parts(i)); }
 
   // Where the last parts of every example are shared by all: how many they are, and which of them have weights. Then
   // the map of the own parts of an example and that of the shared ones can be had apart.
@@ -203,6 +235,8 @@ class Problem {
   }
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
+  // See Features::weighted_parts.
+  virtual WeightedParts weighted_parts(int64_t i) const { return WeightedParts::all(parts(i)); }
   // The k-th good output of example i, best first; returns how many there are, and leaves y alone if they are fewer.
   // Learners that want one take the first; the zero-one cost spares all of them where it is a sum over parts.
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
@@ -380,6 +414,7 @@ class BoundProblem final : public Problem {
   double dot(const double* u, const double* v) const override { return features_->dot(u, v); }
   bool euclidean() const override { return features_->euclidean(); }
   double radius(int64_t i) const override { return features_->radius(i); }
+  WeightedParts weighted_parts(int64_t i) const override { return features_->weighted_parts(i); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
     const int64_t n = structure_->golds(i);
     if (k < n) structure_->gold(i, k, y);

@@ -1,0 +1,114 @@
+"""Seconds and memory of `auto` to a relative gap of 1e-3 on more and more of the Brown corpus with short tags."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpora.columns import brown_short, last_column
+from benchmarks.corpora.problems import SavedTagging
+from benchmarks.lp_struct import peak_mb
+from benchmarks.machine import in_new_process
+from benchmarks.plots import draw_beside_linear, finished, panels
+from benchmarks.tables import markdown
+from margrave.inputs import Templates
+from margrave.learners import Auto, Task
+from margrave.losses import Log
+
+Result = dict[str, Any]
+
+CORPORA = ("brown-pos",)
+RESULT = "growth"
+TOKENS = (50_000, 100_000, 200_000, 400_000, 800_000, 1_100_000)
+OWN_TOKENS = TOKENS[:4]  # of the runs whose pairs are those that occur in their own sentences
+GROWTH_TOL = 1e-3  # on the relative gap
+GROWTH_C = 1.0
+ALL, OWN = "pairs of all sentences", "pairs of the sample"
+
+
+def measure() -> Result:
+    """Runs on the first sentences in a random order, each with one thread and in a process of its own."""
+    sentences = brown_short()
+    order = np.random.default_rng(0).permutation(len(sentences))
+    sentences = [sentences[i] for i in order]
+    words = [[row[:1] for row in rows] for rows in sentences]
+    with TemporaryDirectory() as folder:
+        X = Templates().learn(words).transform(words)
+        saved = SavedTagging(str(Path(folder, "brown.npz")), X, last_column(sentences))
+        curves = {
+            ALL: [in_new_process(solved, saved, tokens, False) for tokens in TOKENS],
+            OWN: [in_new_process(solved, saved, tokens, True) for tokens in OWN_TOKENS],
+        }
+    together = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in curves.items()}
+    exponents = {name: slope(np.log(curve["tokens"]), np.log(curve["cpu"])) for name, curve in together.items()}
+    # Without what does not depend on the number of examples: the interpreter, the names, the weights.
+    per_token = slope(together[ALL]["tokens"], together[ALL]["peak_mb"]) * 2**20
+    return {
+        "tol": GROWTH_TOL,
+        "C": GROWTH_C,
+        "labels": saved.labels,
+        "curves": together,
+        "exponents": exponents,
+        "bytes_per_token": per_token,
+    }
+
+
+def solved(saved: SavedTagging, tokens: int, own_pairs: bool) -> Result:
+    """One run: CPU seconds, passes, and the most memory that this process had."""
+    problem = saved.bind(tokens, own_pairs=own_pairs)
+    loss = Log()
+    learner = Auto().resolve(loss, problem)
+    started = process_time()
+    solution = learner.solve(Task(problem, loss, C=GROWTH_C, tol=GROWTH_TOL, n_threads=1))
+    return {
+        "tokens": tokens,
+        "weights": problem.dim,
+        "learner": repr(learner),
+        "cpu": process_time() - started,
+        "passes": solution.kept.passes,
+        "relative_gap": solution.kept.relative_gap,
+        "peak_mb": peak_mb(),
+    }
+
+
+def slope(x: Any, y: Any) -> float:
+    """The slope of the line through these points with the smallest squares."""
+    return float(np.polyfit(np.asarray(x, dtype=float), np.asarray(y, dtype=float), 1)[0])
+
+
+def table(result: Result) -> str:
+    """A row per run, and the exponents."""
+    rows = [
+        [
+            name,
+            f"{tokens:,}",
+            f"{weights:,}",
+            f"{cpu:.1f}",
+            f"{passes:.1f}",
+            f"{1e6 * cpu / passes / tokens:.2f}",
+            f"{peak / 1024:.2f}",
+        ]
+        for name, curve in result["curves"].items()
+        for tokens, weights, cpu, passes, peak in zip(
+            *(curve[key] for key in ("tokens", "weights", "cpu", "passes", "peak_mb")), strict=True
+        )
+    ]
+    header = ["weights of", "tokens", "weights", "CPU s", "passes", "µs per token and pass", "peak GiB"]
+    exponents = "; ".join(f"{name}: {exponent:.3f}" for name, exponent in result["exponents"].items())
+    return (
+        f"{markdown(header, rows)}\n\nexponent of CPU seconds against tokens: {exponents}; "
+        f"{result['bytes_per_token']:,.0f} bytes per token"
+    )
+
+
+def plot(result: Result) -> Any:
+    """Seconds and memory against tokens."""
+    figure, (seconds, memory) = panels(2)
+    for colour, (name, curve) in zip(("C0", "C1"), result["curves"].items(), strict=True):
+        draw_beside_linear(seconds, f"{name}: exponent {result['exponents'][name]:.2f}", curve, "tokens", "cpu", colour)
+        draw_beside_linear(memory, name, curve, "tokens", "peak_mb", colour)
+    seconds.set(xscale="log", yscale="log", xlabel="tokens", ylabel=f"CPU seconds to a gap of {result['tol']:g}")
+    memory.set(xscale="log", yscale="log", xlabel="tokens", ylabel="peak resident memory, MB")
+    return finished(figure)
