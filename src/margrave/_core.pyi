@@ -1244,6 +1244,13 @@ def chain(
     tied: bool,
     forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
 ) -> ChainStructure: ...
+def decode_labels(
+    names: list,
+    units: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> list:
+    """The labels of every sequence, by name, from the parts of its output."""
 
 class HypergraphStructure(Structure):
     pass

@@ -73,7 +73,8 @@ def bind(
     if outputs is None:
         outputs = structure.learn(Y)
     rows = features.encode(X, grow=training, **(to_features or {}))
-    units = np.diff(rows.example_begin)
+    begin = rows.example_begin
+    units = begin[1:] - begin[:-1]
     bound = structure.bind(outputs, units, Y, costs=costs, **(to_structure or {}))
     if training:
         features.learn(rows, bound)

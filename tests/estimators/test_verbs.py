@@ -67,6 +67,15 @@ def test_marginals_kbest_and_samples_are_of_one_distribution(entry: Entry) -> No
         model.predict_kbest(entry.X, k=0)
 
 
+@every
+def test_one_example_at_a_time_gives_the_same_as_all_at_once(entry: Entry) -> None:
+    model = fitted(entry, n_threads=None)
+    n = len(entry.y)
+    for verb in (model.predict, model.predict_kbest, model.predict_marginals):
+        together = plain(list(verb(entry.X)))
+        assert [plain(list(verb(entry.X[i : i + 1])))[0] for i in range(n)] == together
+
+
 def test_samples_follow_the_marginals() -> None:
     model = fitted(ENTRIES["SequenceTagger"], C=0.1)
     X = ENTRIES["SequenceTagger"].X[:1]

@@ -729,6 +729,43 @@ def test_a_chain_with_more_parts_than_can_be_numbered_is_refused() -> None:
     assert (_core.chain(100, begin, gold, None, None, 1, True, None).gold(0) >= 0).all()
 
 
+def test_chains_of_many_shapes_in_turn_do_not_mix_up_their_tuples() -> None:
+    """The tuples of the last few shapes are kept: more shapes than that, in turn, each with its own transitions."""
+    shapes = [
+        (labels, order, forbidden)
+        for labels in (2, 3)
+        for order in (1, 2)
+        for forbidden in (None, [(0, 1)], [(1, 0)], [(0, 0)])
+    ]
+    for labels, order, forbidden in 3 * shapes:
+        flags = np.zeros((labels, labels), dtype=bool)
+        for before, after in forbidden or ():
+            flags[before, after] = True
+        chain = _core.chain(labels, np.array([0, 4]), None, None, None, order, True, flags.ravel())
+        seen = Chain(order, forbidden or ()).tuples(Labels(np.arange(labels)))
+        assert chain.gram_parts == len(seen)
+        parts = 4 * labels + len(seen)
+        rows = _core.Tokens(np.array([0, parts]), np.zeros(parts + 1, np.int64), np.zeros(0, np.int32), None)
+        problem = _core.join(chain, _core.sparse_parts(1, rows, np.ones(1, np.int64)))
+        outputs = problem.kbest(0, problem.clamp(0, np.zeros(parts)), labels**4)
+        found = {tuple((y[:4] % labels).tolist()) for _, y in outputs}
+        every = {tuple(y) for y in np.ndindex(*[labels] * 4)}
+        assert found == {y for y in every if not any(flags[y[t], y[t + 1]] for t in range(3))}
+
+
+def test_parts_that_are_no_labels_are_not_decoded() -> None:
+    longs, parts = (lambda *values: np.array(values, dtype=np.int64)), np.array([1, 2, 5], dtype=np.int32)
+    assert _core.decode_labels(["a", "b"], longs(2, 1), longs(0, 2, 3), parts) == [["b", "a"], ["b"]]
+    assert _core.decode_labels(["a", "b"], longs(), longs(0), parts) == []
+    for units, begin in ((longs(4), longs(0, 3)), (longs(2), longs(2, 3)), (longs(1), longs(-1, 3)), (longs(-1),) * 2):
+        with pytest.raises(MargraveError):
+            _core.decode_labels(["a", "b"], units, begin, parts)
+    with pytest.raises(MargraveError, match="not a label"):
+        _core.decode_labels(["a"], longs(1), longs(0, 1), np.array([-1], dtype=np.int32))
+    with pytest.raises(MargraveError, match="not a label"):
+        _core.decode_labels([], longs(1), longs(0, 1), parts)
+
+
 def test_allowed_labels_in_another_shape_are_refused() -> None:
     X, y = [[["a"], ["b"], ["c"]]], np.zeros(3, dtype=np.int32)
     for shape in ((2, 3), (6,), (1, 3, 2)):

@@ -429,7 +429,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         bound = self._bind(given)
         _check_offer(bound, "kbest", "predict_kbest")
         begin, values, part_begin, parts = _core.kbest_all(bound.problem, self._weights(), k, self._threads())
-        outputs = self._repeated(bound, np.diff(begin)).decode(part_begin, parts)
+        outputs = self._repeated(bound, begin[1:] - begin[:-1]).decode(part_begin, parts)
         scored = list(zip(values.tolist(), outputs, strict=True))
         return [scored[first:last] for first, last in pairwise(begin.tolist())]
 
@@ -449,7 +449,9 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _bind(self, given: Given) -> Bound:
         """New examples, bound with what the model has learned."""
         self._check_fitted()
-        given = replace(given, X=self._raw(given.X))
+        raw = self._raw(given.X)
+        if raw is not given.X:
+            given = replace(given, X=raw)
         return self._bound(given, self.outputs_, self.features_, self.inputs_)
 
     def _bound(self, given: Given, outputs: Any, features: Features, inputs: Inputs | None) -> Bound:
@@ -582,9 +584,10 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return model
 
     def _check_fitted(self) -> None:
-        from sklearn.utils.validation import check_is_fitted
+        if not hasattr(self, "coef_"):
+            from sklearn.utils.validation import check_is_fitted
 
-        check_is_fitted(self, "coef_")
+            check_is_fitted(self, "coef_")
 
 
 def _check_offer(bound: Bound, what: str, verb: str) -> None:

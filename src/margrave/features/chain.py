@@ -54,6 +54,7 @@ class ChainFeatures(Features):
 
     edges: AttributeTable | None = field(default=None, init=False, repr=False)  # the table of transition attributes
     gram_weight: NDArray[np.int64] = field(init=False, repr=False)  # the index of each tuple's weight, or -1
+    _counted: tuple[Any, int] = field(default=(None, 0), init=False, repr=False, compare=False)  # see gram_weights
 
     def __post_init__(self) -> None:
         if isinstance(self.tokens, Kernel) and self.tokens.function == "precomputed":
@@ -70,8 +71,10 @@ class ChainFeatures(Features):
 
     @property
     def gram_weights(self) -> int:
-        """How many label tuples have a weight."""
-        return int(self.gram_weight.max(initial=-1)) + 1
+        """How many label tuples have a weight; counted once for each array, as predictions ask for it in every call."""
+        if self._counted[0] is not self.gram_weight:
+            self._counted = self.gram_weight, int(self.gram_weight.max(initial=-1)) + 1
+        return self._counted[1]
 
     def fresh(self) -> Self:
         """A copy with the same settings that has not learned anything."""
@@ -146,6 +149,7 @@ class ChainFeatures(Features):
             )
         transitions = Transitions(
             self.gram_weight,
+            self.gram_weights,
             bound.order,
             bound.tied,
             float(self.scale),

@@ -26,6 +26,7 @@ class Transitions:
     """What the core's table scores in addition to the attributes of rows: label tuples, and first and last labels."""
 
     gram_weight: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    gram_weights: int = 0  # the number of weights of label tuples
     order: int = 0
     tied: bool = True
     scale: float = 1.0
@@ -127,8 +128,7 @@ class AttributeTable(Features):
         """The same, for columns that can differ from those of the structure."""
         assert self.weighted is not None
         more = transitions or Transitions()
-        grams = int(more.gram_weight.max(initial=-1)) + 1
-        settings = more.gram_weight, grams, more.order, more.tied, more.scale, more.start, more.stop
+        settings = more.gram_weight, more.gram_weights, more.order, more.tied, more.scale, more.start, more.stop
         return _core.table(rows, self.weighted, *settings, more.rows, more.weighted)
 
     def check_width(self, width: int) -> None:

@@ -9,6 +9,7 @@ and marginals to the user's representation. A structure does not know about weig
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -53,6 +54,12 @@ class Labels(Outputs):
     name = "labels"
 
     classes: NDArray[Any]
+
+    @cached_property
+    def names(self) -> list[Any]:
+        """The labels as a list of Python objects, which is made once: predictions for one example need it as well."""
+        names: list[Any] = self.classes.tolist()
+        return names
 
     @classmethod
     def of(cls, labels: Sequence[Any]) -> Self:

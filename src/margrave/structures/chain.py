@@ -71,18 +71,21 @@ class Chain(Structure):
         allowed : for each position of each sequence, None or the labels that are allowed there; or a boolean array
             (tokens, labels) for all sequences, concatenated.
         """
-        classes = outputs.classes.tolist()
+        classes = outputs.names
         if Y is not None:
             self.check_sizes(units, Y)
-        if (units == 0).any():
+        lengths = units.tolist()
+        if 0 in lengths:
             raise MargraveError(f"example {int(np.argmin(units))} is an empty sequence; every sequence needs a token.")
         gold = None if Y is None else label_numbers(list(flatten.from_iterable(Y)), classes)
         if costs is not None:
             self.check_cost(costs)
-        mask = None if allowed is None else _allowed_mask(allowed, units.tolist(), classes)
+        mask = None if allowed is None else _allowed_mask(allowed, lengths, classes)
+        begin = np.zeros(len(units) + 1, dtype=np.int64)
+        units.cumsum(out=begin[1:])
         return _core.chain(
             len(classes),
-            np.concatenate([[0], np.cumsum(units)]).astype(np.int64),
+            begin,
             gold,
             None if costs is None else costs.label_cost(classes),
             None if mask is None else mask.ravel(),
@@ -103,11 +106,7 @@ class Chain(Structure):
         self, outputs: Labels, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
     ) -> list[list[Any]]:
         """The labels of every sequence; the parts of positions come first in an output, in order."""
-        ends = np.cumsum(units)
-        places = np.repeat(begin[:-1] - (ends - units), units) + np.arange(int(units.sum()))
-        names = np.array(outputs.classes.tolist(), dtype=object)
-        labels = names[parts[places] % len(names)].tolist()
-        return [labels[end - n : end] for end, n in zip(ends.tolist(), units.tolist(), strict=True)]
+        return _core.decode_labels(outputs.names, units, begin, parts)
 
     def present(
         self, outputs: Labels, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
@@ -118,8 +117,7 @@ class Chain(Structure):
 
     def part_names(self, outputs: Labels) -> list[Any]:
         """The labels."""
-        names: list[Any] = outputs.classes.tolist()
-        return names
+        return list(outputs.names)
 
     def tuples(self, outputs: Labels) -> list[tuple[Any, ...]]:
         """The tuples of neighbouring labels that have a part at each position, in the order of these parts."""

@@ -50,7 +50,8 @@ class Encoder {
         encode_token(example);
         resolve();
       } else {
-        const nanobind::object inner = fast_sequence(example, where() + "a sequence must be a list of " + unit_ + "s");
+        const nanobind::object inner =
+            fast_sequence(example, [this] { return where() + "a sequence must be a list of " + unit_ + "s"; });
         for (token_ = 0; token_ < PySequence_Fast_GET_SIZE(inner.ptr()); ++token_)
           encode_token(nanobind::borrow(PySequence_Fast_GET_ITEM(inner.ptr(), token_)));
         resolve();  // while `inner` still owns the strings
@@ -81,13 +82,15 @@ class Encoder {
            ": ";
   }
 
-  static nanobind::object fast_sequence(nanobind::handle object, const std::string& expected) {
+  // expected(): the beginning of the sentence about anything else, which is only put together if it is needed.
+  template <typename Expected>
+  static nanobind::object fast_sequence(nanobind::handle object, const Expected& expected) {
     if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || PyDict_Check(object.ptr()))
-      throw InputError(expected + ", not " + Py_TYPE(object.ptr())->tp_name + ".");
+      throw InputError(expected() + ", not " + Py_TYPE(object.ptr())->tp_name + ".");
     PyObject* fast = PySequence_Fast(object.ptr(), "");
     if (!fast) {
       expected_error();
-      throw InputError(expected + ", not " + Py_TYPE(object.ptr())->tp_name + ".");
+      throw InputError(expected() + ", not " + Py_TYPE(object.ptr())->tp_name + ".");
     }
     return nanobind::steal(fast);
   }
@@ -115,8 +118,8 @@ class Encoder {
         throw InputError(where() + "a " + unit_ +
                          " must be a list of attribute strings or a dictionary from names to numbers, not " +
                          Py_TYPE(token)->tp_name + ".");
-      const nanobind::object attributes =
-          fast_sequence(token, where() + "a " + unit_ + " must be a list of attribute strings or a dictionary");
+      const nanobind::object attributes = fast_sequence(
+          token, [this] { return where() + "a " + unit_ + " must be a list of attribute strings or a dictionary"; });
       kept_.push_back(attributes);  // a set's list would be gone before its strings are looked up
       const Py_ssize_t count = PySequence_Fast_GET_SIZE(attributes.ptr());
       for (Py_ssize_t k = 0; k < count; ++k) add(text_of(PySequence_Fast_GET_ITEM(attributes.ptr(), k)), 1.0);

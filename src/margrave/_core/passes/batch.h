@@ -24,9 +24,18 @@ inline std::vector<int64_t> part_offsets(const Problem& problem) {
   return begin;
 }
 
+// Blocks of examples, and how much work they are in all, in parts.
+struct Partition {
+  std::vector<int64_t> bounds;
+  int64_t work = 0;
+};
+
+// Starting a thread costs as much as inference over some thousand parts: less than this per thread is not worth it.
+inline constexpr int64_t kWorkOfThread = 20'000;
+
 // Bounds of the blocks: a function of the problem alone, so that the sums do not depend on the threads. More blocks
 // balance better, but each costs one addition of a whole gradient. Parts that all examples share are nobody's work.
-inline std::vector<int64_t> partition(const Problem& problem, int64_t shared = 0) {
+inline Partition partition(const Problem& problem, int64_t shared = 0) {
   std::vector<int64_t> work(static_cast<size_t>(problem.size()) + 1, 0);
   for (int64_t i = 0; i < problem.size(); ++i)
     work[static_cast<size_t>(i) + 1] = work[static_cast<size_t>(i)] + problem.parts(i) - shared + 1;
@@ -38,22 +47,23 @@ inline std::vector<int64_t> partition(const Problem& problem, int64_t shared = 0
     bounds.push_back(std::max<int64_t>(found, bounds.back()));
   }
   bounds.push_back(problem.size());
-  return bounds;
+  return {std::move(bounds), work.back()};
 }
 
 // Calls visit(first, last, thread, worker) for all blocks, finish(block, thread) when a block is done, and fail() after
 // an exception.
 template <typename Visit, typename Finish, typename Fail>
-void for_blocks_of_examples(const std::vector<int64_t>& bounds, int threads, const Poll& poll, const Visit& visit,
+void for_blocks_of_examples(const Partition& blocks, int threads, const Poll& poll, const Visit& visit,
                             const Finish& finish, const Fail& fail) {
-  std::vector<Worker> workers(static_cast<size_t>(std::max(threads, 1)));
+  threads = static_cast<int>(std::clamp<int64_t>(blocks.work / kWorkOfThread, 1, std::max(threads, 1)));
+  std::vector<Worker> workers(static_cast<size_t>(threads));
   const auto work = [&](int64_t block, int thread) {
     const auto b = static_cast<size_t>(block);
-    visit(bounds[b], bounds[b + 1], thread, workers[static_cast<size_t>(thread)]);
+    visit(blocks.bounds[b], blocks.bounds[b + 1], thread, workers[static_cast<size_t>(thread)]);
     finish(block, thread);
     if (thread == 0) poll();
   };
-  for_blocks(static_cast<int64_t>(bounds.size()) - 1, threads, work, fail);
+  for_blocks(static_cast<int64_t>(blocks.bounds.size()) - 1, threads, work, fail);
 }
 
 // Calls visit(lanes) for the examples of a block, several at a time: those of similar size together, with room
@@ -97,7 +107,7 @@ void for_examples(const Problem& problem, int threads, const Poll& poll, const V
 // Calls visit(first, last, worker, sum) for all blocks and adds what the visits put into `sum` to total, block by block
 // in order. total may be null: then so is sum.
 template <typename Visit>
-void sum_over_blocks(const std::vector<int64_t>& bounds, int64_t dim, int threads, const Poll& poll, const Visit& visit,
+void sum_over_blocks(const Partition& blocks, int64_t dim, int threads, const Poll& poll, const Visit& visit,
                      double* total) {
   std::vector<std::vector<double>> sums(static_cast<size_t>(std::max(threads, 1)));
   Turnstile turnstile;
@@ -114,7 +124,7 @@ void sum_over_blocks(const std::vector<int64_t>& bounds, int64_t dim, int thread
       std::fill(sum.begin(), sum.end(), 0.0);
     });
   };
-  for_blocks_of_examples(bounds, threads, poll, visit_block, add, [&] { turnstile.open(); });
+  for_blocks_of_examples(blocks, threads, poll, visit_block, add, [&] { turnstile.open(); });
 }
 
 // The same with visit(example, worker, sum) for all examples.

@@ -2,11 +2,40 @@
 #include "structures/chain.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "bindings/labels.h"
 
 namespace margrave {
+namespace {
+
+// The labels of every sequence, by name. The parts of positions come first in an output, in order; sequence i has
+// units[i] of them, from parts[begin[i]] on.
+nb::list decode_labels(const nb::list& names, const In<int64_t>& units, const In<int64_t>& begin,
+                       const In<int32_t>& parts) {
+  expect_size(begin, static_cast<int64_t>(units.size()) + 1, "begin");
+  const auto labels = static_cast<int32_t>(names.size());
+  const auto total = static_cast<int64_t>(parts.size());
+  nb::list sequences;
+  for (size_t i = 0; i < units.size(); ++i) {
+    const int64_t first = begin.data()[i];
+    const int64_t length = units.data()[i];
+    if (first < 0 || length < 0 || first > total || length > total - first)
+      throw InputError("output " + std::to_string(i) + " does not have a part for each of its tokens.");
+    const nb::object sequence = nb::steal(PyList_New(static_cast<Py_ssize_t>(length)));
+    if (!sequence.is_valid()) throw nb::python_error();
+    for (int64_t t = 0; t < length; ++t) {
+      const int32_t part = parts.data()[first + t];
+      if (part < 0 || labels == 0) throw InputError("a part of output " + std::to_string(i) + " is not a label.");
+      PyList_SET_ITEM(sequence.ptr(), t, nb::object(names[static_cast<size_t>(part % labels)]).release().ptr());
+    }
+    sequences.append(sequence);
+  }
+  return sequences;
+}
+
+}  // namespace
 
 void bind_chain(nb::module_& m) {
   nb::class_<ChainStructure, Structure>(m, "ChainStructure")
@@ -32,6 +61,8 @@ void bind_chain(nb::module_& m) {
       },
       "labels"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "allowed"_a.none(), "order"_a, "tied"_a,
       "forbidden"_a.none());
+  m.def("decode_labels", &decode_labels, "names"_a, "units"_a, "begin"_a, "parts"_a,
+        "The labels of every sequence, by name, from the parts of its output.");
 }
 
 }  // namespace margrave

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,35 @@ class Grams {
   std::vector<Level> levels_;
 };
 
+// The same object for the same arguments, as far as it is one of the last few that were asked for: a model that tags
+// one sentence at a time binds the same labels in every call, and making the tuples takes longer than finding the best
+// ones. Large ones are not kept.
+inline std::shared_ptr<const Grams> shared_grams(int64_t labels, int64_t order, const std::vector<uint8_t>& forbidden) {
+  constexpr size_t kKept = 4;
+  constexpr int64_t kMostKept = 1'000'000;  // tuples: some 30 MB
+  struct Made {
+    int64_t labels;
+    int64_t order;
+    std::vector<uint8_t> forbidden;
+    std::shared_ptr<const Grams> grams;
+  };
+  static std::mutex mutex;
+  static std::vector<Made> made;  // the last one used comes first
+  const std::lock_guard lock(mutex);
+  const auto found = std::find_if(made.begin(), made.end(), [&](const Made& each) {
+    return each.labels == labels && each.order == order && each.forbidden == forbidden;
+  });
+  if (found != made.end()) {
+    std::rotate(made.begin(), found, found + 1);
+    return made.front().grams;
+  }
+  auto grams = std::make_shared<const Grams>(labels, order, forbidden);
+  if (grams->parts() > kMostKept) return grams;
+  if (made.size() == kKept) made.pop_back();
+  made.insert(made.begin(), {labels, order, forbidden, grams});
+  return grams;
+}
+
 // The trellis of one sequence under given part values (scores, or costs): log-space dynamic programming.
 class Trellis {
  public:
@@ -282,6 +312,8 @@ class LazyPrefixes {
     }
   }
 
+  // The value of the best prefix of a state, which is known without a search; -inf if it has none.
+  double best(int64_t t, int64_t state) const { return best_[at(t)][at(state)]; }
   double value(int64_t t, int64_t state, int64_t rank) const { return states_[at(t)][at(state)].found[at(rank)].value; }
 
   void labels(int64_t t, int64_t state, int64_t rank, int32_t* out) {
@@ -353,7 +385,8 @@ class ChainStructure final : public Structure {
  public:
   ChainStructure(Labels labels, int64_t order, bool tied, std::vector<uint8_t> forbidden)
       : data_(std::move(labels)),
-        grams_(data_.labels(), order, forbidden),
+        shared_grams_(shared_grams(data_.labels(), order, forbidden)),
+        grams_(*shared_grams_),
         tied_(tied),
         forbidden_(order == 1 ? std::move(forbidden) : std::vector<uint8_t>()) {
     for (int64_t i = 0; i < size(); ++i)
@@ -435,7 +468,8 @@ class ChainStructure final : public Structure {
     ys.clear();
     std::vector<LazyPrefixes::Prefix> ends;  // the next candidate of every last state: a heap
     for (int64_t s = 0; s < grams_.states(T - 1); ++s)
-      if (prefixes.find(T - 1, s, 0)) ends.push_back({prefixes.value(T - 1, s, 0), static_cast<int32_t>(s), 0});
+      if (const double value = prefixes.best(T - 1, s); value > -kInfinity)
+        ends.push_back({value, static_cast<int32_t>(s), 0});
     std::make_heap(ends.begin(), ends.end());
     std::vector<int32_t> labels(at(T));
     while (!ends.empty() && static_cast<int64_t>(ys.size()) < k) {
@@ -875,7 +909,8 @@ class ChainStructure final : public Structure {
   }
 
   Labels data_;
-  Grams grams_;
+  std::shared_ptr<const Grams> shared_grams_;
+  const Grams& grams_;
   bool tied_;
   std::vector<uint8_t> forbidden_;  // order 1: (labels, labels)
 };
