@@ -1,6 +1,6 @@
 """Margrave's native core."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -351,6 +351,31 @@ def add_scaled(
 ) -> None:
     """v += c u, without the copy that an expression makes."""
 
+class KeyedNames:
+    """Numbers of values that names are spelled from."""
+
+class KeyedAttributes:
+    """
+    The attributes of sequences, spelled on demand: a list of names for every unit.
+    """
+
+    @property
+    def names(self) -> KeyedNames: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, i: int) -> list[list[str]]:
+        """The names of the attributes of an example, unit by unit."""
+
+class KeyTable:
+    """The rows of keyed attributes, looked up once for each key."""
+
+    def __init__(self, names: KeyedNames | None, vocabulary: Vocabulary | None, hash_bits: int) -> None: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    def encode(self, attributes: KeyedAttributes, grow: bool) -> Tokens:
+        """
+        Rows of the attributes; new names get a number if `grow`, and are left out if not.
+        """
+
 class KernelFeatures(Features):
     pass
 
@@ -631,6 +656,87 @@ class Vocabulary:
         ],
         /,
     ) -> None: ...
+
+class ColumnTable:
+    """Sentences whose tokens have columns of text."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    def __len__(self) -> int: ...
+    def without_column(self, column: int) -> ColumnTable:
+        """The same sentences without a column."""
+
+    def slice(self, first: int, last: int) -> ColumnTable:
+        """The sentences from `first` up to, not including, `last`."""
+
+    def column(self, column: int) -> list[list[str]]:
+        """The texts of a column, sentence by sentence."""
+
+    def lines(
+        self,
+        separator: str,
+        labels: Sequence[str],
+        numbers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        probabilities: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None,
+    ) -> str:
+        """
+        The rows with a label each, and with a probability if there are any; a blank line after each sentence.
+        """
+
+class ConlluText:
+    """Sentences of a CoNLL-U file."""
+
+    @property
+    def table(self) -> ColumnTable:
+        """The columns of the words that were asked for."""
+
+    def lines(
+        self,
+        label: tuple[int, str],
+        labels: Sequence[str],
+        numbers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        probabilities: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None,
+    ) -> str:
+        """
+        All lines, with the labels of words filled in, and with probabilities in misc if there are any.
+        """
+
+def table_of_rows(sentences: object, columns: int, label: int) -> ColumnTable | None:
+    """
+    The table of sentences of rows of strings without the label, or None if they are anything else.
+    """
+
+def parse_columns(text: bytes, separator: bytes | None, width: int, header: bool) -> tuple[ColumnTable, list[str], int]:
+    """
+    The table of a text in columns; the names in its first line, if it has a header; and the line at which something is wrong, or 0. The table then has the complete sentences before it.
+    """
+
+def parse_conllu(text: bytes, columns: Sequence[tuple[int, str]]) -> tuple[ConlluText, int]:
+    """
+    The sentences of a CoNLL-U text with these columns of words (a field from 1 to 9, and a key of misc with its = or nothing), and the last line of a sentence in which something is wrong, or 0.
+    """
+
+def after_last_blank_line(text: bytes, blanks: str) -> int:
+    """Where the text behind its last blank line begins; 0 if it has none."""
+
+class TemplateAttributes(KeyedAttributes):
+    pass
+
+class TemplateNames(KeyedNames):
+    """Compiled templates, with the numbers of the values met so far."""
+
+    def __init__(self, templates: Sequence[str], terms: Sequence[Sequence[tuple[int, int, str]]]) -> None: ...
+    def __len__(self) -> int:
+        """How many values and pairs of values have a number."""
+
+    def attributes(self, table: ColumnTable, label: int, results_of: Callable) -> TemplateAttributes:
+        """
+        The attributes of all tokens. label: a column to pass over, or -1. results_of(name, values) gives the results of a function, None where it has none.
+        """
 
 def losses_and_gradient(
     problem: Problem,

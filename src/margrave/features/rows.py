@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,18 @@ class RowEncoder(Stored, kind="encoder"):
     form: str | None = field(default=None, init=False)  # "names", "hashed" or "columns"
     vocabulary: _core.Vocabulary | None = field(default=None, init=False)
     columns: int = field(default=0, init=False)
+    # For attributes that are numbered before they are spelled: which row each number has.
+    _keyed: WeakKeyDictionary[_core.KeyedNames, _core.KeyTable] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the rows of numbered attributes, which are looked up again when they are needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_keyed"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Restores what `__getstate__` returned."""
+        self.__dict__.update(state, _keyed=WeakKeyDictionary())
 
     def __post_init__(self) -> None:
         self.hash_bits = whole("the number of hash bits", self.hash_bits, 0, 30)
@@ -58,6 +71,8 @@ class RowEncoder(Stored, kind="encoder"):
             raise MargraveError(
                 f"the model was trained on {_FORMS[str(self.form)]}, and this input has {_FORMS[form]}."
             )
+        if isinstance(X, _core.KeyedAttributes) and not single:
+            return self._key_table(X.names).encode(X, grow)
         if form != "columns":
             return _core.encode(X, self.vocabulary, grow, self.hash_bits if form == "hashed" else 0, single, unit)
         begin, rows = _stack(X, single)
@@ -72,6 +87,12 @@ class RowEncoder(Stored, kind="encoder"):
         if isinstance(rows, np.ndarray):
             return _core.dense_rows(rows, begin, single, unit)
         return _core.Tokens(begin, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+
+    def _key_table(self, names: _core.KeyedNames) -> _core.KeyTable:
+        table = self._keyed.get(names)
+        if table is None or table.vocabulary is not self.vocabulary:
+            table = self._keyed[names] = _core.KeyTable(names, self.vocabulary, self.hash_bits)
+        return table
 
     def names(self) -> Sequence[Any]:
         """The names of attributes, or the numbers of columns, in the order of their numbers."""

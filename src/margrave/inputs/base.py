@@ -161,14 +161,19 @@ def _check_sentences(X: Any) -> None:
             )
 
 
+def check_width(width: int, columns: int, where: str) -> None:
+    """Refuse rows that have neither these columns nor these and a label."""
+    if width not in (columns, columns + 1):
+        raise MargraveError(
+            f"{where}: a row has {counted(width, 'column')}, but the model takes "
+            f"{columns}, or {columns + 1} with the label."
+        )
+
+
 def _without_label(rows: Sequence[Row], columns: int, label: int, where: str) -> Sequence[Row]:
     """The rows without their label; they must have exactly these columns, with or without the label."""
     for row in rows:
-        if len(row) not in (columns, columns + 1):
-            raise MargraveError(
-                f"{where}: a row has {counted(len(row), 'column')}, but the model takes "
-                f"{columns}, or {columns + 1} with the label."
-            )
+        check_width(len(row), columns, where)
     # No template refers to a label after all other columns, so that it need not be removed.
     if label < 0 or all(len(row) == columns for row in rows):
         return rows

@@ -30,10 +30,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+from margrave import _core
 from margrave.errors import DataError, MargraveError, unknown
-from margrave.inputs.base import ColumnTemplates
+from margrave.inputs.base import ColumnTemplates, check_width
+
+# Numbered values take some 50 bytes each. When there are more than these, numbering starts anew: nothing depends on the
+# numbers, and predicting a file of any length takes a bounded amount of memory.
+_MOST_VALUES = 2_000_000
 
 
 class Templates(ColumnTemplates):
@@ -50,11 +55,52 @@ class Templates(ColumnTemplates):
 
     name = "templates"
 
+    _names: _core.TemplateNames | None = None  # the templates, compiled, with the numbers of the values met so far
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the compiled templates, which are made again when they are needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_names"}
+
     def _parse(self, template: str) -> tuple[Any, ...]:
         return _parse(template)
 
+    def _set(self, templates: Sequence[str]) -> None:
+        super()._set(templates)
+        self._names = None
+
     def _built_in(self, columns: int) -> Sequence[str]:
         return default_templates(columns).templates
+
+    def learn(self, X: Any) -> Self:
+        """The same templates for rows with the columns of these sentences."""
+        return self._for_columns(X.width) if isinstance(X, _core.ColumnTable) else super().learn(X)
+
+    def transform(self, X: Any) -> Any:
+        """The attributes of sentences whose rows have the columns of the training data, or those and a label.
+
+        Parameters
+        ----------
+        X : lists of rows, or a table of the core.
+        """
+        # A subclass that defines its own attributes is asked for them.
+        if self.columns is None or type(self).attributes is not Templates.attributes:
+            return super().transform(X)
+        if isinstance(X, _core.ColumnTable):
+            check_width(X.width, self.columns, "the table")
+            return self._keyed(X, self.label if X.width > self.columns else -1)
+        table = _core.table_of_rows(X, self.columns, self.label)
+        # Rows of other types are taken as well; the general way also says what is wrong with those that are not.
+        return super().transform(X) if table is None else self._keyed(table, -1)
+
+    def _keyed(self, table: _core.ColumnTable, label: int) -> _core.TemplateAttributes:
+        """The attributes of the rows of a table, which may have a label in a column among the others."""
+        names = self._names
+        if names is None or len(names) > _MOST_VALUES:
+            terms = [
+                [(term.column, term.offset, term.function or "") for term in terms] for terms in self._terms.values()
+            ]
+            self._names = names = _core.TemplateNames(self.templates, terms)
+        return names.attributes(table, label, _results)
 
     def attributes(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
         """The attributes of every token of one sentence, in the order of the templates.
@@ -178,6 +224,11 @@ FUNCTIONS: dict[str, Callable[[str], str | None]] = {
     **{f"prefix{n}": partial(_prefix, n) for n in range(1, 10)},
     **{f"suffix{n}": partial(_suffix, n) for n in range(1, 10)},
 }
+
+
+def _results(function: str, values: list[str]) -> list[str | None]:
+    """What a function makes of each value."""
+    return [*map(FUNCTIONS[function], values)]
 
 
 class _Term(NamedTuple):

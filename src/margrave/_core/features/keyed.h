@@ -1,0 +1,149 @@
+// Attributes whose names are numbered before they are spelled.
+//
+// Templates over columns meet the same values again and again. They number them (inputs/templates.h), so that an
+// attribute is a pair of integers: its kind, such as a template, and the key of its value. A table from these pairs to
+// the rows of a vocabulary replaces the spelling, hashing and comparing of a string wherever the pair was met before.
+// Two keys of one kind may spell the same name: the table then has the same row for both.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "features/tokens.h"
+#include "features/vocabulary.h"
+
+namespace margrave {
+
+// Numbers values, and spells the names of attributes. Keys are valid as long as the object lives.
+class KeyedNames {
+ public:
+  virtual ~KeyedNames() = default;
+  virtual int64_t kinds() const = 0;
+  virtual int64_t keys(int64_t kind) const = 0;  // How many keys the attributes of a kind have had so far.
+  virtual void spell(int64_t kind, int32_t key, std::string& name) const = 0;
+
+  std::mutex mutex;  // Held by whoever numbers or spells.
+};
+
+// The attributes of some examples.
+class KeyedAttributes {
+ public:
+  virtual ~KeyedAttributes() = default;
+  virtual const std::shared_ptr<KeyedNames>& names() const = 0;
+  virtual int64_t examples() const = 0;
+  virtual int64_t units(int64_t example) const = 0;
+  // The keys of all attributes of an example: (units, kinds), -1 where a unit has no attribute of the kind. May number
+  // new values, so that the names' mutex must be held.
+  virtual void keys(int64_t example, std::vector<int32_t>& keys) const = 0;
+};
+
+// From (kind, key) to the row of the attribute, for the names of one KeyedNames; filled as names are met.
+class KeyTable {
+ public:
+  KeyTable(std::shared_ptr<KeyedNames> names, std::shared_ptr<Vocabulary> vocabulary, int hash_bits)
+      : names_(std::move(names)), vocabulary_(std::move(vocabulary)), hash_bits_(hash_bits) {
+    if (hash_bits < 0 || hash_bits > 30) throw InputError("attributes are hashed to at most 30 bits.");
+    if (!names_ || (!vocabulary_ && hash_bits == 0))
+      throw InputError("a table of keys needs names, and a vocabulary or a number of hash bits.");
+    rows_.resize(static_cast<size_t>(names_->kinds()));
+  }
+
+  const std::shared_ptr<Vocabulary>& vocabulary() const { return vocabulary_; }
+
+  // Rows of the attributes; new names get a number in the order in which they occur if `grow`, and are left out if not.
+  std::shared_ptr<Tokens> encode(const KeyedAttributes& attributes, bool grow) {
+    if (attributes.names() != names_) throw InputError("the keys of these attributes belong to other names.");
+    const std::lock_guard lock(names_->mutex);
+    forget_absent_names(grow);
+    auto tokens = std::make_shared<Tokens>();
+    const auto kinds = static_cast<size_t>(names_->kinds());
+    for (int64_t i = 0; i < attributes.examples(); ++i) {
+      attributes.keys(i, keys_);
+      for (size_t kind = 0; kind < kinds; ++kind)
+        if (rows_[kind].size() < static_cast<size_t>(names_->keys(static_cast<int64_t>(kind)))) enlarge(kind);
+      resolve_new(kinds, grow);
+      append(kinds, *tokens);
+      tokens->example_begin.push_back(tokens->tokens());
+    }
+    if (vocabulary_) known_ = vocabulary_->size();
+    return tokens;
+  }
+
+ private:
+  static constexpr int32_t kAbsent = -1;  // The vocabulary does not have the name.
+  static constexpr int32_t kNew = -2;     // The name has not been looked up yet.
+
+  struct Pending {
+    size_t kind;
+    int32_t key;
+    uint64_t hash;
+    size_t begin, end;  // of the name in spelled_
+  };
+
+  // Names that were absent may be there now, or are to be added.
+  void forget_absent_names(bool grow) {
+    if (!vocabulary_ || (!grow && known_ == vocabulary_->size())) return;
+    for (std::vector<int32_t>& rows : rows_) std::replace(rows.begin(), rows.end(), kAbsent, kNew);
+  }
+
+  void enlarge(size_t kind) {
+    const auto needed = static_cast<size_t>(names_->keys(static_cast<int64_t>(kind)));
+    rows_[kind].resize(std::max(needed, 2 * rows_[kind].size()), kNew);
+  }
+
+  // All new names of the example are spelled before the first is looked up, so that slots are on their way from memory.
+  void resolve_new(size_t kinds, bool grow) {
+    pending_.clear();
+    spelled_.clear();
+    for (size_t at = 0; at < keys_.size();)
+      for (size_t kind = 0; kind < kinds; ++kind, ++at) {
+        const int32_t key = keys_[at];
+        if (key < 0 || rows_[kind][static_cast<size_t>(key)] != kNew) continue;
+        const size_t begin = spelled_.size();
+        names_->spell(static_cast<int64_t>(kind), key, spelled_);
+        const uint64_t hash = hash_bytes(spelled_.data() + begin, spelled_.size() - begin);
+        if (hash_bits_ == 0) vocabulary_->prefetch(hash);
+        pending_.push_back({kind, key, hash, begin, spelled_.size()});
+      }
+    for (const Pending& each : pending_) {
+      const std::string_view name(spelled_.data() + each.begin, each.end - each.begin);
+      rows_[each.kind][static_cast<size_t>(each.key)] =
+          hash_bits_ > 0 ? static_cast<int32_t>(each.hash & ((uint64_t{1} << hash_bits_) - 1))
+          : grow         ? vocabulary_->add(name, each.hash)
+                         : vocabulary_->find(name, each.hash);
+    }
+  }
+
+  void append(size_t kinds, Tokens& tokens) const {
+    const size_t first = tokens.index.size();
+    tokens.index.resize(first + keys_.size());
+    int32_t* next = tokens.index.data() + first;
+    for (size_t at = 0; at < keys_.size();) {
+      for (size_t kind = 0; kind < kinds; ++kind, ++at) {
+        const int32_t key = keys_[at];
+        if (key < 0) continue;
+        const int32_t row = rows_[kind][static_cast<size_t>(key)];
+        *next = row;
+        next += row >= 0;
+      }
+      tokens.row_begin.push_back(next - tokens.index.data());
+    }
+    tokens.index.resize(static_cast<size_t>(next - tokens.index.data()));
+  }
+
+  std::shared_ptr<KeyedNames> names_;
+  std::shared_ptr<Vocabulary> vocabulary_;
+  int hash_bits_;
+  int64_t known_ = 0;  // the size of the vocabulary at the last look-up
+  std::vector<std::vector<int32_t>> rows_;
+  std::vector<int32_t> keys_;
+  std::vector<Pending> pending_;
+  std::string spelled_;
+};
+
+}  // namespace margrave

@@ -1,0 +1,65 @@
+// Sentences whose tokens have columns: cells that point into one text, as files have it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protocol/problem.h"
+
+namespace margrave {
+
+class ColumnTable {
+ public:
+  ColumnTable(std::shared_ptr<const std::string> text, int64_t width) : text_(std::move(text)), width_(width) {}
+
+  int64_t width() const { return width_; }
+  int64_t sentences() const { return static_cast<int64_t>(begin_.size()) - 1; }
+  int64_t tokens() const { return begin_.back(); }
+  const std::vector<int64_t>& begin() const { return begin_; }
+  const std::string_view* row(int64_t token) const { return cells_.data() + token * width_; }
+  std::string_view cell(int64_t token, int64_t column) const { return row(token)[column]; }
+
+  // Cells of a row, one after another; whoever adds them ends sentences. Cells must point into the text, or live longer.
+  void add(std::string_view cell) { cells_.push_back(cell); }
+  void set_width(int64_t width) { width_ = width; }
+  void end_sentence() { begin_.push_back(width_ == 0 ? 0 : static_cast<int64_t>(cells_.size()) / width_); }
+
+  ColumnTable without_column(int64_t column) const {
+    expect_column(column);
+    ColumnTable result(text_, width_ - 1);
+    result.begin_ = begin_;
+    result.cells_.reserve(cells_.size());
+    for (int64_t t = 0; t < tokens(); ++t)
+      for (int64_t c = 0; c < width_; ++c)
+        if (c != column) result.cells_.push_back(cell(t, c));
+    return result;
+  }
+
+  ColumnTable slice(int64_t first, int64_t last) const {
+    if (first < 0 || last < first || last > sentences())
+      throw InputError("a slice of a table must be within its sentences.");
+    ColumnTable result(text_, width_);
+    const int64_t from = begin_[static_cast<size_t>(first)];
+    result.cells_.assign(row(from), row(begin_[static_cast<size_t>(last)]));
+    for (int64_t s = first; s < last; ++s) result.begin_.push_back(begin_[static_cast<size_t>(s) + 1] - from);
+    return result;
+  }
+
+  void expect_column(int64_t column) const {
+    if (column < 0 || column >= width_)
+      throw InputError("there is no column " + std::to_string(column) + " among " + std::to_string(width_) + ".");
+  }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+  int64_t width_;
+  std::vector<std::string_view> cells_;  // (tokens, width)
+  std::vector<int64_t> begin_{0};        // (sentences + 1) in tokens
+};
+
+}  // namespace margrave

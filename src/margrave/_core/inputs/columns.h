@@ -1,0 +1,130 @@
+// CoNLL columns: one token per line with its fields side by side, and a blank line between sentences. The rules are
+// those of `read_columns` (datasets/columns.py).
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "inputs/column_table.h"
+#include "inputs/lines.h"
+
+namespace margrave {
+
+// What was read before the first line that is not well-formed.
+struct ParsedColumns {
+  ColumnTable table;                        // the sentences that are complete
+  std::vector<std::string_view> header;     // the names of the columns, if they were asked for
+  int64_t stopped = 0;                      // at this line, counted from 1; 0: everything was read
+  std::shared_ptr<const std::string> text;  // what the names point into
+};
+
+inline constexpr std::array<bool, 256> kIsBlank = [] {
+  std::array<bool, 256> blank{};
+  for (const char c : kBlanks) blank[static_cast<unsigned char>(c)] = true;
+  return blank;
+}();
+
+inline void split_at_blanks(std::string_view line, std::vector<std::string_view>& fields) {
+  const char* p = line.data();
+  const char* const end = p + line.size();
+  const auto blank = [](char c) { return kIsBlank[static_cast<unsigned char>(c)]; };
+  for (;;) {
+    while (p < end && blank(*p)) ++p;
+    if (p == end) return;
+    const char* const begin = p;
+    while (p < end && !blank(*p)) ++p;
+    fields.emplace_back(begin, static_cast<size_t>(p - begin));
+  }
+}
+
+inline void split_at(std::string_view separator, std::string_view line, std::vector<std::string_view>& fields) {
+  for (size_t at = 0;;) {
+    const size_t found = line.find(separator, at);
+    fields.push_back(line.substr(at, found == std::string_view::npos ? found : found - at));
+    if (found == std::string_view::npos) return;
+    at = found + separator.size();
+  }
+}
+
+// separator: none means runs of blanks. width: the number of columns that lines must have; 0 means as many as the first.
+inline ParsedColumns parse_columns(std::shared_ptr<const std::string> text, const std::optional<std::string>& separator,
+                                   int64_t width, bool header) {
+  ParsedColumns parsed{ColumnTable(text, width), {}, 0, text};
+  Lines lines(*text);
+  std::vector<std::string_view> fields;
+  std::vector<std::string_view> open;  // the cells of the sentence that is not complete yet
+  const auto end_sentence = [&] {
+    if (open.empty()) return;
+    for (const std::string_view cell : open) parsed.table.add(cell);
+    parsed.table.end_sentence();
+    open.clear();
+  };
+  for (std::string_view line; lines.next(line);) {
+    fields.clear();
+    if (lines.good()) {
+      if (!separator)
+        split_at_blanks(line, fields);
+      else if (!is_blank(line, kBlanks))
+        split_at(*separator, line, fields);
+      if (fields.empty()) {
+        end_sentence();
+        continue;
+      }
+      if (width == 0) parsed.table.set_width(width = static_cast<int64_t>(fields.size()));
+    }
+    if (!lines.good() || static_cast<int64_t>(fields.size()) != width) {
+      parsed.stopped = lines.number();
+      return parsed;
+    }
+    if (header && parsed.header.empty())
+      parsed.header = fields;
+    else
+      open.insert(open.end(), fields.begin(), fields.end());
+  }
+  end_sentence();
+  return parsed;
+}
+
+// What is added to the tokens of a table: a label each, by number, and a probability if there are any.
+struct Added {
+  std::vector<std::string> labels;
+  const int32_t* number;
+  const double* probability;  // null: none
+};
+
+inline void append_probability(double p, std::string& text) {
+  char digits[64];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, p, std::chars_format::fixed, 4);
+  text.append(digits, end);
+}
+
+// Every row with its label, and a blank line after every sentence.
+inline std::string column_lines(const ColumnTable& table, const std::string& separator, const Added& added) {
+  std::string text;
+  text.reserve(static_cast<size_t>(table.tokens()) * 24);
+  for (int64_t s = 0; s < table.sentences(); ++s) {
+    for (int64_t t = table.begin()[static_cast<size_t>(s)]; t < table.begin()[static_cast<size_t>(s) + 1]; ++t) {
+      for (int64_t c = 0; c < table.width(); ++c) {
+        text += table.cell(t, c);
+        text += separator;
+      }
+      text += added.labels[static_cast<size_t>(added.number[t])];
+      if (added.probability) {
+        text += separator;
+        append_probability(added.probability[t], text);
+      }
+      text += '\n';
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace margrave

@@ -1,0 +1,290 @@
+// CoNLL-U: ten columns per word, comments, multiword tokens and empty nodes. The rules are those of `read_conllu`
+// (datasets/conllu.py), which reads trees as well; here words are rows of a table.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "inputs/column_table.h"
+#include "inputs/columns.h"
+#include "inputs/lines.h"
+
+namespace margrave {
+
+// A column of words: one of the ten fields, or the value of a key in misc.
+struct ConlluColumn {
+  int64_t field = 0;
+  std::string key;  // with its =; empty: the whole field
+
+  std::string_view of(std::string_view value) const {
+    if (key.empty()) return value;
+    for (size_t at = 0;;) {
+      const size_t bar = value.find('|', at);
+      const std::string_view part = value.substr(at, bar == std::string_view::npos ? bar : bar - at);
+      if (part.starts_with(key)) return part.substr(key.size());
+      if (bar == std::string_view::npos) return "_";
+      at = bar + 1;
+    }
+  }
+};
+
+// Sentences with all of their lines.
+struct ConlluText {
+  static constexpr int64_t kOther = -1;  // a comment, a multiword token or an empty node
+  static constexpr int64_t kEnd = -2;    // the blank line after a sentence
+
+  struct Line {
+    std::string_view text;
+    int64_t token;
+  };
+
+  std::shared_ptr<const std::string> text;
+  ColumnTable table;
+  std::vector<Line> lines;
+  int64_t stopped = 0;  // at the sentence that ends with this line, counted from 1; 0: everything was read
+};
+
+namespace conllu {
+
+inline constexpr int64_t kFields = 10;
+inline constexpr int64_t kHead = 6;
+inline constexpr int64_t kMisc = 9;
+using Row = std::array<std::string_view, kFields>;
+
+// A number without leading zeros, or -1. One of more digits than any sentence needs is -1 as well.
+inline int64_t number_of(std::string_view text) {
+  if (text.empty() || text.size() > 9 || (text.size() > 1 && text[0] == '0')) return -1;
+  int64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return -1;
+    value = 10 * value + (c - '0');
+  }
+  return value;
+}
+
+inline bool split_fields(std::string_view line, Row& row) {
+  size_t at = 0;
+  for (size_t k = 0; k < kFields; ++k) {
+    const size_t tab = line.find('\t', at);
+    if ((tab == std::string_view::npos) != (k + 1 == kFields)) return false;
+    row[k] = line.substr(at, tab == std::string_view::npos ? tab : tab - at);
+    if (row[k].empty()) return false;
+    at = tab + 1;
+  }
+  return true;
+}
+
+// The heads of a sentence (-1: not annotated) lead to a root, or some are not annotated; words are counted from 1.
+class HeadCheck {
+ public:
+  bool good(const std::vector<int64_t>& heads) {
+    const auto n = static_cast<int64_t>(heads.size());
+    bool rooted = false;
+    for (const int64_t head : heads) {
+      if (head > n) return false;
+      rooted = rooted || head <= 0;
+    }
+    if (!rooted) return false;
+    // walk: from which word each word was reached first. A walk that meets itself has found a cycle.
+    walk_.assign(heads.size() + 1, 0);
+    for (int64_t start = 1; start <= n; ++start) {
+      int64_t word = start;
+      while (word > 0 && walk_[static_cast<size_t>(word)] == 0) {
+        walk_[static_cast<size_t>(word)] = start;
+        word = heads[static_cast<size_t>(word) - 1];
+      }
+      if (word > 0 && walk_[static_cast<size_t>(word)] == start) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::vector<int64_t> walk_;
+};
+
+// Reads the lines of one sentence after another.
+class Parser {
+ public:
+  Parser(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns)
+      : columns_(std::move(columns)), parsed_{text, ColumnTable(text, static_cast<int64_t>(columns_.size())), {}, 0} {}
+
+  ConlluText parse() && {
+    Lines lines(*parsed_.text);
+    std::vector<std::string_view> block;
+    bool good = true;
+    bool more = true;
+    while (more) {
+      std::string_view line;
+      more = lines.next(line);
+      good = good && (!more || lines.good());
+      if (more && !is_blank(line, " \t")) {
+        block.push_back(line);
+        continue;
+      }
+      if (!good || (!block.empty() && !sentence(block))) {
+        parsed_.stopped = std::max<int64_t>(1, lines.number());
+        break;
+      }
+      block.clear();
+    }
+    return std::move(parsed_);
+  }
+
+ private:
+  bool sentence(const std::vector<std::string_view>& block) {
+    const size_t lines_before = parsed_.lines.size();
+    words_.clear();
+    heads_.clear();
+    last_empty_ = {};
+    covered_ = 0;
+    covers_ = false;
+    bool begun = false;  // Comments come before the first row.
+    for (const std::string_view line : block) {
+      int64_t token = ConlluText::kOther;
+      if (line[0] == '#') {
+        if (begun) return undo(lines_before);
+      } else {
+        Row row;
+        if (!split_fields(line, row) || !place(row)) return undo(lines_before);
+        begun = true;
+        if (is_word_) token = parsed_.table.tokens() + static_cast<int64_t>(words_.size()) - 1;
+      }
+      parsed_.lines.push_back({line, token});
+    }
+    if (words_.empty() || covered_ > static_cast<int64_t>(words_.size()) || !check_.good(heads_))
+      return undo(lines_before);
+    for (const Row& word : words_)
+      for (const ConlluColumn& column : columns_)
+        parsed_.table.add(column.of(word[static_cast<size_t>(column.field)]));
+    parsed_.table.end_sentence();
+    parsed_.lines.push_back({{}, ConlluText::kEnd});
+    return true;
+  }
+
+  bool undo(size_t lines) {
+    parsed_.lines.resize(lines);
+    return false;
+  }
+
+  // Whether a row may stand behind the rows so far: a word, a range (3-4) before its first word, or an empty node (3.1).
+  bool place(const Row& row) {
+    const std::string_view id = row[0];
+    const auto last = static_cast<int64_t>(words_.size());
+    is_word_ = false;
+    if (const size_t dot = id.find('.'); dot != std::string_view::npos) {
+      const std::string_view part = id.substr(dot + 1);
+      if (number_of(id.substr(0, dot)) != last || !is_count(part) || !ascends(last_empty_, part) || covers_) return false;
+      last_empty_ = part;
+      return true;
+    }
+    if (const size_t dash = id.find('-'); dash != std::string_view::npos) {
+      const int64_t first = number_of(id.substr(0, dash));
+      const int64_t end = number_of(id.substr(dash + 1));
+      if (first != last + 1 || end <= first || first <= covered_ || covers_) return false;
+      covered_ = end;
+      covers_ = true;
+      return true;
+    }
+    if (number_of(id) != last + 1) return false;
+    const int64_t head = row[kHead] == "_" ? -1 : number_of(row[kHead]);
+    if (head < 0 && row[kHead] != "_") return false;
+    is_word_ = true;
+    covers_ = false;
+    last_empty_ = {};
+    words_.push_back(row);
+    heads_.push_back(head);
+    return true;
+  }
+
+  // A positive number of any length, and whether one such number is smaller than another.
+  static bool is_count(std::string_view text) {
+    return !text.empty() && text[0] != '0' && text.find_first_not_of("0123456789") == std::string_view::npos;
+  }
+  static bool ascends(std::string_view a, std::string_view b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  }
+
+  std::vector<ConlluColumn> columns_;
+  ConlluText parsed_;
+  std::vector<Row> words_;
+  std::vector<int64_t> heads_;
+  std::string_view last_empty_;  // the second number of the empty node before, if one stands after the same word
+  int64_t covered_ = 0;          // the last word of the last range
+  bool covers_ = false;          // whether the row before is a range
+  bool is_word_ = false;
+  HeadCheck check_;
+};
+
+// misc with another value of a key; _ removes the key.
+inline std::string with_key(std::string_view misc, const std::string& key, std::string_view value) {
+  std::string result;
+  const auto add = [&](std::string_view part) {
+    if (!result.empty()) result += '|';
+    result += part;
+  };
+  for (size_t at = 0;;) {
+    const size_t bar = misc.find('|', at);
+    const std::string_view part = misc.substr(at, bar == std::string_view::npos ? bar : bar - at);
+    if (part != "_" && !part.starts_with(key)) add(part);
+    if (bar == std::string_view::npos) break;
+    at = bar + 1;
+  }
+  if (value != "_") {
+    add(key);
+    result += value;
+  }
+  return result.empty() ? "_" : result;
+}
+
+}  // namespace conllu
+
+inline ConlluText parse_conllu(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns) {
+  return conllu::Parser(std::move(text), std::move(columns)).parse();
+}
+
+// All lines, with the labels of words filled in; probabilities go to misc.
+inline std::string conllu_lines(const ConlluText& parsed, const ConlluColumn& label, const Added& added) {
+  for (const std::string& each : added.labels)
+    if (each.empty() || each.find_first_of(std::string_view("\t\n\r\0", 4)) != std::string::npos)
+      throw InputError("the label '" + each + "' cannot be written as a field of CoNLL-U.");
+  std::string text;
+  text.reserve(parsed.text->size() + parsed.lines.size());
+  for (const ConlluText::Line& line : parsed.lines) {
+    if (line.token < 0) {
+      text += line.text;
+      text += '\n';
+      continue;
+    }
+    conllu::Row row;
+    conllu::split_fields(line.text, row);
+    const std::string& predicted = added.labels[static_cast<size_t>(added.number[line.token])];
+    std::string field;
+    if (label.key.empty()) {
+      row[static_cast<size_t>(label.field)] = predicted;
+    } else {
+      field = conllu::with_key(row[conllu::kMisc], label.key, predicted);
+      row[conllu::kMisc] = field;
+    }
+    std::string with_probability;
+    if (added.probability) {
+      std::string number;
+      append_probability(added.probability[line.token], number);
+      with_probability = conllu::with_key(row[conllu::kMisc], "Probability=", number);
+      row[conllu::kMisc] = with_probability;
+    }
+    for (size_t k = 0; k < row.size(); ++k) {
+      if (k > 0) text += '\t';
+      text += row[k];
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace margrave
