@@ -66,7 +66,8 @@ class KeyTable {
       attributes.keys(i, keys_);
       for (size_t kind = 0; kind < kinds; ++kind)
         if (rows_[kind].size() < static_cast<size_t>(names_->keys(static_cast<int64_t>(kind)))) enlarge(kind);
-      resolve_new(kinds, grow);
+      find_rows(kinds);
+      resolve_new(grow);
       append(kinds, *tokens);
       tokens->example_begin.push_back(tokens->tokens());
     }
@@ -79,6 +80,7 @@ class KeyTable {
   static constexpr int32_t kNew = -2;     // The name has not been looked up yet.
 
   struct Pending {
+    size_t at;  // in keys_
     size_t kind;
     int32_t key;
     uint64_t hash;
@@ -96,23 +98,28 @@ class KeyTable {
     rows_[kind].resize(std::max(needed, 2 * rows_[kind].size()), kNew);
   }
 
-  // All new names of the example are spelled before the first is looked up, so that slots are on their way from memory.
-  void resolve_new(size_t kinds, bool grow) {
+  // Replaces keys by rows. New names are spelled here and looked up when all of the example are known, so that the
+  // slots of the vocabulary are on their way from memory.
+  void find_rows(size_t kinds) {
     pending_.clear();
     spelled_.clear();
     for (size_t at = 0; at < keys_.size();)
       for (size_t kind = 0; kind < kinds; ++kind, ++at) {
         const int32_t key = keys_[at];
-        if (key < 0 || rows_[kind][static_cast<size_t>(key)] != kNew) continue;
+        if (key < 0) continue;
+        if ((keys_[at] = rows_[kind][static_cast<size_t>(key)]) != kNew) continue;
         const size_t begin = spelled_.size();
         names_->spell(static_cast<int64_t>(kind), key, spelled_);
         const uint64_t hash = hash_bytes(spelled_.data() + begin, spelled_.size() - begin);
         if (hash_bits_ == 0) vocabulary_->prefetch(hash);
-        pending_.push_back({kind, key, hash, begin, spelled_.size()});
+        pending_.push_back({at, kind, key, hash, begin, spelled_.size()});
       }
+  }
+
+  void resolve_new(bool grow) {
     for (const Pending& each : pending_) {
       const std::string_view name(spelled_.data() + each.begin, each.end - each.begin);
-      rows_[each.kind][static_cast<size_t>(each.key)] =
+      keys_[each.at] = rows_[each.kind][static_cast<size_t>(each.key)] =
           hash_bits_ > 0 ? static_cast<int32_t>(each.hash & ((uint64_t{1} << hash_bits_) - 1))
           : grow         ? vocabulary_->add(name, each.hash)
                          : vocabulary_->find(name, each.hash);
@@ -124,12 +131,9 @@ class KeyTable {
     tokens.index.resize(first + keys_.size());
     int32_t* next = tokens.index.data() + first;
     for (size_t at = 0; at < keys_.size();) {
-      for (size_t kind = 0; kind < kinds; ++kind, ++at) {
-        const int32_t key = keys_[at];
-        if (key < 0) continue;
-        const int32_t row = rows_[kind][static_cast<size_t>(key)];
-        *next = row;
-        next += row >= 0;
+      for (const size_t end = at + kinds; at < end; ++at) {
+        *next = keys_[at];
+        next += keys_[at] >= 0;
       }
       tokens.row_begin.push_back(next - tokens.index.data());
     }
@@ -141,7 +145,7 @@ class KeyTable {
   int hash_bits_;
   int64_t known_ = 0;  // the size of the vocabulary at the last look-up
   std::vector<std::vector<int32_t>> rows_;
-  std::vector<int32_t> keys_;
+  std::vector<int32_t> keys_;  // of an example, and then its rows
   std::vector<Pending> pending_;
   std::string spelled_;
 };
