@@ -743,7 +743,7 @@ def test_ctrl_c_while_attributes_are_made_writes_nothing(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Templates, "attributes", interrupt)
+    monkeypatch.setattr(Templates, "transform", interrupt)
     result = run("train", small, "-o", tmp_path / "m")
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr == "margrave: interrupted before the first pass: nothing was written.\n"

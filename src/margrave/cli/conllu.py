@@ -16,6 +16,7 @@ MISSING = "_"
 
 _EXTENSIONS = {".conllu": "conllu", ".conll-u": "conllu", ".conllx": "conllx", ".conll-x": "conllx"}
 _COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc")
+_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _KEYED = "misc:"  # the value of a key in misc
 
 
@@ -43,6 +44,13 @@ def check_columns(names: str) -> list[str]:
     if len(set(columns)) < len(columns):
         raise MargraveError(f"--columns {names} names a column twice.")
     return columns
+
+
+def place(name: str) -> tuple[int, str]:
+    """A column as the core takes it: its place among the ten fields, and the key in misc with its =, if it has one."""
+    if name.startswith(_KEYED):
+        return _FIELDS.index("misc"), name.removeprefix(_KEYED) + "="
+    return _FIELDS.index(name), ""
 
 
 def read_sentences(path: str, format: str) -> Iterator["Sentence"]:

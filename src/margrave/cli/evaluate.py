@@ -4,11 +4,11 @@ import inspect
 import json
 from typing import Any
 
-from margrave.cli.options import Option, argument, given
+from margrave.cli.options import THREADS, Option, argument, given
 from margrave.cli.streams import one_line_messages, write
 from margrave.cli.tasks import TASKS, load_model
 
-_OPTIONS = (Option("json", "Print one line of JSON instead of tables.", bool),)
+_OPTIONS = (Option("json", "Print one line of JSON instead of tables.", bool), THREADS)
 _OF_TASKS = {each.name: each for task in TASKS.values() for each in task.evaluate_options}
 
 HELP = "\n\n".join(
@@ -36,6 +36,6 @@ def evaluate(values: dict[str, Any]) -> None:
     """Prints the scores of a model."""
     with one_line_messages("interrupted."):
         chosen = given(values, _OF_TASKS.values())
-        loaded = load_model(values["model"])
+        loaded = load_model(values["model"], values["threads"])
         report = loaded.evaluation(values["data"], **loaded.accepted(values["model"], chosen, _OF_TASKS))
         write(json.dumps(report, allow_nan=False) if values["json"] else loaded.evaluation_summary(report))

@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import margrave
-from margrave.cli.options import Option
+from margrave.cli.options import THREADS, Option
 from margrave.errors import MargraveError, unknown
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def learning_options(default_loss: str) -> list[Option]:
         *(each for _, each in _OF_LEARNERS),
         Option("max_iter", "The most iterations; the learner's own limit if not given.", int, "N", low=1),
         Option("tol", "The relative gap to stop at.", float, "NUMBER", default=1e-4, low=0.0),
-        Option("threads", "The number of threads; all processors if not given.", int, "N", low=1),
+        THREADS,
         Option(
             "seed",
             "Decides in which order learners that take one example at a time do so.",

@@ -68,6 +68,9 @@ class Option:
         return _parameter(self.name, Annotated[kind | None, info], None)
 
 
+THREADS = Option("threads", "The number of threads; all processors if not given.", int, "N", low=1)
+
+
 def argument(name: str, metavar: str, help: str) -> inspect.Parameter:
     """A parameter that has no name on the command line."""
     info = typer.Argument(metavar=metavar, help=help, show_default=False)

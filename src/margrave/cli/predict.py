@@ -4,13 +4,14 @@ import inspect
 from itertools import chain
 from typing import Any
 
-from margrave.cli.options import Option, argument, given
+from margrave.cli.options import THREADS, Option, argument, given
 from margrave.cli.streams import check_place, one_line_messages, write
 from margrave.cli.tasks import TASKS, load_model
 
 _OPTIONS = (
     Option("output", "Where to write; standard output if not given.", metavar="FILE", short="-o"),
     Option("marginals", "Add the probability of each prediction.", bool),
+    THREADS,
 )
 _OF_TASKS = {each.name: each for task in TASKS.values() for each in task.predict_options}
 
@@ -43,7 +44,7 @@ def predict(values: dict[str, Any]) -> None:
         if to_file:
             check_place(output, [model, data])
         chosen = given(values, _OF_TASKS.values())
-        loaded = load_model(model)
+        loaded = load_model(model, values["threads"])
         own = loaded.accepted(model, chosen, _OF_TASKS)
         lines = loaded.predicted_lines(data, values["marginals"], **own)
         if to_file:

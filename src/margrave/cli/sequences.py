@@ -1,23 +1,35 @@
 """Files of labelled sequences, as taggers read and write them: columns of tokens, and CoNLL-U."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from margrave.cli import conllu
-from margrave.cli.streams import batches, display_name, source
+from margrave.cli.streams import binary_source, display_name
 from margrave.errors import DataError, MargraveError, counted, unknown
 
 if TYPE_CHECKING:
-    from margrave.datasets import Sentence
+    import numpy as np
+    from numpy.typing import NDArray
 
-Row = tuple[str, ...]  # the columns of one token
-Rows = list[Row]  # of one sequence
-Labelled = tuple[list[Rows], list[list[str]]]  # sequences without their labels, and the labels
+    from margrave import _core
+    from margrave.datasets.opening import Block
 
-BATCH = 1000  # sequences that are predicted at once: enough for all threads, and little memory
+Labelled = tuple["_core.ColumnTable", list[list[str]]]  # sequences without their labels, and the labels
+
+_BLOCK = 1 << 18  # bytes that are predicted at once: enough to be worth a thread's while, and little memory
+
+
+@dataclass(eq=False, repr=False)
+class Batch:
+    """Some sequences of a file, and how they are written: from the labels there are, a number for each token, and
+    probabilities if there are any."""
+
+    table: "_core.ColumnTable"
+    lines: "Callable[[list[str], NDArray[np.int32], NDArray[np.float64] | None], str]"
 
 
 class SequenceReader(Protocol):
@@ -33,14 +45,8 @@ class SequenceReader(Protocol):
     def labelled(self, path: str, n_columns: int) -> Labelled:
         """The sequences of a file, which have so many columns besides the label."""
 
-    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[list[str], Iterator[list[Any]]]:
-        """The lines to write first, and the sequences of a file, which may have labels, in batches as `lines` takes."""
-
-    def rows(self, batch: list[Any]) -> list[Rows]:
-        """The sequences of a batch as the model takes them."""
-
-    def lines(self, batch: list[Any], labels: list[list[str]], probabilities: list[list[float]] | None) -> list[str]:
-        """A batch with its labels, as it is written."""
+    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
+        """What is written first, and the sequences of a file, which may have labels. Batches are read when called."""
 
 
 @dataclass(eq=False, repr=False)
@@ -57,14 +63,13 @@ class ColumnReader:
     ) -> tuple["ColumnReader", Labelled]:
         """How to read files like this one, of which `label` names a column, and its sequences with their labels."""
         plain = cls(separator, header=("",) if header else ())
-        names, sentences = plain._read(path)
-        rows = list(sentences)
-        width = len(rows[0][0])
+        names, table = plain._read(path)
+        width = table.width
         if width == 1:
             raise DataError(display_name(path), None, "1 column, but at least 2 are needed: the word and its label.")
         place = _label_place(display_name(path), label, names, width)
         reader = cls(separator, -1 if place == width - 1 else place, names)
-        return reader, reader._split(rows)
+        return reader, reader._split(table)
 
     def metadata(self) -> dict[str, Any]:
         """What a model keeps, besides the place of the label, which its templates know."""
@@ -72,69 +77,84 @@ class ColumnReader:
 
     def labelled(self, path: str, n_columns: int) -> Labelled:
         """Sequences with as many columns as the model was trained on, and their labels."""
-        names, sentences = self._read(path)
-        rows = list(sentences)
-        width = len(rows[0][0])
-        if names != self.header and width == n_columns + 1:
+        names, table = self._read(path)
+        if names != self.header and table.width == n_columns + 1:
             raise DataError(display_name(path), None, f"its columns are {_listed(names)}, not {_listed(self.header)}.")
-        if width != n_columns + 1:
+        if table.width != n_columns + 1:
             place = "the label last" if self.label_place == -1 else f"the label in column {self.label_place}"
             raise DataError(
-                display_name(path), None, f"{counted(width, 'column')}, but {n_columns + 1} are needed, {place}."
+                display_name(path), None, f"{counted(table.width, 'column')}, but {n_columns + 1} are needed, {place}."
             )
-        return self._split(rows)
+        return self._split(table)
 
-    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[list[str], Iterator[list[Rows]]]:
+    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The header, if files have one, and the sequences."""
-        names, sentences = self._read(path)
-        first = next(sentences)
-        width = len(first[0])
+        blocks = self._blocks(path, _BLOCK)
+        names, first = self._first(path, blocks)
+        width = first.table.width
         if width not in (n_columns, n_columns + 1):
             expected = f"the model was trained on {counted(n_columns, 'column')} and a label"
             raise DataError(display_name(path), None, f"{counted(width, 'column')}, but {expected}.")
-        header = self._output_header(display_name(path), names, width, marginals) if self.header else []
-        return header, batches(chain([first], sentences), BATCH)
+        header = self._output_header(display_name(path), names, width, marginals) if self.header else ""
+        first.check()
+        rest = (partial(self._batch, name, block, width) for name, block in blocks)
+        return header, chain([lambda: self._written(first.table)], rest)
 
-    def rows(self, batch: list[Rows]) -> list[Rows]:
-        """The sequences themselves: the model leaves a label out."""
-        return batch
+    def _blocks(self, path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
+        """The pieces of a file, each with the name of the file in messages."""
+        from margrave.datasets.columns import COLUMN_BLANKS, check_separator
+        from margrave.datasets.opening import read_blocks, source_name
 
-    def lines(self, batch: list[Rows], labels: list[list[str]], probabilities: list[list[float]] | None) -> list[str]:
+        check_separator(self.separator)
+        data = binary_source(path)
+        return ((source_name(data), block) for block in read_blocks(data, COLUMN_BLANKS, size))
+
+    def _read(self, path: str) -> tuple[tuple[str, ...], "_core.ColumnTable"]:
+        """The names of the columns, if the file has them, and all of its sequences, at least one."""
+        names, read = self._first(path, self._blocks(path, None))
+        read.check()
+        return names, read.table
+
+    def _first(self, path: str, blocks: Iterator[tuple[str, "Block"]]) -> tuple[tuple[str, ...], "_Read"]:
+        """The names of the columns, if the file has them, and the first block that has a sequence.
+
+        A mistake behind its first sequence is not reported yet, because other things may be wrong with the file.
+        """
+        names: tuple[str, ...] = ()
+        width = 0
+        for name, block in blocks:
+            read = self._parsed(name, block, width, header=bool(self.header) and not names)
+            names, width = names or tuple(read.names), read.table.width
+            if len(read.table):
+                return names, read
+            read.check()
+        raise DataError(display_name(path), None, "it holds no sequences.")
+
+    def _batch(self, name: str, block: "Block", width: int) -> Batch:
+        read = self._parsed(name, block, width, header=False)
+        read.check()
+        return self._written(read.table)
+
+    def _parsed(self, name: str, block: "Block", width: int, header: bool) -> "_Read":
+        from margrave import _core
+        from margrave.datasets.columns import column_sentences
+        from margrave.datasets.opening import block_lines
+
+        separator = None if self.separator is None else self.separator.encode("utf-8", "surrogatepass")
+        table, names, stopped = _core.parse_columns(block.text, separator, width, header)
+        again = column_sentences(name, block_lines(name, block), separator=self.separator, width=width)
+        return _Read(name, block, table, names, stopped, again)
+
+    def _written(self, table: "_core.ColumnTable") -> Batch:
         """Every row with its label, and a blank line after every sequence."""
-        between = self.separator or " "
-        lines = []
-        for k, rows in enumerate(batch):
-            added = [[label] for label in labels[k]]
-            if probabilities is not None:
-                added = [[*of, f"{p:.4f}"] for of, p in zip(added, probabilities[k], strict=True)]
-            lines += [between.join([*row, *of]) for row, of in zip(rows, added, strict=True)]
-            lines.append("")
-        return lines
+        return Batch(table, partial(table.lines, self.separator or " "))
 
-    def _read(self, path: str) -> tuple[tuple[str, ...], Iterator[Rows]]:
-        """The names of the columns, if the file has them, and its sequences, at least one."""
-        from margrave.datasets import read_columns
-
-        sentences = read_columns(source(path), separator=self.separator)
-        first = next(sentences, [])
-        names: Row = ()
-        if self.header and first:
-            names, *rest = first
-            first = rest or next(sentences, [])
-        if not first:
-            raise DataError(display_name(path), None, "it holds no sequences.")
-        return names, chain([first], sentences)
-
-    def _split(self, sentences: Iterable[Rows]) -> Labelled:
+    def _split(self, table: "_core.ColumnTable") -> Labelled:
         """The columns before and after the label, and the labels."""
-        X, y = [], []
-        for rows in sentences:
-            place = self.label_place % len(rows[0])
-            X.append([(*row[:place], *row[place + 1 :]) for row in rows])
-            y.append([row[place] for row in rows])
-        return X, y
+        place = self.label_place % table.width
+        return table.without_column(place), table.column(place)
 
-    def _output_header(self, path: str, names: Row, width: int, marginals: bool) -> list[str]:
+    def _output_header(self, path: str, names: Sequence[str], width: int, marginals: bool) -> str:
         """The header of the input, which must be that of the training, and the names of the columns that are added."""
         label = self.header[self.label_place]
         right, added = self.header, f"predicted_{label}"
@@ -143,7 +163,29 @@ class ColumnReader:
             right, added = (*self.header[:place], *self.header[place + 1 :]), label
         if names != right:
             raise DataError(path, None, f"its columns are {_listed(names)}, not {_listed(right)}.")
-        return [(self.separator or " ").join([*names, added, *(["probability"] if marginals else [])])]
+        return (self.separator or " ").join([*names, added, *(["probability"] if marginals else [])])
+
+
+@dataclass(eq=False, repr=False)
+class _Read:
+    """What the core has read of a block: the sequences before the first mistake."""
+
+    name: str
+    block: "Block"
+    table: Any
+    names: Sequence[str]
+    stopped: int  # the line of the mistake within the block, or 0
+    again: Iterable[Any]  # the block as the reader in Python reads it, which says what is wrong
+
+    def check(self) -> None:
+        """Refuses a block with a mistake, or one behind which the file cannot be read."""
+        if self.stopped:
+            for _ in self.again:
+                pass
+            # Both readers follow the same rules, and tests compare them.
+            raise DataError(self.name, self.block.first + self.stopped - 1, "this line cannot be read.")
+        if self.block.failure is not None:
+            raise self.block.failure
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -179,34 +221,42 @@ class ConlluReader:
 
     def labelled(self, path: str, n_columns: int) -> Labelled:
         """The columns of all sentences, and the labels, of which there are some."""
-        X, y = [], []
-        for sentence in conllu.read_sentences(path, "conllu"):
-            X.append(conllu.rows(sentence, self.columns))
-            y.append([conllu.value(word, self.label) for word in sentence.words])
+        for name, block in self._blocks(path, None):
+            table = self._parsed(name, block, [*self.columns, self.label]).table
+        place = len(self.columns)
+        y = table.column(place)
         if all(label == conllu.MISSING for labels in y for label in labels):
             raise DataError(display_name(path), None, f"none of its words has a label in {self.label}.")
-        return X, y
+        return table.without_column(place), y
 
-    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[list[str], Iterator[list["Sentence"]]]:
+    def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The sentences of a file."""
-        return [], batches(conllu.read_sentences(path, "conllu"), BATCH)
+        return "", (partial(self._batch, name, block) for name, block in self._blocks(path, _BLOCK))
 
-    def rows(self, batch: list["Sentence"]) -> list[Rows]:
-        """The columns of these sentences that the model takes."""
-        return [conllu.rows(sentence, self.columns) for sentence in batch]
+    def _blocks(self, path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
+        """The pieces of a file, each with the name of the file in messages; at least one has a sentence."""
+        from margrave.datasets.conllu import CONLLU_BLANKS
+        from margrave.datasets.opening import read_blocks, source_name
 
-    def lines(
-        self, batch: list["Sentence"], labels: list[list[str]], probabilities: list[list[float]] | None
-    ) -> list[str]:
-        """The sentences with their labels filled in."""
-        from margrave.datasets import conllu_lines
+        data = binary_source(path)
+        empty = True
+        for block in read_blocks(data, CONLLU_BLANKS, size):
+            if block.text.strip() or block.failure is not None:
+                empty = False
+                yield source_name(data), block
+        if empty:
+            raise DataError(display_name(path), None, "it holds no sentences.")
 
-        filled = []
-        for k, sentence in enumerate(batch):
-            words = [
-                conllu.with_value(word, self.label, of) for word, of in zip(sentence.words, labels[k], strict=True)
-            ]
-            if probabilities is not None:
-                words = [conllu.with_probability(word, p) for word, p in zip(words, probabilities[k], strict=True)]
-            filled.append(replace(sentence, words=words))
-        return list(conllu_lines(filled))
+    def _batch(self, name: str, block: "Block") -> Batch:
+        text = self._parsed(name, block, self.columns)
+        return Batch(text.table, partial(text.lines, conllu.place(self.label)))
+
+    def _parsed(self, name: str, block: "Block", columns: Sequence[str]) -> "_core.ConlluText":
+        from margrave import _core
+        from margrave.datasets.conllu import conllu_sentences
+        from margrave.datasets.opening import block_lines
+
+        text, stopped = _core.parse_conllu(block.text, [conllu.place(column) for column in columns])
+        again = conllu_sentences(name, block_lines(name, block))
+        _Read(name, block, text.table, (), stopped, again).check()
+        return text

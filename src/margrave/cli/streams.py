@@ -4,11 +4,13 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from io import StringIO, TextIOWrapper
 from itertools import islice
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import IO, TYPE_CHECKING, TextIO, TypeVar
 
 import typer
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from margrave.datasets.opening import TextSource
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 INTERRUPTED = 130  # the exit code by which shells know Ctrl-C
 
@@ -29,6 +32,11 @@ def source(path: str) -> str | TextIO:
         return path
     # Bad bytes are escaped, as in files, so that the reader can name their line.
     return TextIOWrapper(sys.stdin.buffer, "utf-8-sig", "surrogateescape", newline="\n")
+
+
+def binary_source(path: str) -> str | IO[bytes]:
+    """The same for a reader that takes bytes."""
+    return path if path != "-" else sys.stdin.buffer
 
 
 def display_name(path: str) -> str:
@@ -74,6 +82,25 @@ def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """What `work` makes of each item, in the order of the items; on several threads, a few items ahead at most."""
+    if threads == 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def check_place(path: str, inputs: Iterable[str | None]) -> None:

@@ -7,8 +7,8 @@ from os import PathLike
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError, counted
 
-_BLANKS = " \t\r\f\v"
-_FIELD = re.compile(f"[^{_BLANKS}]+")
+COLUMN_BLANKS = " \t\r\f\v"
+_FIELD = re.compile(f"[^{COLUMN_BLANKS}]+")
 _UNWRITABLE = re.compile("[\n\r\0]")
 
 
@@ -31,13 +31,29 @@ def read_columns(
     skip_docstart : treat lines that begin with -DOCSTART- as blank lines.
     encoding : the encoding of the file.
     """
+    check_separator(separator)
+    lines = read_lines(path, encoding)
+    yield from column_sentences(source_name(path), lines, columns, separator, skip_docstart)
+
+
+def check_separator(separator: str | None) -> None:
+    """Refuse an empty separator."""
     if separator == "":
         raise MargraveError("separator is empty: pass a character, or None for any white space.")
-    name = source_name(path)
-    width = 0  # The number of columns of the first line, or 0 before it: every line has at least one field.
+
+
+def column_sentences(
+    name: str,
+    lines: Iterable[tuple[int, str]],
+    columns: Sequence[int] | None = None,
+    separator: str | None = None,
+    skip_docstart: bool = False,
+    width: int = 0,
+) -> Iterator[list[tuple[str, ...]]]:
+    """The sentences of numbered lines, which must have `width` columns; 0 means as many as the first of them."""
     sentence: list[tuple[str, ...]] = []
-    for number, line in read_lines(path, encoding):
-        fields = _split(line, separator) if line.strip(_BLANKS) else []
+    for number, line in lines:
+        fields = _split(line, separator) if line.strip(COLUMN_BLANKS) else []
         if not fields or (skip_docstart and fields[0] == "-DOCSTART-"):
             if sentence:
                 yield sentence
@@ -98,7 +114,7 @@ def _lines(sentences: Iterable[Iterable[Sequence[str]]], separator: str) -> Iter
                 raise MargraveError(f"row {j} of sentence {i}: {message}")
             line = separator.join(fields)
             # Splitting the line again detects empty fields, separators inside fields and rows that look blank.
-            blank = not line.strip(_BLANKS)
+            blank = not line.strip(COLUMN_BLANKS)
             if isinstance(row, str) or blank or _UNWRITABLE.search(line) or _split(line, exact) != fields:
                 message = f"{row!r} cannot be written as fields separated by {separator!r}."
                 raise MargraveError(f"row {j} of sentence {i}: {message}")

@@ -13,6 +13,7 @@ _RANGE = re.compile("([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY = re.compile("(0|[1-9][0-9]*)[.]([1-9][0-9]*)")
 _BEFORE, _WORD, _AFTER = range(3)  # A multiword token comes before its first word, an empty node after its word.
 _UNWRITABLE = re.compile("[\n\r\0]")
+CONLLU_BLANKS = " \t"  # Lines of these only stand between sentences.
 
 _Block = list[tuple[int, str]]  # the numbered lines of one sentence
 
@@ -70,8 +71,12 @@ def read_conllu(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]
     path : a file (plain or gzip) or an open text stream.
     encoding : the encoding of the file.
     """
-    name = source_name(path)
-    for block in _blocks(path, encoding):
+    yield from conllu_sentences(source_name(path), read_lines(path, encoding))
+
+
+def conllu_sentences(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sentence]:
+    """The sentences of numbered lines."""
+    for block in _blocks(lines):
         yield _sentence(name, block)
 
 
@@ -84,7 +89,7 @@ def read_conllx(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]
     encoding : the encoding of the file.
     """
     name = source_name(path)
-    for block in _blocks(path, encoding):
+    for block in _blocks(read_lines(path, encoding)):
         words = []
         for id, (number, line) in enumerate(block, 1):
             fields = _fields(name, number, line)
@@ -127,10 +132,10 @@ def conllu_lines(sentences: Iterable[Sentence], name: str = "<output>") -> Itera
         number += len(lines) + 1
 
 
-def _blocks(source: TextSource, encoding: str) -> Iterator[_Block]:
+def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[_Block]:
     block: _Block = []
-    for number, line in read_lines(source, encoding):
-        if line.strip(" \t"):
+    for number, line in lines:
+        if line.strip(CONLLU_BLANKS):
             block.append((number, line))
         elif block:
             yield block

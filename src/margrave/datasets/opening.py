@@ -4,41 +4,111 @@ import gzip
 import os
 import re
 import zlib
-from codecs import lookup
-from collections.abc import Iterable, Iterator
+from codecs import BOM_UTF8, lookup
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from io import TextIOWrapper
+from functools import partial
+from io import BufferedReader, TextIOWrapper
 from os import PathLike
-from typing import IO
+from typing import IO, NamedTuple
 
+from margrave import _core
 from margrave.errors import DataError, MargraveError
 from margrave.files.output import replacing
 
 TextSource = str | PathLike[str] | IO[str]
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_PIECE, _GZIP_PIECE = 1 << 18, 1 << 13  # bytes
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")  # how "surrogateescape" marks a byte that it could not decode
+
+
+class Block(NamedTuple):
+    """A piece of a file: whole sentences, and what stopped the reading behind them, if anything did."""
+
+    first: int  # the number of its first line
+    text: bytes
+    failure: DataError | None = None
 
 
 def read_lines(source: TextSource, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """The numbered lines of a file (plain or gzip) or of an open text stream, without their line ends."""
     name = source_name(source)
     number = 0
+    with _reporting(name, encoding, lambda: number), _opened(source, encoding) as stream:
+        for number, ended in enumerate(stream, 1):
+            yield number, _checked(name, number, ended, encoding)
+
+
+def read_blocks(source: str | PathLike[str] | IO[bytes], blanks: str, size: int | None) -> Iterator[Block]:
+    """The pieces of a UTF-8 file (plain or gzip) or of an open binary stream, for readers in the core.
+
+    Parameters
+    ----------
+    source : the file or stream; a byte order mark at its beginning is left out.
+    blanks : lines of these characters only stand between sentences.
+    size : roughly how many bytes a piece should have; None means everything at once.
+    """
+    number = 1  # of the first line that waits
+    waiting: list[bytes] = []
+    length, wanted, begun = 0, size, False
     try:
-        with _opened(source, encoding) as stream:
-            for number, ended in enumerate(stream, 1):
-                line = ended.removesuffix("\n").removesuffix("\r")
-                if not line.isascii() and (escaped := _ESCAPED_BYTE.search(line)):
-                    raise DataError(name, number, _undecodable(encoding, f"byte 0x{ord(escaped[0]) - 0xDC00:02X}"))
-                if "\0" in line:
-                    raise DataError(name, number, _undecodable(encoding, "a NUL character"))
-                yield number, line
+        with _reporting(source_name(source), "utf-8", lambda: number - 1 + sum(of.count(b"\n") for of in waiting)):
+            for piece in _pieces(source):
+                waiting.append(piece)
+                length += len(piece)
+                if wanted is None or length < wanted:
+                    continue
+                text, begun = _joined(waiting, begun), True
+                end = _core.after_last_blank_line(text, blanks)
+                if end:
+                    yield Block(number, text[:end])
+                    number += text.count(b"\n", 0, end)
+                waiting, length = [text[end:]], len(text) - end
+                wanted = size if end else 2 * wanted  # for a sentence that is longer than a piece
+    except DataError as failure:
+        # What is wrong with the lines before comes first; an incomplete line is none.
+        text = _joined(waiting, begun)
+        yield Block(number, text[: text.rfind(b"\n") + 1], failure)
+        return
+    if text := _joined(waiting, begun):
+        yield Block(number, text)
+
+
+def _joined(pieces: list[bytes], begun: bool) -> bytes:
+    """The pieces as one, without a byte order mark at the beginning of the file."""
+    text = b"".join(pieces)
+    return text if begun else text.removeprefix(BOM_UTF8)
+
+
+def block_lines(name: str, block: Block) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a block, as `read_lines` gives those of a file; invalid characters are an error."""
+    lines = block.text.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
+    for number, line in enumerate(lines, block.first):
+        yield number, _checked(name, number, line, "utf-8")
+
+
+def _checked(name: str, number: int, ended: str, encoding: str) -> str:
+    """A line without its end."""
+    line = ended.removesuffix("\n").removesuffix("\r")
+    if not line.isascii() and (escaped := _ESCAPED_BYTE.search(line)):
+        raise DataError(name, number, _undecodable(encoding, f"byte 0x{ord(escaped[0]) - 0xDC00:02X}"))
+    if "\0" in line:
+        raise DataError(name, number, _undecodable(encoding, "a NUL character"))
+    return line
+
+
+@contextmanager
+def _reporting(name: str, encoding: str, lines_read: Callable[[], int]) -> Iterator[None]:
+    """Says what is wrong with a file that cannot be read on."""
+    try:
+        yield
     except LookupError as error:
         raise MargraveError(f"unknown encoding {encoding!r}.") from error
     except UnicodeDecodeError as error:  # raised by streams that the caller opened, and by encodings such as UTF-16
-        raise DataError(name, None, f"not valid {error.encoding} after line {number}.") from error
+        raise DataError(name, None, f"not valid {error.encoding} after line {lines_read()}.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(name, number + 1, "the gzip data are damaged or truncated here.") from error
+        raise DataError(name, lines_read() + 1, "the gzip data are damaged or truncated here.") from error
     except FileNotFoundError as error:
         raise DataError(name, None, "no such file.") from error
     except IsADirectoryError as error:
@@ -72,7 +142,7 @@ def note_begin(begins: dict[int, int], what: str, id: int, name: str, line: int)
     begins[id] = line
 
 
-def source_name(source: TextSource) -> str:
+def source_name(source: TextSource | IO[bytes]) -> str:
     """The name of the file or stream in error messages."""
     if isinstance(source, (str, PathLike)):
         return os.fspath(source)
@@ -86,15 +156,32 @@ def _opened(source: TextSource, encoding: str) -> Iterator[IO[str]]:
         yield source
         return
     utf8 = lookup(encoding).name == "utf-8"
-    with open(source, "rb") as file:
+    with (
+        _unpacked(source) as binary,
+        # Invalid bytes are escaped here and reported later: the decoder works in blocks and does not know the
+        # line. "utf-8-sig" drops a byte order mark, which would otherwise become part of the first token.
+        TextIOWrapper(binary, "utf-8-sig" if utf8 else encoding, "surrogateescape", newline="\n") as text,
+    ):
+        yield text
+
+
+@contextmanager
+def _unpacked(path: str | PathLike[str]) -> Iterator[BufferedReader | gzip.GzipFile]:
+    with open(path, "rb") as file:
         packed = file.peek(2)[:2] == _GZIP_MAGIC  # The file can be a pipe, so that seek is impossible.
-        with (
-            gzip.GzipFile(fileobj=file) if packed else nullcontext(file) as binary,
-            # Invalid bytes are escaped here and reported later: the decoder works in blocks and does not know the
-            # line. "utf-8-sig" drops a byte order mark, which would otherwise become part of the first token.
-            TextIOWrapper(binary, "utf-8-sig" if utf8 else encoding, "surrogateescape", newline="\n") as text,
-        ):
-            yield text
+        with gzip.GzipFile(fileobj=file) if packed else nullcontext(file) as binary:
+            yield binary
+
+
+def _pieces(source: str | PathLike[str] | IO[bytes]) -> Iterator[bytes]:
+    """What a file or stream has, as it comes."""
+    if not isinstance(source, (str, PathLike)):
+        yield from iter(partial(source.read, _PIECE), b"")
+        return
+    with _unpacked(source) as binary:
+        # Gzip data are read in small pieces, so that everything before a damaged place is known.
+        read = partial(binary.read1, _GZIP_PIECE) if isinstance(binary, gzip.GzipFile) else partial(binary.read, _PIECE)
+        yield from iter(read, b"")
 
 
 def _undecodable(encoding: str, what: str) -> str:

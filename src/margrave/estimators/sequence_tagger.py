@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator
@@ -157,6 +158,20 @@ class SequenceTagger(StructuredEstimator):
         """
         labels: list[list[Any]] = self._predict(_given(X, None, edges, allowed))
         return labels
+
+    def predict_numbers(
+        self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
+    ) -> NDArray[np.int32]:
+        """Predict the best labels as indices in `classes_`: one array for the tokens of all sequences.
+
+        Parameters
+        ----------
+        X, edges, allowed : as in `predict`.
+        """
+        given = _given(X, None, edges, allowed)
+        bound = self._bind(given)
+        parts = _core.argmax_all(bound.problem, self._weights(), self._threads())
+        return self._structure(given).decode_numbers(bound.outputs, bound.units, *parts)
 
     def predict_marginals(
         self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None

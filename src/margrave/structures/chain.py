@@ -108,6 +108,13 @@ class Chain(Structure):
         """The labels of every sequence; the parts of positions come first in an output, in order."""
         return _core.decode_labels(outputs.names, units, begin, parts)
 
+    def decode_numbers(
+        self, outputs: Labels, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """The indices of the labels of all sequences, concatenated."""
+        places = np.repeat(begin[:-1] - (np.cumsum(units) - units), units) + np.arange(int(units.sum()))
+        return parts[places] % np.int32(len(outputs.classes))
+
     def present(
         self, outputs: Labels, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:

@@ -44,7 +44,7 @@ void bind_keyed(nb::module_& m) {
           "encode",
           [](KeyTable& table, const KeyedAttributes& attributes, bool grow) {
             const nb::gil_scoped_release release;
-            return table.encode(attributes, grow);
+            return table.encode(attributes, grow, check_signals);
           },
           "attributes"_a, "grow"_a, "Rows of the attributes; new names get a number if `grow`, and are left out if not.");
 }

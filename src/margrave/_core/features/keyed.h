@@ -56,13 +56,16 @@ class KeyTable {
   const std::shared_ptr<Vocabulary>& vocabulary() const { return vocabulary_; }
 
   // Rows of the attributes; new names get a number in the order in which they occur if `grow`, and are left out if not.
-  std::shared_ptr<Tokens> encode(const KeyedAttributes& attributes, bool grow) {
+  // check() is called now and then, and may throw.
+  template <typename Check>
+  std::shared_ptr<Tokens> encode(const KeyedAttributes& attributes, bool grow, const Check& check) {
     if (attributes.names() != names_) throw InputError("the keys of these attributes belong to other names.");
     const std::lock_guard lock(names_->mutex);
     forget_absent_names(grow);
     auto tokens = std::make_shared<Tokens>();
     const auto kinds = static_cast<size_t>(names_->kinds());
     for (int64_t i = 0; i < attributes.examples(); ++i) {
+      if (i % 1024 == 0) check();
       attributes.keys(i, keys_);
       for (size_t kind = 0; kind < kinds; ++kind)
         if (rows_[kind].size() < static_cast<size_t>(names_->keys(static_cast<int64_t>(kind)))) enlarge(kind);

@@ -29,12 +29,13 @@ def task_of(estimator: Any) -> type[Task] | None:
     return next((task for task in TASKS.values() if task.estimator.rpartition(":")[2] == name), None)
 
 
-def load_model(path: str) -> Model:
-    """The model of a file, and how it reads data."""
+def load_model(path: str, threads: int | None = None) -> Model:
+    """The model of a file, and how it reads data; `threads`: how many it uses, or None for all processors."""
     from margrave.estimators import load
 
-    estimator = load(path)
+    estimator: Any = load(path)
     task = task_of(estimator)
     if task is None:
         raise DataError(path, None, f"it holds a {type(estimator).__name__}, not what 'margrave train' makes.")
+    estimator.n_threads = threads
     return task.model(path, estimator)

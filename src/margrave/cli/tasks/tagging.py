@@ -2,17 +2,20 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import conllu
 from margrave.cli.kernels import KernelOptions
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
-from margrave.cli.sequences import BATCH, ColumnReader, ConlluReader, Labelled, SequenceReader
-from margrave.cli.streams import batches, display_name
+from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labelled, SequenceReader
+from margrave.cli.streams import display_name, in_order
 from margrave.cli.tasks.base import Job, Model, Task, top_table
 from margrave.errors import DataError, MargraveError, unknown
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from margrave.metrics import Counts, SpanScores
 
 _FORMATS = ("columns", "conllu")
+_BATCH = 1000  # sequences that are evaluated at once
 _MANY_LABELS = 1000  # more distinct values than this are rarely labels
 
 
@@ -128,7 +132,7 @@ A template names columns of the token and of those around it, counted from 0 wit
 
         given = None if self.templates is None else read_templates(self.templates)
         reader, (X, y) = self._training_data(data)
-        n_columns = len(X[0][0])
+        n_columns = X.width
         if given is not None and given.n_columns > n_columns:
             columns = f"without the label {data} has only columns 0 to {n_columns - 1}"
             if reader.label_place == -1:
@@ -249,28 +253,50 @@ class TaggingModel(Model):
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
         """The input with the label, batch by batch."""
-        number = {label: k for k, label in enumerate(self.tagger.classes_.tolist())}
-        first, sequences = self.reader.unlabelled(path, self.n_columns, marginals)
-        for batch in sequences:
-            X = self.reader.rows(batch)
-            labels = self.tagger.predict(X)
-            probabilities = None
-            if marginals:
-                probabilities = [
-                    [float(of_token[number[label]]) for label, of_token in zip(of, mu, strict=True)]
-                    for of, mu in zip(labels, self.tagger.predict_marginals(X), strict=True)
-                ]
-            yield [*first, *self.reader.lines(batch, labels, probabilities)]
-            first = []
+        first, batches = self.reader.unlabelled(path, self.n_columns, marginals)
+        for text in self._on_threads(partial(self._written, marginals), batches):
+            yield [first, text] if first else [text]
+            first = ""
+
+    def _written(self, marginals: bool, tagger: "SequenceTagger", read: Callable[[], Batch]) -> str:
+        """A batch with its labels, without the end of its last line."""
+        import numpy as np
+
+        batch = read()
+        numbers = tagger.predict_numbers(batch.table)
+        probabilities = None
+        if marginals:
+            mu = np.concatenate(tagger.predict_marginals(batch.table))
+            probabilities = mu[np.arange(len(numbers)), numbers]
+        return batch.lines(tagger.classes_.tolist(), numbers, probabilities).removesuffix("\n")
+
+    def _on_threads(self, work: Callable[["SequenceTagger", Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """What `work` makes of each item, in order. Each thread has a tagger of its own, to number values with."""
+        from margrave.learners.task import available_threads
+
+        threads = available_threads(self.tagger.n_threads)
+        taggers: SimpleQueue[SequenceTagger] = SimpleQueue()
+        for _ in range(threads):
+            own = copy(self.tagger)
+            own.inputs_, own.n_threads = copy(self.templates), 1
+            taggers.put(own)
+
+        def with_tagger(item: Any) -> Any:
+            tagger = taggers.get()
+            try:
+                return work(tagger, item)
+            finally:
+                taggers.put(tagger)
+
+        return in_order(with_tagger, items, threads)
 
     def evaluation(self, path: str, scheme: str | None = None, **options: Any) -> dict[str, Any]:
         """Accuracies, and precision, recall and F1 of spans where the labels are tags of some."""
         from margrave.metrics import sequence_accuracy, token_accuracy
 
         X, gold = self.reader.labelled(path, self.n_columns)
-        predicted: list[list[str]] = []
-        for batch in batches(X, BATCH):
-            predicted += self.tagger.predict(batch)
+        slices = (X.slice(first, min(first + _BATCH, len(X))) for first in range(0, len(X), _BATCH))
+        predicted = [*chain.from_iterable(self._on_threads(lambda tagger, of: tagger.predict(of), slices))]
         scores = _span_scores(gold, predicted, scheme)
         return {
             "n_sequences": len(gold),
