@@ -78,6 +78,14 @@ def test_a_label_among_the_columns_is_passed_over(texts: list[str], X: list[Rows
     assert list(inputs.transform(table)) == in_python(inputs, X)
 
 
+@settings(deadline=None)
+@given(values=st.lists(st.text(max_size=12) | st.text(alphabet=st.characters(max_codepoint=127), max_size=12)))
+def test_functions_give_what_python_gives(values: list[str]) -> None:
+    inputs = Templates([f"0[0].{name}" for name in module.FUNCTIONS]).learn([[[""]]])
+    X = [[[value] for value in [*map(chr, range(128)), *values]]]
+    assert list(inputs.transform(X)) == in_python(inputs, X)
+
+
 def test_names_that_another_path_added_are_found() -> None:
     inputs, encoder = learned(["0[0]"]), RowEncoder()
     encoder.encode([[["0[0]=a"]]], single=False, grow=True)

@@ -25,25 +25,25 @@ std::shared_ptr<TemplateNames> compile(const std::vector<std::string>& templates
   return std::make_shared<TemplateNames>(templates, parsed);
 }
 
-// Calls each function for the values of its column that are new: once for all of them. The mutex is not held while
-// Python runs, so that another thread may have added results in the meantime; these are the same.
+// The results of all functions for values that are new; Python is asked once for those that the core does not know.
+// The mutex is not held while Python runs.
 void apply_functions(TemplateNames& names, const nb::callable& results_of) {
   for (size_t k = 0; k < names.functions(); ++k) {
-    int64_t from = 0;
-    std::vector<std::string> texts;
+    TemplateNames::Unknown unknown;
     {
       const nb::gil_scoped_release release;
       const std::lock_guard lock(names.mutex);
-      texts = names.values_without_result(k, from);
+      unknown = names.apply(k);
     }
-    if (texts.empty()) continue;
-    const nb::list results = nb::cast<nb::list>(results_of(names.function(k), texts));
-    if (results.size() != texts.size()) throw InputError("a function of templates must give one result per value.");
+    if (unknown.texts.empty()) continue;
+    const nb::list results = nb::cast<nb::list>(results_of(names.function(k), unknown.texts));
+    if (results.size() != unknown.texts.size())
+      throw InputError("a function of templates must give one result per value.");
     std::vector<std::optional<std::string>> found;
     for (const nb::handle result : results) found.push_back(nb::cast<std::optional<std::string>>(result));
     const nb::gil_scoped_release release;
     const std::lock_guard lock(names.mutex);
-    names.add_results(k, from, found);
+    names.add_results(k, unknown, found);
   }
 }
 

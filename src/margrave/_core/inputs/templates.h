@@ -23,13 +23,14 @@
 #include "features/keyed.h"
 #include "features/vocabulary.h"
 #include "inputs/column_table.h"
+#include "inputs/functions.h"
 
 namespace margrave {
 
 // Numbers of pairs of numbers.
 class PairNumbers {
  public:
-  PairNumbers() : slots_(64, 0) {}
+  PairNumbers() : slots_(64) {}
 
   int64_t size() const { return static_cast<int64_t>(pairs_.size()); }
   std::pair<int32_t, int32_t> pair(int32_t number) const {
@@ -37,21 +38,29 @@ class PairNumbers {
     return {static_cast<int32_t>(both >> 32), static_cast<int32_t>(both & 0xffffffffu)};
   }
 
+  // Of two numbers that are not negative.
   static uint64_t joined(int32_t a, int32_t b) { return static_cast<uint64_t>(a) << 32 | static_cast<uint32_t>(b); }
   void prefetch(uint64_t both) const { __builtin_prefetch(&slots_[slot_of(both)]); }
 
   int32_t add(uint64_t both) {
     size_t at = slot_of(both);
-    for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1))
-      if (pairs_[slots_[at] - 1] == both) return static_cast<int32_t>(slots_[at] - 1);
+    for (; slots_[at].both != kEmpty; at = (at + 1) & (slots_.size() - 1))
+      if (slots_[at].both == both) return slots_[at].number;
     if (pairs_.size() >= 0x7ffffffe) throw InputError("more than two thousand million pairs of values.");
+    const auto number = static_cast<int32_t>(pairs_.size());
     pairs_.push_back(both);
-    slots_[at] = static_cast<uint32_t>(pairs_.size());
+    slots_[at] = {both, number};
     if (2 * pairs_.size() > slots_.size()) grow();
-    return static_cast<int32_t>(pairs_.size() - 1);
+    return number;
   }
 
  private:
+  static constexpr uint64_t kEmpty = ~uint64_t{0};
+  struct Slot {
+    uint64_t both = kEmpty;
+    int32_t number = 0;
+  };
+
   size_t slot_of(uint64_t both) const {
     uint64_t h = both * 0x9fb21c651e98df25u;
     h ^= h >> 32;
@@ -59,16 +68,16 @@ class PairNumbers {
     return static_cast<size_t>(h >> 29) & (slots_.size() - 1);
   }
   void grow() {
-    slots_.assign(2 * slots_.size(), 0);
+    slots_.assign(2 * slots_.size(), {});
     for (size_t k = 0; k < pairs_.size(); ++k) {
       size_t at = slot_of(pairs_[k]);
-      while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
-      slots_[at] = static_cast<uint32_t>(k + 1);
+      while (slots_[at].both != kEmpty) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = {pairs_[k], static_cast<int32_t>(k)};
     }
   }
 
   std::vector<uint64_t> pairs_;
-  std::vector<uint32_t> slots_;  // number + 1, or 0
+  std::vector<Slot> slots_;
 };
 
 struct TemplateTerm {
@@ -101,22 +110,32 @@ class TemplateNames : public KeyedNames {
   size_t functions() const { return functions_.size(); }
   const std::string& function(size_t k) const { return functions_[k].name; }
 
-  // The values of its column for which a function has no result yet, and the number of the first of them.
-  std::vector<std::string> values_without_result(size_t k, int64_t& from) const {
-    const Function& function = functions_[k];
-    const Vocabulary& values = column_values_[function.column];
-    from = static_cast<int64_t>(function.value_of.size());
+  // Applies a function to the new values of its column. Returned are the values whose results Python must give, also
+  // those that another thread is about to ask for.
+  struct Unknown {
+    std::vector<size_t> numbers;
     std::vector<std::string> texts;
-    for (int64_t v = from; v < values.size(); ++v) texts.emplace_back(values.name(v));
-    return texts;
-  }
-  // The results of a function for the values from this number on; a function may have no value.
-  void add_results(size_t k, int64_t from, const std::vector<std::optional<std::string>>& results) {
+  };
+  Unknown apply(size_t k) {
     Function& function = functions_[k];
-    for (size_t i = function.value_of.size() - static_cast<size_t>(from); i < results.size(); ++i) {
-      const auto& text = results[i];
-      function.value_of.push_back(text ? function.values.add(*text, hash_bytes(text->data(), text->size())) : -1);
+    const Vocabulary& values = column_values_[function.column];
+    for (int64_t v = static_cast<int64_t>(function.value_of.size()); v < values.size(); ++v) {
+      const std::string_view text = values.name(v);
+      const bool known = function.known.knows(text);
+      if (!known) function.unknown.push_back(static_cast<size_t>(v));
+      function.value_of.push_back(known ? number_of(function, function.known.apply(text)) : kUnknown);
     }
+    Unknown unknown{function.unknown, {}};
+    for (const size_t v : unknown.numbers) unknown.texts.emplace_back(values.name(static_cast<int64_t>(v)));
+    return unknown;
+  }
+  void add_results(size_t k, const Unknown& asked, const std::vector<std::optional<std::string>>& results) {
+    Function& function = functions_[k];
+    for (size_t i = 0; i < results.size(); ++i) {
+      int32_t& value = function.value_of[asked.numbers[i]];
+      if (value == kUnknown) value = number_of(function, results[i]);
+    }
+    std::erase_if(function.unknown, [&](size_t v) { return function.value_of[v] != kUnknown; });
   }
 
   // How many values and pairs are numbered: the memory that this takes is in proportion.
@@ -156,6 +175,8 @@ class TemplateNames : public KeyedNames {
   }
 
  private:
+  static constexpr int32_t kNone = -1;
+  static constexpr int32_t kUnknown = -2;
   enum class From { kColumn, kFunction, kPair };
   struct Node {
     From from;
@@ -169,8 +190,10 @@ class TemplateNames : public KeyedNames {
   struct Function {
     size_t column;  // in columns_
     std::string name;
+    TemplateFunction known;
     Vocabulary values;
-    std::vector<int32_t> value_of;  // the function's value of each value of the column; -1: none
+    std::vector<int32_t> value_of;  // the function's value of each value of the column; kNone: it has none
+    std::vector<size_t> unknown;    // values of the column whose result Python has yet to give
   };
   struct Kind {
     std::string prefix;  // the template and =; or the mark
@@ -203,8 +226,12 @@ class TemplateNames : public KeyedNames {
       return of.column == column && of.name == term.function;
     });
     const auto function = static_cast<size_t>(same - functions_.begin());
-    if (same == functions_.end()) functions_.push_back({column, term.function, {}, {}});
+    if (same == functions_.end()) functions_.push_back({column, term.function, TemplateFunction(term.function), {}, {}, {}});
     return node_of(From::kFunction, function, 0, 0);
+  }
+
+  static int32_t number_of(Function& function, const std::optional<std::string>& text) {
+    return text ? function.values.add(*text, hash_bytes(text->data(), text->size())) : kNone;
   }
 
   size_t node_of(From from, size_t left, size_t right, int64_t distance) {
