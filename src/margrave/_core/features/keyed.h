@@ -120,6 +120,10 @@ class KeyTable {
   }
 
   void resolve_new(bool grow) {
+    if (hash_bits_ == 0) {
+      for (const Pending& each : pending_) vocabulary_->prefetch_offset(each.hash);
+      for (const Pending& each : pending_) vocabulary_->prefetch_bytes(each.hash);
+    }
     for (const Pending& each : pending_) {
       const std::string_view name(spelled_.data() + each.begin, each.end - each.begin);
       keys_[each.at] = rows_[each.kind][static_cast<size_t>(each.key)] =

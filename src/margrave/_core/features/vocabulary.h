@@ -68,6 +68,17 @@ class Vocabulary {
 
   void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
 
+  // The next two steps of a look-up, for names whose slot has arrived: where the name begins, and then its bytes.
+  void prefetch_offset(uint64_t hash) const {
+    const uint64_t slot = slots_[hash & (slots_.size() - 1)];
+    if (slot != 0 && ((slot ^ hash) & ~kIdMask) == 0) __builtin_prefetch(&offsets_[(slot & kIdMask) - 1]);
+  }
+  void prefetch_bytes(uint64_t hash) const {
+    const uint64_t slot = slots_[hash & (slots_.size() - 1)];
+    if (slot != 0 && ((slot ^ hash) & ~kIdMask) == 0)
+      __builtin_prefetch(bytes_.data() + offsets_[(slot & kIdMask) - 1]);
+  }
+
   int32_t find(std::string_view name, uint64_t hash) const {
     const uint64_t slot = slots_[locate(name, hash)];
     return slot == 0 ? -1 : static_cast<int32_t>((slot & kIdMask) - 1);
