@@ -733,7 +733,9 @@ class TemplateNames(KeyedNames):
     def __len__(self) -> int:
         """How many values and pairs of values have a number."""
 
-    def attributes(self, table: ColumnTable, label: int, results_of: Callable) -> TemplateAttributes:
+    def attributes(
+        self, table: ColumnTable, label: int, results_of: Callable[[str, list[str]], object]
+    ) -> TemplateAttributes:
         """
         The attributes of all tokens. label: a column to pass over, or -1. results_of(name, values) gives the results of a function, None where it has none.
         """

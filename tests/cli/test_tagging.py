@@ -187,6 +187,43 @@ def test_sequences_beyond_one_batch_keep_their_order(town: Path, tmp_path: Path)
     assert run("predict", town / "town.model", "-", stdin=many).stdout == once * 40
 
 
+@pytest.mark.parametrize("more", [(), ("--marginals",)])
+def test_threads_change_nothing(town: Path, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("margrave.cli.sequences._BLOCK", 200)
+    monkeypatch.setattr("margrave.datasets.opening._PIECE", 100)
+    one, three = (
+        run("predict", town / "town.model", town / "test.conll", "--threads", n, *more).stdout for n in (1, 3)
+    )
+    assert one == three == run("predict", town / "town.model", town / "test.conll", *more).stdout
+    model = margrave.load(town / "town.model")
+    X = [[row[:-1] for row in rows] for rows in load_town("test")[:60]]
+    place = 3 if not more else -2
+    assert [[row[place] for row in rows] for rows in fields(one)] == model.predict(X)
+    if more:
+        mu = np.concatenate(model.predict_marginals(X))
+        best = mu[np.arange(len(mu)), model.predict_numbers(X)]
+        assert [row[-1] for rows in fields(one) for row in rows] == [f"{p:.4f}" for p in best]
+    reports = [run("evaluate", town / "town.model", town / "test.conll", "--threads", n).stdout for n in (1, 3)]
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_stands_before_a_mistake_is_written_first(
+    town: Path, tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("margrave.cli.sequences._BLOCK", 200)
+    monkeypatch.setattr("margrave.datasets.opening._PIECE", 100)
+    good = (town / "test.conll").read_bytes()
+    bad = tmp_path / "bad.conll"
+    bad.write_bytes(good + b"one two three four\n")
+    result = run("predict", town / "town.model", bad, "--threads", threads)
+    assert result.exit_code == 2
+    line = good.count(b"\n") + 1
+    assert result.stderr == f"margrave: {bad}, line {line}: 4 columns, but the lines before have 3.\n"
+    whole = run("predict", town / "town.model", town / "test.conll").stdout
+    assert result.stdout and whole.startswith(result.stdout)
+
+
 def test_evaluate_measures_as_the_metrics_do(town: Path) -> None:
     rows = fields(run("predict", town / "town.model", town / "test.conll").stdout)
     gold = [[row[-2] for row in of] for of in rows]

@@ -11,7 +11,8 @@
 namespace margrave {
 
 void bind_keyed(nb::module_& m) {
-  nb::class_<KeyedNames>(m, "KeyedNames", nb::is_weak_referenceable(), "Numbers of values that names are spelled from.");
+  nb::class_<KeyedNames>(m, "KeyedNames", nb::is_weak_referenceable(),
+                         "Numbers of values that names are spelled from.");
   nb::class_<KeyedAttributes>(m, "KeyedAttributes",
                               "The attributes of sequences, spelled on demand: a list of names for every unit.")
       .def_prop_ro("names", &KeyedAttributes::names)
@@ -46,7 +47,8 @@ void bind_keyed(nb::module_& m) {
             const nb::gil_scoped_release release;
             return table.encode(attributes, grow, check_signals);
           },
-          "attributes"_a, "grow"_a, "Rows of the attributes; new names get a number if `grow`, and are left out if not.");
+          "attributes"_a, "grow"_a,
+          "Rows of the attributes; new names get a number if `grow`, and are left out if not.");
 }
 
 }  // namespace margrave

@@ -24,7 +24,8 @@ class ColumnTable {
   const std::string_view* row(int64_t token) const { return cells_.data() + token * width_; }
   std::string_view cell(int64_t token, int64_t column) const { return row(token)[column]; }
 
-  // Cells of a row, one after another; whoever adds them ends sentences. Cells must point into the text, or live longer.
+  // Cells of a row, one after another; whoever adds them ends sentences. Cells must point into the text, or live
+  // longer.
   void add(std::string_view cell) { cells_.push_back(cell); }
   void set_width(int64_t width) { width_ = width; }
   void end_sentence() { begin_.push_back(width_ == 0 ? 0 : static_cast<int64_t>(cells_.size()) / width_); }

@@ -104,7 +104,8 @@ Added added_to(int64_t tokens, std::vector<std::string> labels, const In<int32_t
 }
 
 ConlluColumn conllu_column(const std::pair<int64_t, std::string>& column) {
-  if (column.first < 1 || column.first >= conllu::kFields) throw InputError("CoNLL-U has columns 1 to 9 besides the id.");
+  if (column.first < 1 || column.first >= conllu::kFields)
+    throw InputError("CoNLL-U has columns 1 to 9 besides the id.");
   return {column.first, column.second};
 }
 
@@ -117,7 +118,8 @@ void bind_columns(nb::module_& m) {
       .def_prop_ro("tokens", &ColumnTable::tokens)
       .def("__len__", &ColumnTable::sentences)
       .def("without_column", &ColumnTable::without_column, "column"_a, "The same sentences without a column.")
-      .def("slice", &ColumnTable::slice, "first"_a, "last"_a, "The sentences from `first` up to, not including, `last`.")
+      .def("slice", &ColumnTable::slice, "first"_a, "last"_a,
+           "The sentences from `first` up to, not including, `last`.")
       .def("column", &column_lists, "column"_a, "The texts of a column, sentence by sentence.")
       .def(
           "lines",
@@ -170,7 +172,8 @@ void bind_columns(nb::module_& m) {
         return std::make_tuple(std::move(parsed->table), std::move(names), parsed->stopped);
       },
       "text"_a, "separator"_a.none(), "width"_a, "header"_a,
-      "The table of a text in columns; the names in its first line, if it has a header; and the line at which something "
+      "The table of a text in columns; the names in its first line, if it has a header; and the line at which "
+      "something "
       "is wrong, or 0. The table then has the complete sentences before it.");
   m.def(
       "parse_conllu",
@@ -187,7 +190,8 @@ void bind_columns(nb::module_& m) {
         return std::make_pair(std::move(*parsed), stopped);
       },
       "text"_a, "columns"_a,
-      "The sentences of a CoNLL-U text with these columns of words (a field from 1 to 9, and a key of misc with its = or "
+      "The sentences of a CoNLL-U text with these columns of words (a field from 1 to 9, and a key of misc with its = "
+      "or "
       "nothing), and the last line of a sentence in which something is wrong, or 0.");
   m.def(
       "after_last_blank_line",

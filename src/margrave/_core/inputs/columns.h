@@ -53,7 +53,8 @@ inline void split_at(std::string_view separator, std::string_view line, std::vec
   }
 }
 
-// separator: none means runs of blanks. width: the number of columns that lines must have; 0 means as many as the first.
+// separator: none means runs of blanks. width: the number of columns that lines must have; 0 means as many as the
+// first.
 inline ParsedColumns parse_columns(std::shared_ptr<const std::string> text, const std::optional<std::string>& separator,
                                    int64_t width, bool header) {
   ParsedColumns parsed{ColumnTable(text, width), {}, 0, text};

@@ -160,8 +160,7 @@ class Parser {
     if (words_.empty() || covered_ > static_cast<int64_t>(words_.size()) || !check_.good(heads_))
       return undo(lines_before);
     for (const Row& word : words_)
-      for (const ConlluColumn& column : columns_)
-        parsed_.table.add(column.of(word[static_cast<size_t>(column.field)]));
+      for (const ConlluColumn& column : columns_) parsed_.table.add(column.of(word[static_cast<size_t>(column.field)]));
     parsed_.table.end_sentence();
     parsed_.lines.push_back({{}, ConlluText::kEnd});
     return true;
@@ -172,14 +171,16 @@ class Parser {
     return false;
   }
 
-  // Whether a row may stand behind the rows so far: a word, a range (3-4) before its first word, or an empty node (3.1).
+  // Whether a row may stand behind the rows so far: a word, a range (3-4) before its first word, or an empty node
+  // (3.1).
   bool place(const Row& row) {
     const std::string_view id = row[0];
     const auto last = static_cast<int64_t>(words_.size());
     is_word_ = false;
     if (const size_t dot = id.find('.'); dot != std::string_view::npos) {
       const std::string_view part = id.substr(dot + 1);
-      if (number_of(id.substr(0, dot)) != last || !is_count(part) || !ascends(last_empty_, part) || covers_) return false;
+      if (number_of(id.substr(0, dot)) != last || !is_count(part) || !ascends(last_empty_, part) || covers_)
+        return false;
       last_empty_ = part;
       return true;
     }

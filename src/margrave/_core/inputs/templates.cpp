@@ -14,6 +14,7 @@ namespace margrave {
 namespace {
 
 using Term = std::tuple<int64_t, int64_t, std::string>;
+using ResultsOf = nb::typed<nb::callable, nb::object(nb::str, nb::typed<nb::list, nb::str>)>;
 
 std::shared_ptr<TemplateNames> compile(const std::vector<std::string>& templates,
                                        const std::vector<std::vector<Term>>& terms) {
@@ -27,7 +28,7 @@ std::shared_ptr<TemplateNames> compile(const std::vector<std::string>& templates
 
 // The results of all functions for values that are new; Python is asked once for those that the core does not know.
 // The mutex is not held while Python runs.
-void apply_functions(TemplateNames& names, const nb::callable& results_of) {
+void apply_functions(TemplateNames& names, const ResultsOf& results_of) {
   for (size_t k = 0; k < names.functions(); ++k) {
     TemplateNames::Unknown unknown;
     {
@@ -58,7 +59,7 @@ void bind_templates(nb::module_& m) {
       .def(
           "attributes",
           [](const std::shared_ptr<TemplateNames>& names, const ColumnTable& table, int64_t label,
-             const nb::callable& results_of) {
+             const ResultsOf& results_of) {
             std::vector<int64_t> place;
             for (const int64_t column : names->columns()) {
               place.push_back(label >= 0 && column >= label ? column + 1 : column);
@@ -74,7 +75,8 @@ void bind_templates(nb::module_& m) {
             return std::make_shared<TemplateAttributes>(names, std::move(ids), table.begin());
           },
           "table"_a, "label"_a, "results_of"_a,
-          "The attributes of all tokens. label: a column to pass over, or -1. results_of(name, values) gives the results "
+          "The attributes of all tokens. label: a column to pass over, or -1. results_of(name, values) gives the "
+          "results "
           "of a function, None where it has none.");
 }
 

@@ -222,11 +222,11 @@ class TemplateNames : public KeyedNames {
       column_values_.emplace_back();
     }
     if (term.function.empty()) return node_of(From::kColumn, column, 0, 0);
-    const auto same = std::find_if(functions_.begin(), functions_.end(), [&](const Function& of) {
-      return of.column == column && of.name == term.function;
-    });
+    const auto same = std::find_if(functions_.begin(), functions_.end(),
+                                   [&](const Function& of) { return of.column == column && of.name == term.function; });
     const auto function = static_cast<size_t>(same - functions_.begin());
-    if (same == functions_.end()) functions_.push_back({column, term.function, TemplateFunction(term.function), {}, {}, {}});
+    if (same == functions_.end())
+      functions_.push_back({column, term.function, TemplateFunction(term.function), {}, {}, {}});
     return node_of(From::kFunction, function, 0, 0);
   }
 
@@ -302,8 +302,7 @@ class TemplateNames : public KeyedNames {
         node.pairs.prefetch(PairNumbers::joined(left[t], right[t + node.distance]));
     for (int64_t t = first; t < last; ++t)
       if (left[t] >= 0 && right[t + node.distance] >= 0)
-        node.scratch[static_cast<size_t>(t)] =
-            node.pairs.add(PairNumbers::joined(left[t], right[t + node.distance]));
+        node.scratch[static_cast<size_t>(t)] = node.pairs.add(PairNumbers::joined(left[t], right[t + node.distance]));
   }
 
   std::vector<Kind> kinds_;

@@ -263,10 +263,11 @@ class TaggingModel(Model):
         import numpy as np
 
         batch = read()
-        numbers = tagger.predict_numbers(batch.table)
+        X: Any = batch.table
+        numbers = tagger.predict_numbers(X)
         probabilities = None
         if marginals:
-            mu = np.concatenate(tagger.predict_marginals(batch.table))
+            mu = np.concatenate(tagger.predict_marginals(X))
             probabilities = mu[np.arange(len(numbers)), numbers]
         return batch.lines(tagger.classes_.tolist(), numbers, probabilities).removesuffix("\n")
 
