@@ -7,6 +7,7 @@
 #pragma once
 
 #include "simd/chain_body.h"
+#include "simd/lanes.h"
 
 namespace margrave {
 namespace {
@@ -105,14 +106,15 @@ void lanes_sparse_product(int64_t labels, const LaneTable& table, const LaneEntr
     base[g] = table.constant * total[g];
     limit[g] = kLeftOfConstant * base[g];
   }
-  for (int64_t j = 0; j < labels; ++j) {
+  for (int64_t k = 0; k < labels; ++k) {
+    const int64_t j = entries.label[k];
     V sums[2][kGroups];  // two, for an addition takes longer than the loads that it needs
     for (int g = 0; g < kGroups; ++g) {
       sums[0][g] = base[g];
       sums[1][g] = all(0.0);
     }
-    int64_t q = entries.begin[j];
-    const int64_t end = entries.begin[j + 1];
+    int64_t q = entries.begin[k];
+    const int64_t end = entries.begin[k + 1];
     for (; q + 2 <= end; q += 2)
       for (int h = 0; h < 2; ++h)
         for (int g = 0; g < kGroups; ++g)
@@ -139,11 +141,12 @@ template <int P>
 void lanes_sparse_pairs(int64_t labels, const LaneEntries& entries, const double* alpha, const double* v,
                         double* sums) {
   const int64_t step = labels * kLockStep;
-  for (int64_t i = 0; i < labels; ++i) {
+  for (int64_t k = 0; k < labels; ++k) {
+    const int64_t i = entries.label[k];
     V from[P][kGroups];
     for (int p = 0; p < P; ++p)
       for (int g = 0; g < kGroups; ++g) from[p][g] = load(alpha + p * step + i * kLockStep + g * kLanes);
-    for (int64_t q = entries.begin[i]; q < entries.begin[i + 1]; ++q) {
+    for (int64_t q = entries.begin[k]; q < entries.begin[k + 1]; ++q) {
       const double* to = v + entries.other[q] * kLockStep;
       V even = load(sums + q * kLanes);
       V odd = all(0.0);
@@ -205,11 +208,9 @@ void lanes_pairs(int64_t steps, const LaneTable& table, const double* alpha, con
   int64_t t = 0;
   for (; t + 4 <= steps; t += 4) lanes_sparse_pairs<4>(labels, entries, alpha + t * step, v + t * step, sums);
   for (; t < steps; ++t) lanes_sparse_pairs<1>(labels, entries, alpha + t * step, v + t * step, sums);
-  for (int64_t i = 0; i < labels; ++i)
-    for (int64_t q = entries.begin[i]; q < entries.begin[i + 1]; ++q) {
-      const int64_t j = entries.other[q];
-      pairs[i * labels + j] += table.forward[i * width + j] * sum(load(sums + q * kLanes));
-    }
+  for (int64_t k = 0; k < labels; ++k)
+    for (int64_t q = entries.begin[k]; q < entries.begin[k + 1]; ++q)
+      pairs[entries.label[k] * labels + entries.other[q]] += entries.value[q] * sum(load(sums + q * kLanes));
 }
 
 // One number for each lane.
@@ -227,7 +228,7 @@ void lanes_emissions(const LaneTable& table, ChainLane* lanes, int64_t steps, do
   const int64_t labels = table.labels;
   const int64_t vectors = (labels + kLanes - 1) / kLanes;
   for (int64_t t = 0; t < steps; ++t) {
-    double top[kLockStep];
+    PerLane top;
     bool live[kLockStep];
     for (int b = 0; b < kLockStep; ++b) {
       ChainLane& lane = lanes[b];
@@ -239,14 +240,18 @@ void lanes_emissions(const LaneTable& table, ChainLane* lanes, int64_t steps, do
         range.add(load_row(lane.theta + t * labels, k, labels, -kInf));
         lowest = min(lowest, load_row(lane.theta + t * labels, k, labels, kInf));
       }
-      top[b] = range.top();
       live[b] = lane.exact = range.width() + (t > 0 ? table.range : 0.0) <= kScaledRange;
+      if (!live[b]) continue;
+      top[b] = range.top();
       shift[b] += top[b] + (t > 0 ? table.top : 0.0);
       forbidden[b] |= min(lowest) == -kInf || (t > 0 && table.forbidden);
     }
-    into_lanes(labels, emission + t * labels * kLockStep, [&](int b, int64_t k) {
-      return live[b] ? fast_exp(load_row(lanes[b].theta + t * labels, k, labels, -kInf) - top[b]) : all(1.0);
+    double* e = emission + t * labels * kLockStep;
+    into_lanes(labels, e, [&](int b, int64_t k) {
+      return live[b] ? load_row(lanes[b].theta + t * labels, k, labels, -kInf) : all(0.0);
     });
+    for (int64_t j = 0; j < labels; ++j, e += kLockStep)
+      for (int g = 0; g < kGroups; ++g) store(e + g * kLanes, fast_exp(load(e + g * kLanes) - top.group(g)));
   }
 }
 
@@ -272,7 +277,8 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
   double* alpha = emission + steps * row;
   double* beta = alpha + steps * row;
   double* here = beta + row;
-  double* sums = here + row;
+  double* inverses = here + row;  // (steps, lane): 1 over the normaliser
+  double* sums = inverses + steps * kLockStep;
   lanes_emissions(table, lanes, steps, emission, shift, forbidden);
   for (int b = 0; b < kLockStep; ++b) watch |= forbidden[b];
 
@@ -284,7 +290,8 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
       lanes_sparse_product(labels, table, table.by_target, 1, width, a - row, mass, a);
     else if (t > 0)
       lanes_product(labels, table.forward, 1, width, a - row, a);
-    PerLane total, smallest, inverse;
+    PerLane total, smallest;
+    double* inverse = inverses + t * kLockStep;
     for (int g = 0; g < kGroups; ++g) {
       V sum_of = all(0.0);
       V least = all(kInf);
@@ -310,12 +317,11 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
       }
     }
     for (int g = 0; g < kGroups; ++g) {
-      const V factor = inverse.group(g);
+      const V factor = load(inverse + g * kLanes);
       mass[g] = all(0.0);
       for (int64_t k = g * kLanes; k < row; k += kLockStep) {
         const V x = load(a + k) * factor;
         store(a + k, x);
-        store(e + k, load(e + k) * factor);
         mass[g] += x;
       }
     }
@@ -335,12 +341,13 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
     PerLane total, smallest;
     for (int g = 0; g < kGroups; ++g) {
       const I begins = last.group(g) > 0.0;
+      const V inverse = load(inverses + t * kLockStep + g * kLanes);
       const V factor = weight.group(g);
       V sum_of = all(0.0);
       V least = all(kInf);
       for (int64_t k = g * kLanes; k < row; k += kLockStep) {
         const V b = begins ? all(1.0) : load(beta + k);
-        const V x = load(e + k) * b;
+        const V x = load(e + k) * inverse * b;
         store(beta + k, load(a + k) * b);  // the marginals
         store(here + k, x);
         store(e + k, factor * x);
@@ -406,30 +413,71 @@ Kept best_labels(int64_t labels, const double* x) {
 }
 
 // The best label before j among those without a listed transition to it, if it beats (top, from) or comes first in a
-// tie. `ranked` says whether the kept best ones decide; otherwise all labels are searched.
-void beat_by_unlisted(const LaneTable& table, int64_t j, const double* before, const Kept& kept, int c, double* top,
-                      double* from) {
-  const uint8_t* listed = table.listed + j * table.labels;
-  const auto offer = [&](double value, double label) {
-    if (value > *top || (value == *top && label < *from)) {
-      *top = value;
-      *from = label;
+// tie. The kept best ones nearly always decide; otherwise all labels are searched. `before` and the kept are a lane's.
+void beat_by_unlisted(const LaneTable& table, int64_t j, const double* before, const double* value, const double* label,
+                      double* top, double* from) {
+  const auto offer = [&](double its_value, double its_label) {
+    if (its_value > *top || (its_value == *top && its_label < *from)) {
+      *top = its_value;
+      *from = its_label;
     }
   };
-  for (int k = 0; k < kKept; ++k) {
-    const double value = kept.value[k][c];
-    if (value < *top || value == -kInf) return;
-    const double label = kept.label[k][c];
-    if (!listed[static_cast<int64_t>(label)]) return offer(value, label);
+  const uint8_t* listed = table.listed + j;
+  for (int k = 0; k < kKept; ++k, value += kLockStep, label += kLockStep) {
+    if (*value < *top || *value == -kInf) return;
+    if (!listed[static_cast<int64_t>(*label) * table.labels]) return offer(*value, *label);
   }
   double best = -kInf;
-  int64_t label = 0;
+  int64_t found = 0;
   for (int64_t i = 0; i < table.labels; ++i)
-    if (!listed[i] && before[i * kLockStep + c] > best) {
-      best = before[i * kLockStep + c];
-      label = i;
+    if (before[i * kLockStep] > best && !listed[i * table.labels]) {
+      best = before[i * kLockStep];
+      found = i;
     }
-  if (best > -kInf) offer(best, static_cast<double>(label));
+  if (best > -kInf) offer(best, static_cast<double>(found));
+}
+
+// tops[j] = the best of before[i] + transition[i][j], and the first i that attains it.
+void lanes_best_sources(const LaneTable& table, const double* before, double* tops, double* back) {
+  alignas(64) double value[kKept][kLockStep];
+  alignas(64) double label[kKept][kLockStep];
+  for (int g = 0; g < kGroups; ++g) {
+    const Kept kept = best_labels(table.labels, before + g * kLanes);
+    for (int k = 0; k < kKept; ++k) {
+      store(value[k] + g * kLanes, kept.value[k]);
+      store(label[k] + g * kLanes, kept.label[k]);
+    }
+  }
+  const LaneEntries& entries = table.by_target;
+  for (int64_t k = 0; k < table.labels; ++k) {
+    const int64_t j = entries.label[k];
+    V top[kGroups], from[kGroups];
+    for (int g = 0; g < kGroups; ++g) {
+      top[g] = all(-kInf);
+      from[g] = all(0.0);
+    }
+    for (int64_t q = entries.begin[k]; q < entries.begin[k + 1]; ++q) {
+      const V score = all(entries.score[q]);
+      const V index = all(entries.number[q]);
+      for (int g = 0; g < kGroups; ++g) {
+        const V candidate = load(before + entries.other[q] * kLockStep + g * kLanes) + score;
+        from[g] = candidate > top[g] ? index : from[g];
+        top[g] = max(candidate, top[g]);
+      }
+    }
+    double* top_of = tops + j * kLockStep;
+    double* from_of = back + j * kLockStep;
+    I open = I{};  // where the best label of all would win if its transition is not listed
+    for (int g = 0; g < kGroups; ++g) {
+      store(top_of + g * kLanes, top[g]);
+      store(from_of + g * kLanes, from[g]);
+      open |= load(value[0] + g * kLanes) >= top[g];
+    }
+    if (!any(open)) continue;
+    for (int b = 0; b < kLockStep; ++b)
+      if (value[0][b] >= top_of[b])
+        beat_by_unlisted(table, j, before + b, value[0] + b, label[0] + b, top_of + b, from_of + b);
+  }
 }
 
 // As chain_viterbi, of every lane, and with the same sums: a transition that is not listed scores 0.
@@ -441,38 +489,14 @@ void chain_lanes_viterbi(const LaneTable& table, ChainLane* lanes, double* scrat
   double* tops = aligned(scratch);
   double* back = tops + steps * row;
   double* scores = back + steps * row;
-  const LaneEntries& entries = table.by_target;
   for (int64_t t = 0; t < steps; ++t) {
-    into_lanes(labels, t == 0 ? tops : scores, [&](int b, int64_t k) {
+    double* top = tops + t * row;
+    into_lanes(labels, t == 0 ? top : scores, [&](int b, int64_t k) {
       return t < lanes[b].length ? load_row(lanes[b].theta + t * labels, k, labels, -kInf) : all(0.0);
     });
     if (t == 0) continue;
-    for (int g = 0; g < kGroups; ++g) {
-      const double* before = tops + (t - 1) * row + g * kLanes;
-      const Kept kept = best_labels(labels, before);
-      for (int64_t j = 0; j < labels; ++j) {
-        V top = all(-kInf);
-        V from = all(0.0);
-        for (int64_t q = entries.begin[j]; q < entries.begin[j + 1]; ++q) {
-          const V candidate = load(before + entries.other[q] * kLockStep) + entries.score[q];
-          const V index = all(static_cast<double>(entries.other[q]));
-          from = candidate > top ? index : from;
-          top = max(candidate, top);
-        }
-        if (any(kept.value[0] >= top)) {
-          double top_of[kLanes], from_of[kLanes];
-          store(top_of, top);
-          store(from_of, from);
-          for (int c = 0; c < kLanes; ++c)
-            if (kept.value[0][c] >= top_of[c]) beat_by_unlisted(table, j, before, kept, c, &top_of[c], &from_of[c]);
-          top = load(top_of);
-          from = load(from_of);
-        }
-        const int64_t at = t * row + j * kLockStep + g * kLanes;
-        store(tops + at, top + load(scores + j * kLockStep + g * kLanes));
-        store(back + at, from);
-      }
-    }
+    lanes_best_sources(table, top - row, top, back + t * row);
+    for (int64_t k = 0; k < row; k += kLanes) store(top + k, load(top + k) + load(scores + k));
   }
   for (int b = 0; b < kLockStep; ++b) {
     ChainLane& lane = lanes[b];

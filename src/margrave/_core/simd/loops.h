@@ -38,42 +38,8 @@ struct ChainTable {
   bool forbidden;    // whether there is a -inf
 };
 
-// Label sequences in lock-step: so many at once, one in each lane.
-inline constexpr int64_t kLockStep = 8;
-
-// The listed transitions, grouped by their target or by their source.
-struct LaneEntries {
-  const int64_t* begin;
-  const int32_t* other;  // the label at the other end; they ascend
-  const double* excess;  // exp(transition - top) - constant
-  const double* score;   // the transition
-};
-
-// A transition table for lock-step. If it is sparse, the transitions that are not listed score 0.
-struct LaneTable {
-  int64_t labels;
-  const double* forward;  // as in ChainTable
-  double top;
-  double range;
-  bool forbidden;
-  bool sparse;
-  double constant;  // exp(0 - top)
-  LaneEntries by_target;
-  LaneEntries by_source;
-  const uint8_t* listed;  // [to][from]
-};
-
-// What goes into a lane, and what comes out.
-struct ChainLane {
-  int64_t length;  // 0 if the lane is empty
-  const double* theta;
-  double* mu;
-  double weight;  // of its expected transitions in the sum
-  int32_t* best;
-  double log_z;
-  double value;  // of the best labels
-  bool exact;    // false when a value left the range of scaled probabilities: there is no log_z then, and no mu
-};
+struct LaneTable;  // simd/lanes.h
+struct ChainLane;
 
 // Sums over the parts of one example, whose marginals moved from `before` to `mu`.
 struct Comparison {
@@ -129,8 +95,8 @@ struct Loops {
   // Viterbi; the best labels and their score, and the second best and theirs unless null (-inf: there are none).
   double (*chain_viterbi)(int64_t length, int64_t labels, const double* theta, const double* transitions,
                           int64_t stride, int32_t* best, int32_t* second, double* value_of_second, double* scratch);
-  // The same for kLockStep lanes. Log-sums with marginals of the labels and, summed over the lanes into `pairs` unless
-  // null, of the (listed) transitions; or the best labels under a sparse table.
+  // The same for the lanes of sequences in lock-step. Log-sums with marginals of the labels and, summed over the lanes
+  // into `pairs` unless null, of the (listed) transitions; or the best labels under a sparse table.
   void (*chain_lanes)(const LaneTable& table, ChainLane* lanes, bool marginals, double* pairs, double* scratch);
   void (*chain_lanes_viterbi)(const LaneTable& table, ChainLane* lanes, double* scratch);
 };
@@ -145,14 +111,6 @@ inline constexpr int64_t padded(int64_t labels) { return (labels + 7) / 8 * 8; }
 
 // Doubles of scratch that chain_logsum and chain_viterbi need.
 inline int64_t chain_scratch(int64_t length, int64_t labels) { return (2 * length + labels + 4) * padded(labels); }
-
-// Doubles of scratch that chain_lanes and chain_lanes_viterbi need for lanes up to this length.
-inline int64_t lanes_scratch(int64_t length, int64_t labels, int64_t listed) {
-  return (2 * length + 2) * labels * kLockStep + listed * kLockStep + kLockStep;
-}
-
-// Where negative weights leave less than this of the constant part of a sum, a sparse table is not used for it.
-inline constexpr double kLeftOfConstant = 1e-3;
 
 const Loops& baseline_loops();
 #ifdef MARGRAVE_X86

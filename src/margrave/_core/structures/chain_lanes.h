@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "protocol/problem.h"
+#include "simd/lanes.h"
 #include "simd/loops.h"
 #include "structures/labels.h"
 
@@ -75,41 +78,53 @@ class ChainLanes final : public Lanes {
   static constexpr double kMostListed = 0.6;
 
   struct Entries {
-    std::vector<int64_t> begin;
+    std::vector<int32_t> label;
+    std::vector<int64_t> begin{0};
     std::vector<int32_t> other;
-    std::vector<double> excess;
-    std::vector<double> score;
-    LaneEntries view() const { return {begin.data(), other.data(), excess.data(), score.data()}; }
+    std::vector<double> number, score, value, excess;
+    LaneEntries view() const {
+      return {label.data(), begin.data(), other.data(), number.data(), score.data(), value.data(), excess.data()};
+    }
   };
 
+  // Lists the transitions that are used or do not score 0, if they are few enough.
   void list(const std::vector<int64_t>& used) {
     const int64_t L = data_.labels();
     listed_.assign(at(L * L), 0);
-    for (const int64_t q : used) listed_[at(q % L * L + q / L)] = 1;
-    for (int64_t q = 0; q < L * L; ++q)
-      if (transitions_[at(q)] != 0) listed_[at(q % L * L + q / L)] = 1;
+    for (const int64_t q : used) listed_[at(q)] = 1;
+    for (size_t q = 0; q < listed_.size(); ++q)
+      if (transitions_[q] != 0) listed_[q] = 1;
     const auto number = std::count(listed_.begin(), listed_.end(), uint8_t{1});
     table_.sparse = static_cast<double>(number) <= kMostListed * static_cast<double>(L * L);
     if (!table_.sparse) return;
     table_.listed = listed_.data();
-    const auto fill = [&](Entries& entries, const auto& number_of) {
-      entries.begin.assign(1, 0);
-      for (int64_t one = 0; one < L; ++one) {
-        for (int64_t other = 0; other < L; ++other) {
-          const int64_t q = number_of(one, other);
-          if (!listed_[at(q % L * L + q / L)]) continue;
-          const double score = transitions_[at(q)];
-          entries.other.push_back(static_cast<int32_t>(other));
-          entries.excess.push_back(std::exp(score - table_.top) - table_.constant);
-          entries.score.push_back(score);
-        }
-        entries.begin.push_back(static_cast<int64_t>(entries.other.size()));
+    table_.by_target = group(by_target_, 1, L);
+    table_.by_source = group(by_source_, L, 1);
+  }
+
+  // Transition from * labels + to is one * across + other * along, where `one` is the label to group by.
+  LaneEntries group(Entries& entries, int64_t across, int64_t along) const {
+    const int64_t L = data_.labels();
+    std::vector<int64_t> sizes(at(L), 0);
+    for (int64_t one = 0; one < L; ++one)
+      for (int64_t other = 0; other < L; ++other) sizes[at(one)] += listed_[at(one * across + other * along)];
+    entries.label.resize(at(L));
+    std::iota(entries.label.begin(), entries.label.end(), 0);
+    std::stable_sort(entries.label.begin(), entries.label.end(),
+                     [&](int32_t a, int32_t b) { return sizes[at(a)] < sizes[at(b)]; });
+    for (const int32_t one : entries.label) {
+      for (int64_t other = 0; other < L; ++other) {
+        const size_t q = at(one * across + other * along);
+        if (!listed_[q]) continue;
+        entries.other.push_back(static_cast<int32_t>(other));
+        entries.number.push_back(static_cast<double>(other));
+        entries.score.push_back(transitions_[q]);
+        entries.value.push_back(std::exp(transitions_[q] - table_.top));
+        entries.excess.push_back(entries.value.back() - table_.constant);
       }
-    };
-    fill(by_target_, [L](int64_t to, int64_t from) { return from * L + to; });
-    fill(by_source_, [L](int64_t from, int64_t to) { return from * L + to; });
-    table_.by_target = by_target_.view();
-    table_.by_source = by_source_.view();
+      entries.begin.push_back(static_cast<int64_t>(entries.other.size()));
+    }
+    return entries.view();
   }
 
   int64_t count() const { return static_cast<int64_t>(by_source_.other.size()); }
