@@ -12,8 +12,9 @@ namespace {
 
 // The labels of every sequence, by name. The parts of positions come first in an output, in order; sequence i has
 // units[i] of them, from parts[begin[i]] on.
-nb::list decode_labels(const nb::list& names, const In<int64_t>& units, const In<int64_t>& begin,
-                       const In<int32_t>& parts) {
+nb::typed<nb::list, nb::typed<nb::list, nb::any>> decode_labels(const nb::typed<nb::list, nb::any>& names,
+                                                                const In<int64_t>& units, const In<int64_t>& begin,
+                                                                const In<int32_t>& parts) {
   expect_size(begin, static_cast<int64_t>(units.size()) + 1, "begin");
   const auto labels = static_cast<int32_t>(names.size());
   const auto total = static_cast<int64_t>(parts.size());
