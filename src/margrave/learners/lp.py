@@ -22,12 +22,17 @@ MARGINS = ("one", "cost")
 # Constraints are sought at a point between the best weights and those of the master, initially at this fraction.
 _TOWARDS = 0.3
 _LONGER, _SHORTER, _LEAST = 1.5, 0.5, 0.1  # factors after a point with a lower P and after another, and the lower limit
+# With the cost as the margin, an output with several wrong labels asks for the sum of what each of them asks for. The
+# multipliers of an example are therefore spread over about as many outputs as it has uncertain labels, and a search
+# finds one of them. The larger the weights are, the fewer labels are wrong: searches at multiples of the point find
+# outputs with fewer and fewer wrong labels in the same round.
+_MULTIPLES = (1.5, 2.5)
 _ROUNDING = 1e-9  # A new constraint must ask for this much more slack than the known ones.
 _OF_GAP = 0.2  # A master is solved to this fraction of the remaining gap.
 _TIGHT = 0.5  # A master is solved to at least this fraction of tol.
-_ITERATIONS = 80  # The maximum number of iterations of the extragradient between two rounds.
+_ITERATIONS = 80  # The maximum number of iterations of the extragradient between two rounds, at first.
 _FEW = 0.05  # If at most this fraction of the examples has a new constraint, most of the gap lies in the master.
-_WITH_FEW = 800  # The number of iterations in this case.
+_WITH_FEW = 800  # The number of iterations in this case, and the most that they are doubled to between two rounds.
 _AT_LAST = 50_000  # The number of iterations if no new constraint was found.
 _DUST = 1e-6  # Weights below this fraction of the largest are remainders of weights that the master has dropped.
 _WORTHLESS = 1e-6  # A feature is worth less than it costs if it falls short by this much.
@@ -179,6 +184,9 @@ class LPConstraints:
         # Line 6 of Algorithm 1 does not always find the most violated constraint if outputs cannot be listed.
         several = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
         self.exact = not several
+        # The most violated output does not depend on the length of w if the margin is 1, and if outputs are single
+        # parts, there are no sums.
+        self.multiples = () if margin.zero_one or problem.zero_one_is_of_parts else _MULTIPLES
 
     def round(self, w: Weights, known: Weights, threads: int) -> tuple[NDArray[Any], ...]:
         """Slacks of all examples, and the most violated constraints that require more slack than the known ones.
@@ -199,6 +207,7 @@ class LPState(State):
     best_primal: float = inf
     value: float = 0.0  # D
     towards: float = _TOWARDS
+    iterations: int = _ITERATIONS  # of the next master, unless it has few new constraints
 
     @property
     def exact(self) -> bool:
@@ -220,25 +229,36 @@ class LPState(State):
         """Add constraints (lines 4 to 11 of Algorithm 1), then solve the master over all known ones (line 12)."""
         program = self.program
         if self.best_primal == inf:
-            added = self.add_violated(np.ones_like(self.best))  # line 2
+            added = self.add_most_violated(np.ones_like(self.best))  # line 2
         else:
             before = self.best_primal
             between = self.best + self.towards * (program.inner - self.best)
             dust = (program.inner == 0) & (np.abs(between) < _DUST * np.abs(between).max())
-            added = self.add_violated(np.where(dust, 0.0, between))
+            added = self.add_most_violated(np.where(dust, 0.0, between))
             self.towards *= _LONGER if self.best_primal < before else _SHORTER
             self.towards = min(max(self.towards, _LEAST), 1.0) if added else 1.0
         aim = max(_OF_GAP * self.gap, _TIGHT * self.task.tol * self.best_primal)
         few = added <= _FEW * self.task.problem.size
-        most = _AT_LAST if not added else _WITH_FEW if few else _ITERATIONS
-        bound = self.master.solve(program, aim, most, last=not added)
+        most = _AT_LAST if not added else max(self.iterations, _WITH_FEW if few else _ITERATIONS)
+        primal, bound = self.master.solve(program, aim, most, last=not added)
         self.value = max(self.value, bound)
+        # If the value of the master agrees with P, no important constraint is missing, and the rest of the gap is that
+        # of the master: more constraints would only make its iterations slower.
+        agrees = abs(primal - self.best_primal) <= self.task.tol * self.best_primal
+        self.iterations = min(2 * self.iterations, _WITH_FEW) if agrees and primal - bound > aim else _ITERATIONS
         rows = program.rows
         rows.idle = np.where(rows.multiplier > 0, 0, rows.idle + 1)
         kept = rows.idle <= rounds
         if not kept.all():
             rows.retain(kept)
             self.master.remove(kept)
+
+    def add_most_violated(self, w: Weights) -> int:
+        """Add the most violated constraints at w and, if there are any, at its multiples; the number of those at w."""
+        added = self.add_violated(w)
+        for multiple in self.constraints.multiples if added else ():
+            self.add_violated(multiple * w)
+        return added
 
     def add_violated(self, w: Weights) -> int:
         """Add the most violated constraint of each example at w; return the number of new ones.

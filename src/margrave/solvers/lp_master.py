@@ -113,8 +113,10 @@ class Program:
 class Master(Protocol):
     """A solver of the program over the known constraints, which starts from the previous solution."""
 
-    def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
-        """Improve w, inner and the multipliers until their values differ by less than `goal`; return a lower bound.
+    def solve(self, program: Program, goal: float, most: int, last: bool) -> tuple[float, float]:
+        """Improve w, inner and the multipliers until their values differ by less than `goal`; return these values.
+
+        The first is that of `inner` in this program, and the second a lower bound on the full program.
 
         Parameters
         ----------
@@ -139,14 +141,14 @@ class Extragradient:
     tolerances: tuple[float, float] | None
     threads: int
 
-    def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
+    def solve(self, program: Program, goal: float, most: int, last: bool) -> tuple[float, float]:
         """Iterate Eq. 13 from the previous solution; the last master is solved more tightly (004, section 4.1)."""
         rows, used = program.rows, program.rows.features
         # Lines 3 to 8: the previous weights and multipliers, and slacks that make them feasible.
         program.xi = np.maximum(program.xi, rows.slacks(program.w, len(program.C)))
         w = program.w[used]
         change, balance = (0.0, 0.0) if self.tolerances is None or last else self.tolerances
-        _, _, dual, _, program.weight, best = _core.extragradient(
+        _, primal, dual, _, program.weight, best = _core.extragradient(
             rows.begin,
             rows.column,
             rows.value,
@@ -169,7 +171,7 @@ class Extragradient:
         program.w[used] = w
         program.inner = np.zeros_like(program.w)
         program.inner[used] = best
-        return dual
+        return primal, dual
 
     def remove(self, kept: NDArray[np.bool_]) -> None:
         """Do nothing: the rows are read again in each call."""
@@ -189,13 +191,13 @@ class Highs:
         self._rows = 0
         self._columns = 0
 
-    def solve(self, program: Program, goal: float, most: int, last: bool) -> float:
+    def solve(self, program: Program, goal: float, most: int, last: bool) -> tuple[float, float]:
         """Add the new rows and columns, and solve to optimality."""
         if self._model is None:
             self._begin(program)
         self._add(program)
         self._run(program)
-        return program.dual()
+        return float(self._model.getInfo().objective_function_value), program.dual()
 
     def remove(self, kept: NDArray[np.bool_]) -> None:
         """Remove rows from the model; they have no multiplier, so that the basis remains valid."""
