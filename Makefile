@@ -27,7 +27,7 @@ FOR_DEMO := $(VENV)/set-up-for-demo
 FOR_TESTS := $(VENV)/set-up-for-tests
 FOR_DOCS := $(VENV)/set-up-for-docs
 
-.PHONY: demo test lint format test-asan bench docs dist test-dist clean-all
+.PHONY: demo test lint format test-asan check-arm bench docs dist test-dist clean-all
 
 # An environment that is set up for tests runs the demo too; switching between the two would compile everything again.
 demo: $(firstword $(wildcard $(FOR_TESTS)) $(FOR_DEMO))
@@ -56,6 +56,10 @@ test-asan: $(FOR_TESTS)
 	  -Ccmake.define.MARGRAVE_SANITIZE=ON -Ccmake.define.MARGRAVE_WERROR=ON -Cinstall.strip=false
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libubsan.so)" \
 	  PYTHONPATH=build/asan-site-$(ABI) $(BIN)/python -m pytest -p no:cacheprovider $(CORE_TESTS)
+
+# The hot loops for 64-bit ARM, in an emulator; the compiler is not installed by anything here.
+check-arm:
+	$(PYTHON) tools/check_arm.py
 
 # BENCHMARKS=NAME runs one benchmark, and BENCHMARKS=--help lists the names.
 bench: $(FOR_TESTS)

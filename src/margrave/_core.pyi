@@ -344,6 +344,9 @@ def choose_instruction_set(name: str) -> None:
     Use the loops compiled for another instruction set ('baseline' is always there).
     """
 
+def instruction_sets() -> list[str]:
+    """The instruction sets that this processor has, best first."""
+
 def add_scaled(
     u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     c: float,

@@ -1,20 +1,41 @@
 // Python bindings of the hot loops: which are in use, and one that Python calls itself.
 #include "simd/loops.h"
 
+#include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "bindings/binding.h"
 
 namespace margrave {
 
+namespace {
+
+constexpr const char* kVariable = "MARGRAVE_INSTRUCTIONS";  // of the environment: the instruction set to use
+
+std::vector<std::string> supported_names() {
+  std::vector<std::string> names;
+  for (int rank = 0; const Loops* table = supported_loops(rank); ++rank) names.emplace_back(table->name);
+  return names;
+}
+
+void choose(const std::string& name, const std::string& beginning) {
+  if (choose_loops(name.c_str())) return;
+  std::string known;
+  for (const std::string& other : supported_names()) known += (known.empty() ? "" : ", ") + other;
+  throw InputError(beginning + ", and this processor has loops for: " + known + ".");
+}
+
+}  // namespace
+
 void bind_loops(nb::module_& m) {
+  if (const char* name = std::getenv(kVariable); name && *name)
+    choose(name, std::string("the environment variable ") + kVariable + " is '" + name + "'");
   m.def("instruction_set", [] { return loops().name; }, "For which instruction set the loops in use are compiled.");
   m.def(
-      "choose_instruction_set",
-      [](const std::string& name) {
-        if (!choose_loops(name.c_str())) throw InputError("this processor has no loops named " + name + ".");
-      },
+      "choose_instruction_set", [](const std::string& name) { choose(name, "there are no loops named " + name); },
       "name"_a, "Use the loops compiled for another instruction set ('baseline' is always there).");
+  m.def("instruction_sets", supported_names, "The instruction sets that this processor has, best first.");
   m.def(
       "add_scaled",
       [](const In<double>& u, double c, InOut<double>& v) {

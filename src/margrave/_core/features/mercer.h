@@ -474,7 +474,7 @@ class KernelFeatures final : public Features {
     const std::vector<int32_t> used = used_inputs(a);
     std::vector<double> values(at(kChunk));
     std::vector<double> partial(at(labels_));
-    const WeightRows shape{gram_->columns(), labels_, nullptr};
+    const WeightRows shape{gram_->columns(), labels_, gram_->columns() * labels_, nullptr};
     for (int64_t from = 0; from < static_cast<int64_t>(used.size()); from += kChunk) {
       const int32_t* columns = used.data() + from;
       const int64_t bounds[] = {0, std::min(kChunk, static_cast<int64_t>(used.size()) - from)};

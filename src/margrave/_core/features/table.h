@@ -62,7 +62,7 @@ class Pairs {
   // A packed table without any pair still needs a column that is not null, for null means a full one.
   WeightRows rows() const {
     static constexpr uint16_t none = 0;
-    return {attributes_, labels_, !packed_ ? nullptr : column_.empty() ? &none : column_.data()};
+    return {attributes_, labels_, size(), !packed_ ? nullptr : column_.empty() ? &none : column_.data()};
   }
 
   // The pairs of both tables, for as many attributes as the larger one has.

@@ -312,10 +312,8 @@ inline std::vector<std::vector<Output>> sample_all(const Problem& problem, const
     scores.of(i, beta, worker.theta.data());
     std::vector<Output>& drawn = outputs[static_cast<size_t>(i)];
     drawn.resize(static_cast<size_t>(n));
-    for (Output& y : drawn) {
-      const Scratch::Frame frame(worker.scratch);
-      problem.sample(i, worker.theta.data(), random, y, worker.scratch);
-    }
+    const Scratch::Frame frame(worker.scratch);
+    problem.sample_many(i, worker.theta.data(), random, drawn, worker.scratch);
   });
   return outputs;
 }

@@ -53,6 +53,10 @@ class ForwardingProblem : public Problem {
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
     whole_->sample(there(i), theta, random, y, scratch);
   }
+  void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
+                   Scratch& scratch) const override {
+    whole_->sample_many(there(i), theta, random, ys, scratch);
+  }
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
     return whole_->entropy(there(i), mu, t, scratch);
   }

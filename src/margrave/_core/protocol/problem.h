@@ -164,6 +164,14 @@ class Structure {
     unsupported("kbest");
   }
   virtual void sample(int64_t, const double*, Random&, Output&, Scratch&) const { unsupported("sample"); }
+  // The same as that many samples one after another, for structures that share work among them.
+  virtual void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
+                           Scratch& scratch) const {
+    for (Output& y : ys) {
+      const Scratch::Frame frame(scratch);
+      sample(i, theta, random, y, scratch);
+    }
+  }
   virtual double entropy(int64_t, const double*, double*, Scratch&) const { return unsupported("entropy"), 0.0; }
 
   // How many parts are shared by all examples: the last ones of each. They cost nothing.
@@ -251,6 +259,10 @@ class Problem {
   virtual void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
                      Scratch& scratch) const = 0;
   virtual void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const = 0;
+  virtual void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
+                           Scratch& scratch) const {
+    for (Output& y : ys) sample(i, theta, random, y, scratch);
+  }
   virtual double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const = 0;
 
   // Inference on several examples at once, at weights w and with beta times the scores; null where there is no such
@@ -445,6 +457,11 @@ class BoundProblem final : public Problem {
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
     Scratch::Frame frame(scratch);
     structure_->sample(i, constrain(i, theta, scratch), random, y, scratch);
+  }
+  void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
+                   Scratch& scratch) const override {
+    Scratch::Frame frame(scratch);
+    structure_->sample_many(i, constrain(i, theta, scratch), random, ys, scratch);
   }
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
     return structure_->entropy(i, mu, t, scratch);

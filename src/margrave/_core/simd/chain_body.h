@@ -319,35 +319,6 @@ void exp_range(int64_t n, const double* x, ChainTable* table) {
     store_row(table->forward, k, n, fast_exp(load_row(x, k, n, -kInf) - table->top));
 }
 
-void tuples_forward(int64_t sources, const int64_t* begin, const int32_t* target, const double* x, const double* alpha,
-                    double* out) {
-  for (int64_t s = 0; s < sources; ++s) {
-    const int64_t n = begin[s + 1] - begin[s];
-    const double* from = x + begin[s];
-    double* to = out + target[s];
-    if (alpha[s] == 0) continue;
-    for (int64_t k = 0; kLanes * k < n; ++k)
-      store_row(to, k, n, load_row(to, k, n, 0.0) + alpha[s] * load_row(from, k, n, 0.0));
-  }
-}
-
-void tuples_backward(int64_t sources, const int64_t* begin, const int32_t* target, const double* x, const double* v,
-                     const double* alpha, double* beta, double* pairs) {
-  for (int64_t s = 0; s < sources; ++s) {
-    const int64_t n = begin[s + 1] - begin[s];
-    const double* weight = x + begin[s];
-    const double* after = v + target[s];
-    double* pair = pairs + begin[s];
-    V sums = all(0.0);
-    for (int64_t k = 0; kLanes * k < n; ++k) {
-      const V to = load_row(after, k, n, 0.0);
-      sums += load_row(weight, k, n, 0.0) * to;
-      store_row(pair, k, n, load_row(pair, k, n, 0.0) + alpha[s] * to);
-    }
-    beta[s] = sum(sums);
-  }
-}
-
 // With many labels: top[j] = max_i before[i] + table[i][j], and the first i that attains it.
 template <int B>
 void best_sources_block(int64_t labels, int64_t width, const double* before, const double* table, double* tops,

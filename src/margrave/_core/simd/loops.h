@@ -26,6 +26,7 @@ inline constexpr int64_t kBits = 32;  // labels that a span holds as bits
 struct WeightRows {
   int64_t attributes;
   int64_t labels;
+  int64_t weights;
   const uint16_t* column;
 };
 
@@ -40,6 +41,14 @@ struct ChainTable {
 
 struct LaneTable;  // simd/lanes.h
 struct ChainLane;
+// How the tuples of labels that end at a position link its states (targets) to those of the position before (sources).
+// Targets that are reached from the same source are neighbours, and so are the tuples that lead there.
+struct TupleLinks {
+  const int64_t* incoming_begin;  // by target
+  const int32_t* incoming;        // the tuples that lead to each target, ascending
+  const int32_t* prefix;          // by tuple: its source
+  const int64_t* outgoing_begin;  // by source: its tuples
+};
 
 // Sums over the parts of one example, whose marginals moved from `before` to `mu`.
 struct Comparison {
@@ -92,6 +101,10 @@ struct Loops {
                          const double* alpha, double* out);
   void (*tuples_backward)(int64_t sources, const int64_t* begin, const int32_t* target, const double* x,
                           const double* v, const double* alpha, double* beta, double* pairs);
+  // One step of Viterbi over tuples, to `states` targets: best[target] = max (emission[target] + x[tuple]) +
+  // before[source], and the source it comes from, the first one of several (-1: of none).
+  void (*tuples_viterbi)(int64_t states, const TupleLinks& links, const double* x, const double* emission,
+                         const double* before, double* best, double* from);
   // Viterbi; the best labels and their score, and the second best and theirs unless null (-inf: there are none).
   double (*chain_viterbi)(int64_t length, int64_t labels, const double* theta, const double* transitions,
                           int64_t stride, int32_t* best, int32_t* second, double* value_of_second, double* scratch);
@@ -117,7 +130,8 @@ const Loops& baseline_loops();
 const Loops& avx2_loops();
 const Loops& avx512_loops();
 #endif
-const Loops& loops();                 // the best that this processor runs
-bool choose_loops(const char* name);  // another instruction set, for tests; false if this processor lacks it
+const Loops* supported_loops(int rank);  // those that this processor runs, best first; null after the last
+const Loops& loops();                    // the best that this processor runs, or those that were chosen
+bool choose_loops(const char* name);     // another instruction set, for tests; false if this processor lacks it
 
 }  // namespace margrave

@@ -13,10 +13,7 @@ const Loops& baseline_loops() {
   return table;
 }
 
-namespace {
-
-// What this processor runs, best first.
-const Loops* supported(int rank) {
+const Loops* supported_loops(int rank) {
   const Loops* found[3] = {};
   int count = 0;
 #ifdef MARGRAVE_X86
@@ -29,8 +26,10 @@ const Loops* supported(int rank) {
   return rank < count ? found[rank] : nullptr;
 }
 
+namespace {
+
 std::atomic<const Loops*>& chosen() {
-  static std::atomic<const Loops*> table{supported(0)};
+  static std::atomic<const Loops*> table{supported_loops(0)};
   return table;
 }
 
@@ -39,7 +38,7 @@ std::atomic<const Loops*>& chosen() {
 const Loops& loops() { return *chosen().load(std::memory_order_relaxed); }
 
 bool choose_loops(const char* name) {
-  for (int rank = 0; const Loops* table = supported(rank); ++rank)
+  for (int rank = 0; const Loops* table = supported_loops(rank); ++rank)
     if (std::strcmp(table->name, name) == 0) {
       chosen() = table;
       return true;

@@ -5,6 +5,7 @@
 #include "simd/gibbs_body.h"
 #include "simd/lanes_body.h"
 #include "simd/rows_body.h"
+#include "simd/tuples_body.h"
 
 namespace margrave {
 namespace {
@@ -40,10 +41,26 @@ constexpr Viterbi kViterbi[] = MARGRAVE_1_TO_8(chain_viterbi);
 inline int64_t of_32(int64_t labels) { return labels <= 32 ? labels : 0; }
 inline int64_t of_8(int64_t labels) { return labels <= 32 ? (labels + kLanes - 1) / kLanes : 0; }
 
+template <bool Valued, int N = kBits / kLanes>
+ScoreRows score_packed(int64_t labels) {
+  if (labels > kBits) return score_columns<Valued>;
+  if (labels > kLanes * (N - 1)) return score_bits<Valued, N>;
+  if constexpr (N > 1) return score_packed<Valued, N - 1>(labels);
+  return nullptr;
+}
+
+template <bool Measured, bool Valued, int N = kBits / kLanes>
+MoveRows scatter_packed(int64_t labels) {
+  if (labels > kBits) return scatter_columns<Measured, Valued>;
+  if (labels > kLanes * (N - 1)) return scatter_bits<Measured, Valued, N>;
+  if constexpr (N > 1) return scatter_packed<Measured, Valued, N - 1>(labels);
+  return nullptr;
+}
+
 void score_rows(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
                 double* theta) {
   ScoreRows run = kScoreFull[of_32(rows.labels)];
-  if (rows.column) run = rows.labels > kBits ? score_columns : x.value ? score_bits<true> : score_bits<false>;
+  if (rows.column) run = x.value ? score_packed<true>(rows.labels) : score_packed<false>(rows.labels);
   run(x, rows, first, last, w, theta);
 }
 
@@ -52,9 +69,7 @@ double any_scatter(const TokenRows& x, const WeightRows& rows, int64_t first, in
                    double* g) {
   MoveRows run = (Measured ? kMoveFull : kScatterFull)[of_32(rows.labels)];
   if (rows.column)
-    run = rows.labels > kBits ? scatter_columns<Measured>
-          : x.value           ? scatter_bits<Measured, true>
-                              : scatter_bits<Measured, false>;
+    run = x.value ? scatter_packed<Measured, true>(rows.labels) : scatter_packed<Measured, false>(rows.labels);
   return run(x, rows, first, last, mu, c, g);
 }
 
@@ -102,6 +117,7 @@ constexpr Loops loops_named(const char* name) {
           exp_range,
           tuples_forward,
           tuples_backward,
+          tuples_viterbi,
           any_chain_viterbi,
           chain_lanes,
           chain_lanes_viterbi};

@@ -28,126 +28,189 @@ inline void scatter_one(double* g, double change, double& sum) {
   if (Measured) sum += change * (before + *g);
 }
 
-// A row of at most 32 labels is a set of bits; its weights lie side by side.
+// ---- at most 32 labels: a row is a set of bits, and its weights lie side by side ----
+//
+// Scoring expands weights, from side by side to the lanes of their labels; scattering compresses changes, from the
+// lanes of their labels to side by side. The labels take N vectors.
+
+// The bits of a row below those of vector v, and those of vector v.
+constexpr uint32_t bits_below(uint32_t bits, int v) { return bits & ((uint32_t{1} << (kLanes * v)) - 1); }
+constexpr uint32_t bits_of_vector(uint32_t bits, int v) {
+  return (bits >> (kLanes * v)) & ((uint32_t{1} << kLanes) - 1);
+}
+
+// The change of |g|^2, in two parts: additions to a single one would wait for one another.
+struct Squares {
+  V even = all(0.0);
+  V odd = all(0.0);
+
+  double half() const { return 0.5 * sum(even + odd); }
+};
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+
 #ifdef __AVX512F__
 
-template <bool Valued, int N>
-void score_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
-                   double* theta) {
-  const int64_t end = x.begin[last];
-  for (int64_t t = first; t < last; ++t, theta += rows.labels) {
-    __m512d sums[N];
-    for (int64_t v = 0; v < N; ++v) sums[v] = _mm512_setzero_pd();
-    for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_packed(x, k, end, w);
-      const double* row = w + weights_at(x.span[k]);
-      auto bits = static_cast<uint32_t>(x.span[k]);
-      const __m512d value = _mm512_set1_pd(Valued ? x.value[k] : 1.0);
-      for (int64_t v = 0; v < N; ++v, bits >>= 8) {
-        const auto mask = static_cast<__mmask8>(bits);
-        const __m512d weights = _mm512_maskz_expandloadu_pd(mask, row);
-        sums[v] = Valued ? _mm512_fmadd_pd(value, weights, sums[v]) : _mm512_add_pd(weights, sums[v]);
-        row += __builtin_popcount(mask);
-      }
-    }
-    for (int64_t v = 0; v < N; ++v) store_row(theta, v, rows.labels, static_cast<V>(sums[v]));
-  }
-}
+constexpr bool kMaskedStoresAreCheap = true;
 
-template <bool Measured, bool Valued, int N>
-double scatter_bits_of(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
-                       double c, double* g) {
-  const int64_t end = x.begin[last];
-  __m512d sums[N];
-  for (int64_t v = 0; v < N; ++v) sums[v] = _mm512_setzero_pd();
-  for (int64_t t = first; t < last; ++t, mu += rows.labels) {
-    __m512d from[N];
-    for (int64_t v = 0; v < N; ++v) from[v] = static_cast<__m512d>(c * load_row(mu, v, rows.labels, 0.0));
-    for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_packed<true>(x, k, end, g);
-      // all loads come before the stores: a load from where a masked store has just been must wait for it
-      double* row = g + weights_at(x.span[k]);
-      auto bits = static_cast<uint32_t>(x.span[k]);
-      const __m512d value = _mm512_set1_pd(Valued ? x.value[k] : 1.0);
-      __m512d after[N];
-      __mmask8 low[N];
-      double* at[N];
-      for (int64_t v = 0; v < N; ++v, bits >>= 8) {
-        const auto mask = static_cast<__mmask8>(bits);
-        const int count = __builtin_popcount(mask);
-        low[v] = static_cast<__mmask8>((1u << count) - 1);
-        at[v] = row;
-        const __m512d compressed = _mm512_maskz_compress_pd(mask, from[v]);
-        const __m512d change = Valued ? _mm512_mul_pd(value, compressed) : compressed;
-        const __m512d before = _mm512_maskz_loadu_pd(low[v], row);
-        after[v] = _mm512_add_pd(change, before);
-        if (Measured) sums[v] = _mm512_fmadd_pd(change, _mm512_add_pd(before, after[v]), sums[v]);
-        row += count;
-      }
-      for (int64_t v = 0; v < N; ++v) _mm512_mask_storeu_pd(at[v], low[v], after[v]);
-    }
-  }
-  double total = 0;
-  if (Measured)
-    for (int64_t v = 0; v < N; ++v) total += sum(static_cast<V>(sums[v]));
-  return 0.5 * total;
+inline V expand(const double* row, uint32_t mask) {
+  return static_cast<V>(_mm512_maskz_expandloadu_pd(static_cast<__mmask8>(mask), row));
 }
-
-template <bool Valued>
-void score_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
-                double* theta) {
-  constexpr decltype(Loops::score_rows) run[] = {score_bits_of<Valued, 1>, score_bits_of<Valued, 2>,
-                                                 score_bits_of<Valued, 3>, score_bits_of<Valued, 4>};
-  run[(rows.labels - 1) / 8](x, rows, first, last, w, theta);
-}
-
-template <bool Measured, bool Valued>
-double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
-                    double* g) {
-  constexpr decltype(Loops::move_rows) run[] = {
-      scatter_bits_of<Measured, Valued, 1>, scatter_bits_of<Measured, Valued, 2>, scatter_bits_of<Measured, Valued, 3>,
-      scatter_bits_of<Measured, Valued, 4>};
-  return run[(rows.labels - 1) / 8](x, rows, first, last, mu, c, g);
+inline V compress(V x, uint32_t mask) {
+  return static_cast<V>(_mm512_maskz_compress_pd(static_cast<__mmask8>(mask), static_cast<__m512d>(x)));
 }
 
 #else
 
-template <bool Valued>
-void score_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
-                double* theta) {
-  const int64_t end = x.begin[last];
-  for (int64_t t = first; t < last; ++t, theta += rows.labels) {
-    for (int64_t l = 0; l < rows.labels; ++l) theta[l] = 0;
-    for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_packed(x, k, end, w);
-      const double* row = w + weights_at(x.span[k]);
-      const double value = Valued ? x.value[k] : 1.0;
-      for (auto bits = static_cast<uint32_t>(x.span[k]); bits; bits &= bits - 1)
-        theta[__builtin_ctz(bits)] += Valued ? value * *row++ : *row++;
-    }
-  }
-}
+constexpr bool kMaskedStoresAreCheap = false;  // AMD's take dozens of cycles
 
-template <bool Measured, bool Valued>
-double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
-                    double* g) {
-  const int64_t end = x.begin[last];
-  double sum = 0;
-  for (int64_t t = first; t < last; ++t, mu += rows.labels) {
-    for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
-      prefetch_packed<true>(x, k, end, g);
-      double* row = g + weights_at(x.span[k]);
-      const double value = Valued ? c * x.value[k] : c;
-      for (auto bits = static_cast<uint32_t>(x.span[k]); bits; bits &= bits - 1)
-        scatter_one<Measured>(row++, value * mu[__builtin_ctz(bits)], sum);
+// For each set of four lanes: how doubles are permuted, as pairs of 32 bits, and which lanes hold one in front.
+struct Permutations {
+  alignas(32) int32_t expand[16][8];
+  alignas(32) int32_t compress[16][8];
+  alignas(32) int64_t front[16][4];
+};
+constexpr Permutations permutations() {
+  Permutations result{};
+  for (int mask = 0; mask < 16; ++mask) {
+    int count = 0;
+    for (int lane = 0; lane < 4; ++lane) {
+      // A lane without a weight takes the last one, which is zero unless all four have a weight.
+      const int from = mask >> lane & 1 ? count : 3;
+      for (int half = 0; half < 2; ++half) result.expand[mask][2 * lane + half] = 2 * from + half;
+      if (!(mask >> lane & 1)) continue;
+      for (int half = 0; half < 2; ++half) result.compress[mask][2 * count + half] = 2 * lane + half;
+      result.front[mask][count++] = -1;
     }
   }
-  return 0.5 * sum;
+  return result;
+}
+constexpr Permutations kPermutations = permutations();
+
+inline __m256i entry(const void* row) { return _mm256_load_si256(static_cast<const __m256i*>(row)); }
+inline V permute(V x, __m256i by) {
+  return reinterpret_cast<V>(_mm256_permutevar8x32_epi32(reinterpret_cast<__m256i>(x), by));
+}
+inline V expand(const double* row, uint32_t mask) {
+  const auto weights = static_cast<V>(_mm256_maskload_pd(row, entry(kPermutations.front[mask])));
+  return permute(weights, entry(kPermutations.expand[mask]));
+}
+inline V compress(V x, uint32_t mask) {
+  const V lanes = permute(x, entry(kPermutations.compress[mask]));
+  return reinterpret_cast<V>(reinterpret_cast<I>(lanes) & reinterpret_cast<I>(entry(kPermutations.front[mask])));
 }
 
 #endif
 
-// More labels: a list of columns, of which a span tells the number.
+// sums += value * weights
+template <bool Valued, int N>
+[[gnu::always_inline]] inline void add_row(const double* row, uint32_t bits, double value, V* sums) {
+  for (int v = 0; v < N; ++v) {
+    const V weights = expand(row + __builtin_popcount(bits_below(bits, v)), bits_of_vector(bits, v));
+    sums[v] += Valued ? value * weights : weights;
+  }
+}
+
+// weights += value * from. All loads come before the stores: a load from where a store has just been in part must wait
+// for it. Unless masked, whole vectors are stored in order, so that each overwrites what the one before stored beyond
+// its own weights; beyond those of the row, the last one stores what it has loaded.
+template <bool Measured, bool Valued, int N, bool Masked>
+[[gnu::always_inline]] inline void scatter_vectors(double* row, uint32_t bits, double value, const V* from,
+                                                   Squares& squares) {
+  V after[N];
+  double* at[N];
+  for (int v = 0; v < N; ++v) {
+    const uint32_t mask = bits_of_vector(bits, v);
+    at[v] = row;
+    const V compressed = compress(from[v], mask);
+    const V change = Valued ? value * compressed : compressed;
+    const V before = Masked ? load_tail(row, __builtin_popcount(mask), 0.0) : load(row);
+    after[v] = before + change;
+    if (Measured) (v % 2 ? squares.odd : squares.even) += change * (before + after[v]);
+    row += __builtin_popcount(mask);
+  }
+  for (int v = 0; v < N; ++v) {
+    if (Masked)
+      store_tail(at[v], __builtin_popcount(bits_of_vector(bits, v)), after[v]);
+    else
+      store(at[v], after[v]);
+  }
+}
+
+// Not inlined: it would cost the other case its registers.
+template <bool Measured, bool Valued, int N>
+[[gnu::noinline]] void scatter_masked(double* row, uint32_t bits, double value, const V* from, Squares& squares) {
+  scatter_vectors<Measured, Valued, N, true>(row, bits, value, from, squares);
+}
+
+template <bool Measured, bool Valued, int N>
+[[gnu::always_inline]] inline void scatter_row(double* g, int64_t row, const WeightRows& rows, uint32_t bits,
+                                               double value, const V* from, Squares& squares) {
+  if (kMaskedStoresAreCheap)
+    scatter_vectors<Measured, Valued, N, true>(g + row, bits, value, from, squares);
+  else if (row + kBits + kLanes > rows.weights) [[unlikely]]  // a whole vector might reach beyond the last weight
+    scatter_masked<Measured, Valued, N>(g + row, bits, value, from, squares);
+  else
+    scatter_vectors<Measured, Valued, N, false>(g + row, bits, value, from, squares);
+}
+
+#else
+
+template <bool Valued, int N>
+[[gnu::always_inline]] inline void add_row(const double* row, uint32_t bits, double value, V* sums) {
+  auto* lanes = reinterpret_cast<double*>(sums);
+  for (; bits; bits &= bits - 1) lanes[__builtin_ctz(bits)] += Valued ? value * *row++ : *row++;
+}
+
+template <bool Measured, bool Valued, int N>
+[[gnu::always_inline]] inline void scatter_row(double* g, int64_t row, const WeightRows&, uint32_t bits, double value,
+                                               const V* from, Squares& squares) {
+  const auto* lanes = reinterpret_cast<const double*>(from);
+  double* weight = g + row;
+  double sum = 0;
+  for (; bits; bits &= bits - 1) {
+    const double change = lanes[__builtin_ctz(bits)];
+    scatter_one<Measured>(weight++, Valued ? value * change : change, sum);
+  }
+  if (Measured) squares.even[0] += sum;
+}
+
+#endif
+
+template <bool Valued, int N>
+void score_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
+                double* theta) {
+  const int64_t end = x.begin[last];
+  for (int64_t t = first; t < last; ++t, theta += rows.labels) {
+    V sums[N] = {};
+    for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
+      prefetch_packed(x, k, end, w);
+      add_row<Valued, N>(w + weights_at(x.span[k]), static_cast<uint32_t>(x.span[k]), Valued ? x.value[k] : 1.0, sums);
+    }
+    for (int v = 0; v < N; ++v) store_row(theta, v, rows.labels, sums[v]);
+  }
+}
+
+template <bool Measured, bool Valued, int N>
+double scatter_bits(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu, double c,
+                    double* g) {
+  const int64_t end = x.begin[last];
+  Squares squares;
+  for (int64_t t = first; t < last; ++t, mu += rows.labels) {
+    V from[N];
+    for (int v = 0; v < N; ++v) from[v] = c * load_row(mu, v, rows.labels, 0.0);
+    for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
+      prefetch_packed<true>(x, k, end, g);
+      scatter_row<Measured, Valued, N>(g, weights_at(x.span[k]), rows, static_cast<uint32_t>(x.span[k]),
+                                       Valued ? x.value[k] : 1.0, from, squares);
+    }
+  }
+  return squares.half();
+}
+
+// ---- more labels: a list of columns, of which a span tells the number ----
+
+template <bool Valued>
 void score_columns(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* w,
                    double* theta) {
   const int64_t end = x.begin[last];
@@ -155,29 +218,32 @@ void score_columns(const TokenRows& x, const WeightRows& rows, int64_t first, in
     for (int64_t l = 0; l < rows.labels; ++l) theta[l] = 0;
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
       prefetch_packed(x, k, end, w);
-      const double value = x.value ? x.value[k] : 1.0;
+      const double value = Valued ? x.value[k] : 1.0;
       const int64_t from = weights_at(x.span[k]);
       const int64_t to = from + static_cast<int64_t>(x.span[k] & kSpanMask);
-      for (int64_t j = from; j < to; ++j) theta[rows.column[j]] += value * w[j];
+      for (int64_t j = from; j < to; ++j) theta[rows.column[j]] += Valued ? value * w[j] : w[j];
     }
   }
 }
 
-template <bool Measured>
+template <bool Measured, bool Valued>
 double scatter_columns(const TokenRows& x, const WeightRows& rows, int64_t first, int64_t last, const double* mu,
                        double c, double* g) {
   const int64_t end = x.begin[last];
-  double sum = 0;
+  double sums[2] = {0, 0};  // additions to a single one would wait for one another
   for (int64_t t = first; t < last; ++t, mu += rows.labels) {
     for (int64_t k = x.begin[t]; k < x.begin[t + 1]; ++k) {
       prefetch_packed<true>(x, k, end, g);
-      const double value = x.value ? c * x.value[k] : c;
+      const double value = Valued ? c * x.value[k] : c;
       const int64_t from = weights_at(x.span[k]);
       const int64_t to = from + static_cast<int64_t>(x.span[k] & kSpanMask);
-      for (int64_t j = from; j < to; ++j) scatter_one<Measured>(g + j, value * mu[rows.column[j]], sum);
+      int64_t j = from;
+      for (; j + 2 <= to; j += 2)
+        for (int64_t n = 0; n < 2; ++n) scatter_one<Measured>(g + j + n, value * mu[rows.column[j + n]], sums[n]);
+      if (j < to) scatter_one<Measured>(g + j, value * mu[rows.column[j]], sums[0]);
     }
   }
-  return 0.5 * sum;
+  return 0.5 * (sums[0] + sums[1]);
 }
 
 // ---- full rows: an attribute has a weight for every label ----

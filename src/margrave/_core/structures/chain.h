@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -76,6 +77,10 @@ class Grams {
   int64_t gram_length(int64_t t) const { return std::min(t, order_) + 1; }
   int64_t states(int64_t t) const { return levels_[at(std::min(t + 1, order_))].size(); }
   int64_t target(int64_t m, int64_t e) const { return m <= order_ ? e : levels_[at(m)].suffix[at(e)]; }
+  TupleLinks links(int64_t m) const {
+    const Level& level = levels_[at(m)];
+    return {level.incoming_begin.data(), level.incoming.data(), level.prefix.data(), level.outgoing_begin.data()};
+  }
   // The number of the m-gram of these labels, or -1.
   int64_t find(const int32_t* y, int64_t m) const {
     int64_t id = y[0];
@@ -198,7 +203,17 @@ class Trellis {
         const double* own = parts + length * L + k * grams.parts() + level.part;
         double* sum = sums_.data() + k * per_table_ + level_offset_[at(m - 1)];
         const double* shorter = m == 2 ? nullptr : sums_.data() + k * per_table_ + level_offset_[at(m - 2)];
-        for (int64_t e = 0; e < level.size(); ++e) sum[e] = own[e] + (shorter ? shorter[level.suffix[at(e)]] : 0.0);
+        if (!shorter) {
+          std::copy(own, own + level.size(), sum);
+          continue;
+        }
+        // the suffixes of the grams that begin with one prefix are neighbours as well
+        for (size_t p = 0; p + 1 < level.outgoing_begin.size(); ++p) {
+          const int64_t first = level.outgoing_begin[p];
+          const int64_t n = level.outgoing_begin[p + 1] - first;
+          const double* suffix = n > 0 ? shorter + level.suffix[at(first)] : nullptr;
+          for (int64_t e = 0; e < n; ++e) sum[first + e] = own[first + e] + suffix[e];
+        }
       }
   }
 
@@ -225,22 +240,33 @@ class Trellis {
       visit(static_cast<int64_t>(level.incoming[at(k)]));
   }
 
-  // best[t][s]: the best score of a prefix that ends in state s at t; with the gram by which it got there.
-  void viterbi(std::vector<std::vector<double>>& best, std::vector<std::vector<int32_t>>* via) const {
-    best.resize(at(length_));
-    if (via) via->resize(at(length_));
+  // Of every state at every position: the best score of a prefix that ends there, and the state before it.
+  struct Best {
+    std::vector<double> value;   // (length, width)
+    std::vector<double> source;  // the same; -1 at position 0, and where the value is -inf
+    int64_t width;
+
+    const double* at(int64_t t) const { return value.data() + t * width; }
+    int64_t before(int64_t t, int64_t s) const { return static_cast<int64_t>(source[Trellis::at(t * width + s)]); }
+  };
+
+  Best viterbi() const {
+    int64_t width = 0;  // forbidden transitions may leave fewer pairs than labels
+    for (int64_t t = 0; t < std::min(length_, grams_.order()); ++t) width = std::max(width, grams_.states(t));
+    Best best{std::vector<double>(at(length_ * width)), std::vector<double>(at(length_ * width), -1.0), width};
+    std::vector<double> emission(at(width));  // of the last label of every state
     for (int64_t t = 0; t < length_; ++t) {
-      best[at(t)].assign(at(grams_.states(t)), -kInfinity);
-      if (via) (*via)[at(t)].assign(at(grams_.states(t)), -1);
-      for (int64_t s = 0; s < grams_.states(t); ++s)
-        incoming(t, s, [&](int64_t e) {
-          const double value = edge(t, e) + (t == 0 ? 0.0 : best[at(t - 1)][at(source(t, e))]);
-          if (value > best[at(t)][at(s)]) {
-            best[at(t)][at(s)] = value;
-            if (via) (*via)[at(t)][at(s)] = static_cast<int32_t>(e);
-          }
-        });
+      double* now = best.value.data() + t * width;
+      const std::vector<int32_t>& last = grams_.level(std::min(t + 1, grams_.order())).last;
+      for (size_t s = 0; s < last.size(); ++s) emission[s] = emission_[t * grams_.labels() + last[s]];
+      if (t == 0)
+        for (int64_t l = 0; l < grams_.labels(); ++l)
+          now[l] = emission[at(l)] > -kInfinity ? emission[at(l)] : -kInfinity;
+      else
+        loops().tuples_viterbi(grams_.states(t), grams_.links(grams_.gram_length(t)), tuples(t), emission.data(),
+                               now - width, now, best.source.data() + t * width);
     }
+    return best;
   }
 
   void forward(std::vector<std::vector<double>>& alpha) const {
@@ -289,16 +315,17 @@ class LazyPrefixes {
     bool operator<(const Prefix& other) const { return value < other.value; }
   };
 
-  explicit LazyPrefixes(const Trellis& trellis) : trellis_(trellis), states_(Trellis::at(trellis.length())) {
-    trellis.viterbi(best_, nullptr);
-    for (int64_t t = 0; t < trellis.length(); ++t) states_[at(t)].resize(best_[at(t)].size());
-  }
+  explicit LazyPrefixes(const Trellis& trellis)
+      : trellis_(trellis), best_(trellis.viterbi()), number_(best_.value.size(), -1) {}
+
+  // The value of the best prefix that ends in a state: -inf if there is none.
+  double best(int64_t t, int64_t state) const { return best_.at(t)[state]; }
 
   // Whether there are so many; a chain of requests goes back along the sequence, so it is a loop and not a recursion.
   bool find(int64_t t, int64_t state, int64_t rank) {
     std::vector<std::pair<int64_t, int64_t>> open;
     while (true) {
-      State& top = states_[at(t)][at(state)];
+      State& top = at_state(t, state);
       if (static_cast<int64_t>(top.found.size()) > rank) return true;
       if (top.exhausted) return false;
       open.assign(1, {t, state});
@@ -312,14 +339,12 @@ class LazyPrefixes {
     }
   }
 
-  // The value of the best prefix of a state, which is known without a search; -inf if it has none.
-  double best(int64_t t, int64_t state) const { return best_[at(t)][at(state)]; }
-  double value(int64_t t, int64_t state, int64_t rank) const { return states_[at(t)][at(state)].found[at(rank)].value; }
+  double value(int64_t t, int64_t state, int64_t rank) { return at_state(t, state).found[at(rank)].value; }
 
   void labels(int64_t t, int64_t state, int64_t rank, int32_t* out) {
     for (; t >= 0; --t) {
       find(t, state, rank);
-      const Prefix prefix = states_[at(t)][at(state)].found[at(rank)];
+      const Prefix prefix = at_state(t, state).found[at(rank)];
       out[t] = trellis_.grams().level(trellis_.grams().gram_length(t)).last[at(prefix.edge)];
       if (t > 0) state = trellis_.source(t, prefix.edge);
       rank = prefix.rank;
@@ -337,6 +362,16 @@ class LazyPrefixes {
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
+  // Few states are ever asked for.
+  State& at_state(int64_t t, int64_t s) {
+    int32_t& number = number_[at(t * best_.width + s)];
+    if (number < 0) {
+      number = static_cast<int32_t>(states_.size());
+      states_.emplace_back();
+    }
+    return states_[at(number)];
+  }
+
   void push(State& state, Prefix prefix) {
     if (!(prefix.value > -kInfinity)) return;  // forbidden, or not a number
     state.candidates.push_back(prefix);
@@ -345,18 +380,18 @@ class LazyPrefixes {
 
   // Finds one more prefix of a state, or says of which state before it one more is needed first (-1: of none).
   int64_t advance(int64_t t, int64_t s) {
-    State& state = states_[at(t)][at(s)];
+    State& state = at_state(t, s);
     if (!state.begun) {
       state.begun = true;
       trellis_.incoming(t, s, [&](int64_t e) {
-        const double before = t > 0 ? best_[at(t - 1)][at(trellis_.source(t, e))] : 0.0;
+        const double before = t > 0 ? best_.at(t - 1)[trellis_.source(t, e)] : 0.0;
         push(state, {trellis_.edge(t, e) + before, static_cast<int32_t>(e), 0});
       });
     }
     if (!state.expanded && t > 0) {
       const Prefix last = state.found.back();
       const int64_t source = trellis_.source(t, last.edge);
-      const State& before = states_[at(t - 1)][at(source)];
+      const State& before = at_state(t - 1, source);
       const int64_t wanted = last.rank + 1;
       if (static_cast<int64_t>(before.found.size()) > wanted)
         push(state,
@@ -377,8 +412,9 @@ class LazyPrefixes {
   }
 
   const Trellis& trellis_;
-  std::vector<std::vector<double>> best_;
-  std::vector<std::vector<State>> states_;
+  Trellis::Best best_;
+  std::vector<int32_t> number_;  // (length, width): which of the states that were asked for, or -1
+  std::deque<State> states_;     // those; references to them stay valid
 };
 
 class ChainStructure final : public Structure {
@@ -499,30 +535,41 @@ class ChainStructure final : public Structure {
     }
   }
 
-  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch&) const override {
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
+    std::vector<Output> ys(1);
+    sample_many(i, theta, random, ys, scratch);
+    y = std::move(ys[0]);
+  }
+
+  // Forwards once, then backwards for every draw.
+  void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys, Scratch&) const override {
     const int64_t T = data_.length(i);
     const Trellis trellis(grams_, T, tied_, theta);
     std::vector<std::vector<double>> alpha;
     trellis.forward(alpha);
     const double log_z = Trellis::log_sum(alpha.back());
     if (log_z == -kInfinity) throw InputError("every output is forbidden.");
+    std::vector<double> ends;
+    for (const double a : alpha.back()) ends.push_back(std::exp(a - log_z));
     std::vector<double> weights;
-    for (const double a : alpha.back()) weights.push_back(std::exp(a - log_z));
-    int64_t state = random.choose(weights.data(), static_cast<int64_t>(weights.size()));
+    std::vector<int64_t> sources;
     std::vector<int32_t> labels(at(T));
-    for (int64_t t = T - 1;; --t) {
-      labels[at(t)] = grams_.level(std::min(t + 1, grams_.order())).last[at(state)];
-      if (t == 0) break;
-      weights.clear();
-      std::vector<int64_t> sources;
-      trellis.incoming(t, state, [&](int64_t e) {
-        sources.push_back(trellis.source(t, e));
-        weights.push_back(
-            std::exp(trellis.edge(t, e) + alpha[at(t - 1)][at(sources.back())] - alpha[at(t)][at(state)]));
-      });
-      state = sources[at(random.choose(weights.data(), static_cast<int64_t>(weights.size())))];
+    for (Output& y : ys) {
+      int64_t state = random.choose(ends.data(), static_cast<int64_t>(ends.size()));
+      for (int64_t t = T - 1;; --t) {
+        labels[at(t)] = grams_.level(std::min(t + 1, grams_.order())).last[at(state)];
+        if (t == 0) break;
+        weights.clear();
+        sources.clear();
+        trellis.incoming(t, state, [&](int64_t e) {
+          sources.push_back(trellis.source(t, e));
+          weights.push_back(
+              std::exp(trellis.edge(t, e) + alpha[at(t - 1)][at(sources.back())] - alpha[at(t)][at(state)]));
+        });
+        state = sources[at(random.choose(weights.data(), static_cast<int64_t>(weights.size())))];
+      }
+      to_parts(labels.data(), T, y);
     }
-    to_parts(labels.data(), T, y);
   }
 
   // The same for first-order chains whose transitions cost nothing, in flat tables: the label says what a position
@@ -734,17 +781,14 @@ class ChainStructure final : public Structure {
   }
 
   double viterbi(const double* theta, int64_t length, int32_t* labels) const {
-    const Trellis trellis(grams_, length, tied_, theta);
-    std::vector<std::vector<double>> best;
-    std::vector<std::vector<int32_t>> via;
-    trellis.viterbi(best, &via);
-    const auto top = std::max_element(best.back().begin(), best.back().end());
+    const Trellis::Best best = Trellis(grams_, length, tied_, theta).viterbi();
+    const double* last = best.at(length - 1);
+    const double* top = std::max_element(last, last + grams_.states(length - 1));
     if (*top == -kInfinity) return *top;
-    int64_t state = top - best.back().begin();
+    int64_t state = top - last;
     for (int64_t t = length - 1; t >= 0; --t) {
-      const int64_t e = via[at(t)][at(state)];
-      labels[t] = grams_.level(grams_.gram_length(t)).last[at(e)];
-      if (t > 0) state = trellis.source(t, e);
+      labels[t] = grams_.level(std::min(t + 1, grams_.order())).last[at(state)];
+      state = best.before(t, state);
     }
     return *top;
   }
@@ -886,14 +930,13 @@ class ChainStructure final : public Structure {
   // Every example must have an output, and its gold output must be one.
   void check_feasible() const {
     std::vector<double> theta;
-    std::vector<std::vector<double>> best;
     Output y;
     for (int64_t i = 0; i < size(); ++i) {
       theta.assign(at(parts(i)), 0.0);
       forbid(i, theta.data());
-      Trellis(grams_, data_.length(i), tied_, theta.data()).viterbi(best, nullptr);
+      const Trellis::Best best = Trellis(grams_, data_.length(i), tied_, theta.data()).viterbi();
       for (int64_t t = 0; t < data_.length(i); ++t)
-        if (std::all_of(best[at(t)].begin(), best[at(t)].end(), [](double score) { return score == -kInfinity; }))
+        if (std::all_of(best.at(t), best.at(t) + grams_.states(t), [](double score) { return score == -kInfinity; }))
           throw forbids_everything(i, t);
       if (!data_.has_gold()) continue;
       try {
