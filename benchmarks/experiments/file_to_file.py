@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from time import perf_counter, process_time
@@ -100,10 +100,18 @@ def margrave_tagger(model: Path) -> Callable[[Path, Path], None]:
 # ---- CRFsuite --------------------------------------------------------------------------------------------------------
 
 
-def read_sentences(path: Path) -> list[list[list[str]]]:
+def read_sentences(path: Path) -> Iterator[list[list[str]]]:
     """Rows of columns, sentence by sentence."""
+    rows: list[list[str]] = []
     with open(path, encoding="utf-8") as file:
-        return [[line.split() for line in block.split("\n")] for block in file.read().strip().split("\n\n") if block]
+        for line in file:
+            if fields := line.split():
+                rows.append(fields)
+            elif rows:
+                yield rows
+                rows = []
+    if rows:
+        yield rows
 
 
 def attributes(rows: Sequence[Sequence[str]]) -> list[list[str]]:
