@@ -30,7 +30,7 @@ struct LaneTable {
   double constant;  // exp(0 - top)
   LaneEntries by_target;
   LaneEntries by_source;
-  const uint8_t* listed;  // [from][to]
+  const uint8_t* listed;  // [from][to]: 255 or 0
 };
 
 // What goes into a lane, and what comes out.

@@ -388,6 +388,7 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
 // The kept best of all labels at one position, in each lane: values descend, and of equal ones the first label is
 // first.
 constexpr int kKept = 4;
+static_assert(kKept <= kLockStep && kLockStep == sizeof(uint64_t));
 struct Kept {
   V value[kKept];
   V label[kKept];
@@ -412,44 +413,37 @@ Kept best_labels(int64_t labels, const double* x) {
   return kept;
 }
 
-// The best label before j among those without a listed transition to it, if it beats (top, from) or comes first in a
-// tie. The kept best ones nearly always decide; otherwise all labels are searched. `before` and the kept are a lane's.
-void beat_by_unlisted(const LaneTable& table, int64_t j, const double* before, const double* value, const double* label,
-                      double* top, double* from) {
-  const auto offer = [&](double its_value, double its_label) {
-    if (its_value > *top || (its_value == *top && its_label < *from)) {
-      *top = its_value;
-      *from = its_label;
-    }
-  };
+typedef int8_t Bytes __attribute__((vector_size(kLanes), aligned(1), may_alias));
+
+// The best label before j among those without a listed transition to it; `before` is a lane's.
+void best_unlisted(const LaneTable& table, int64_t j, const double* before, double* value, double* label) {
   const uint8_t* listed = table.listed + j;
-  for (int k = 0; k < kKept; ++k, value += kLockStep, label += kLockStep) {
-    if (*value < *top || *value == -kInf) return;
-    if (!listed[static_cast<int64_t>(*label) * table.labels]) return offer(*value, *label);
-  }
-  double best = -kInf;
-  int64_t found = 0;
+  *value = -kInf;
   for (int64_t i = 0; i < table.labels; ++i)
-    if (before[i * kLockStep] > best && !listed[i * table.labels]) {
-      best = before[i * kLockStep];
-      found = i;
+    if (before[i * kLockStep] > *value && !listed[i * table.labels]) {
+      *value = before[i * kLockStep];
+      *label = static_cast<double>(i);
     }
-  if (best > -kInf) offer(best, static_cast<double>(found));
 }
 
-// tops[j] = the best of before[i] + transition[i][j], and the first i that attains it.
-void lanes_best_sources(const LaneTable& table, const double* before, double* tops, double* back) {
-  alignas(64) double value[kKept][kLockStep];
-  alignas(64) double label[kKept][kLockStep];
-  for (int g = 0; g < kGroups; ++g) {
-    const Kept kept = best_labels(table.labels, before + g * kLanes);
-    for (int k = 0; k < kKept; ++k) {
-      store(value[k] + g * kLanes, kept.value[k]);
-      store(label[k] + g * kLanes, kept.label[k]);
+// tops[j] = the best of before[i] + transition[i][j], and the first i that attains it. The best of the labels whose
+// transition to j is not listed is nearly always one of the kept ones; otherwise all labels are searched.
+// `room` holds kKept * labels numbers.
+void lanes_best_sources(const LaneTable& table, const double* before, double* tops, double* back, double* room) {
+  const int64_t labels = table.labels;
+  Kept kept[kGroups];
+  uint64_t* listed[kKept];  // for each target a byte for each lane: whether it is listed with the kept label
+  for (int g = 0; g < kGroups; ++g) kept[g] = best_labels(labels, before + g * kLanes);
+  for (int k = 0; k < kKept; ++k) {
+    listed[k] = reinterpret_cast<uint64_t*>(room) + k * labels;
+    for (int64_t b = 0; b < kLockStep; ++b) {
+      const uint8_t* row = table.listed + static_cast<int64_t>(kept[b / kLanes].label[k][b % kLanes]) * labels;
+      for (int64_t j = 0; j < labels; ++j)
+        listed[k][j] = (b == 0 ? 0 : listed[k][j]) | static_cast<uint64_t>(row[j]) << (8 * b);
     }
   }
   const LaneEntries& entries = table.by_target;
-  for (int64_t k = 0; k < table.labels; ++k) {
+  for (int64_t k = 0; k < labels; ++k) {
     const int64_t j = entries.label[k];
     V top[kGroups], from[kGroups];
     for (int g = 0; g < kGroups; ++g) {
@@ -465,18 +459,31 @@ void lanes_best_sources(const LaneTable& table, const double* before, double* to
         top[g] = max(candidate, top[g]);
       }
     }
-    double* top_of = tops + j * kLockStep;
-    double* from_of = back + j * kLockStep;
-    I open = I{};  // where the best label of all would win if its transition is not listed
     for (int g = 0; g < kGroups; ++g) {
-      store(top_of + g * kLanes, top[g]);
-      store(from_of + g * kLanes, from[g]);
-      open |= load(value[0] + g * kLanes) >= top[g];
+      V value = all(-kInf);
+      V label = all(0.0);
+      I without = ~I{};  // no kept label is found yet
+      for (int n = kKept - 1; n >= 0; --n) {
+        const auto* bytes = reinterpret_cast<const int8_t*>(listed[n] + j) + g * kLanes;
+        const I out = __builtin_convertvector(*reinterpret_cast<const Bytes*>(bytes), I);
+        value = out ? value : kept[g].value[n];
+        label = out ? label : kept[g].label[n];
+        without &= out;
+      }
+      without &= kept[g].value[kKept - 1] >= top[g];
+      if (any(without))
+        for (int c = 0; c < kLanes; ++c) {
+          if (!without[c]) continue;
+          double its_value, its_label = 0;
+          best_unlisted(table, j, before + g * kLanes + c, &its_value, &its_label);
+          value[c] = its_value;
+          label[c] = its_label;
+        }
+      // Of equal ones the first wins; where nothing is reached, nothing is better than label 0.
+      const I better = (value > top[g]) | ((value == top[g]) & (value > -kInf) & (label < from[g]));
+      store(tops + j * kLockStep + g * kLanes, better ? value : top[g]);
+      store(back + j * kLockStep + g * kLanes, better ? label : from[g]);
     }
-    if (!any(open)) continue;
-    for (int b = 0; b < kLockStep; ++b)
-      if (value[0][b] >= top_of[b])
-        beat_by_unlisted(table, j, before + b, value[0] + b, label[0] + b, top_of + b, from_of + b);
   }
 }
 
@@ -489,13 +496,14 @@ void chain_lanes_viterbi(const LaneTable& table, ChainLane* lanes, double* scrat
   double* tops = aligned(scratch);
   double* back = tops + steps * row;
   double* scores = back + steps * row;
+  double* room = scores + row;  // one row: kKept numbers a label are less
   for (int64_t t = 0; t < steps; ++t) {
     double* top = tops + t * row;
     into_lanes(labels, t == 0 ? top : scores, [&](int b, int64_t k) {
       return t < lanes[b].length ? load_row(lanes[b].theta + t * labels, k, labels, -kInf) : all(0.0);
     });
     if (t == 0) continue;
-    lanes_best_sources(table, top - row, top, back + t * row);
+    lanes_best_sources(table, top - row, top, back + t * row, room);
     for (int64_t k = 0; k < row; k += kLanes) store(top + k, load(top + k) + load(scores + k));
   }
   for (int b = 0; b < kLockStep; ++b) {

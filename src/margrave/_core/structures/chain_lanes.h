@@ -76,6 +76,7 @@ class ChainLanes final : public Lanes {
 
   // Of the labels^2 transitions at most this share may be listed: beyond it the dense loops are faster.
   static constexpr double kMostListed = 0.6;
+  static constexpr uint8_t kListed = 255;
 
   struct Entries {
     std::vector<int32_t> label;
@@ -91,10 +92,10 @@ class ChainLanes final : public Lanes {
   void list(const std::vector<int64_t>& used) {
     const int64_t L = data_.labels();
     listed_.assign(at(L * L), 0);
-    for (const int64_t q : used) listed_[at(q)] = 1;
+    for (const int64_t q : used) listed_[at(q)] = kListed;
     for (size_t q = 0; q < listed_.size(); ++q)
-      if (transitions_[q] != 0) listed_[q] = 1;
-    const auto number = std::count(listed_.begin(), listed_.end(), uint8_t{1});
+      if (transitions_[q] != 0) listed_[q] = kListed;
+    const auto number = std::count(listed_.begin(), listed_.end(), kListed);
     table_.sparse = static_cast<double>(number) <= kMostListed * static_cast<double>(L * L);
     if (!table_.sparse) return;
     table_.listed = listed_.data();
@@ -107,7 +108,8 @@ class ChainLanes final : public Lanes {
     const int64_t L = data_.labels();
     std::vector<int64_t> sizes(at(L), 0);
     for (int64_t one = 0; one < L; ++one)
-      for (int64_t other = 0; other < L; ++other) sizes[at(one)] += listed_[at(one * across + other * along)];
+      for (int64_t other = 0; other < L; ++other)
+        sizes[at(one)] += listed_[at(one * across + other * along)] == kListed;
     entries.label.resize(at(L));
     std::iota(entries.label.begin(), entries.label.end(), 0);
     std::stable_sort(entries.label.begin(), entries.label.end(),
