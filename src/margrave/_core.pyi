@@ -1,7 +1,7 @@
 """Margrave's native core."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, overload
+from typing import Annotated, Any, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -1356,11 +1356,11 @@ def chain(
     forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
 ) -> ChainStructure: ...
 def decode_labels(
-    names: list,
+    names: list[Any],
     units: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-) -> list:
+) -> list[list[Any]]:
     """The labels of every sequence, by name, from the parts of its output."""
 
 class HypergraphStructure(Structure):
