@@ -28,8 +28,9 @@ class Auto(Learner):
     """Chooses the learner by the loss, the size of the problem and what the structure offers.
 
     If beta is finite, it chooses online EG, which stores large distributions in single precision, or L-BFGS for small
-    problems and if the distributions would take more than 4 GB. If beta is infinite, it chooses BCFW. It uses the perceptron for the perceptron loss, the convex-concave
-    procedure for differences of losses, and cutting planes for slack re-scaling, quadratic slack and hard margins.
+    problems and if the distributions would take more than 4 GB. If beta is infinite, it chooses BCFW. It uses the
+    perceptron for the perceptron loss, the convex-concave procedure for differences of losses, and cutting planes for
+    slack re-scaling, quadratic slack and hard margins.
 
     >>> Auto().name
     'auto'
