@@ -10,13 +10,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import LossFamily, MargraveError, _core
-from margrave.learners import CCCP, LBFGS, Auto, Checkpoint, OnlineEG, Solution, Task, auto
+from margrave.learners import CCCP, LBFGS, Auto, Checkpoint, OnlineEG, Solution, Task, auto, eg
 from margrave.losses import ExpectedCostBound
 from margrave.structures import Chain, Labels
 from tests.registry import KINDS, Kind
 
 LOSSES = [(1.0, 0.0), (1.0, 1.0), (3.0, 0.5), (inf, 1.0)]
 PASSES = 5
+
+
+@pytest.fixture(autouse=True)
+def problems_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are left out also where all of them would take little memory."""
+    monkeypatch.setattr(eg, "_FEW_PARTS", 0)
 
 
 def solved(problem: _core.Problem, *, all_parts: bool = False, passes: int = PASSES, **settings: Any) -> Solution:

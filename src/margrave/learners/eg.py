@@ -28,6 +28,7 @@ from margrave.losses import LossFamily
 
 _GROWTH = 1.3  # the maximum growth of a rate from one visit to the next
 _CAP = 20.0  # the maximum change of a natural parameter in one step
+_FEW_PARTS = 2**25  # half a gigabyte of distributions: up to this, nothing is gained by storing only some of the parts
 _CAP_AT_INFINITY = 2.0  # the same if beta is infinite, because outputs that lost all mass take long to regain it
 
 
@@ -74,7 +75,9 @@ class OnlineEG(Learner):
         return GibbsState(**blank_blocks(task), stored=stored, t=t, mu=np.zeros_like(t), rate=rate)
 
     def stored_parts(self, task: Task) -> _core.StoredParts | None:
-        """The parts whose natural parameters can change, or None if these are all."""
+        """The parts whose natural parameters can change; None means all, also where all of them take little memory."""
+        if _core.part_offsets(task.problem)[-1] <= _FEW_PARTS:
+            return None
         return _core.StoredParts(task.problem, task.family, task.threads)
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
