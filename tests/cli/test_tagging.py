@@ -675,6 +675,16 @@ def test_a_full_disk_is_one_line(town: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"margrave: no space left on device.\n")
 
 
+def test_an_instruction_set_that_there_is_not_is_one_line(small: Path) -> None:
+    command = [*COMMAND, "train", str(small), "-o", str(small.with_suffix(".model"))]
+    done = subprocess.run(command, env={**os.environ, "MARGRAVE_INSTRUCTIONS": "mmx"}, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert re.fullmatch(
+        r"margrave: the environment variable MARGRAVE_INSTRUCTIONS is 'mmx', and this processor has loops for: .*\n",
+        done.stderr,
+    )
+
+
 @contextmanager
 def started(arguments: Sequence[object]) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """A command that heeds Ctrl-C, and the terminal that is its standard error."""

@@ -139,6 +139,11 @@ def one_line_messages(interrupted: str) -> Iterator[None]:
         except MargraveError as error:
             write_error(str(error))
             raise typer.Exit(2) from error
+        except ImportError as error:
+            if error.name is not None:  # A module is missing or broken: the traceback says where.
+                raise
+            write_error(str(error))  # The core refuses an instruction set that this processor lacks.
+            raise typer.Exit(2) from error
         except OSError as error:
             name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
             write_error(f"{name}{reason(error)}.")
