@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from margrave import _core
-from tests.core.test_simd import instruction_set
+from tests.core.test_simd import EVERY, instruction_set
 
-every_instruction_set = pytest.mark.parametrize("name", ["baseline", "avx2", "avx512"])
+every_instruction_set = pytest.mark.parametrize("name", EVERY)
 seeds = st.integers(0, 2**32 - 1)
 LOG = _core.LossFamily(1.0, 0.0)
 

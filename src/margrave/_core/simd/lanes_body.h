@@ -213,6 +213,9 @@ void lanes_pairs(int64_t steps, const LaneTable& table, const double* alpha, con
       pairs[entries.label[k] * labels + entries.other[q]] += entries.value[q] * sum(load(sums + q * kLanes));
 }
 
+// The least sum of a lane's messages: at least a hundred orders of magnitude are left for the smallest of them.
+constexpr double kLeastSum = 1e-100;
+
 // One number for each lane.
 struct PerLane {
   alignas(64) double x[kLockStep] = {};
@@ -221,49 +224,45 @@ struct PerLane {
   void set(int g, V value) { store(x + g * kLanes, value); }
 };
 
-// Emissions exp(theta - max) of every position, and what was taken out of the exponents; false in `exact` if a position
+// Emissions exp(theta - max) of position t, and what was taken out of the exponents; false in `exact` if the position
 // leaves the range where scaled probabilities are. From there on a lane has emissions of 1.
-void lanes_emissions(const LaneTable& table, ChainLane* lanes, int64_t steps, double* emission, double* shift,
+void lanes_emissions(const LaneTable& table, ChainLane* lanes, int64_t t, double* emission, double* shift,
                      bool* forbidden) {
   const int64_t labels = table.labels;
   const int64_t vectors = (labels + kLanes - 1) / kLanes;
-  for (int64_t t = 0; t < steps; ++t) {
-    PerLane top;
-    bool live[kLockStep];
-    for (int b = 0; b < kLockStep; ++b) {
-      ChainLane& lane = lanes[b];
-      live[b] = lane.exact && t < lane.length;
-      if (!live[b]) continue;
-      Range range;
-      V lowest = all(kInf);
-      for (int64_t k = 0; k < vectors; ++k) {
-        range.add(load_row(lane.theta + t * labels, k, labels, -kInf));
-        lowest = min(lowest, load_row(lane.theta + t * labels, k, labels, kInf));
-      }
-      live[b] = lane.exact = range.width() + (t > 0 ? table.range : 0.0) <= kScaledRange;
-      if (!live[b]) continue;
-      top[b] = range.top();
-      shift[b] += top[b] + (t > 0 ? table.top : 0.0);
-      forbidden[b] |= min(lowest) == -kInf || (t > 0 && table.forbidden);
+  double top[kLockStep] = {};
+  bool live[kLockStep];
+  for (int b = 0; b < kLockStep; ++b) {
+    ChainLane& lane = lanes[b];
+    live[b] = lane.exact && t < lane.length;
+    if (!live[b]) continue;
+    Range range;
+    V lowest = all(kInf);
+    for (int64_t k = 0; k < vectors; ++k) {
+      range.add(load_row(lane.theta + t * labels, k, labels, -kInf));
+      lowest = min(lowest, load_row(lane.theta + t * labels, k, labels, kInf));
     }
-    double* e = emission + t * labels * kLockStep;
-    into_lanes(labels, e, [&](int b, int64_t k) {
-      return live[b] ? load_row(lanes[b].theta + t * labels, k, labels, -kInf) : all(0.0);
-    });
-    for (int64_t j = 0; j < labels; ++j, e += kLockStep)
-      for (int g = 0; g < kGroups; ++g) store(e + g * kLanes, fast_exp(load(e + g * kLanes) - top.group(g)));
+    live[b] = lane.exact = range.width() + (t > 0 ? table.range : 0.0) <= kScaledRange;
+    if (!live[b]) continue;
+    top[b] = range.top();
+    shift[b] += top[b] + (t > 0 ? table.top : 0.0);
+    forbidden[b] |= min(lowest) == -kInf || (t > 0 && table.forbidden);
   }
+  into_lanes(labels, emission, [&](int b, int64_t k) {
+    return live[b] ? fast_exp(load_row(lanes[b].theta + t * labels, k, labels, -kInf) - top[b]) : all(1.0);
+  });
 }
 
 // Forward and, if marginals are wanted, backward as in chain_logsum, whose rules for leaving scaled probabilities hold
-// for each lane. Adds weight times the expected transitions of every exact lane to `pairs`: of all transitions or, if
-// the table is sparse, of those that it lists.
+// for each lane. Forward messages are stored as they come, and divided by their sum where they are used, which spares
+// a pass over them; a sum must then be larger for products of two messages to be exact (kLeastSum). Adds weight times
+// the expected transitions of every exact lane to `pairs`: of all transitions or, if the table is sparse, of those that
+// it lists.
 void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, double* pairs, double* scratch) {
   const int64_t labels = table.labels;
   const int64_t width = (labels + kLanes - 1) / kLanes * kLanes;
   const int64_t row = labels * kLockStep;
   int64_t steps = 0;
-  bool watch = false;  // whether -inf may starve a state of any lane
   double shift[kLockStep] = {};
   double scale[kLockStep];
   bool forbidden[kLockStep] = {};
@@ -279,13 +278,13 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
   double* here = beta + row;
   double* inverses = here + row;  // (steps, lane): 1 over the normaliser
   double* sums = inverses + steps * kLockStep;
-  lanes_emissions(table, lanes, steps, emission, shift, forbidden);
-  for (int b = 0; b < kLockStep; ++b) watch |= forbidden[b];
-
-  V mass[kGroups];  // what alpha sums to: 1, but for rounding
+  bool watch = false;  // whether -inf may starve a state of any lane
+  V mass[kGroups];     // what the messages of the step before sum to
   for (int64_t t = 0; t < steps; ++t) {
     double* e = emission + t * row;
     double* a = alpha + t * row;
+    lanes_emissions(table, lanes, t, e, shift, forbidden);
+    for (int b = 0; b < kLockStep; ++b) watch |= forbidden[b];
     if (t > 0 && table.sparse)
       lanes_sparse_product(labels, table, table.by_target, 1, width, a - row, mass, a);
     else if (t > 0)
@@ -293,19 +292,21 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
     PerLane total, smallest;
     double* inverse = inverses + t * kLockStep;
     for (int g = 0; g < kGroups; ++g) {
+      const V factor = t == 0 ? all(1.0) : load(inverse - kLockStep + g * kLanes);
       V sum_of = all(0.0);
       V least = all(kInf);
       for (int64_t k = g * kLanes; k < row; k += kLockStep) {
-        const V x = t == 0 ? load(e + k) : load(a + k) * load(e + k);
+        const V x = t == 0 ? load(e + k) : load(a + k) * factor * load(e + k);
         store(a + k, x);
         sum_of += x;
         if (watch) least = smallest_live(least, x);
       }
+      mass[g] = sum_of;
       total.set(g, sum_of);
       smallest.set(g, least);
     }
     for (int b = 0; b < kLockStep; ++b) {
-      const bool enough = total[b] > kScaledSmallest;
+      const bool enough = total[b] > kLeastSum;
       if (t < lanes[b].length) lanes[b].exact &= enough && !(forbidden[b] && smallest[b] < kScaledSmallest * total[b]);
       if (!enough) total[b] = 1;  // what follows is not used
       inverse[b] = 1 / total[b];
@@ -314,15 +315,6 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
       if (scale[b] < 1e-90 || scale[b] > 1e90) {
         shift[b] += __builtin_log(scale[b]);
         scale[b] = 1;
-      }
-    }
-    for (int g = 0; g < kGroups; ++g) {
-      const V factor = load(inverse + g * kLanes);
-      mass[g] = all(0.0);
-      for (int64_t k = g * kLanes; k < row; k += kLockStep) {
-        const V x = load(a + k) * factor;
-        store(a + k, x);
-        mass[g] += x;
       }
     }
   }
@@ -342,12 +334,13 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
     for (int g = 0; g < kGroups; ++g) {
       const I begins = last.group(g) > 0.0;
       const V inverse = load(inverses + t * kLockStep + g * kLanes);
-      const V factor = weight.group(g);
+      // of the messages before, with which the expected transitions multiply the result
+      const V factor = weight.group(g) * (t == 0 ? all(1.0) : load(inverses + (t - 1) * kLockStep + g * kLanes));
       V sum_of = all(0.0);
       V least = all(kInf);
       for (int64_t k = g * kLanes; k < row; k += kLockStep) {
-        const V b = begins ? all(1.0) : load(beta + k);
-        const V x = load(e + k) * inverse * b;
+        const V b = inverse * (begins ? all(1.0) : load(beta + k));
+        const V x = load(e + k) * b;
         store(beta + k, load(a + k) * b);  // the marginals
         store(here + k, x);
         store(e + k, factor * x);
