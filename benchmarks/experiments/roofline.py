@@ -8,14 +8,16 @@ What an operation moves and computes is counted from the sizes of the problem:
     S       sentences                      E       attributes of all tokens
     N       tokens                         K       weights of all these attributes (an attribute has one for each label
     L       labels                                 that it was observed with)
-    Q       numbers in the state of EG: the parts of all sentences, S L^2 + N L of them with tied transitions
+    Q       numbers in the state of EG: the stored parts of all sentences
+    A       transitions that are computed for a token: L^2, or those that have a weight where sentences are taken in
+            lock-step, with more than 32 labels
 
     operation                bytes                            floating-point operations
     scores of positions      8 E (rows) + 8 K (weights)       K
     their adjoint            16 K (read and written)          K, or 4 K where the change of |w|^2 is measured
-    forward, backward        0: in the cache                  2 L^2 each for each of the N - S transitions
-    expected transitions     0                                2 L^2 for each transition
-    best labels (Viterbi)    0                                2 L^2 for each transition
+    forward, backward        0: in the cache                  2 A each for each of N - S tokens (EG: 2 L^2)
+    expected transitions     0                                2 A for each of these tokens (EG: 2 L^2)
+    best labels (Viterbi)    0                                2 A for each of these tokens
     state of EG              32 Q: natural parameters and     6 Q: the proposal, and the inner product in the entropy
                              marginals, read and written
 
@@ -155,25 +157,34 @@ def sizes_of(tagging: Tagging, problem: _core.Problem) -> dict[str, int]:
         "labels": pairs.labels,
         "attributes": len(attributes),
         "weights_of_attributes": int(np.diff(begin)[attributes].sum()),
-        "parts": sum(problem.parts(i) for i in range(problem.size)),
+        "transitions": min(tagging.features.gram_weights, pairs.labels**2) if pairs.labels > 32 else pairs.labels**2,
+        "stored": len(OnlineEG().blank(Task(problem, Log(), C=C)).t),
         "dim": problem.dim,
     }
 
 
 def counts(
-    sentences: int, tokens: int, labels: int, attributes: int, weights_of_attributes: int, parts: int, dim: int
+    sentences: int,
+    tokens: int,
+    labels: int,
+    attributes: int,
+    weights_of_attributes: int,
+    transitions: int,
+    stored: int,
+    dim: int,
 ) -> Result:
     """Bytes and floating-point operations of each operation, by the formulae above."""
     K = weights_of_attributes
-    transitions = (tokens - sentences) * labels**2
+    together = (tokens - sentences) * transitions
+    alone = (tokens - sentences) * labels**2
     rows_and_weights = DOUBLE * (attributes + K)
     return {
-        "gradient": {"bytes": rows_and_weights + 2 * DOUBLE * K, "flops": K + 6 * transitions + K},
+        "gradient": {"bytes": rows_and_weights + 2 * DOUBLE * K, "flops": K + 6 * together + K},
         "EG pass": {
-            "bytes": rows_and_weights + 2 * DOUBLE * K + 4 * DOUBLE * parts,
-            "flops": K + 6 * transitions + 4 * K + 6 * parts,
+            "bytes": rows_and_weights + 2 * DOUBLE * K + 4 * DOUBLE * stored,
+            "flops": K + 6 * alone + 4 * K + 6 * stored,
         },
-        "tagging": {"bytes": rows_and_weights, "flops": K + 2 * transitions},
+        "tagging": {"bytes": rows_and_weights, "flops": K + 2 * together},
     }
 
 
