@@ -117,6 +117,12 @@ class Problem:
     def euclidean(self) -> bool:
         """Whether the inner product of weights is the Euclidean one."""
 
+    @property
+    def any_scores(self) -> bool:
+        """
+        Whether inference takes any scores of parts, and not only those that weights give.
+        """
+
     def parts(self, i: int) -> int:
         """The number of parts of example i."""
 

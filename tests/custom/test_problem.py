@@ -943,8 +943,10 @@ def test_learners_that_have_scores_of_their_own_are_refused(name: str) -> None:
     ids=lambda case: case.name if hasattr(case, "name") else "",
 )
 def test_what_cannot_work_is_refused_in_one_sentence(learner: Learner, loss: LossFamily, message: str) -> None:
-    with pytest.raises(MargraveError, match=message):
-        learner.solve(Task(Counted(chain()).full(), loss))
+    problem = Counted(chain()).full()
+    for each in (problem, problem.slice(0, 2)):
+        with pytest.raises(MargraveError, match=message):
+            learner.solve(Task(each, loss))
 
 
 @pytest.mark.parametrize(

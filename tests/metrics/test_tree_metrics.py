@@ -103,7 +103,7 @@ def test_a_root_counts_only_if_it_is_a_class_alone() -> None:
     assert hierarchical_scores([{"a"}], [{"b"}], named).f1 == 0.0
 
 
-# One class an example
+# One class per example
 
 
 @settings(deadline=None)

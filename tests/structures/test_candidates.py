@@ -204,7 +204,7 @@ BAD_INPUT: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "no candidates": ([[A, B], []], [0, 0], {}, "example 1: there is no candidate 0 among its 0."),
     "a text for a candidate": ([[A, "b"]], [0], {}, "example 0, candidate 1: a candidate must be a list of attribute"),
     "a number for a candidate": ([[A, 3]], [0], {}, "example 0, candidate 1: a candidate must be a list of attribute"),
-    "a value that is no number": ([[A, {"b": None}]], [0], {}, "example 0, candidate 1: attribute 'b' must have a"),
+    "a value that is not a number": ([[A, {"b": None}]], [0], {}, "example 0, candidate 1: attribute 'b' must have a"),
     "a NaN among names": ([[A, {"b": np.nan}]], [0], {}, "example 0, candidate 1: attribute 'b' has the value nan"),
     "a NaN in a matrix": ([np.array([[0.0], [np.nan]])], [0], {}, "example 0, candidate 1, column 0: the value is nan"),
     "a vector for a matrix": ([np.ones(3)], [0], {}, "example 0: vectors must be rows of a two-dimensional array"),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain as flatten
 from math import isfinite
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,8 @@ from margrave.estimators.base import check_path
 from margrave.estimators.sequence_tagger import SequenceTagger
 from margrave.features import AttributeTable
 from margrave.inputs.base import Inputs
-from margrave.learners import Learner
+from margrave.learners import Checkpoint, Learner
+from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
 from margrave.structures.chain import check_labels
 
@@ -112,6 +114,8 @@ class SequenceTaggerCV(SequenceTagger):
         *,
         sample_weight: Any = None,
         edges: Sequence[Any] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        observers: Sequence[Any] = (),
     ) -> Self:
         """Choose C, then learn from all sequences.
 
@@ -119,9 +123,12 @@ class SequenceTaggerCV(SequenceTagger):
         ----------
         X, y, edges : as in `SequenceTagger.fit`.
         sample_weight : one factor per sequence on its C; the scores ignore it.
+        checkpoint, observers : as in `SequenceTagger.fit`. They concern the last run, which learns from all sequences
+            with the chosen C; the folds are repeated after an interruption.
         """
         Cs = sorted(set(check_path(self.Cs)))
         self._at(Cs[0])._settings()
+        checkpoint = as_checkpoint(checkpoint)  # which is checked before any work is done
         n = len(check_labels(y))
         columns = {"X": X, "y": y, "edges": edges, "sample_weight": sample_weight}
         for name, column in columns.items():
@@ -144,7 +151,7 @@ class SequenceTaggerCV(SequenceTagger):
         mean = self.scores_.mean(axis=0)
         self.C_ = Cs[int(np.argmax(mean >= mean.max() - _TIE))]
         # Learning with the chosen C from the beginning takes fewer passes than following the path again.
-        return super().fit(X, y, sample_weight=sample_weight, edges=edges)
+        return super().fit(X, y, sample_weight=sample_weight, edges=edges, checkpoint=checkpoint, observers=observers)
 
     def _at(self, C: float) -> SequenceTagger:
         """An unfitted tagger with this C."""

@@ -49,7 +49,7 @@ class Auto(Learner):
             return BCFW() if loss.gamma > 0 else AveragedPerceptron()
         if not problem.euclidean:  # of a kernel
             return BCFW() if loss.beyond_parts(problem) else OnlineEG()
-        if not getattr(problem, "any_scores", True):
+        if not problem.any_scores:
             return LBFGS()
         if loss.beyond_parts(problem) or sum(map(problem.parts, range(problem.size))) <= _FEWEST_PARTS:
             return LBFGS()

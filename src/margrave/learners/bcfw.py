@@ -63,7 +63,7 @@ class BCFW(Learner):
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
         """Refuse problems without distributions over parts, or without entropies, if they are needed."""
         super().check(loss, problem)
-        if loss.smooth and not getattr(problem, "any_scores", True):
+        if loss.smooth and not problem.any_scores:
             raise MargraveError(
                 f"learner 'bcfw' needs distributions over parts with {loss.name}, and this problem has none: use "
                 "learner='lbfgs', or loss='hinge'."

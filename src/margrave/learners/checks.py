@@ -128,7 +128,7 @@ RULES = {
     ),
     "any scores": Rule(
         "it requires inference with arbitrary scores of parts, which no weights need produce",
-        lambda _, problem: not getattr(problem, "any_scores", True),
+        lambda _, problem: not problem.any_scores,
         lambda learner, loss, problem: (
             f"learner '{learner.name}' needs inference with any scores, and this problem offers it only with weights: "
             f"use learner='bcfw' with loss='hinge'{_OR_LBFGS if problem.euclidean else ''}."

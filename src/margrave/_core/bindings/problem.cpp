@@ -134,11 +134,8 @@ struct PythonProblem final : Problem {
     nb_trampoline.base().attr("scatter")(i, copy_array(mu, parts(i)), c, copy);
     copy_result(copy, dim(), "g", g);
   }
-  bool euclidean() const override {
-    const nb::gil_scoped_acquire gil;
-    return !overrides("euclidean") ||
-           result<bool>(nb_trampoline.base().attr("euclidean"), "euclidean must be True or False");
-  }
+  bool euclidean() const override { return true_unless_overridden("euclidean"); }
+  bool any_scores() const override { return true_unless_overridden("any_scores"); }
   // An inner product of its own is asked for what it makes of the step; the Euclidean one follows from the row.
   double move(int64_t i, const double* v, double c, double* w) const override {
     const nb::gil_scoped_acquire gil;
@@ -230,6 +227,11 @@ struct PythonProblem final : Problem {
  private:
   bool overrides(const char* name) const {
     return !nb_trampoline.base().type().attr(name).is(nb::type<Problem>().attr(name));
+  }
+  bool true_unless_overridden(const char* name) const {
+    const nb::gil_scoped_acquire gil;
+    return !overrides(name) ||
+           result<bool>(nb_trampoline.base().attr(name), (std::string(name) + " must be True or False").c_str());
   }
   // Without this check a call would come back here without end.
   template <typename... Args>
@@ -358,6 +360,8 @@ void bind_problem(nb::module_& m) {
       .def_prop_ro("zero_one_is_of_parts", &Problem::zero_one_is_of_parts, "Whether every output is a single part.")
       .def_prop_ro("has_gold", &Problem::has_gold, "Whether gold outputs are known.")
       .def_prop_ro("euclidean", &Problem::euclidean, "Whether the inner product of weights is the Euclidean one.")
+      .def_prop_ro("any_scores", &Problem::any_scores,
+                   "Whether inference takes any scores of parts, and not only those that weights give.")
       .def(
           "parts", [](const Problem& p, int64_t i) { return p.check_example(i), p.parts(i); }, "i"_a,
           "The number of parts of example i.")

@@ -30,6 +30,7 @@ class ForwardingProblem : public Problem {
   void row(int64_t i, const double* v, Row& row) const override { whole_->row(there(i), v, row); }
   double dot(const double* u, const double* v) const override { return whole_->dot(u, v); }
   bool euclidean() const override { return whole_->euclidean(); }
+  bool any_scores() const override { return whole_->any_scores(); }
   double radius(int64_t i) const override { return whole_->radius(there(i)); }
   WeightedParts weighted_parts(int64_t i) const override { return whole_->weighted_parts(there(i)); }
   int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(there(i), k, y); }

@@ -293,6 +293,8 @@ class Problem {
   // The inner product of weights: Euclidean, unless a kernel says otherwise.
   virtual double dot(const double* u, const double* v) const { return loops().dot(u, v, dim_); }
   virtual bool euclidean() const { return true; }
+  // Whether inference takes any scores of parts, and not only those that weights give.
+  virtual bool any_scores() const { return true; }
 
   void check_example(int64_t i) const { check_number(i, size_); }
 
