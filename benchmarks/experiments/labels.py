@@ -36,8 +36,7 @@ CUTS: dict[str, Callable[[str], str]] = {
 
 def measure() -> Result:
     """Processor seconds for each set of labels."""
-    every = [rows for _, rows in brown()]
-    sentences = every[:: len(every) // SENTENCES][:SENTENCES]
+    sentences = sample()
     X = [attributes(rows) for rows in sentences]
     runs = {}
     for name, cut in CUTS.items():
@@ -49,6 +48,12 @@ def measure() -> Result:
             runs[name]["crfsuite"] = seconds_per_evaluation(X, Y, ITERATIONS)
             runs[name]["ratio"] = runs[name]["crfsuite"] / runs[name]["gradient"]
     return {"sentences": len(sentences), "tokens": sum(map(len, sentences)), "runs": runs}
+
+
+def sample() -> list[Rows]:
+    """Sentences at equal distances, so that all genres are among them."""
+    every = [rows for _, rows in brown()]
+    return every[:: len(every) // SENTENCES][:SENTENCES]
 
 
 def attributes(rows: Rows) -> list[list[str]]:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from benchmarks.corpora.problems import chunking, ocr_words
+from benchmarks.corpora.problems import Tagging, chunking, ocr_words
+from benchmarks.experiments.brown import sentences
 from benchmarks.experiments.ocr import OCR_C
 from benchmarks.tables import markdown
 from margrave import _core
@@ -11,21 +12,25 @@ from margrave.losses import Hinge, Log, LossFamily
 
 Result = dict[str, Any]
 
-CORPORA = ("conll2000", "ocr-letters")
+CORPORA = ("conll2000", "ocr-letters", "brown-pos")
 RESULT = "threads"
-THREADS_REPEATS = 9  # one thread and two in turn; the fastest of each counts
+THREADS_REPEATS = 5  # one thread and two in turn; the fastest of each counts
 
 
 def measure() -> Result:
     """Seconds of the sequential learners with one thread and with two; to the same gap where there is one."""
     chunks = chunking().bind(True)
     words = ocr_words(all_but_one_fold=True).bind(True)
+    tags = Tagging(*sentences()).bind(True)
     runs: dict[str, tuple[Learner, _core.Problem, LossFamily, float, float, int | None]] = {
         "eg, CoNLL-2000, log, to 1e-4": (OnlineEG(), chunks, Log(), 0.5, 1e-4, None),
         "eg single, CoNLL-2000, log, to 1e-4": (OnlineEG(single=True), chunks, Log(), 0.5, 1e-4, None),
         "bcfw, OCR letters, hinge, to 1e-2": (BCFW(), words, Hinge(), OCR_C, 1e-2, None),
         "mira (DCA), CoNLL-2000, log, 10 passes": (MIRA(), chunks, Log(), 0.5, 0.0, 10),
         "mira, OCR letters, hinge, 20 passes": (MIRA(), words, Hinge(), OCR_C, 0.0, 20),
+        "eg, Brown, log, to 1e-3": (OnlineEG(), tags, Log(), 0.5, 1e-3, None),
+        "bcfw, Brown, hinge, to 1e-1": (BCFW(), tags, Hinge(), 0.1, 1e-1, None),
+        "mira (DCA), Brown, log, 3 passes": (MIRA(), tags, Log(), 0.5, 0.0, 3),
     }
     result: Result = {}
     for name, (learner, problem, loss, C, tol, most) in runs.items():

@@ -38,14 +38,34 @@ def cost(log: Any) -> tuple[int, float]:
     return 1 + sum(it["linesearch_trials"] for it in log.iterations), sum(it["time"] for it in log.iterations)
 
 
-def seconds_per_evaluation(X: Iterable[Any], Y: Iterable[Sequence[str]], iterations: int) -> float:
-    """Seconds of one loss and gradient, as the mean over a short run."""
-    trainer, _ = observed_pairs_trainer(1.0, iterations)
+def steps_of(log: Any) -> list[tuple[int, float, float]]:
+    """Evaluations, seconds and the loss after each iteration."""
+    trials = accumulate(it["linesearch_trials"] for it in log.iterations)
+    times = accumulate(it["time"] for it in log.iterations)
+    losses = (it["loss"] for it in log.iterations)
+    return [(1 + n, at, loss) for n, at, loss in zip(trials, times, losses, strict=True)]
+
+
+def train_on(X: Iterable[Any], Y: Iterable[Sequence[str]], c2: float, iterations: int) -> Any:
+    """The log of a run; its model is thrown away."""
+    trainer, _ = observed_pairs_trainer(c2, iterations)
     for attributes, labels in zip(X, Y, strict=True):
         trainer.append(attributes, labels)
     with tempfile.TemporaryDirectory() as folder:
         trainer.train(str(Path(folder) / "model"))
-    evaluations, seconds = cost(trainer.logparser)
+    return trainer.logparser
+
+
+def losses_of_training(
+    X: Iterable[Any], Y: Iterable[Sequence[str]], c2: float, iterations: int
+) -> list[tuple[int, float, float]]:
+    """Evaluations, seconds and the loss after each iteration of L-BFGS."""
+    return steps_of(train_on(X, Y, c2, iterations))
+
+
+def seconds_per_evaluation(X: Iterable[Any], Y: Iterable[Sequence[str]], iterations: int) -> float:
+    """Seconds of one loss and gradient, as the mean over a short run."""
+    evaluations, seconds = cost(train_on(X, Y, 1.0, iterations))
     return seconds / evaluations
 
 
@@ -62,10 +82,6 @@ def train(model: Path, c2: float, iterations: int) -> tuple[dict[str, Any], list
     trainer.train(str(model))
     log = trainer.logparser
     evaluations, seconds = cost(log)
-    trials = accumulate(it["linesearch_trials"] for it in log.iterations)
-    times = accumulate(it["time"] for it in log.iterations)
-    losses = (it["loss"] for it in log.iterations)
-    steps = [(1 + n, at, loss) for n, at, loss in zip(trials, times, losses, strict=True)]
     return {
         "settings": settings,
         "features": log.featgen_num_features,
@@ -80,7 +96,7 @@ def train(model: Path, c2: float, iterations: int) -> tuple[dict[str, Any], list
         "peak_mb_before_training": before,
         "peak_mb": _peak_mb(),
         "model_mb": model.stat().st_size / 2**20,
-    }, steps
+    }, steps_of(log)
 
 
 def tag(model: Path) -> dict[str, Any]:
