@@ -610,6 +610,18 @@ class Tokens:
     ) -> Tokens:
         """The same rows, with map[a] in the place of attribute a."""
 
+def lengths(
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """How many units each example has, from where they begin and end."""
+
+def bounds(
+    lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """
+    Where the units of each example begin, and the end, from how many there are.
+    """
+
 def dense_rows(
     x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -625,8 +637,11 @@ def encode(
     hash_bits: int,
     single: bool,
     unit: str = "token",
+    threads: int = 1,
 ) -> Tokens:
-    """Tokens from lists of attribute strings or dictionaries."""
+    """
+    Tokens from lists of attribute strings or dictionaries. With several threads, names are looked up on one thread while another walks the lists that follow.
+    """
 
 class Vocabulary:
     @overload

@@ -22,7 +22,7 @@ from margrave.structures.base import Structure, Units
 Weights = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Bound:
     """Examples bound to a problem, with what is needed to decode its outputs."""
 
@@ -50,6 +50,7 @@ def bind(
     costs: Cost | None = None,
     to_features: Mapping[str, Any] | None = None,
     to_structure: Mapping[str, Any] | None = None,
+    threads: int = 1,
 ) -> Bound:
     """Make the problem of these examples; features that have not learned anything yet learn from them.
 
@@ -61,6 +62,7 @@ def bind(
     outputs : what the outputs have in common; None learns it from Y.
     costs : the costs of wrong outputs.
     to_features, to_structure : further arguments of `features.encode` and `structure.bind`.
+    threads : the number of threads for encoding, which does not change the problem.
 
     >>> from margrave.features import ChainFeatures
     >>> from margrave.structures import Chain
@@ -72,9 +74,8 @@ def bind(
         raise MargraveError("features are learned from examples with outputs, but there are no outputs.")
     if outputs is None:
         outputs = structure.learn(Y)
-    rows = features.encode(X, grow=training, **(to_features or {}))
-    begin = rows.example_begin
-    units = begin[1:] - begin[:-1]
+    rows = features.encode(X, grow=training, threads=threads, **(to_features or {}))
+    units = _core.lengths(rows.example_begin)
     bound = structure.bind(outputs, units, Y, costs=costs, **(to_structure or {}))
     if training:
         features.learn(rows, bound)

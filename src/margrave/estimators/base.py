@@ -43,7 +43,7 @@ Weights = NDArray[np.float64]
 _NOT_STORED = ("n_threads", "verbose")
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: every prediction makes one, which would take three times as long
 class Given:
     """The arguments of a method: examples, their outputs if known, and further arguments of features and structure."""
 
@@ -262,6 +262,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             costs=self._costs(loss, outputs, given),
             to_features=given.to_features,
             to_structure=given.to_structure,
+            threads=self._threads(),
         )
         return Training(given, bound, features, inputs, sample_weight)
 

@@ -19,7 +19,7 @@ from margrave.features.table import AttributeTable, Transitions
 from margrave.files.stored import vector
 
 
-@dataclass(frozen=True)
+@dataclass
 class ChainRows:
     """Rows of all tokens, and rows of the transitions into them if transitions have attributes."""
 
@@ -80,7 +80,7 @@ class ChainFeatures(Features):
         """A copy with the same settings that has not learned anything."""
         return type(self)(self.tokens.fresh(), self.start, self.stop, self.scale)
 
-    def encode(self, X: Any, *, grow: bool, edges: Any = None, **more: Any) -> ChainRows:
+    def encode(self, X: Any, *, grow: bool, edges: Any = None, threads: int = 1, **more: Any) -> ChainRows:
         """Encode tokens and, if given, the attributes of transitions; those of the first token are ignored."""
         if grow and edges is not None and self.edges is None:
             self.edges = self._edge_table()
@@ -88,11 +88,11 @@ class ChainFeatures(Features):
             raise MargraveError("the model was trained without transition attributes: do not pass edges=.")
         if edges is None and self.edges is not None:
             raise MargraveError("the model was trained with transition attributes: pass edges=.")
-        tokens = self.tokens.encode(X, grow=grow, ragged=True)
+        tokens = self.tokens.encode(X, grow=grow, ragged=True, threads=threads)
         if edges is None:
             return ChainRows(tokens)
         assert self.edges is not None
-        edge_rows = self.edges.encode(edges, grow=grow, ragged=True)
+        edge_rows = self.edges.encode(edges, grow=grow, ragged=True, threads=threads)
         if not np.array_equal(edge_rows.example_begin, tokens.example_begin):
             raise MargraveError("there must be transition attributes for every token.")
         return ChainRows(tokens, edge_rows)

@@ -46,9 +46,9 @@ class _TableBehind(Features):
         """Whether a training set has decided which weights exist."""
         return self.table.learned
 
-    def encode(self, X: Any, *, grow: bool, **more: Any) -> _core.Tokens:
+    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> _core.Tokens:
         """One row per example."""
-        return self.table.encode(X, grow=grow)
+        return self.table.encode(X, grow=grow, threads=threads)
 
     def merge(self, other: Self) -> Any:
         """Add the other shard's names and pairs."""

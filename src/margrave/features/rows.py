@@ -50,7 +50,7 @@ class RowEncoder(Stored, kind="encoder"):
             return len(self.vocabulary) if self.vocabulary is not None else 0
         return 1 << self.hash_bits if self.form == "hashed" else self.columns
 
-    def encode(self, X: Any, *, single: bool, grow: bool, unit: str = "token") -> _core.Tokens:
+    def encode(self, X: Any, *, single: bool, grow: bool, unit: str = "token", threads: int = 1) -> _core.Tokens:
         """Encode all tokens of X as rows.
 
         Parameters
@@ -59,6 +59,7 @@ class RowEncoder(Stored, kind="encoder"):
         single : whether every example is one token.
         grow : whether new names get a number; otherwise they are left out.
         unit : the word for a token in error messages.
+        threads : with more than one, many names are looked up while those that follow are read; the rows are the same.
         """
         if not grow and isinstance(X, list | tuple) and len(X) == 0:
             return _core.Tokens(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, np.int32), None)
@@ -74,7 +75,8 @@ class RowEncoder(Stored, kind="encoder"):
         if isinstance(X, _core.KeyedAttributes) and not single:
             return self._key_table(X.names).encode(X, grow)
         if form != "columns":
-            return _core.encode(X, self.vocabulary, grow, self.hash_bits if form == "hashed" else 0, single, unit)
+            bits = self.hash_bits if form == "hashed" else 0
+            return _core.encode(X, self.vocabulary, grow, bits, single, unit, threads)
         begin, rows = _stack(X, single)
         if first:
             self.columns = rows.shape[1]

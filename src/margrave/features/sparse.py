@@ -45,9 +45,9 @@ class SparseFeatures(Features):
         """The number of weights."""
         return self.encoder.attributes
 
-    def encode(self, X: Any, *, grow: bool, **more: Any) -> _core.Tokens:
+    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> _core.Tokens:
         """One row per part."""
-        return self.encoder.encode(X, single=False, grow=grow, unit=self.unit)
+        return self.encoder.encode(X, single=False, grow=grow, unit=self.unit, threads=threads)
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
         """Add the other shard's names."""

@@ -21,7 +21,7 @@ from margrave.files.stored import vector
 PAIRS = ("observed", "all")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Transitions:
     """What the core's table scores in addition to the attributes of rows: label tuples, and first and last labels."""
 
@@ -77,9 +77,9 @@ class AttributeTable(Features):
         """The number of weights."""
         return 0 if self.weighted is None else self.weighted.size
 
-    def encode(self, X: Any, *, grow: bool, ragged: bool = False, **more: Any) -> _core.Tokens:
+    def encode(self, X: Any, *, grow: bool, ragged: bool = False, threads: int = 1, **more: Any) -> _core.Tokens:
         """One row per example or, if examples are `ragged`, one row per token."""
-        return self.encoder.encode(X, single=not ragged, grow=grow)
+        return self.encoder.encode(X, single=not ragged, grow=grow, threads=threads)
 
     def merge(self, other: Self) -> NDArray[np.int32] | None:
         """Add the other shard's names and pairs."""

@@ -81,11 +81,9 @@ class Chain(Structure):
         if costs is not None:
             self.check_cost(costs)
         mask = None if allowed is None else _allowed_mask(allowed, lengths, classes)
-        begin = np.zeros(len(units) + 1, dtype=np.int64)
-        units.cumsum(out=begin[1:])
         return _core.chain(
             len(classes),
-            begin,
+            _core.bounds(units),
             gold,
             None if costs is None else costs.label_cost(classes),
             None if mask is None else mask.ravel(),
@@ -163,6 +161,8 @@ def check_labels(Y: Sequence[Sequence[Any]]) -> list[int]:
 
 def _pairs_of(forbidden: Any) -> list[tuple[Any, Any]]:
     """The forbidden transitions as a list of pairs of labels."""
+    if isinstance(forbidden, tuple | list) and not forbidden:
+        return []
     try:
         if isinstance(forbidden, str | bytes | dict):
             raise TypeError

@@ -1,18 +1,26 @@
 // From Python lists of attribute strings, or of dictionaries from names to numbers, to flat rows: one pass, no objects
 // kept.
+//
+// Python's objects are walked by the calling thread, which holds the interpreter's lock. Names are looked up as plain
+// bytes, which needs no lock: with several threads, one thread looks up a batch of names while the next is walked.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "features/tokens.h"
 #include "features/vocabulary.h"
+#include "threads/parallel.h"
 
 namespace margrave {
 
@@ -21,14 +29,98 @@ inline std::string not_finite(double value) {
   return std::string(std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf") + "; values must be finite.";
 }
 
+// Attributes that wait for their numbers, in rows and examples. The last row and the last example may be unfinished.
+struct NamedRows {
+  struct Entry {
+    std::string_view name;  // owned by `owners`, or by objects that outlive the batch
+    double value;
+  };
+  std::vector<Entry> entries;
+  std::vector<size_t> row_ends;      // in entries
+  std::vector<size_t> example_ends;  // in rows
+  std::vector<nanobind::object> owners;
+
+  void clear() {
+    entries.clear();
+    row_ends.clear();
+    example_ends.clear();
+    owners.clear();
+  }
+};
+
 // How names become numbers: by a vocabulary that may grow, or by hashing to a number of bits (then no name is kept).
-class Encoder {
+class Numbering {
  public:
-  // unit: what the user calls a token.
-  Encoder(Vocabulary* vocabulary, bool grow, int hash_bits, std::string unit)
-      : vocabulary_(vocabulary), grow_(grow), hash_bits_(hash_bits), unit_(std::move(unit)) {
+  Numbering(Vocabulary* vocabulary, bool grow, int hash_bits)
+      : vocabulary_(vocabulary), grow_(grow), hash_bits_(hash_bits) {
     if (hash_bits < 0 || hash_bits > 30) throw InputError("attributes are hashed to at most 30 bits.");
   }
+
+  // Appends the rows to those of `tokens`. Touches no object of Python.
+  void append(const NamedRows& rows, Tokens& tokens) {
+    number(rows.entries);
+    size_t k = 0;
+    size_t row = 0;
+    const auto finish_row = [&] {
+      for (; k < rows.row_ends[row]; ++k) add(ids_[k], rows.entries[k].value, tokens);
+      tokens.row_begin.push_back(static_cast<int64_t>(tokens.index.size()));
+    };
+    for (const size_t end : rows.example_ends) {
+      for (; row < end; ++row) finish_row();
+      tokens.example_begin.push_back(tokens.tokens());
+    }
+    for (; row < rows.row_ends.size(); ++row) finish_row();
+    for (; k < rows.entries.size(); ++k) add(ids_[k], rows.entries[k].value, tokens);
+  }
+
+ private:
+  static constexpr size_t kTogether = 64;  // names whose slots, offsets and bytes are on their way from memory
+
+  void number(const std::vector<NamedRows::Entry>& entries) {
+    ids_.resize(entries.size());
+    std::array<uint64_t, kTogether> hashes;
+    for (size_t first = 0; first < entries.size(); first += kTogether) {
+      const size_t n = std::min(kTogether, entries.size() - first);
+      for (size_t k = 0; k < n; ++k) {
+        const std::string_view name = entries[first + k].name;
+        hashes[k] = hash_bytes(name.data(), name.size());
+        if (hash_bits_ == 0) vocabulary_->prefetch(hashes[k]);
+      }
+      if (hash_bits_ == 0) {
+        for (size_t k = 0; k < n; ++k) vocabulary_->prefetch_offset(hashes[k]);
+        for (size_t k = 0; k < n; ++k) vocabulary_->prefetch_bytes(hashes[k]);
+      }
+      for (size_t k = 0; k < n; ++k) {
+        const std::string_view name = entries[first + k].name;
+        ids_[first + k] = hash_bits_ > 0 ? static_cast<int32_t>(hashes[k] & ((uint64_t{1} << hash_bits_) - 1))
+                          : grow_        ? vocabulary_->add(name, hashes[k])
+                                         : vocabulary_->find(name, hashes[k]);
+      }
+    }
+  }
+
+  static void add(int32_t id, double value, Tokens& tokens) {
+    if (id < 0) return;  // never seen in training: it has no weights
+    if (value != 1.0 && tokens.value.empty()) tokens.value.assign(tokens.index.size(), 1.0);
+    if (value != 1.0 || !tokens.value.empty()) tokens.value.push_back(value);
+    tokens.index.push_back(id);
+  }
+
+  Vocabulary* vocabulary_;
+  bool grow_;
+  int hash_bits_;
+  std::vector<int32_t> ids_;
+};
+
+// Walks the examples, and has their names numbered.
+class Encoder {
+ public:
+  // unit: what the user calls a token. With several threads, names are numbered on another one if there are many.
+  Encoder(Numbering numbering, std::string unit, int threads)
+      : numbering_(std::move(numbering)), unit_(std::move(unit)), ahead_(threads > 1) {}
+  ~Encoder() { join(); }
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
 
   // examples: a sequence of sequences of tokens; or, with `single`, of tokens.
   std::shared_ptr<Tokens> encode(nanobind::handle examples, bool single) {
@@ -46,28 +138,30 @@ class Encoder {
       const nanobind::object example = nanobind::steal(item);
       if (example_ % 1024 == 0 && PyErr_CheckSignals() != 0) throw nanobind::python_error();
       token_ = -1;
+      nanobind::object inner;
       if (single) {
         encode_token(example);
-        resolve();
       } else {
-        const nanobind::object inner =
-            fast_sequence(example, [this] { return where() + "a sequence must be a list of " + unit_ + "s"; });
+        inner = fast_sequence(example, [this] { return where() + "a sequence must be a list of " + unit_ + "s"; });
         for (token_ = 0; token_ < PySequence_Fast_GET_SIZE(inner.ptr()); ++token_)
           encode_token(nanobind::borrow(PySequence_Fast_GET_ITEM(inner.ptr(), token_)));
-        resolve();  // while `inner` still owns the strings
       }
-      tokens_->example_begin.push_back(tokens_->tokens());
+      walked_.example_ends.push_back(walked_.row_ends.size());
+      if (!ahead_)
+        resolve();  // while `inner` still owns the strings
+      else if (walked_.entries.size() >= kBatch)
+        resolve_behind();
     }
     if (PyErr_Occurred()) throw nanobind::python_error();
+    finish_behind();
+    resolve();
     return tokens_;
   }
 
  private:
-  struct Pending {
-    std::string_view name;
-    uint64_t hash;
-    double value;
-  };
+  // Names that are looked up while the next are walked: a thread is started for each such batch, which takes far less
+  // time than the names do. With fewer names there is no thread.
+  static constexpr size_t kBatch = 1 << 15;
 
   // What a wrong type raises becomes our own sentence; anything else (Ctrl-C, a mistake in lazy attributes) goes on up.
   static void expected_error() {
@@ -120,11 +214,14 @@ class Encoder {
                          Py_TYPE(token)->tp_name + ".");
       const nanobind::object attributes = fast_sequence(
           token, [this] { return where() + "a " + unit_ + " must be a list of attribute strings or a dictionary"; });
-      kept_.push_back(attributes);  // a set's list would be gone before its strings are looked up
+      if (!ahead_) walked_.owners.push_back(attributes);  // a set's list would be gone before its strings are looked up
       const Py_ssize_t count = PySequence_Fast_GET_SIZE(attributes.ptr());
-      for (Py_ssize_t k = 0; k < count; ++k) add(text_of(PySequence_Fast_GET_ITEM(attributes.ptr(), k)), 1.0);
+      for (Py_ssize_t k = 0; k < count; ++k) {
+        PyObject* name = PySequence_Fast_GET_ITEM(attributes.ptr(), k);
+        add(name, text_of(name), 1.0);
+      }
     }
-    row_ends_.push_back(static_cast<int64_t>(pending_.size()));
+    walked_.row_ends.push_back(walked_.entries.size());
   }
 
   // name: number is an attribute with a value; name: "text" is the attribute name=text.
@@ -137,15 +234,15 @@ class Encoder {
       const nanobind::object owner =
           nanobind::steal(PyUnicode_FromStringAndSize(joined.data(), static_cast<Py_ssize_t>(joined.size())));
       if (!owner.is_valid()) throw nanobind::python_error();
-      kept_.push_back(owner);
-      add(text_of(owner.ptr()), 1.0);
+      walked_.owners.push_back(owner);
+      add(owner.ptr(), text_of(owner.ptr()), 1.0);
       return;
     }
     if (!PyFloat_Check(value) && !PyLong_Check(value)) {
       // __float__ of a foreign type may do anything, even to the lists that own the waiting names: settle those first
-      resolve();
-      kept_.push_back(nanobind::borrow(key));
-      kept_.push_back(nanobind::borrow(value));
+      if (!ahead_) resolve();
+      walked_.owners.push_back(nanobind::borrow(key));
+      walked_.owners.push_back(nanobind::borrow(value));
     }
     const double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
@@ -157,50 +254,55 @@ class Encoder {
     }
     if (!std::isfinite(number))
       throw InputError(where() + "attribute '" + std::string(name) + "' has the value " + not_finite(number));
-    if (number != 0) add(name, number);
+    if (number != 0) add(key, name, number);
   }
 
-  void add(std::string_view name, double value) {
-    const uint64_t hash = hash_bytes(name.data(), name.size());
-    if (hash_bits_ == 0) vocabulary_->prefetch(hash);
-    pending_.push_back({name, hash, value});
+  void add(PyObject* owner, std::string_view name, double value) {
+    // Until a batch is looked up, other code may run, and change the lists that own its names.
+    if (ahead_) walked_.owners.push_back(nanobind::borrow(owner));
+    walked_.entries.push_back({name, value});
   }
 
-  // Looks up the names that wait, whose slots are on their way from memory since `add`; the last row may be unfinished.
   void resolve() {
-    size_t k = 0;
-    for (const int64_t end : row_ends_) {
-      for (; k < static_cast<size_t>(end); ++k) settle(pending_[k]);
-      tokens_->row_begin.push_back(static_cast<int64_t>(tokens_->index.size()));
-    }
-    for (; k < pending_.size(); ++k) settle(pending_[k]);
-    pending_.clear();
-    row_ends_.clear();
-    kept_.clear();
+    numbering_.append(walked_, *tokens_);
+    walked_.clear();
   }
 
-  void settle(const Pending& entry) {
-    int32_t id;
-    if (hash_bits_ > 0)
-      id = static_cast<int32_t>(entry.hash & ((uint64_t{1} << hash_bits_) - 1));
-    else
-      id = grow_ ? vocabulary_->add(entry.name, entry.hash) : vocabulary_->find(entry.name, entry.hash);
-    if (id < 0) return;  // never seen in training: it has no weights
-    if (entry.value != 1.0 && tokens_->value.empty()) tokens_->value.assign(tokens_->index.size(), 1.0);
-    if (entry.value != 1.0 || !tokens_->value.empty()) tokens_->value.push_back(entry.value);
-    tokens_->index.push_back(id);
+  // Looks up the names of this batch on another thread, after those of the batch before.
+  void resolve_behind() {
+    finish_behind();
+    std::swap(walked_, resolved_);
+    behind_ = start_threads(1, [this](int) {
+      try {
+        numbering_.append(resolved_, *tokens_);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+    });
+    if (behind_.empty()) numbering_.append(resolved_, *tokens_);  // the system gives no thread
   }
 
-  Vocabulary* vocabulary_;
-  bool grow_;
-  int hash_bits_;
+  void finish_behind() {
+    join();
+    resolved_.clear();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+  void join() {
+    for (std::thread& thread : behind_) thread.join();
+    behind_.clear();
+  }
+
+  Numbering numbering_;
   std::string unit_;
+  bool ahead_;  // whether names may wait longer than their example lasts
   Py_ssize_t example_ = 0;
   Py_ssize_t token_ = -1;
   std::shared_ptr<Tokens> tokens_;
-  std::vector<Pending> pending_;
-  std::vector<int64_t> row_ends_;
-  std::vector<nanobind::object> kept_;
+  NamedRows walked_;                 // what the calling thread has walked
+  NamedRows resolved_;               // what is being looked up behind it
+  std::vector<std::thread> behind_;  // at most one
+  std::exception_ptr failure_;
 };
 
 }  // namespace margrave

@@ -183,6 +183,8 @@ class Table final : public Features {
         edge_pairs_(std::move(edge_pairs)) {
     check_indices(*tokens_, *pairs_);
     token_spans_ = pairs_->spans(tokens_->index);
+    kept_.reserve(grams_.weight.size());
+    listed_.reserve(grams_.weight.size());
     for (int64_t q = 0; q < gram_parts(); ++q) {
       const int64_t weight = grams_.weight[at(q)];
       if (weight < -1 || weight >= grams_.count) throw InputError("a transition's weight is out of range.");

@@ -63,6 +63,22 @@ void bind_tokens(nb::module_& m) {
           },
           "map"_a, "The same rows, with map[a] in the place of attribute a.");
   m.def(
+      "lengths",
+      [](const In<int64_t>& begin) {
+        std::vector<int64_t> lengths(std::max<size_t>(begin.size(), 1) - 1);
+        for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = begin.data()[i + 1] - begin.data()[i];
+        return to_numpy(std::move(lengths));
+      },
+      "begin"_a, "How many units each example has, from where they begin and end.");
+  m.def(
+      "bounds",
+      [](const In<int64_t>& lengths) {
+        std::vector<int64_t> begin(lengths.size() + 1, 0);
+        for (size_t i = 0; i < lengths.size(); ++i) begin[i + 1] = begin[i] + lengths.data()[i];
+        return to_numpy(std::move(begin));
+      },
+      "lengths"_a, "Where the units of each example begin, and the end, from how many there are.");
+  m.def(
       "dense_rows",
       [](const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& x, const In<int64_t>& begin,
          bool single, const std::string& unit) {
@@ -86,12 +102,14 @@ void bind_tokens(nb::module_& m) {
   m.def(
       "encode",
       [](const nb::object& examples, Vocabulary* vocabulary, bool grow, int hash_bits, bool single,
-         const std::string& unit) {
+         const std::string& unit, int threads) {
         if (!vocabulary && hash_bits == 0) throw InputError("a vocabulary or a number of hash bits is needed.");
-        return Encoder(vocabulary, grow, hash_bits, unit).encode(examples, single);
+        return Encoder(Numbering(vocabulary, grow, hash_bits), unit, checked_threads(threads)).encode(examples, single);
       },
       "examples"_a.none(), "vocabulary"_a.none(), "grow"_a, "hash_bits"_a, "single"_a, "unit"_a = "token",
-      "Tokens from lists of attribute strings or dictionaries.");
+      "threads"_a = 1,
+      "Tokens from lists of attribute strings or dictionaries. With several threads, names are looked up on one thread "
+      "while another walks the lists that follow.");
 }
 
 }  // namespace margrave
