@@ -1,4 +1,4 @@
-"""Encoding on two threads: names are looked up while those that follow are read, and nobody can tell from the result."""
+"""Encoding on two threads: names are looked up while those that follow are read, and the rows are the same."""
 
 import os
 import signal

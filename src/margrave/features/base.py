@@ -37,7 +37,7 @@ class Features(Stored, kind="features"):
         return type(self).from_settings(self.stored_settings())
 
     def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> Any:
-        """Encode the examples of X as rows; with `grow`, names that are new get a number. Threads do not change rows."""
+        """Encode the examples of X as rows; with `grow`, new names get a number. Threads do not change the rows."""
         raise MargraveError(f"the features {type(self).__name__} do not say how they encode examples.")
 
     def renumber(self, rows: Any, numbers: Any) -> Any:

@@ -32,19 +32,30 @@ inline std::string not_finite(double value) {
 // Attributes that wait for their numbers, in rows and examples. The last row and the last example may be unfinished.
 struct NamedRows {
   struct Entry {
-    std::string_view name;  // owned by `owners`, or by objects that outlive the batch
+    std::string_view name;
     double value;
   };
   std::vector<Entry> entries;
-  std::vector<size_t> row_ends;      // in entries
-  std::vector<size_t> example_ends;  // in rows
-  std::vector<nanobind::object> owners;
+  std::vector<size_t> row_ends;          // in entries
+  std::vector<size_t> example_ends;      // in rows
+  std::vector<nanobind::object> owners;  // of names that their example does not own
+  std::string copies;                    // of all names one after another, if nobody owns them
 
   void clear() {
     entries.clear();
     row_ends.clear();
     example_ends.clear();
     owners.clear();
+    copies.clear();
+  }
+
+  // Copies may move until there are no more to come.
+  void use_copies() {
+    const char* next = copies.data();
+    for (Entry& entry : entries) {
+      entry.name = {next, entry.name.size()};
+      next += entry.name.size();
+    }
   }
 };
 
@@ -154,6 +165,7 @@ class Encoder {
     }
     if (PyErr_Occurred()) throw nanobind::python_error();
     finish_behind();
+    if (ahead_) walked_.use_copies();
     resolve();
     return tokens_;
   }
@@ -161,7 +173,7 @@ class Encoder {
  private:
   // Names that are looked up while the next are walked: a thread is started for each such batch, which takes far less
   // time than the names do. With fewer names there is no thread.
-  static constexpr size_t kBatch = 1 << 15;
+  static constexpr size_t kBatch = 1 << 14;
 
   // What a wrong type raises becomes our own sentence; anything else (Ctrl-C, a mistake in lazy attributes) goes on up.
   static void expected_error() {
@@ -214,11 +226,11 @@ class Encoder {
                          Py_TYPE(token)->tp_name + ".");
       const nanobind::object attributes = fast_sequence(
           token, [this] { return where() + "a " + unit_ + " must be a list of attribute strings or a dictionary"; });
-      if (!ahead_) walked_.owners.push_back(attributes);  // a set's list would be gone before its strings are looked up
+      keep(attributes);  // a set's list would be gone before its strings are looked up
       const Py_ssize_t count = PySequence_Fast_GET_SIZE(attributes.ptr());
       for (Py_ssize_t k = 0; k < count; ++k) {
         PyObject* name = PySequence_Fast_GET_ITEM(attributes.ptr(), k);
-        add(name, text_of(name), 1.0);
+        add(text_of(name), 1.0);
       }
     }
     walked_.row_ends.push_back(walked_.entries.size());
@@ -234,8 +246,8 @@ class Encoder {
       const nanobind::object owner =
           nanobind::steal(PyUnicode_FromStringAndSize(joined.data(), static_cast<Py_ssize_t>(joined.size())));
       if (!owner.is_valid()) throw nanobind::python_error();
-      walked_.owners.push_back(owner);
-      add(owner.ptr(), text_of(owner.ptr()), 1.0);
+      keep(owner);
+      add(text_of(owner.ptr()), 1.0);
       return;
     }
     if (!PyFloat_Check(value) && !PyLong_Check(value)) {
@@ -254,13 +266,18 @@ class Encoder {
     }
     if (!std::isfinite(number))
       throw InputError(where() + "attribute '" + std::string(name) + "' has the value " + not_finite(number));
-    if (number != 0) add(key, name, number);
+    if (number != 0) add(name, number);
   }
 
-  void add(PyObject* owner, std::string_view name, double value) {
-    // Until a batch is looked up, other code may run, and change the lists that own its names.
-    if (ahead_) walked_.owners.push_back(nanobind::borrow(owner));
+  // Names that wait longer than their example lasts are copied: other code may run in the meantime and change the lists
+  // that own them, and references to all of them would cost more time than their bytes.
+  void add(std::string_view name, double value) {
+    if (ahead_) walked_.copies.append(name);
     walked_.entries.push_back({name, value});
+  }
+
+  void keep(const nanobind::object& owner) {
+    if (!ahead_) walked_.owners.push_back(owner);
   }
 
   void resolve() {
@@ -272,14 +289,16 @@ class Encoder {
   void resolve_behind() {
     finish_behind();
     std::swap(walked_, resolved_);
-    behind_ = start_threads(1, [this](int) {
+    const auto look_up = [this](int) {
       try {
+        resolved_.use_copies();
         numbering_.append(resolved_, *tokens_);
       } catch (...) {
         failure_ = std::current_exception();
       }
-    });
-    if (behind_.empty()) numbering_.append(resolved_, *tokens_);  // the system gives no thread
+    };
+    behind_ = start_threads(1, look_up);
+    if (behind_.empty()) look_up(0);  // the system gives no thread
   }
 
   void finish_behind() {
