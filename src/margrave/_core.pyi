@@ -1344,6 +1344,25 @@ def perceptron_pass(
 ) -> int:
     """One pass of the perceptron over `order`; the number of mistakes."""
 
+def drift_levels(problem: Problem, family: LossFamily) -> Annotated[NDArray[numpy.int8], dict(shape=(None,))]:
+    """
+    How finely `svrg_pass` divides the dense part of its steps, one number per weight.
+    """
+
+def svrg_pass(
+    problem: Problem,
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    family: LossFamily,
+    order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    levels: Annotated[NDArray[numpy.int8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    reference: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    time: float,
+) -> None:
+    """
+    One pass of variance-reduced steps over `order`; `slope` is grad P at the reference.
+    """
+
 class CandidateStructure(Structure):
     pass
 

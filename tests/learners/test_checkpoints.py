@@ -91,6 +91,8 @@ CASES = [
     case("sgd"),
     case("sgd", rate=0.1),
     case("sgd", rates=[0.5, 0.05]),
+    case("svrg", (SMOOTH, (3.0, 0.5))),
+    case("svrg", (SMOOTH,), length=0.3),
     case("perceptron", (SMOOTH, PERCEPTRON)),
     case("eg"),
     case("eg", order="gap"),

@@ -19,6 +19,7 @@ from margrave.learners.perceptron import AveragedPerceptron
 from margrave.learners.run import Solution
 from margrave.learners.sgd import SGD
 from margrave.learners.smo import SMO
+from margrave.learners.svrg import SVRG
 from margrave.learners.table import learner_table
 from margrave.learners.task import Record, State, Step, Task, Weights
 from margrave.solvers.eg_qp import QPSolution, eg_qp
@@ -33,6 +34,7 @@ __all__ = [
     "MIRA",
     "SGD",
     "SMO",
+    "SVRG",
     "Auto",
     "AveragedPerceptron",
     "BatchEG",

@@ -139,6 +139,22 @@ void sum_over_examples(const Problem& problem, int threads, const Poll& poll, co
   sum_over_blocks(partition(problem), problem.dim(), threads, poll, visit_block, total);
 }
 
+// Turns the scores of a lane's own parts into those that inference ranks by: beta (theta + gamma delta), without beta
+// where it is infinite. Returns gamma c0.
+inline double rank_own_parts(const Problem& problem, const LossFamily& family, int64_t own, Scratch& scratch,
+                             Lane& lane) {
+  double constant = 0;
+  if (family.gamma > 0) {
+    const Scratch::Frame frame(scratch);
+    double* delta = scratch.take(problem.parts(lane.example));
+    constant = family.gamma * family.cost(problem, lane.example, delta);
+    for (int64_t k = 0; k < own; ++k) lane.theta[k] += family.gamma * delta[k];
+  }
+  if (family.beta < kInfinity && family.beta != 1)
+    for (int64_t k = 0; k < own; ++k) lane.theta[k] *= family.beta;
+  return constant;
+}
+
 // The losses of a block of examples in lock-step, where costs are sums over parts, and their gradient unless null. The
 // marginals of the shared parts are summed over the block, and reach the gradient at its end.
 inline void losses_in_lock_step(const Problem& problem, const LockStep& together, const LossFamily& family,
@@ -162,14 +178,7 @@ inline void losses_in_lock_step(const Problem& problem, const LockStep& together
       problem.gold(lane.example, 0, worker.gold);
       split(lane, worker.gold, [&](size_t k) { loss -= lane.theta[k]; }, [&](size_t k) { loss -= shared_scores[k]; });
       lane.weight = family.weight(lane.example);
-      if (family.gamma > 0) {
-        const Scratch::Frame frame(worker.scratch);
-        double* delta = worker.scratch.take(problem.parts(lane.example));
-        loss += family.gamma * family.cost(problem, lane.example, delta);
-        for (int64_t k = 0; k < own; ++k) lane.theta[k] += family.gamma * delta[k];
-      }
-      if (finite && family.beta != 1)
-        for (int64_t k = 0; k < own; ++k) lane.theta[k] *= family.beta;
+      loss += rank_own_parts(problem, family, own, worker.scratch, lane);
     }
     if (finite)
       together.logsum(lanes, gradient ? shared.data() : nullptr, worker.scratch);

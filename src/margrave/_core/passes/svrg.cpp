@@ -1,0 +1,41 @@
+// Python bindings of variance-reduced passes.
+#include "passes/svrg.h"
+
+#include <vector>
+
+#include "bindings/binding.h"
+
+namespace margrave {
+
+void bind_svrg(nb::module_& m) {
+  m.def(
+      "drift_levels",
+      [](const Problem& p, const LossFamily& family) {
+        std::vector<int8_t> levels;
+        {
+          const nb::gil_scoped_release release;
+          levels = drift_levels(p, family, check_signals);
+        }
+        return to_numpy(std::move(levels));
+      },
+      "problem"_a, "family"_a, "How finely `svrg_pass` divides the dense part of its steps, one number per weight.");
+  m.def(
+      "svrg_pass",
+      [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order,
+         const In<int8_t>& levels, const In<double>& reference, const In<double>& slope, double time) {
+        expect_size(w, p.dim(), "w");
+        expect_size(levels, p.dim(), "levels");
+        expect_size(reference, p.dim(), "reference");
+        expect_size(slope, p.dim(), "slope");
+        expect_gold(p);
+        if (!(family.beta < kInfinity)) throw InputError("variance-reduced steps need a finite beta.");
+        const std::vector<int64_t> visits = to_vector(order);
+        const std::vector<int8_t> shares = to_vector(levels);
+        const nb::gil_scoped_release release;
+        svrg_pass(p, family, visits, shares, reference.data(), slope.data(), time, check_signals, w.data());
+      },
+      "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "levels"_a, "reference"_a, "slope"_a, "time"_a,
+      "One pass of variance-reduced steps over `order`; `slope` is grad P at the reference.");
+}
+
+}  // namespace margrave

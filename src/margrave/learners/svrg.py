@@ -1,0 +1,121 @@
+"""Stochastic variance-reduced gradient on the primal (Johnson and Zhang 2013), which stores nothing per example."""
+
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import real
+from margrave.learners.base import Learner, option
+from margrave.learners.task import State, Step, Task, Weights
+from margrave.solvers.line_search import AT_THE_LIMIT
+
+_FIRST = 0.02  # the first length of a pass times C
+_LONGEST = 0.5  # of the dense part of a step, |w|^2 / 2 alone would allow 2
+_GROWTH = 1.3  # after a pass that lowered both P and the gap
+_CAUTION = 1 / 1.5  # after a pass that lowered P alone: steps are about to become unstable
+_RETREAT = 1 / 3  # after a pass that did not lower P, which is undone
+_SHORTEST = 1e-12  # as a fraction of the first length: no weight changes any more
+
+
+@dataclass
+class SVRG(Learner):
+    """Steps against the gradient of one example at a time, corrected by the full gradient at a reference point.
+
+    The correction makes the noise of the steps vanish at the optimum, so that no decaying rate is needed. The full
+    gradient is also the certificate. An iteration takes three passes: one with inference at the current weights and at
+    the reference, and one for P and its gradient at the new reference. If P has not fallen, it is repeated from the
+    same reference with shorter steps.
+
+    >>> SVRG().name
+    'svrg'
+    """
+
+    name: ClassVar[str] = "svrg"
+    needs: ClassVar[tuple[str, ...]] = ("finite beta", "euclidean")
+    offers: ClassVar[tuple[str, ...]] = ("tol",)
+    default_max_iter: ClassVar[int] = 1000
+
+    length: float | None = option(
+        None, "The sum of the step sizes of the first pass, which is then adapted; None is 0.02 / C."
+    )
+
+    def __post_init__(self) -> None:
+        if self.length is not None:
+            rule = "be positive and finite"
+            self.length = real("the length of svrg", self.length, rule, lambda length: 0 < length < inf)
+
+    def blank(self, task: Task) -> "_State":
+        """All weights zero."""
+        zero = np.zeros(task.problem.dim)
+        return _State(task, zero, inf, zero, self.first_length(task), np.random.default_rng(task.seed))
+
+    def first_length(self, task: Task) -> float:
+        """The length of the first pass."""
+        return min(_FIRST / task.C if self.length is None else self.length, _LONGEST)
+
+    def begin(self, task: Task) -> "_State":
+        """The gradient at the starting point."""
+        state = self.blank(task)
+        if task.start is not None:
+            state.w = task.start
+        state.primal, state.slope = task.objective(state.w)
+        return state
+
+    def carry(self, state: "_State", task: Task) -> "_State":
+        """The same weights with another C."""
+        task.start = state.w
+        return self.begin(task)
+
+    def one_pass(self, state: "_State") -> Step:
+        """One pass of steps, and the gradient where they end."""
+        moved = state.advance()
+        done = "" if moved or state.length > _SHORTEST * self.first_length(state.task) else AT_THE_LIMIT
+        gap = state.gap()
+        return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=bool(done))
+
+
+@dataclass
+class _State(State):
+    w: Weights  # the reference
+    primal: float
+    slope: Weights  # grad P(w)
+    length: float  # of the next pass
+    random: np.random.Generator
+    levels: NDArray[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.levels = _core.drift_levels(self.task.problem, self.task.family)
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """All but the levels, which the problem determines."""
+        plain, arrays = super().pack()
+        del arrays["levels"]
+        return plain, arrays
+
+    def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore what `pack` returned."""
+        super().unpack(plain, {**arrays, "levels": self.levels})
+
+    def gap(self) -> float:
+        """Half the squared norm of the gradient (docs/design.md, section 1)."""
+        return 0.5 * self.task.problem.dot(self.slope, self.slope)
+
+    def advance(self) -> bool:
+        """Move the reference to the end of a pass, if P is lower there; three passes over the data."""
+        task = self.task
+        w = self.w.copy()
+        order = self.random.permutation(task.problem.size)
+        _core.svrg_pass(task.problem, w, task.family, order, self.levels, self.w, self.slope, self.length)
+        task.passes += 2
+        primal, slope = task.objective(w) if np.isfinite(w).all() else (inf, w)
+        if not (isfinite(primal) and primal < self.primal):
+            self.length *= _RETREAT
+            return False
+        before = self.gap()
+        self.w, self.primal, self.slope = w, primal, slope
+        self.length = min(self.length * (_GROWTH if self.gap() < before else _CAUTION), _LONGEST)
+        return True
