@@ -19,7 +19,7 @@ from benchmarks.machine import in_new_process
 from benchmarks.plots import draw, finished, gap_axes, panels
 from benchmarks.tables import markdown, when
 from margrave.inputs import Templates
-from margrave.learners import LBFGS, SVRG, BatchEG, Learner, OnlineEG, Task
+from margrave.learners import CG, LBFGS, SVRG, BatchEG, Learner, OnlineEG, Task
 from margrave.losses import Log
 
 Result = dict[str, Any]
@@ -33,6 +33,7 @@ ALL_SECONDS = 3600.0  # per learner on all sentences
 LEARNERS: dict[str, Learner] = {
     "svrg": SVRG(),
     "lbfgs": LBFGS(),
+    "cg": CG(),
     "eg-batch, form=weights": BatchEG(form="weights"),
     "eg, single": OnlineEG(single=True),
 }

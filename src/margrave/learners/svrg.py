@@ -1,7 +1,7 @@
 """Stochastic variance-reduced gradient on the primal (Johnson and Zhang 2013), which stores nothing per example."""
 
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import expm1, inf, isfinite
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +14,14 @@ from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT
 
 _FIRST = 0.02  # the first length of a pass times C
-_LONGEST = 0.5  # of the dense part of a step, |w|^2 / 2 alone would allow 2
+_LONGEST = 0.5  # the dense term alone would be stable up to 2
 _GROWTH = 1.3  # after a pass that lowered both P and the gap
-_CAUTION = 1 / 1.5  # after a pass that lowered P alone: steps are about to become unstable
+_CAUTION = 0.7  # after a pass that raised the gap: the steps are about to become unstable
 _RETREAT = 1 / 3  # after a pass that did not lower P, which is undone
+_POLISH = 0.6  # once P is within about tol of the optimum: what is left of the gap is the noise of long steps
+_UNSTABLE = 2.0  # the factor by which the gap grows after a pass that was too long
+_BELOW = 0.7  # of a length that was too long: the next passes stay below this
+_RELAXED = 1.03  # the factor on that limit per pass, as curvatures change on the way
 _SHORTEST = 1e-12  # as a fraction of the first length: no weight changes any more
 
 
@@ -28,7 +32,7 @@ class SVRG(Learner):
     The correction makes the noise of the steps vanish at the optimum, so that no decaying rate is needed. The full
     gradient is also the certificate. An iteration takes three passes: one with inference at the current weights and at
     the reference, and one for P and its gradient at the new reference. If P has not fallen, it is repeated from the
-    same reference with shorter steps.
+    same reference with shorter steps. The steps use one thread, and the gradients all of them.
 
     >>> SVRG().name
     'svrg'
@@ -85,6 +89,7 @@ class _State(State):
     slope: Weights  # grad P(w)
     length: float  # of the next pass
     random: np.random.Generator
+    limit: float = _LONGEST  # of the length
     levels: NDArray[Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -113,9 +118,26 @@ class _State(State):
         task.passes += 2
         primal, slope = task.objective(w) if np.isfinite(w).all() else (inf, w)
         if not (isfinite(primal) and primal < self.primal):
+            self.limit = _BELOW * self.length
             self.length *= _RETREAT
             return False
-        before = self.gap()
+        gap, fall = self.gap(), self.primal - primal
         self.w, self.primal, self.slope = w, primal, slope
-        self.length = min(self.length * (_GROWTH if self.gap() < before else _CAUTION), _LONGEST)
+        self.adapt(self.gap() / gap, fall)
         return True
+
+    def adapt(self, growth: float, fall: float) -> None:
+        """Choose the length of the next pass, after one that made the gap grow by a factor and P fall.
+
+        Along the gradient, P - min P falls at least as e^(-2 length), because P is strongly convex with constant 1. The
+        fall of P therefore bounds what is left of it, but for the noise.
+        """
+        if growth > _UNSTABLE:
+            self.limit = _BELOW * self.length
+        if growth > 1:
+            self.length *= _CAUTION
+        else:
+            near = fall < -expm1(-2 * self.length) * self.task.tol * abs(self.primal)
+            self.length *= _POLISH if near else _GROWTH
+        self.limit = min(self.limit * _RELAXED, _LONGEST)
+        self.length = min(self.length, self.limit)

@@ -141,7 +141,7 @@ class LockStepVisits {
 };
 
 // So many examples share the tables that lock-step inference makes of the weights of shared parts.
-inline constexpr int64_t kSharing = 32;
+inline constexpr int64_t kSharing = 16;
 
 // One pass over `order`, at a finite beta. The slope is grad P at the reference.
 inline void svrg_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order,
