@@ -21,21 +21,22 @@ from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree
 
 
 class Tagging:
-    """Sequences bound to first-order chains, tied or not, and others tagged by the same features."""
+    """Sequences bound to chains, tied or not, and others tagged by the same features."""
 
-    def __init__(self, X: Any, Y: Sequence[Sequence[str]], pairs: str = "observed") -> None:
-        self.X, self.Y = X, Y
+    def __init__(self, X: Any, Y: Sequence[Sequence[str]], pairs: str = "observed", order: int = 1) -> None:
+        self.X, self.Y, self.order = X, Y, order
         self.features = ChainFeatures(AttributeTable(pairs))
         self.outputs = Chain().learn(Y)
         self.tokens = sum(map(len, Y))
 
     def bind(self, tied: bool) -> _core.Problem:
         """The learning problem, with the Hamming cost."""
-        return bind(Chain(tied=tied), self.features, self.X, self.Y, outputs=self.outputs, costs=Hamming()).problem
+        chain = Chain(order=self.order, tied=tied)
+        return bind(chain, self.features, self.X, self.Y, outputs=self.outputs, costs=Hamming()).problem
 
     def f1(self, X: Any, Y: Sequence[Sequence[str]]) -> Callable[[Weights], float]:
         """The F1 of the spans of other sequences, by weights."""
-        others = bind(Chain(), self.features, X, outputs=self.outputs)
+        others = bind(Chain(order=self.order), self.features, X, outputs=self.outputs)
         return lambda w: span_scores(Y, others.best(w, 1)).f1
 
 

@@ -92,6 +92,17 @@ void for_lanes_of(const Problem& problem, const LockStep& together, int64_t firs
   }
 }
 
+// Calls visit(lanes, scratch) for all examples.
+template <typename Visit>
+void for_lanes(const Problem& problem, const LockStep& together, int threads, const Poll& poll, const Visit& visit) {
+  const auto visit_block = [&](int64_t first, int64_t last, int, Worker& worker) {
+    for_lanes_of(problem, together, first, last, worker,
+                 [&](std::vector<Lane>& lanes) { visit(lanes, worker.scratch); });
+  };
+  const auto shared = static_cast<int64_t>(together.shared_scores().size());
+  for_blocks_of_examples(partition(problem, shared), threads, poll, visit_block, [](int64_t, int) {}, [] {});
+}
+
 // Calls visit(example, thread, worker) for all examples.
 template <typename Visit>
 void for_examples(const Problem& problem, int threads, const Poll& poll, const Visit& visit) {
@@ -249,7 +260,9 @@ class Scores {
       problem_.infer_under(i, given(i), question, mu, worker.answer, worker.scratch);
   }
   // The same for several examples at once, if that is possible: given scores may differ from example to example.
-  std::unique_ptr<const LockStep> lock_step() const { return w_ ? problem_.lock_step(w_, 1.0, 0) : nullptr; }
+  std::unique_ptr<const LockStep> lock_step(double beta) const {
+    return w_ ? problem_.lock_step(w_, beta, 0) : nullptr;
+  }
 
  private:
   const double* given(int64_t i) const { return theta_ + begin_[static_cast<size_t>(i)]; }
@@ -263,16 +276,12 @@ class Scores {
 // The best output of every example.
 inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scores, int threads, const Poll& poll) {
   std::vector<Output> outputs(static_cast<size_t>(problem.size()));
-  const auto together = scores.lock_step();
+  const auto together = scores.lock_step(1.0);
   if (together && together->argmax_is_faster() && problem.size() >= together->most()) {
-    const auto visit = [&](int64_t first, int64_t last, int, Worker& worker) {
-      for_lanes_of(problem, *together, first, last, worker, [&](std::vector<Lane>& lanes) {
-        together->argmax(lanes, worker.scratch);
-        for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = lane.y;
-      });
-    };
-    const auto shared = static_cast<int64_t>(together->shared_scores().size());
-    for_blocks_of_examples(partition(problem, shared), threads, poll, visit, [](int64_t, int) {}, [] {});
+    for_lanes(problem, *together, threads, poll, [&](std::vector<Lane>& lanes, Scratch& scratch) {
+      together->argmax(lanes, scratch);
+      for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = lane.y;
+    });
     return outputs;
   }
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
@@ -300,6 +309,14 @@ inline void marginals_all(const Problem& problem, const Scores& scores, double b
 inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, const Scores& scores, int64_t k,
                                                         int threads, const Poll& poll) {
   std::vector<std::vector<ScoredOutput>> outputs(static_cast<size_t>(problem.size()));
+  const auto together = scores.lock_step(1.0);
+  if (together && together->kbest_and_samples_are_faster()) {
+    for_lanes(problem, *together, threads, poll, [&](std::vector<Lane>& lanes, Scratch& scratch) {
+      together->kbest(lanes, k, scratch);
+      for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = std::move(lane.best);
+    });
+    return outputs;
+  }
   Question question;
   question.kind = Question::Kind::kKbest;
   question.k = k;
@@ -316,6 +333,21 @@ inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, 
 inline std::vector<std::vector<Output>> sample_all(const Problem& problem, const Scores& scores, double beta, int64_t n,
                                                    uint64_t seed, int threads, const Poll& poll) {
   std::vector<std::vector<Output>> outputs(static_cast<size_t>(problem.size()));
+  const auto together = scores.lock_step(beta);
+  if (together && together->kbest_and_samples_are_faster()) {
+    for_lanes(problem, *together, threads, poll, [&](std::vector<Lane>& lanes, Scratch& scratch) {
+      std::vector<Random> randoms;
+      for (Lane& lane : lanes) {
+        const int64_t own = problem.parts(lane.example) - static_cast<int64_t>(together->shared_scores().size());
+        for (int64_t k = 0; k < own; ++k) lane.theta[k] *= beta;
+        lane.samples.resize(static_cast<size_t>(n));
+        randoms.push_back(Random::of_example(seed, lane.example));
+      }
+      together->sample(lanes, randoms, scratch);
+      for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = std::move(lane.samples);
+    });
+    return outputs;
+  }
   for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
     Random random = Random::of_example(seed, i);
     scores.of(i, beta, worker.theta.data());

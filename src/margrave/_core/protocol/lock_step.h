@@ -8,11 +8,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "protocol/random.h"
 #include "protocol/scratch.h"
 
 namespace margrave {
 
 using Output = std::vector<int32_t>;  // part ids, repeats allowed
+
+struct ScoredOutput {
+  double value;
+  Output y;
+};
 
 // One of the examples that go together.
 struct Lane {
@@ -22,6 +28,8 @@ struct Lane {
   double weight = 0;        // of its marginals of the shared parts in their sum
   double value = 0;         // the log partition function, or the score of the best output
   Output y;                 // of argmax
+  std::vector<ScoredOutput> best;  // of kbest
+  std::vector<Output> samples;
 };
 
 // What a structure does for several examples under given scores of the shared parts. What it finds for one does not
@@ -34,6 +42,11 @@ class Lanes {
   // Values and, unless `shared` is null, marginals; those of the shared parts are added to `shared`.
   virtual void logsum(std::vector<Lane>& lanes, double* shared, Scratch& scratch) const = 0;
   virtual void argmax(std::vector<Lane>& lanes, Scratch& scratch) const = 0;
+
+  virtual bool kbest_and_samples_are_faster() const = 0;  // than one after another
+  virtual void kbest(std::vector<Lane>& lanes, int64_t k, Scratch& scratch) const = 0;
+  // As many samples of every example as there is room for in its `samples`; each example has a sequence of its own.
+  virtual void sample(std::vector<Lane>& lanes, std::vector<Random>& randoms, Scratch& scratch) const = 0;
 };
 
 // The same at weights w, as a problem offers it to passes over all examples.

@@ -23,11 +23,6 @@ namespace margrave {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct ScoredOutput {
-  double value;
-  Output y;
-};
-
 struct CostedOutput {
   int64_t cost;
   double value;
@@ -375,6 +370,17 @@ class BoundLockStep final : public LockStep {
   void argmax(std::vector<Lane>& lanes, Scratch& scratch) const override {
     number(lanes, first_);
     lanes_->argmax(lanes, scratch);
+    number(lanes, -first_);
+  }
+  bool kbest_and_samples_are_faster() const override { return lanes_->kbest_and_samples_are_faster(); }
+  void kbest(std::vector<Lane>& lanes, int64_t k, Scratch& scratch) const override {
+    number(lanes, first_);
+    lanes_->kbest(lanes, k, scratch);
+    number(lanes, -first_);
+  }
+  void sample(std::vector<Lane>& lanes, std::vector<Random>& randoms, Scratch& scratch) const override {
+    number(lanes, first_);
+    lanes_->sample(lanes, randoms, scratch);
     number(lanes, -first_);
   }
   const std::vector<double>& shared_scores() const override { return scores_; }

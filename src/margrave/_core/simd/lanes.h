@@ -10,27 +10,67 @@ inline constexpr int64_t kLockStep = 8;  // sequences at once, one in each lane
 // The listed transitions, grouped by their target or by their source. The groups come in the order of their sizes,
 // so that the processor can foresee where the next one ends.
 struct LaneEntries {
-  const int32_t* label;  // of each group
-  const int64_t* begin;  // of each group among the entries
-  const int32_t* other;  // the label at the other end; they ascend in a group
-  const double* number;  // the same as a double
-  const double* score;   // the transition
-  const double* value;   // exp(transition - top)
-  const double* excess;  // the same without the constant
+  int64_t groups;
+  int64_t empty;           // so many groups come first
+  const int32_t* label;    // of each group: the label, or the state of tuples
+  const int64_t* begin;    // of each group among the entries
+  const int32_t* other;    // the label at the other end; they ascend in a group
+  const double* number;    // the same as a double
+  const double* score;     // the transition
+  const double* value;     // exp(transition - top)
+  const double* excess;    // the same without the constant
+  const int32_t* part;     // which transition it is
 };
 
-// A transition table for lock-step. If it is sparse, the transitions that are not listed score 0.
-struct LaneTable {
+// The scores of transitions into one position: the largest, what the smallest finite one is below it, and whether there
+// is a -inf.
+struct LaneScores {
   int64_t labels;
-  const double* forward;  // as in ChainTable
   double top;
   double range;
   bool forbidden;
+};
+
+// A transition table for lock-step. If it is sparse, the transitions that are not listed score 0.
+struct LaneTable : LaneScores {
+  const double* forward;  // as in ChainTable
   bool sparse;
   double constant;  // exp(0 - top)
   LaneEntries by_target;
   LaneEntries by_source;
   const uint8_t* listed;  // [from][to]: 255 or 0
+};
+
+// Tuples of m labels, which are the states of position m - 1 and, if m is the order of the chain, of all that follow.
+// Those that begin with the same tuple of m - 1 labels are neighbours.
+struct TupleStates {
+  int64_t count;
+  const int64_t* begin;   // by tuple of m - 1 labels: the tuples that begin with it
+  const int32_t* prefix;  // the tuple of m - 1 labels that it begins with
+  const int32_t* suffix;  // the tuple of m - 1 labels that it ends with
+  const int32_t* last;    // its last label
+  const double* own;      // its own score
+  const double* sum;      // its score and those of its suffixes
+  const double* factor;   // exp(sum - the largest one)
+  const int32_t* used;    // those whose expected numbers are wanted ...
+  int64_t used_count;
+  int64_t part;  // ... and where they begin among the parts
+};
+
+inline constexpr int64_t kHighestOrder = 3;
+
+// The scores of label tuples for lock-step in chains of order 2 and 3. Every state that ends with a tuple of order - 1
+// labels leads to every state that begins with it. Tuples of order + 1 labels that are not listed score 0.
+struct TupleTable : LaneScores {
+  int64_t order;
+  TupleStates states[kHighestOrder + 1];  // by the number of labels
+  const int64_t* source_begin;            // by tuple of order - 1 labels: the states that end with it, ascending
+  const int32_t* source;
+  double constant;        // exp(0 - the largest score of a tuple of order + 1 labels)
+  LaneEntries by_target;  // of tuples of order + 1 labels, from state to state
+  LaneEntries by_source;
+  int64_t part;              // where these tuples begin among the parts
+  const int32_t* group_of;  // by target: its group among those of by_target that are not empty, or -1
 };
 
 // What goes into a lane, and what comes out.
@@ -48,6 +88,23 @@ struct ChainLane {
 // Doubles of scratch that the loops need for lanes up to this length.
 inline int64_t lanes_scratch(int64_t length, int64_t labels, int64_t listed) {
   return (2 * length + 2) * labels * kLockStep + listed * kLockStep + (length + 1) * kLockStep;
+}
+
+// The same for tuples, beside the messages themselves ...
+inline int64_t tuples_scratch(const TupleTable& table, int64_t length) {
+  int64_t states = 0;
+  int64_t used = 0;
+  for (int64_t m = 1; m <= table.order; ++m) {
+    states += table.states[m].count;
+    used += table.states[m].used_count;
+  }
+  const int64_t listed = table.by_source.begin[table.by_source.groups];
+  return (5 * states + used + listed + length * (table.labels + 1) + 1) * kLockStep;
+}
+// ... and remember where the best sequences come from.
+inline int64_t tuples_back(const TupleTable& table, int64_t length) {
+  const int64_t groups = table.by_target.groups - table.by_target.empty;
+  return length * (table.states[table.order - 1].count + groups) * kLockStep;
 }
 
 // Where negative weights leave less than this of the constant part of a sum, the sparse part is not used for it.

@@ -96,7 +96,27 @@ void lanes_product(int64_t labels, const double* table, int64_t across, int64_t 
   for (; j < labels; ++j) lanes_product_block<1>(labels, table + j * across, across, along, x, out + j * kLockStep);
 }
 
-// The same of a table that is a constant plus what its listed entries exceed it by: out[a] = constant sum_b x[b] +
+// base + sum over the entries of group k of excess x[other].
+inline void listed_sum(const LaneEntries& entries, int64_t k, const double* x, const V (&base)[kGroups],
+                       V (&out)[kGroups]) {
+  V sums[2][kGroups];  // two, for an addition takes longer than the loads that it needs
+  for (int g = 0; g < kGroups; ++g) {
+    sums[0][g] = base[g];
+    sums[1][g] = all(0.0);
+  }
+  int64_t q = entries.begin[k];
+  const int64_t end = entries.begin[k + 1];
+  for (; q + 2 <= end; q += 2)
+    for (int h = 0; h < 2; ++h)
+      for (int g = 0; g < kGroups; ++g)
+        sums[h][g] += entries.excess[q + h] * load(x + entries.other[q + h] * kLockStep + g * kLanes);
+  for (; q < end; ++q)
+    for (int g = 0; g < kGroups; ++g)
+      sums[0][g] += entries.excess[q] * load(x + entries.other[q] * kLockStep + g * kLanes);
+  for (int g = 0; g < kGroups; ++g) out[g] = sums[0][g] + sums[1][g];
+}
+
+// The product of a table that is a constant plus what its listed entries exceed it by: out[a] = constant sum_b x[b] +
 // sum over the listed b of excess x[b]. The excess may be negative. Where it takes away nearly all of the constant
 // part, what is left has lost its digits, and that label of that lane is computed from the whole table.
 void lanes_sparse_product(int64_t labels, const LaneTable& table, const LaneEntries& entries, int64_t across,
@@ -108,31 +128,16 @@ void lanes_sparse_product(int64_t labels, const LaneTable& table, const LaneEntr
   }
   for (int64_t k = 0; k < labels; ++k) {
     const int64_t j = entries.label[k];
-    V sums[2][kGroups];  // two, for an addition takes longer than the loads that it needs
-    for (int g = 0; g < kGroups; ++g) {
-      sums[0][g] = base[g];
-      sums[1][g] = all(0.0);
-    }
-    int64_t q = entries.begin[k];
-    const int64_t end = entries.begin[k + 1];
-    for (; q + 2 <= end; q += 2)
-      for (int h = 0; h < 2; ++h)
-        for (int g = 0; g < kGroups; ++g)
-          sums[h][g] += entries.excess[q + h] * load(x + entries.other[q + h] * kLockStep + g * kLanes);
-    for (; q < end; ++q)
-      for (int g = 0; g < kGroups; ++g)
-        sums[0][g] += entries.excess[q] * load(x + entries.other[q] * kLockStep + g * kLanes);
+    V sums[kGroups];
+    listed_sum(entries, k, x, base, sums);
     double* to = out + j * kLockStep;
     I lost = I{};
-    for (int g = 0; g < kGroups; ++g) {
-      sums[0][g] += sums[1][g];
-      lost |= sums[0][g] < limit[g];
-    }
+    for (int g = 0; g < kGroups; ++g) lost |= sums[g] < limit[g];
     if (any(lost)) {
       lanes_product_block<1>(labels, table.forward + j * across, across, along, x, to);
-      for (int g = 0; g < kGroups; ++g) sums[0][g] = sums[0][g] < limit[g] ? load(to + g * kLanes) : sums[0][g];
+      for (int g = 0; g < kGroups; ++g) sums[g] = sums[g] < limit[g] ? load(to + g * kLanes) : sums[g];
     }
-    for (int g = 0; g < kGroups; ++g) store(to + g * kLanes, sums[0][g]);
+    for (int g = 0; g < kGroups; ++g) store(to + g * kLanes, sums[g]);
   }
 }
 
@@ -210,7 +215,7 @@ void lanes_pairs(int64_t steps, const LaneTable& table, const double* alpha, con
   for (; t < steps; ++t) lanes_sparse_pairs<1>(labels, entries, alpha + t * step, v + t * step, sums);
   for (int64_t k = 0; k < labels; ++k)
     for (int64_t q = entries.begin[k]; q < entries.begin[k + 1]; ++q)
-      pairs[entries.label[k] * labels + entries.other[q]] += entries.value[q] * sum(load(sums + q * kLanes));
+      pairs[entries.part[q]] += entries.value[q] * sum(load(sums + q * kLanes));
 }
 
 // The least sum of a lane's messages: at least a hundred orders of magnitude are left for the smallest of them.
@@ -224,9 +229,35 @@ struct PerLane {
   void set(int g, V value) { store(x + g * kLanes, value); }
 };
 
+// The logs of the sums that messages are divided by, and of what was taken out of exponents, in each lane.
+struct Normalisers {
+  double shift[kLockStep] = {};
+  double scale[kLockStep];  // what is not yet in the shift
+
+  Normalisers() {
+    for (double& each : scale) each = 1;
+  }
+
+  // 1 over the sum of a lane's messages at position t. The lane is exact no longer if the sum is too small, or if a
+  // state is starved.
+  double add(ChainLane& lane, int b, int64_t t, double total, bool starved) {
+    const bool enough = total > kLeastSum;
+    if (t < lane.length) lane.exact &= enough && !starved;
+    if (!enough) total = 1;  // what follows is not used
+    if (t >= lane.length) return 1 / total;
+    scale[b] *= total;
+    if (scale[b] < 1e-90 || scale[b] > 1e90) {
+      shift[b] += __builtin_log(scale[b]);
+      scale[b] = 1;
+    }
+    return 1 / total;
+  }
+  double log_z(int b) const { return shift[b] + __builtin_log(scale[b]); }
+};
+
 // Emissions exp(theta - max) of position t, and what was taken out of the exponents; false in `exact` if the position
 // leaves the range where scaled probabilities are. From there on a lane has emissions of 1.
-void lanes_emissions(const LaneTable& table, ChainLane* lanes, int64_t t, double* emission, double* shift,
+void lanes_emissions(const LaneScores& table, ChainLane* lanes, int64_t t, double* emission, double* shift,
                      bool* forbidden) {
   const int64_t labels = table.labels;
   const int64_t vectors = (labels + kLanes - 1) / kLanes;
@@ -253,6 +284,21 @@ void lanes_emissions(const LaneTable& table, ChainLane* lanes, int64_t t, double
   });
 }
 
+// Marginals (label, lane) of position t into the rows of the lanes that are as long.
+void store_marginals(int64_t labels, const double* marginals, ChainLane* lanes, int64_t t) {
+  for (int64_t k = 0; kLanes * k < labels; ++k)
+    for (int g = 0; g < kGroups; ++g) {
+      V rows[kLanes];
+      for (int c = 0; c < kLanes; ++c)
+        rows[c] = kLanes * k + c < labels ? load(marginals + (kLanes * k + c) * kLockStep + g * kLanes) : all(0.0);
+      transpose(rows);
+      for (int c = 0; c < kLanes; ++c) {
+        const ChainLane& lane = lanes[g * kLanes + c];
+        if (t < lane.length) store_row(lane.mu + t * labels, k, labels, rows[c]);
+      }
+    }
+}
+
 // Forward and, if marginals are wanted, backward as in chain_logsum, whose rules for leaving scaled probabilities hold
 // for each lane. Forward messages are stored as they come, and divided by their sum where they are used, which spares
 // a pass over them; a sum must then be larger for products of two messages to be exact (kLeastSum). Adds weight times
@@ -263,14 +309,12 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
   const int64_t width = (labels + kLanes - 1) / kLanes * kLanes;
   const int64_t row = labels * kLockStep;
   int64_t steps = 0;
-  double shift[kLockStep] = {};
-  double scale[kLockStep];
+  Normalisers normalisers;
   bool forbidden[kLockStep] = {};
   for (int b = 0; b < kLockStep; ++b) {
     ChainLane& lane = lanes[b];
     steps = lane.length > steps ? lane.length : steps;
     lane.exact = lane.length < 2 || table.top > -kInf;
-    scale[b] = 1;
   }
   double* emission = aligned(scratch);
   double* alpha = emission + steps * row;
@@ -283,7 +327,7 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
   for (int64_t t = 0; t < steps; ++t) {
     double* e = emission + t * row;
     double* a = alpha + t * row;
-    lanes_emissions(table, lanes, t, e, shift, forbidden);
+    lanes_emissions(table, lanes, t, e, normalisers.shift, forbidden);
     for (int b = 0; b < kLockStep; ++b) watch |= forbidden[b];
     if (t > 0 && table.sparse)
       lanes_sparse_product(labels, table, table.by_target, 1, width, a - row, mass, a);
@@ -306,19 +350,11 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
       smallest.set(g, least);
     }
     for (int b = 0; b < kLockStep; ++b) {
-      const bool enough = total[b] > kLeastSum;
-      if (t < lanes[b].length) lanes[b].exact &= enough && !(forbidden[b] && smallest[b] < kScaledSmallest * total[b]);
-      if (!enough) total[b] = 1;  // what follows is not used
-      inverse[b] = 1 / total[b];
-      if (t >= lanes[b].length) continue;
-      scale[b] *= total[b];
-      if (scale[b] < 1e-90 || scale[b] > 1e90) {
-        shift[b] += __builtin_log(scale[b]);
-        scale[b] = 1;
-      }
+      const bool starved = forbidden[b] && smallest[b] < kScaledSmallest * total[b];
+      inverse[b] = normalisers.add(lanes[b], b, t, total[b], starved);
     }
   }
-  for (int b = 0; b < kLockStep; ++b) lanes[b].log_z = shift[b] + __builtin_log(scale[b]);
+  for (int b = 0; b < kLockStep; ++b) lanes[b].log_z = normalisers.log_z(b);
   if (!marginals) return;
 
   for (int64_t k = 0; k < row; ++k) beta[k] = 1;
@@ -351,17 +387,7 @@ void chain_lanes(const LaneTable& table, ChainLane* lanes, bool marginals, doubl
       total.set(g, sum_of);
       smallest.set(g, least);
     }
-    for (int64_t k = 0; kLanes * k < labels; ++k)
-      for (int g = 0; g < kGroups; ++g) {
-        V rows[kLanes];
-        for (int c = 0; c < kLanes; ++c)
-          rows[c] = kLanes * k + c < labels ? load(beta + (kLanes * k + c) * kLockStep + g * kLanes) : all(0.0);
-        transpose(rows);
-        for (int c = 0; c < kLanes; ++c) {
-          const ChainLane& lane = lanes[g * kLanes + c];
-          if (t < lane.length) store_row(lane.mu + t * labels, k, labels, rows[c]);
-        }
-      }
+    store_marginals(labels, beta, lanes, t);
     if (t == 0) break;
     for (int b = 0; b < kLockStep; ++b)
       if (t < lanes[b].length) lanes[b].exact &= !(forbidden[b] && smallest[b] < kScaledSmallest * total[b]);

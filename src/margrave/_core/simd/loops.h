@@ -40,7 +40,9 @@ struct ChainTable {
 };
 
 struct LaneTable;  // simd/lanes.h
+struct TupleTable;
 struct ChainLane;
+
 // How the tuples of labels that end at a position link its states (targets) to those of the position before (sources).
 // Targets that are reached from the same source are neighbours, and so are the tuples that lead there.
 struct TupleLinks {
@@ -101,9 +103,9 @@ struct Loops {
                          const double* alpha, double* out);
   void (*tuples_backward)(int64_t sources, const int64_t* begin, const int32_t* target, const double* x,
                           const double* v, const double* alpha, double* beta, double* pairs);
-  // One step of Viterbi over tuples, to `states` targets: best[target] = max (emission[target] + x[tuple]) +
-  // before[source], and the source it comes from, the first one of several (-1: of none).
-  void (*tuples_viterbi)(int64_t states, const TupleLinks& links, const double* x, const double* emission,
+  // One step of Viterbi over tuples, to `states` targets: best[target] = max (x[tuple] + before[source]) +
+  // entering[target], and the source it comes from, the first one of several (-1: of none).
+  void (*tuples_viterbi)(int64_t states, const TupleLinks& links, const double* x, const double* entering,
                          const double* before, double* best, double* from);
   // Viterbi; the best labels and their score, and the second best and theirs unless null (-inf: there are none).
   double (*chain_viterbi)(int64_t length, int64_t labels, const double* theta, const double* transitions,
@@ -112,6 +114,14 @@ struct Loops {
   // into `pairs` unless null, of the (listed) transitions; or the best labels under a sparse table.
   void (*chain_lanes)(const LaneTable& table, ChainLane* lanes, bool marginals, double* pairs, double* scratch);
   void (*chain_lanes_viterbi)(const LaneTable& table, ChainLane* lanes, double* scratch);
+  // The same for tuples. `alpha` (rows, states, lane) holds the forward messages of position t in row t % rows, and
+  // `tops` the best scores of prefixes; all positions are there if there are as many rows. Marginals, which need that,
+  // are of the labels and, summed into `shared` unless null, of the tuples that are used; false, and nothing is added,
+  // if a lane proves inexact on the way back. It must be emptied then and all be repeated.
+  bool (*tuple_lanes)(const TupleTable& table, ChainLane* lanes, double* shared, int64_t rows, double* alpha,
+                      double* scratch);
+  void (*tuple_lanes_viterbi)(const TupleTable& table, ChainLane* lanes, int64_t rows, double* tops, int32_t* back,
+                              double* scratch);
 };
 
 // Scaled probability space is exact while no product can underflow. Scores of one position and its transitions may

@@ -5,6 +5,7 @@
 #include "simd/gibbs_body.h"
 #include "simd/lanes_body.h"
 #include "simd/rows_body.h"
+#include "simd/tuple_lanes_body.h"
 #include "simd/tuples_body.h"
 
 namespace margrave {
@@ -120,7 +121,9 @@ constexpr Loops loops_named(const char* name) {
           tuples_viterbi,
           any_chain_viterbi,
           chain_lanes,
-          chain_lanes_viterbi};
+          chain_lanes_viterbi,
+          tuple_lanes,
+          tuple_lanes_viterbi};
 }
 
 }  // namespace

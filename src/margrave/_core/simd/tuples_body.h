@@ -38,31 +38,32 @@ void tuples_backward(int64_t sources, const int64_t* begin, const int32_t* targe
 // The targets first, first + 1, ... that the same sources lead to, at most N vectors of them from `skipped` on. They
 // stay in registers while all sources are visited. The first source wins a tie.
 template <int N>
-void viterbi_block(const TupleLinks& links, const double* x, const double* emission, const double* before,
+void viterbi_block(const TupleLinks& links, const double* x, const double* entering, const double* before,
                    int64_t first, int64_t skipped, int64_t targets, double* best, double* from) {
-  V top[N], source[N], own[N];
+  V top[N], source[N];
   for (int v = 0; v < N; ++v) {
     top[v] = all(-kInf);
     source[v] = all(-1.0);
-    own[v] = load_row(emission + first + skipped, v, targets - skipped, -kInf);
   }
   for (int64_t k = links.incoming_begin[first]; k < links.incoming_begin[first + 1]; ++k) {
     const int64_t tuple = links.incoming[k];
     const int64_t s = links.prefix[tuple];
     const V index = all(static_cast<double>(s));
     for (int v = 0; v < N; ++v) {
-      const V candidate = (own[v] + load_row(x + tuple + skipped, v, targets - skipped, 0.0)) + before[s];
+      const V candidate = load_row(x + tuple + skipped, v, targets - skipped, 0.0) + before[s];
       source[v] = candidate > top[v] ? index : source[v];
       top[v] = candidate > top[v] ? candidate : top[v];
     }
   }
   for (int v = 0; v < N; ++v) {
-    store_row(best + first + skipped, v, targets - skipped, top[v]);
-    store_row(from + first + skipped, v, targets - skipped, source[v]);
+    const V own = load_row(entering + first + skipped, v, targets - skipped, -kInf);
+    const I live = top[v] + own > -kInf;
+    store_row(best + first + skipped, v, targets - skipped, live ? top[v] + own : all(-kInf));
+    store_row(from + first + skipped, v, targets - skipped, live ? source[v] : all(-1.0));
   }
 }
 
-void tuples_viterbi(int64_t states, const TupleLinks& links, const double* x, const double* emission,
+void tuples_viterbi(int64_t states, const TupleLinks& links, const double* x, const double* entering,
                     const double* before, double* best, double* from) {
   constexpr int64_t kMost = 4;
   constexpr decltype(&viterbi_block<1>) run[] = {viterbi_block<1>, viterbi_block<2>, viterbi_block<3>,
@@ -77,7 +78,7 @@ void tuples_viterbi(int64_t states, const TupleLinks& links, const double* x, co
     const int64_t targets = links.outgoing_begin[s + 1] - links.outgoing_begin[s];
     for (int64_t skipped = 0; skipped < targets; skipped += kMost * kLanes) {
       const int64_t vectors = (targets - skipped + kLanes - 1) / kLanes;
-      run[(vectors < kMost ? vectors : kMost) - 1](links, x, emission, before, first, skipped, targets, best, from);
+      run[(vectors < kMost ? vectors : kMost) - 1](links, x, entering, before, first, skipped, targets, best, from);
     }
     first += targets;
   }

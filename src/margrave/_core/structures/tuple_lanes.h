@@ -1,0 +1,258 @@
+// Tied chains of order 2 and 3 with few weighted label tuples, in lock-step (protocol/lock_step.h,
+// simd/tuple_lanes_body.h).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "simd/loops.h"
+#include "structures/label_lanes.h"
+#include "structures/trellis.h"
+
+namespace margrave {
+
+class TupleLanes final : public LabelLanes {
+ public:
+  // Whether so few tuples of order + 1 labels are used that this is faster than all tuples of one example after another.
+  static bool are_faster(const Grams& grams, const std::vector<int64_t>& used) {
+    const Grams::Level& longest = grams.level(grams.order() + 1);
+    const auto listed = used.end() - std::lower_bound(used.begin(), used.end(), longest.part);
+    return static_cast<double>(listed) <= kMostListed * static_cast<double>(longest.size());
+  }
+
+  // scores: of all grams of a position; used: those whose marginals are wanted, ascending. All others score 0.
+  TupleLanes(const Labels& data, const Structure& alone, const Grams& grams, std::vector<double> scores,
+             const std::vector<int64_t>& used)
+      : LabelLanes(data, alone, std::move(scores)), grams_(grams) {
+    table_.labels = data_.labels();
+    table_.order = grams_.order();
+    link(used);
+    const auto [top, range] = sum_up();
+    list(used, top, range);
+    group_sources();
+  }
+
+  bool argmax_is_faster() const override { return true; }
+  bool kbest_and_samples_are_faster() const override { return true; }
+
+  void logsum(std::vector<Lane>& lanes, double* shared, Scratch& scratch) const override {
+    const Scratch::Frame frame(scratch);
+    ChainLane in[kLockStep] = {};
+    const int64_t longest = enter_short(lanes, in);
+    forward_backward(in, longest, shared, shared ? longest : 2, scratch);
+    for (size_t b = 0; b < lanes.size(); ++b) {
+      lanes[b].value = in[b].log_z;
+      if (!in[b].exact) repeat(lanes[b], shared, scratch);
+    }
+  }
+
+  void argmax(std::vector<Lane>& lanes, Scratch& scratch) const override {
+    const Scratch::Frame frame(scratch);
+    ChainLane in[kLockStep] = {};
+    const int64_t longest = enter(lanes, in);
+    std::vector<int32_t> labels(at(longest * kLockStep));
+    viterbi(in, longest, 2, labels, scratch);
+    for (size_t b = 0; b < lanes.size(); ++b) {
+      lanes[b].value = in[b].value;
+      lanes[b].y.clear();
+      if (in[b].value > -kInfinity) grams_.to_parts(in[b].best, in[b].length, true, lanes[b].y);
+    }
+  }
+
+  void kbest(std::vector<Lane>& lanes, int64_t k, Scratch& scratch) const override {
+    const Scratch::Frame frame(scratch);
+    ChainLane in[kLockStep] = {};
+    const int64_t longest = enter_short(lanes, in);
+    std::vector<int32_t> labels(at(longest * kLockStep));
+    const double* tops = viterbi(in, longest, longest, labels, scratch);
+    for (size_t b = 0; b < lanes.size(); ++b) {
+      if (in[b].length == 0) {
+        alone_.kbest(lanes[b].example, scores(lanes[b], scratch), k, lanes[b].best, scratch);
+        continue;
+      }
+      const Trellis trellis = trellis_of(lanes[b]);
+      LazyPrefixes prefixes(trellis, tops + b, states(), kLockStep);
+      best_sequences(trellis, prefixes, k, true, lanes[b].best);
+    }
+  }
+
+  void sample(std::vector<Lane>& lanes, std::vector<Random>& randoms, Scratch& scratch) const override {
+    const Scratch::Frame frame(scratch);
+    ChainLane in[kLockStep] = {};
+    const int64_t longest = enter_short(lanes, in);
+    const double* alpha = forward_backward(in, longest, nullptr, longest, scratch);
+    std::vector<double> ends;
+    std::vector<int32_t> labels;
+    for (size_t b = 0; b < lanes.size(); ++b) {
+      if (!in[b].exact) {
+        alone_.sample_many(lanes[b].example, scores(lanes[b], scratch), randoms[b], lanes[b].samples, scratch);
+        continue;
+      }
+      const Trellis trellis = trellis_of(lanes[b]);
+      const auto message = [&](int64_t t, int64_t state) {
+        return alpha[(t * states() + state) * kLockStep + static_cast<int64_t>(b)];
+      };
+      ends.clear();
+      for (int64_t s = 0; s < grams_.states(in[b].length - 1); ++s) ends.push_back(message(in[b].length - 1, s));
+      const auto weight = [&](int64_t t, int64_t e, int64_t source, int64_t) {
+        const double own = trellis.own(t)[e];
+        return own == 0 ? message(t - 1, source) : message(t - 1, source) * std::exp(own);
+      };
+      for (Output& y : lanes[b].samples) {
+        draw_labels(trellis, ends, weight, randoms[b], labels);
+        grams_.to_parts(labels.data(), in[b].length, true, y);
+      }
+    }
+  }
+
+ private:
+  // Of the tuples of order + 1 labels at most this share may be listed: beyond it the dense loops are faster.
+  static constexpr double kMostListed = 0.3;
+  // Messages of longer sequences take too much memory: those are computed alone.
+  static constexpr int64_t kMostMessages = int64_t{1} << 26;
+
+  int64_t states() const { return table_.states[table_.order].count; }
+  Trellis trellis_of(const Lane& lane) const {
+    return Trellis(grams_, data_.length(lane.example), true, lane.theta, transitions_.data());
+  }
+
+  void link(const std::vector<int64_t>& used) {
+    for (int64_t m = 1; m <= grams_.order(); ++m) {
+      const Grams::Level& level = grams_.level(m);
+      TupleStates& to = table_.states[m];
+      to.count = level.size();
+      to.begin = level.outgoing_begin.data();
+      to.prefix = level.prefix.data();
+      to.suffix = level.suffix.data();
+      to.last = level.last.data();
+      to.own = transitions_.data() + level.part;
+      to.part = level.part;
+      if (m == 1) continue;
+      for (const int64_t part : used)
+        if (part >= level.part && part < level.part + level.size())
+          used_[at(m)].push_back(static_cast<int32_t>(part - level.part));
+      to.used = used_[at(m)].data();
+      to.used_count = static_cast<int64_t>(used_[at(m)].size());
+    }
+  }
+
+  // The scores of tuples of up to `order` labels with those of their suffixes: the largest, and what the smallest is
+  // below it.
+  std::pair<double, double> sum_up() {
+    sum_[1].assign(at(data_.labels()), 0.0);
+    factor_[1].assign(at(data_.labels()), 1.0);
+    double top = -kInfinity;
+    double bottom = kInfinity;
+    for (int64_t m = 2; m <= grams_.order(); ++m) {
+      sum_[m].resize(at(grams_.level(m).size()));
+      add_suffixes(grams_, m, table_.states[m].own, sum_[m - 1].data(), sum_[m].data());
+      for (const double sum : sum_[m]) {
+        top = std::max(top, sum);
+        bottom = std::min(bottom, sum);
+      }
+    }
+    for (int64_t m = 2; m <= grams_.order(); ++m)
+      for (const double sum : sum_[m]) factor_[m].push_back(std::exp(sum - top));
+    for (int64_t m = 1; m <= grams_.order(); ++m) {
+      table_.states[m].sum = sum_[m].data();
+      table_.states[m].factor = factor_[m].data();
+    }
+    return {top, top - bottom};
+  }
+
+  // Lists the used tuples of order + 1 labels. The largest score and the range of all transitions are those of shorter
+  // tuples and of these together.
+  void list(const std::vector<int64_t>& used, double top, double range) {
+    const Grams::Level& longest = grams_.level(grams_.order() + 1);
+    std::vector<Transition> listed;
+    double high = 0;
+    double low = 0;
+    for (auto part = std::lower_bound(used.begin(), used.end(), longest.part); part != used.end(); ++part) {
+      const size_t e = at(*part - longest.part);
+      const double score = transitions_[at(*part)];
+      listed.push_back({longest.prefix[e], longest.suffix[e], static_cast<int32_t>(e), score});
+      high = std::max(high, score);
+      low = std::min(low, score);
+    }
+    table_.part = longest.part;
+    table_.top = top + high;
+    table_.range = range + (high - low);
+    table_.constant = std::exp(-high);
+    table_.by_target = by_target_.make(listed, states(), high, table_.constant, TransitionGroups::target_of,
+                                       TransitionGroups::source_of);
+    table_.by_source = by_source_.make(listed, states(), high, table_.constant, TransitionGroups::source_of,
+                                       TransitionGroups::target_of);
+    group_of_.assign(at(states()), -1);
+    for (int64_t k = table_.by_target.empty; k < table_.by_target.groups; ++k)
+      group_of_[at(table_.by_target.label[k])] = static_cast<int32_t>(k - table_.by_target.empty);
+    table_.group_of = group_of_.data();
+  }
+
+  // The states by what they end with.
+  void group_sources() {
+    const std::vector<int32_t>& suffix = grams_.level(grams_.order()).suffix;
+    source_begin_.assign(at(table_.states[grams_.order() - 1].count + 1), 0);
+    for (const int32_t u : suffix) ++source_begin_[at(u + 1)];
+    std::partial_sum(source_begin_.begin(), source_begin_.end(), source_begin_.begin());
+    std::vector<int64_t> next = source_begin_;
+    source_.resize(suffix.size());
+    for (size_t s = 0; s < suffix.size(); ++s) source_[at(next[at(suffix[s])]++)] = static_cast<int32_t>(s);
+    table_.source_begin = source_begin_.data();
+    table_.source = source_.data();
+  }
+
+  // Fills the lanes, and leaves those empty whose sequence is too long; the longest length of the others.
+  int64_t enter_short(std::vector<Lane>& lanes, ChainLane* in) const {
+    enter(lanes, in);
+    int64_t longest = 0;
+    for (size_t b = 0; b < lanes.size(); ++b) {
+      if (in[b].length > kMostMessages / (states() * kLockStep)) in[b].length = 0;
+      longest = std::max(longest, in[b].length);
+    }
+    return longest;
+  }
+
+  // Forward and, unless `shared` is null, backward; lanes that must be repeated alone are empty or not exact then. The
+  // forward messages, in so many rows.
+  const double* forward_backward(ChainLane* in, int64_t longest, double* shared, int64_t rows, Scratch& scratch) const {
+    bool out[kLockStep];
+    for (int64_t b = 0; b < kLockStep; ++b) out[b] = in[b].length == 0;
+    double* alpha = scratch.take(rows * states() * kLockStep);
+    double* room = scratch.take(tuples_scratch(table_, longest));
+    while (!loops().tuple_lanes(table_, in, shared, std::max<int64_t>(rows, 1), alpha, room))
+      for (int64_t b = 0; b < kLockStep; ++b)
+        if (!in[b].exact) {
+          in[b].length = 0;
+          out[b] = true;
+        }
+    for (int64_t b = 0; b < kLockStep; ++b) in[b].exact &= !out[b];
+    return alpha;
+  }
+
+  // The best labels of all lanes, in `labels`; the best scores of prefixes, in so many rows.
+  const double* viterbi(ChainLane* in, int64_t longest, int64_t rows, std::vector<int32_t>& labels,
+                        Scratch& scratch) const {
+    for (int64_t b = 0; b < kLockStep; ++b) in[b].best = labels.data() + longest * b;
+    std::vector<int32_t> back(at(tuples_back(table_, longest)));
+    double* tops = scratch.take(rows * states() * kLockStep);
+    double* room = scratch.take(tuples_scratch(table_, longest));
+    loops().tuple_lanes_viterbi(table_, in, std::max<int64_t>(rows, 1), tops, back.data(), room);
+    return tops;
+  }
+
+  const Grams& grams_;
+  std::vector<int32_t> used_[kHighestOrder + 1];
+  std::vector<double> sum_[kHighestOrder + 1];
+  std::vector<double> factor_[kHighestOrder + 1];
+  TransitionGroups by_target_;
+  TransitionGroups by_source_;
+  std::vector<int32_t> group_of_;
+  std::vector<int64_t> source_begin_;
+  std::vector<int32_t> source_;
+  TupleTable table_{};
+};
+
+}  // namespace margrave
