@@ -81,12 +81,18 @@ void for_lanes_of(const Problem& problem, const LockStep& together, int64_t firs
   for (size_t begin = 0; begin < order.size(); begin += most) {
     const Scratch::Frame frame(worker.scratch);
     lanes.resize(std::min(most, order.size() - begin));
+    int64_t all = 0;
+    for (size_t b = 0; b < lanes.size(); ++b) all += problem.parts(order[begin + b]) - shared;
+    double* theta = worker.scratch.take(all);
+    double* mu = worker.scratch.take(all);
     for (size_t b = 0; b < lanes.size(); ++b) {
       const int64_t own = problem.parts(order[begin + b]) - shared;
       lanes[b].example = order[begin + b];
-      lanes[b].theta = worker.scratch.take(own);
-      lanes[b].mu = worker.scratch.take(own);
-      together.score(lanes[b].example, lanes[b].theta);
+      lanes[b].theta = theta;
+      lanes[b].mu = mu;
+      together.score(lanes[b].example, theta);
+      theta += own;
+      mu += own;
     }
     visit(lanes);
   }
@@ -310,7 +316,7 @@ inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, 
                                                         int threads, const Poll& poll) {
   std::vector<std::vector<ScoredOutput>> outputs(static_cast<size_t>(problem.size()));
   const auto together = scores.lock_step(1.0);
-  if (together && together->kbest_and_samples_are_faster()) {
+  if (together && together->kbest_is_faster()) {
     for_lanes(problem, *together, threads, poll, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       together->kbest(lanes, k, scratch);
       for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = std::move(lane.best);
@@ -334,7 +340,7 @@ inline std::vector<std::vector<Output>> sample_all(const Problem& problem, const
                                                    uint64_t seed, int threads, const Poll& poll) {
   std::vector<std::vector<Output>> outputs(static_cast<size_t>(problem.size()));
   const auto together = scores.lock_step(beta);
-  if (together && together->kbest_and_samples_are_faster()) {
+  if (together && together->sample_is_faster()) {
     for_lanes(problem, *together, threads, poll, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       std::vector<Random> randoms;
       for (Lane& lane : lanes) {

@@ -23,11 +23,11 @@ struct ScoredOutput {
 // One of the examples that go together.
 struct Lane {
   int64_t example = 0;
-  double* theta = nullptr;  // the scores of its own parts; constraints are written into them
-  double* mu = nullptr;     // the marginals of its own parts
-  double weight = 0;        // of its marginals of the shared parts in their sum
-  double value = 0;         // the log partition function, or the score of the best output
-  Output y;                 // of argmax
+  double* theta = nullptr;         // the scores of its own parts; constraints are written into them
+  double* mu = nullptr;            // the marginals of its own parts
+  double weight = 0;               // of its marginals of the shared parts in their sum
+  double value = 0;                // the log partition function, or the score of the best output
+  Output y;                        // of argmax
   std::vector<ScoredOutput> best;  // of kbest
   std::vector<Output> samples;
 };
@@ -43,8 +43,9 @@ class Lanes {
   virtual void logsum(std::vector<Lane>& lanes, double* shared, Scratch& scratch) const = 0;
   virtual void argmax(std::vector<Lane>& lanes, Scratch& scratch) const = 0;
 
-  virtual bool kbest_and_samples_are_faster() const = 0;  // than one after another
+  virtual bool kbest_is_faster() const = 0;
   virtual void kbest(std::vector<Lane>& lanes, int64_t k, Scratch& scratch) const = 0;
+  virtual bool sample_is_faster() const = 0;
   // As many samples of every example as there is room for in its `samples`; each example has a sequence of its own.
   virtual void sample(std::vector<Lane>& lanes, std::vector<Random>& randoms, Scratch& scratch) const = 0;
 };

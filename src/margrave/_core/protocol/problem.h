@@ -372,12 +372,13 @@ class BoundLockStep final : public LockStep {
     lanes_->argmax(lanes, scratch);
     number(lanes, -first_);
   }
-  bool kbest_and_samples_are_faster() const override { return lanes_->kbest_and_samples_are_faster(); }
+  bool kbest_is_faster() const override { return lanes_->kbest_is_faster(); }
   void kbest(std::vector<Lane>& lanes, int64_t k, Scratch& scratch) const override {
     number(lanes, first_);
     lanes_->kbest(lanes, k, scratch);
     number(lanes, -first_);
   }
+  bool sample_is_faster() const override { return lanes_->sample_is_faster(); }
   void sample(std::vector<Lane>& lanes, std::vector<Random>& randoms, Scratch& scratch) const override {
     number(lanes, first_);
     lanes_->sample(lanes, randoms, scratch);

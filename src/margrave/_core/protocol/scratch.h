@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace margrave {
@@ -12,10 +13,13 @@ class Scratch {
  public:
   double* take(int64_t n) {
     if (used_ == buffers_.size()) buffers_.emplace_back();
-    std::vector<double>& buffer = buffers_[used_++];
-    const auto wanted = static_cast<size_t>(n);
-    if (buffer.size() < wanted) buffer.resize(wanted + wanted / 2);
-    return buffer.data();
+    Buffer& buffer = buffers_[used_++];
+    if (buffer.size < n) {
+      buffer.size = n + n / 2;
+      buffer.memory.reset();  // before the larger one is there
+      buffer.memory.reset(new double[static_cast<size_t>(buffer.size)]);
+    }
+    return buffer.memory.get();
   }
 
   // One buffer that its owner finds again as it left it; `kept` tells whether it does.
@@ -41,7 +45,12 @@ class Scratch {
   };
 
  private:
-  std::vector<std::vector<double>> buffers_;
+  // Not initialised: what a caller does not use of a large buffer takes no memory.
+  struct Buffer {
+    std::unique_ptr<double[]> memory;
+    int64_t size = 0;
+  };
+  std::vector<Buffer> buffers_;
   size_t used_ = 0;
   std::vector<double> keep_;
   const void* owner_ = nullptr;

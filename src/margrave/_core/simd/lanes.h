@@ -11,15 +11,15 @@ inline constexpr int64_t kLockStep = 8;  // sequences at once, one in each lane
 // so that the processor can foresee where the next one ends.
 struct LaneEntries {
   int64_t groups;
-  int64_t empty;           // so many groups come first
-  const int32_t* label;    // of each group: the label, or the state of tuples
-  const int64_t* begin;    // of each group among the entries
-  const int32_t* other;    // the label at the other end; they ascend in a group
-  const double* number;    // the same as a double
-  const double* score;     // the transition
-  const double* value;     // exp(transition - top)
-  const double* excess;    // the same without the constant
-  const int32_t* part;     // which transition it is
+  int64_t empty;         // so many groups come first
+  const int32_t* label;  // of each group: the label, or the state of tuples
+  const int64_t* begin;  // of each group among the entries
+  const int32_t* other;  // the label at the other end; they ascend in a group
+  const double* number;  // the same as a double
+  const double* score;   // the transition
+  const double* value;   // exp(transition - top)
+  const double* excess;  // the same without the constant
+  const int32_t* part;   // which transition it is
 };
 
 // The scores of transitions into one position: the largest, what the smallest finite one is below it, and whether there
@@ -69,7 +69,7 @@ struct TupleTable : LaneScores {
   double constant;        // exp(0 - the largest score of a tuple of order + 1 labels)
   LaneEntries by_target;  // of tuples of order + 1 labels, from state to state
   LaneEntries by_source;
-  int64_t part;              // where these tuples begin among the parts
+  int64_t part;             // where these tuples begin among the parts
   const int32_t* group_of;  // by target: its group among those of by_target that are not empty, or -1
 };
 

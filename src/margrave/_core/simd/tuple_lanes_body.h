@@ -198,8 +198,7 @@ bool tuple_lanes(const TupleTable& table, ChainLane* lanes, double* shared, int6
     PerLane total, smallest;
     tuples_mass(table, t, now, base, total, smallest);
     for (int b = 0; b < kLockStep; ++b)
-      inverses[t * kLockStep + b] =
-          normalisers.add(lanes[b], b, t, total[b], smallest[b] < kScaledSmallest * total[b]);
+      inverses[t * kLockStep + b] = normalisers.add(lanes[b], b, t, total[b], smallest[b] < kScaledSmallest * total[b]);
   }
   for (int b = 0; b < kLockStep; ++b) lanes[b].log_z = normalisers.log_z(b);
   if (!shared) return true;
@@ -416,8 +415,9 @@ void tuple_lanes_viterbi(const TupleTable& table, ChainLane* lanes, int64_t rows
       const double* shorter = table.states[t].sum;
       for (int64_t s = 0; s < states.count; ++s)
         for (int g = 0; g < kGroups; ++g)
-          store_lanes(now, s, g, (states.own[s] + load_lanes(before, states.prefix[s], g)) +
-                                     (load_lanes(scores, states.last[s], g) + shorter[states.suffix[s]]));
+          store_lanes(now, s, g,
+                      (states.own[s] + load_lanes(before, states.prefix[s], g)) +
+                          (load_lanes(scores, states.last[s], g) + shorter[states.suffix[s]]));
     }
     for (int b = 0; b < kLockStep; ++b) {
       if (t != lanes[b].length - 1) continue;

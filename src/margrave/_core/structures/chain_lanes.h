@@ -64,8 +64,9 @@ class ChainLanes final : public LabelLanes {
     }
   }
 
-  bool kbest_and_samples_are_faster() const override { return false; }
+  bool kbest_is_faster() const override { return false; }
   void kbest(std::vector<Lane>&, int64_t, Scratch&) const override { unsupported("kbest in lock-step"); }
+  bool sample_is_faster() const override { return false; }
   void sample(std::vector<Lane>&, std::vector<Random>&, Scratch&) const override { unsupported("sample in lock-step"); }
 
  private:
@@ -86,8 +87,8 @@ class ChainLanes final : public LabelLanes {
     std::vector<Transition> transitions;
     for (int64_t q = 0; q < L * L; ++q)
       if (listed_[at(q)])
-        transitions.push_back({static_cast<int32_t>(q / L), static_cast<int32_t>(q % L), static_cast<int32_t>(q),
-                               transitions_[at(q)]});
+        transitions.push_back(
+            {static_cast<int32_t>(q / L), static_cast<int32_t>(q % L), static_cast<int32_t>(q), transitions_[at(q)]});
     count_ = static_cast<int64_t>(transitions.size());
     table_.listed = listed_.data();
     table_.by_target = by_target_.make(transitions, L, table_.top, table_.constant, TransitionGroups::target_of,

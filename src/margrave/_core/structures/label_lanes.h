@@ -33,8 +33,7 @@ class TransitionGroups {
     for (const Transition& each : transitions) ++sizes[at(group(each))];
     label_.resize(at(size));
     std::iota(label_.begin(), label_.end(), 0);
-    std::stable_sort(label_.begin(), label_.end(),
-                     [&](int32_t a, int32_t b) { return sizes[at(a)] < sizes[at(b)]; });
+    std::stable_sort(label_.begin(), label_.end(), [&](int32_t a, int32_t b) { return sizes[at(a)] < sizes[at(b)]; });
     begin_.assign(1, 0);
     std::vector<int64_t> next(at(size));
     for (const int32_t each : label_) {

@@ -16,27 +16,28 @@ namespace margrave {
 
 class TupleLanes final : public LabelLanes {
  public:
-  // Whether so few tuples of order + 1 labels are used that this is faster than all tuples of one example after another.
+  // Whether so few tuples of order + 1 labels are used that this is faster than all tuples of one example after
+  // another.
   static bool are_faster(const Grams& grams, const std::vector<int64_t>& used) {
-    const Grams::Level& longest = grams.level(grams.order() + 1);
-    const auto listed = used.end() - std::lower_bound(used.begin(), used.end(), longest.part);
-    return static_cast<double>(listed) <= kMostListed * static_cast<double>(longest.size());
+    return share(grams, used) <= kMostListed;
   }
 
   // scores: of all grams of a position; used: those whose marginals are wanted, ascending. All others score 0.
   TupleLanes(const Labels& data, const Structure& alone, const Grams& grams, std::vector<double> scores,
              const std::vector<int64_t>& used)
-      : LabelLanes(data, alone, std::move(scores)), grams_(grams) {
+      : LabelLanes(data, alone, std::move(scores)), grams_(grams), share_(share(grams, used)) {
     table_.labels = data_.labels();
     table_.order = grams_.order();
     link(used);
     const auto [top, range] = sum_up();
     list(used, top, range);
     group_sources();
+    for (int64_t i = 0; i < data_.size(); ++i) longest_ = std::max(longest_, fitting(data_.length(i)));
   }
 
-  bool argmax_is_faster() const override { return true; }
-  bool kbest_and_samples_are_faster() const override { return true; }
+  bool argmax_is_faster() const override { return share_ <= kMostForBest; }
+  bool kbest_is_faster() const override { return share_ <= kMostForBest; }
+  bool sample_is_faster() const override { return true; }
 
   void logsum(std::vector<Lane>& lanes, double* shared, Scratch& scratch) const override {
     const Scratch::Frame frame(scratch);
@@ -110,9 +111,16 @@ class TupleLanes final : public LabelLanes {
 
  private:
   // Of the tuples of order + 1 labels at most this share may be listed: beyond it the dense loops are faster.
-  static constexpr double kMostListed = 0.3;
+  static constexpr double kMostListed = 0.2;
+  static constexpr double kMostForBest = 0.1;  // the dense loops of Viterbi do less for a tuple
   // Messages of longer sequences take too much memory: those are computed alone.
   static constexpr int64_t kMostMessages = int64_t{1} << 26;
+
+  static double share(const Grams& grams, const std::vector<int64_t>& used) {
+    const Grams::Level& longest = grams.level(grams.order() + 1);
+    const auto listed = used.end() - std::lower_bound(used.begin(), used.end(), longest.part);
+    return static_cast<double>(listed) / static_cast<double>(std::max<int64_t>(longest.size(), 1));
+  }
 
   int64_t states() const { return table_.states[table_.order].count; }
   Trellis trellis_of(const Lane& lane) const {
@@ -204,12 +212,21 @@ class TupleLanes final : public LabelLanes {
     table_.source = source_.data();
   }
 
+  // The length of a sequence, or 0 if it is too long.
+  int64_t fitting(int64_t length) const { return length <= kMostMessages / (states() * kLockStep) ? length : 0; }
+
+  // So many rows of states. All positions take the memory of the longest sequence at once: what is not written to costs
+  // nothing, whereas growing step by step does.
+  double* rows_of_states(int64_t rows, Scratch& scratch) const {
+    return scratch.take((rows == 2 ? 2 : longest_) * states() * kLockStep);
+  }
+
   // Fills the lanes, and leaves those empty whose sequence is too long; the longest length of the others.
   int64_t enter_short(std::vector<Lane>& lanes, ChainLane* in) const {
     enter(lanes, in);
     int64_t longest = 0;
     for (size_t b = 0; b < lanes.size(); ++b) {
-      if (in[b].length > kMostMessages / (states() * kLockStep)) in[b].length = 0;
+      in[b].length = fitting(in[b].length);
       longest = std::max(longest, in[b].length);
     }
     return longest;
@@ -220,7 +237,7 @@ class TupleLanes final : public LabelLanes {
   const double* forward_backward(ChainLane* in, int64_t longest, double* shared, int64_t rows, Scratch& scratch) const {
     bool out[kLockStep];
     for (int64_t b = 0; b < kLockStep; ++b) out[b] = in[b].length == 0;
-    double* alpha = scratch.take(rows * states() * kLockStep);
+    double* alpha = rows_of_states(rows, scratch);
     double* room = scratch.take(tuples_scratch(table_, longest));
     while (!loops().tuple_lanes(table_, in, shared, std::max<int64_t>(rows, 1), alpha, room))
       for (int64_t b = 0; b < kLockStep; ++b)
@@ -237,13 +254,14 @@ class TupleLanes final : public LabelLanes {
                         Scratch& scratch) const {
     for (int64_t b = 0; b < kLockStep; ++b) in[b].best = labels.data() + longest * b;
     std::vector<int32_t> back(at(tuples_back(table_, longest)));
-    double* tops = scratch.take(rows * states() * kLockStep);
+    double* tops = rows_of_states(rows, scratch);
     double* room = scratch.take(tuples_scratch(table_, longest));
     loops().tuple_lanes_viterbi(table_, in, std::max<int64_t>(rows, 1), tops, back.data(), room);
     return tops;
   }
 
   const Grams& grams_;
+  double share_;  // of the tuples of order + 1 labels that are listed
   std::vector<int32_t> used_[kHighestOrder + 1];
   std::vector<double> sum_[kHighestOrder + 1];
   std::vector<double> factor_[kHighestOrder + 1];
@@ -253,6 +271,7 @@ class TupleLanes final : public LabelLanes {
   std::vector<int64_t> source_begin_;
   std::vector<int32_t> source_;
   TupleTable table_{};
+  int64_t longest_ = 2;  // sequence that goes in lock-step
 };
 
 }  // namespace margrave
