@@ -708,6 +708,13 @@ def test_a_loaded_model_can_be_pickled_cloned_and_copied(kind: str, name: str, t
     assert "0x" not in repr(loaded)
 
 
+@pytest.mark.parametrize(("kind", "name"), [("tagger", "plain"), ("classifier", "named")])
+def test_a_mapped_model_predicts_the_same(kind: str, name: str, tmp_path: Path) -> None:
+    model, answers = model_and_answers(kind, name)
+    model.save(tmp_path / "model")
+    assert answers(load(tmp_path / "model", mmap=True)) == answers(model)
+
+
 @pytest.mark.parametrize("name", [name for name in TAGGERS if name not in ("hinge", "perceptron")])
 def test_a_loaded_model_learns_again_what_the_first_one_learned(name: str, tmp_path: Path) -> None:
     """All that decides the optimum is in the file: loss and cost, C, the structure and the feature map."""

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +115,55 @@ def test_the_safetensors_library_reads_the_same_arrays(model: Path) -> None:
             assert_array_equal(file.get_tensor(name), array)
 
 
-def test_arrays_are_read_only_aligned_views_of_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mapped", [False, True], ids=["copied", "mapped"])
+def test_arrays_are_read_only_and_aligned_parts_of_one_block(tmp_path: Path, mapped: bool) -> None:
     path = tmp_path / "model.margrave"
     rng = np.random.default_rng(0)
     model_file.write(path, {}, {dtype: rng.integers(0, 2, size=(3, 5)).astype(dtype) for dtype in reversed(DTYPES)})
-    _, arrays = model_file.read(path)
+    _, arrays = model_file.read(path, mapped=mapped)
     starts = {name: array.__array_interface__["data"][0] for name, array in arrays.items()}
     assert min(starts.values()) % 64 == 0
     for name, array in arrays.items():
         assert not array.flags.writeable
         assert not array.flags.owndata
         assert starts[name] % array.itemsize == 0
-    assert max(starts.values()) - min(starts.values()) < path.stat().st_size  # all in one map
+    assert max(starts.values()) - min(starts.values()) < path.stat().st_size
+
+
+def overwritten_in_place(path: Path, content: bytes) -> None:
+    """As `cp` does it: the same file with other bytes."""
+    with open(path, "r+b") as file:
+        file.write(content)
+        file.truncate()
+
+
+@pytest.mark.parametrize("shorter", [False, True], ids=["same size", "shorter"])
+def test_a_loaded_model_does_not_change_with_its_file(tmp_path: Path, shorter: bool) -> None:
+    path, other = tmp_path / "served.margrave", tmp_path / "new.margrave"
+    model_file.write(path, {}, {"w": np.arange(1e5)})
+    model_file.write(other, {}, {"w": np.arange(1e1 if shorter else 1e5) + 1})
+    # A process that reads a page of a map that its file does not have any more is ended by a signal.
+    program = (
+        "import sys\nfrom margrave.files.model import read\nw = read(sys.argv[1])[1]['w']\nprint(flush=True)\n"
+        "input()\nassert w.tolist() == list(range(100_000))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as serving:
+        assert serving.stdout is not None
+        serving.stdout.readline()  # The file is open now.
+        overwritten_in_place(path, other.read_bytes())
+        serving.communicate("go on\n")
+    assert serving.returncode == 0
+
+
+def test_a_mapped_model_shares_the_bytes_of_its_file(tmp_path: Path) -> None:
+    path, other = tmp_path / "served.margrave", tmp_path / "new.margrave"
+    model_file.write(path, {}, {"w": np.arange(9.0)})
+    model_file.write(other, {}, {"w": np.arange(9.0) + 1})
+    w = model_file.read(path, mapped=True)[1]["w"]
+    overwritten_in_place(path, other.read_bytes())
+    assert_array_equal(w, np.arange(9.0) + 1)
 
 
 @pytest.mark.parametrize(

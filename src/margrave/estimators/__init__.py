@@ -6,6 +6,7 @@ A module is imported when one of its names is used, and a new estimator needs no
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from margrave.checks import flag
 from margrave.errors import DataError
 from margrave.estimators.files import SavedEstimator
 from margrave.files import model as model_file
@@ -34,14 +35,17 @@ __all__ = [
 ]
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(path: str | PathLike[str], *, mmap: bool = False) -> Any:
     """Load a model that `save` wrote; damaged and foreign files, and files of a newer version, are an error.
 
     Parameters
     ----------
     path : the file. Nothing in it is executed: it contains only numbers, texts and the names of Margrave's classes.
+    mmap : map the file instead of copying it, so that several processes share its memory. Such a file must never be
+        overwritten in place, for example by `cp`: predictions would change, or the process would be killed. `save` is
+        safe, because it writes a new file and then renames it.
     """
-    header, arrays = model_file.read(path)
+    header, arrays = model_file.read(path, mapped=flag("mmap", mmap))
     kind = _estimator(str(header.get("estimator")))
     if kind is None:
         name = header.get("estimator")

@@ -1,8 +1,8 @@
 """One safe file format: a safetensors file with a JSON header and a checksum over every byte.
 
 The layout is that of safetensors (https://huggingface.co/docs/safetensors), so that any safetensors reader can open a
-model, and nothing in the file is ever executed. We do not use the safetensors library, because its reader for NumPy
-copies every tensor and has no checksum: here the arrays are read-only views of the memory-mapped file.
+model, and nothing in the file is ever executed. We do not use the safetensors library, because it has no checksum. The
+arrays are read-only views of one block of memory: a copy of the file or, if asked for, a map of it.
 
     8 bytes     N, the length of the table, little-endian
     N bytes     the table, JSON: {"__metadata__": {"checksum": ..., "margrave": ...}, name: dtype, shape and offsets};
@@ -15,6 +15,7 @@ zeros in place of its own 64 digits.
 """
 
 import hashlib
+import io
 import json
 import math
 import mmap
@@ -79,9 +80,13 @@ def write(
         file.writelines(contents)
 
 
-def read(path: str | PathLike[str]) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
-    """Read the header and the arrays of a model file; the arrays are read-only views of the mapped file."""
-    content = _mapped(path)
+def read(path: str | PathLike[str], *, mapped: bool = False) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
+    """Read the header and the arrays of a model file; the arrays are read-only.
+
+    With `mapped`, they are views of the memory-mapped file, which all processes that map it share. They then change
+    with the file: a process that reads them after the file was overwritten in place and became shorter is killed.
+    """
+    content = _content(path, mapped)
     start, table = _table(path, content)
     metadata = table.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not isinstance(metadata.get("margrave"), str):
@@ -144,22 +149,37 @@ def _checksum(head: bytes, *contents: memoryview) -> str:
     return digest.hexdigest()
 
 
-def _mapped(path: str | PathLike[str]) -> mmap.mmap:
+def _content(path: str | PathLike[str], mapped: bool) -> memoryview:
+    """The bytes of the file, copied or mapped; they are read-only and begin at a multiple of `_ALIGNMENT`."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             raise DataError(path, None, "a directory, not a model file.")
         if not stat.S_ISREG(mode):  # Opening a pipe would wait forever.
             raise DataError(path, None, "not a regular file.")
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
+        with open(path, "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
                 raise DataError(path, None, "an empty file, not a model.")
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if mapped:
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return _copied(file, size)
     except OSError as error:
         raise DataError(path, None, f"cannot be read: {reason(error)}.") from error
 
 
-def _table(path: str | PathLike[str], content: mmap.mmap) -> tuple[int, dict[str, object]]:
+def _copied(file: io.FileIO, size: int) -> memoryview:
+    """The first `size` bytes of the file, or fewer if another process has shortened it."""
+    # Memory of its own begins at a page, and where the system can fill all pages at once, no page fault costs time.
+    room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0))
+    done = 0
+    with memoryview(room) as buffer:
+        while count := file.readinto(buffer[done:]):  # One call reads at most about two gigabytes.
+            done += count
+    return memoryview(room)[:done].toreadonly()
+
+
+def _table(path: str | PathLike[str], content: memoryview) -> tuple[int, dict[str, object]]:
     """The offset of the tensors, and the JSON before them."""
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > _MAX_TABLE or content[8:9] not in (b"{", b""):
@@ -167,7 +187,7 @@ def _table(path: str | PathLike[str], content: mmap.mmap) -> tuple[int, dict[str
     if 8 + length > len(content):
         raise DataError(path, None, f"truncated: {len(content)} bytes, and the header alone ends at {8 + length}.")
     try:
-        table = json.loads(content[8 : 8 + length].decode())
+        table = json.loads(bytes(content[8 : 8 + length]).decode())
     except (ValueError, RecursionError) as error:
         raise DataError(path, None, "not a model file, or damaged: its header is not JSON.") from error
     if not isinstance(table, dict):
@@ -196,7 +216,7 @@ def _header(path: str | PathLike[str], text: str) -> dict[str, object]:
 
 
 def _views(
-    path: str | PathLike[str], content: mmap.mmap, start: int, table: dict[str, object]
+    path: str | PathLike[str], content: memoryview, start: int, table: dict[str, object]
 ) -> dict[str, NDArray[Any]]:
     """Views of the tensors, after a check that they fill the file exactly and do not overlap."""
     entries = {name: _entry(path, name, entry) for name, entry in table.items()}
@@ -231,9 +251,9 @@ def _entry(path: str | PathLike[str], name: str, entry: object) -> tuple[np.dtyp
     raise DataError(path, None, f"damaged: array {name!r} has no valid dtype, shape and offsets.")
 
 
-def _verify(path: str | PathLike[str], content: mmap.mmap, start: int, checksum: object) -> None:
+def _verify(path: str | PathLike[str], content: memoryview, start: int, checksum: object) -> None:
     if not isinstance(checksum, str) or not checksum.isascii():
         raise DataError(path, None, "damaged: it has no checksum.")
-    head = content[:start].replace(checksum.encode(), _NO_CHECKSUM.encode(), 1)
-    if _checksum(head, memoryview(content)[start:]) != checksum:
+    head = bytes(content[:start]).replace(checksum.encode(), _NO_CHECKSUM.encode(), 1)
+    if _checksum(head, content[start:]) != checksum:
         raise DataError(path, None, "damaged: its content does not match its checksum.")
