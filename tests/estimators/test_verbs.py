@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from margrave import MargraveError, load
+from margrave import MargraveError, Reranker, SequenceTagger, load
 from margrave.estimators.base import StructuredEstimator
 from margrave.estimators.files import SavedEstimator
 from margrave.estimators.matrix_inputs import MatrixInputs
 from margrave.files.stored import import_modules
+from margrave.inputs import Templates
 from margrave.learners import Observer
 from tests.estimators.registry import ENTRIES, VARIANTS, Entry
 
@@ -217,3 +219,51 @@ def test_the_heads_of_a_parser_have_probabilities() -> None:
         assert table.shape == (len(heads), len(heads) + 1)
         assert_allclose(table.sum(axis=1), 1.0, atol=1e-9)
         assert (table[range(len(heads)), range(1, len(heads) + 1)] == 0).all()  # no word is its own head
+
+
+@pytest.mark.parametrize("size", [1e150, 1e300, 1e308])
+@pytest.mark.parametrize("verb", ["predict", "predict_marginals", "predict_kbest", "sample"])
+@every
+def test_scores_that_overflow_are_an_error_or_every_example_has_an_answer(entry: Entry, verb: str, size: float) -> None:
+    model = fitted(entry)
+    rng = np.random.default_rng(0)
+    for sign in (1, -1):
+        model.coef_ = sign * size * rng.choice([-1.0, 1.0], size=model.coef_.shape)
+        try:
+            answers = getattr(model, verb)(entry.X)
+        except MargraveError as error:
+            assert re.match(r"example \d+: ", str(error))
+            continue
+        assert len(answers) == len(entry.y)
+        for answer in answers:
+            if verb == "predict_marginals":
+                values = list(answer.values()) if isinstance(answer, dict) else answer
+                assert np.isfinite(np.asarray(values, dtype=np.float64)).all()
+            if verb == "predict_kbest":
+                assert answer
+                assert all(np.isfinite(score) for score, _ in answer)
+
+
+def test_candidates_without_a_score_do_not_shift_the_answers_of_later_lists() -> None:
+    model = Reranker().fit([[{"a": 1.0}, {"b": 1.0}]] * 2, [0, 1])
+    model.coef_ = np.full(len(model.coef_), 4.0)
+    good = [{"a": 0.0}, {"a": 1.0}]
+    with pytest.raises(MargraveError, match=r"^example 1: a score is infinite or close to it"):
+        model.predict([good, [{"a": 1e308, "b": -1e308}] * 2, good])
+
+
+def test_sequences_need_no_length_that_is_right() -> None:
+    class Longer(list[Any]):
+        def __len__(self) -> int:
+            return 1 + super().__len__()
+
+    model = SequenceTagger().fit([[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]])
+    rows = SequenceTagger(inputs=Templates()).fit([[("a",), ("b",)], [("b",)]], [["A", "B"], ["B"]])
+    for tagger, sentence in ((model, [["a"], ["b"]]), (rows, [("a",), ("b",)])):
+        for made in (iter, Longer, tuple, lambda tokens: (token for token in tokens)):
+            try:
+                answers = tagger.predict([made(sentence), made(sentence)])
+            except MargraveError as error:
+                assert str(error).startswith("example 0: ")
+                continue
+            assert answers == [["A", "B"]] * 2

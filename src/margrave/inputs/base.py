@@ -172,6 +172,8 @@ def check_width(width: int, columns: int, where: str) -> None:
 
 def _without_label(rows: Sequence[Row], columns: int, label: int, where: str) -> Sequence[Row]:
     """The rows without their label; they must have exactly these columns, with or without the label."""
+    if type(rows) not in (list, tuple):
+        rows = list(rows)  # The length of other sequences may be anything.
     for row in rows:
         check_width(len(row), columns, where)
     # No template refers to a label after all other columns, so that it need not be removed.

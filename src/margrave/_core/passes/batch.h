@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -98,14 +100,32 @@ void for_lanes_of(const Problem& problem, const LockStep& together, int64_t firs
   }
 }
 
-// Calls visit(lanes, scratch) for all examples.
+// Larger scores could overflow where inference adds them up: an output would have to have a hundred million parts.
+inline constexpr double kLargestScore = 1e300;
+// Of larger logarithms of probabilities, rounding leaves nothing: the last digit of 1e12 is worth 1e-4.
+inline constexpr double kLargestLogit = 1e12;
+
+inline void check_scores(int64_t i, const double* theta, int64_t n, double largest = kLargestScore) {
+  bool good = true;
+  for (int64_t k = 0; k < n; ++k) good &= std::abs(theta[k]) <= largest;  // NaN is not
+  if (good) return;
+  const std::string what = largest < kLargestScore ? "too large for probabilities" : "infinite or close to it";
+  throw InputError("example " + std::to_string(i) + ": a score is " + what + "; scale the features, or lower C.");
+}
+
+// Calls visit(lanes, scratch) for all examples, whose scores must not be larger than `largest`.
 template <typename Visit>
-void for_lanes(const Problem& problem, const LockStep& together, int threads, const Poll& poll, const Visit& visit) {
-  const auto visit_block = [&](int64_t first, int64_t last, int, Worker& worker) {
-    for_lanes_of(problem, together, first, last, worker,
-                 [&](std::vector<Lane>& lanes) { visit(lanes, worker.scratch); });
-  };
+void for_lanes(const Problem& problem, const LockStep& together, int threads, const Poll& poll, double largest,
+               const Visit& visit) {
   const auto shared = static_cast<int64_t>(together.shared_scores().size());
+  check_scores(0, together.shared_scores().data(), shared, largest);
+  const auto visit_block = [&](int64_t first, int64_t last, int, Worker& worker) {
+    for_lanes_of(problem, together, first, last, worker, [&](std::vector<Lane>& lanes) {
+      for (const Lane& lane : lanes)
+        check_scores(lane.example, lane.theta, problem.parts(lane.example) - shared, largest);
+      visit(lanes, worker.scratch);
+    });
+  };
   for_blocks_of_examples(partition(problem, shared), threads, poll, visit_block, [](int64_t, int) {}, [] {});
 }
 
@@ -256,14 +276,19 @@ class Scores {
     else
       std::copy(given(i), given(i + 1), scores);
     for (int64_t k = 0; k < problem_.parts(i); ++k) scores[k] *= beta;
+    if (w_) check_scores(i, scores, problem_.parts(i), kLargestLogit);  // for samples
   }
   // What inference says of example i; the answer is left in the worker.
   void infer(int64_t i, const Question& question, double* mu, Worker& worker) const {
     const Scratch::Frame frame(worker.scratch);
-    if (w_)
+    if (w_) {
       problem_.infer(i, w_, question, worker.theta.data(), mu, worker.answer, worker.scratch);
-    else
+      const bool of_logits = question.kind == Question::Kind::kLogsum;
+      check_scores(i, worker.theta.data(), problem_.parts(i),
+                   of_logits ? kLargestLogit / question.beta : kLargestScore);
+    } else {
       problem_.infer_under(i, given(i), question, mu, worker.answer, worker.scratch);
+    }
   }
   // The same for several examples at once, if that is possible: given scores may differ from example to example.
   std::unique_ptr<const LockStep> lock_step(double beta) const {
@@ -284,7 +309,7 @@ inline std::vector<Output> argmax_all(const Problem& problem, const Scores& scor
   std::vector<Output> outputs(static_cast<size_t>(problem.size()));
   const auto together = scores.lock_step(1.0);
   if (together && together->argmax_is_faster() && problem.size() >= together->most()) {
-    for_lanes(problem, *together, threads, poll, [&](std::vector<Lane>& lanes, Scratch& scratch) {
+    for_lanes(problem, *together, threads, poll, kLargestScore, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       together->argmax(lanes, scratch);
       for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = lane.y;
     });
@@ -317,7 +342,7 @@ inline std::vector<std::vector<ScoredOutput>> kbest_all(const Problem& problem, 
   std::vector<std::vector<ScoredOutput>> outputs(static_cast<size_t>(problem.size()));
   const auto together = scores.lock_step(1.0);
   if (together && together->kbest_is_faster()) {
-    for_lanes(problem, *together, threads, poll, [&](std::vector<Lane>& lanes, Scratch& scratch) {
+    for_lanes(problem, *together, threads, poll, kLargestScore, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       together->kbest(lanes, k, scratch);
       for (Lane& lane : lanes) outputs[static_cast<size_t>(lane.example)] = std::move(lane.best);
     });
@@ -341,7 +366,8 @@ inline std::vector<std::vector<Output>> sample_all(const Problem& problem, const
   std::vector<std::vector<Output>> outputs(static_cast<size_t>(problem.size()));
   const auto together = scores.lock_step(beta);
   if (together && together->sample_is_faster()) {
-    for_lanes(problem, *together, threads, poll, [&](std::vector<Lane>& lanes, Scratch& scratch) {
+    const double largest = kLargestLogit / std::max(beta, 1.0);  // of the scores before they are multiplied by beta
+    for_lanes(problem, *together, threads, poll, largest, [&](std::vector<Lane>& lanes, Scratch& scratch) {
       std::vector<Random> randoms;
       for (Lane& lane : lanes) {
         const int64_t own = problem.parts(lane.example) - static_cast<int64_t>(together->shared_scores().size());
