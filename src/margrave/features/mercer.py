@@ -18,6 +18,7 @@ from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.features.base import Ranked, Weights
 from margrave.features.table import AttributeTable, Transitions
+from margrave.memory import check_memory
 
 KERNELS = ("linear", "polynomial", "rbf", "precomputed")
 
@@ -245,15 +246,22 @@ class Kernel(AttributeTable):
         if self.nystroem < len(inputs):
             chosen = np.sort(np.random.default_rng(self.seed).choice(len(inputs), self.nystroem, replace=False))
         self.support = inputs.subset(chosen)
+        self._check_memory(len(chosen), len(chosen))
         gram = _core.kernel_matrix(*self._function(), self.support, self.support, 1)
         values, vectors = np.linalg.eigh(gram.reshape(len(chosen), len(chosen)))
         kept = values > _RANK * values.max(initial=0.0)
         self.projection = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
 
+    def _check_memory(self, inputs: int, landmarks: int) -> None:
+        """Refuse more kernels of inputs with landmarks than fit into memory, with their eigenvectors or projections."""
+        what = f"the kernels of {inputs} inputs with {landmarks} landmarks"
+        check_memory(3 * 8 * inputs * landmarks, what, "lower nystroem, or use fewer examples")
+
     def _explicit(self, rows: _core.Tokens) -> _core.Tokens:
         """The vectors of tokens in the space that the landmarks span."""
         assert self.support is not None and self.projection is not None
         inputs = _core.Inputs(rows)
+        self._check_memory(len(inputs), len(self.support))
         kernels = _core.kernel_matrix(*self._function(), inputs, self.support, 1)
         vectors = kernels.reshape(len(inputs), len(self.support)) @ self.projection
         return _core.dense_rows(np.ascontiguousarray(vectors[inputs.numbers(rows)]), rows.example_begin, False)

@@ -1,0 +1,84 @@
+"""Memory: what a fit will take is known before it is taken, and a refusal says what asks for it."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from margrave import Kernel, MargraveError, StructuredClassifier, memory
+from margrave.datasets import read_svmlight
+
+CLASSES = 100_000
+
+
+def little(bytes_left: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: bytes_left)
+
+
+def test_some_memory_is_available() -> None:
+    assert memory.available_memory() > 2**20
+
+
+def test_a_limit_of_the_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "max").write_text("3000000\n")
+    (tmp_path / "current").write_text("1000000\n")
+    monkeypatch.setattr(memory, "_CGROUPS", ((str(tmp_path / "max"), str(tmp_path / "current")),))
+    assert memory.available_memory() == 2_000_000
+    (tmp_path / "max").write_text("max\n")
+    assert memory.available_memory() > 2**20
+
+
+@pytest.mark.parametrize("learner", ["auto", "lbfgs", "cg", "sgd", "mira", "perceptron", "eg", "bcfw"])
+def test_a_large_feature_number_is_refused_in_one_sentence(learner: str, tmp_path: Path) -> None:
+    path = tmp_path / "large.svm"
+    path.write_text("1 1:1\n2 2147483646:1\n1 1:0.5\n")
+    data = read_svmlight(path)
+    with pytest.raises(MargraveError, match=r"a model with 4294967292 weights would take 96 GiB of memory, and .*"):
+        StructuredClassifier(learner=learner).fit(data[0], data[1])
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"learner": "lbfgs"}, r"learner 'lbfgs' with \d+ weights and memory=20 would take"),
+        ({"learner": "eg"}, r"the distributions over the 1000000 parts of 1000 examples would take"),
+        ({"learner": "bcfw"}, r"the distributions over the 1000000 parts of 1000 examples would take"),
+        ({"loss": "hinge"}, r"the distributions over the 1000000 parts of 1000 examples would take"),
+        ({"loss": "hinge", "learner": "lp"}, r"learner 'lp' with \d+ weights would take"),
+    ],
+    ids=str,
+)
+def test_what_a_learner_will_take_is_refused_if_there_is_less(
+    settings: dict[str, Any], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = [[f"w{i}", "all"] for i in range(1000)], [f"c{i}" for i in range(1000)]
+    model = StructuredClassifier(
+        features="all" if settings.get("learner") in ("lbfgs", "lp") else "observed", **settings
+    )
+    little(30_000_000 if model.features == "all" else 2_000_000, monkeypatch)
+    with pytest.raises(MargraveError, match=what):
+        model.fit(X, y)
+
+
+def test_the_kernels_of_landmarks_are_refused_if_there_is_less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    little(1_000_000, monkeypatch)
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    with pytest.raises(MargraveError, match=r"the kernels of 400 inputs with 400 landmarks would take"):
+        StructuredClassifier(features=Kernel("rbf", nystroem=400)).fit(X, [i % 2 for i in range(400)])
+
+
+@pytest.mark.parametrize("cost", ["ZeroOne()", "Hamming()", "Tree(taxonomy)"])
+def test_costs_that_are_functions_never_become_matrices(cost: str) -> None:
+    """A matrix of all pairs of these classes would take 80 GB."""
+    program = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "from margrave.labels import Taxonomy\nfrom margrave.losses.costs import Hamming, Tree, ZeroOne\n"
+        f"classes = [f'a{{i % 100}}.b{{i}}' for i in range({CLASSES})]\n"
+        "taxonomy = Taxonomy.from_names(classes, '.')\n"
+        f"{cost}.label_cost(classes)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
