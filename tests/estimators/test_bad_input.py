@@ -37,6 +37,7 @@ from margrave.learners import LBFGS, SGD, Task
 from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree, NoOutputs
 from tests.references.problems import bind
 from tests.references.refusals import refusal
+from tests.registry import BUILT_IN_LEARNERS
 
 X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
 Y = [["D", "N", "V"], ["D", "N", "V"]]
@@ -1136,3 +1137,22 @@ def test_arrays_that_are_no_outputs_are_refused(kind: str, which: int, value: li
     if which == 0:  # no array of outputs at all, and a last bound that would fit it
         arrays[1:] = [np.empty(0, array.dtype) for array in arrays[1:]]
         refusal(lambda: make(*arrays))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("size", "C"), [(1e200, 1.0), (1e160, 1.0), (1e100, 1.0), (1.0, 1e300), (1.0, 1e150)], ids=str)
+@pytest.mark.parametrize("loss", ["softmax-margin", "hinge", "ramp", "perceptron"])
+@pytest.mark.parametrize("learner", sorted(BUILT_IN_LEARNERS))
+def test_training_that_overflows_says_so_and_any_other_can_be_saved(
+    learner: str, loss: str, size: float, C: float, tmp_path: Path
+) -> None:
+    X: list[Any] = [[{"a": size}, {"b": 1.0}], [{"b": -size}]]
+    model = SequenceTagger(loss, C=C, learner=learner, features="all", tied=False, max_iter=5)
+    try:
+        model.fit(X, [["A", "B"], ["A"]])
+    except MargraveError as error:
+        overflow = str(error).endswith("scale the features, or lower C.")
+        assert overflow or re.search("needs? |refuses it|is for differences|supports", str(error)), error
+        return
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").predict(X) == model.predict(X)

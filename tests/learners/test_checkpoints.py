@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -152,6 +154,11 @@ def bits(solution: Solution) -> tuple[Any, ...]:
     return solution.w.tobytes(), repr(records), solution.converged, solution.reason
 
 
+def has_unknown_entropies(one: Case, problem: Problem, loss: LossFamily) -> bool:
+    """Whether stored entropies cannot be checked, so that a resumed run has other certificates, with their own D."""
+    return one.name == "bcfw" and loss.smooth and not {"entropy", "untied"} <= set(problem.offers)
+
+
 def weights_for(problem: Problem) -> Weights:
     """Some examples count more, and one not at all."""
     return np.arange(problem.size) % 3 / 2 + (np.arange(problem.size) > 0)
@@ -173,7 +180,12 @@ def test_a_run_stopped_after_every_pass_has_the_bits_of_one_that_never_was(
         settings = {"C": 0.7, "sample_weight": None if chained else weights_for(problem)}
         for passes in range(1, 9):
             whole = run(one.make(), problem, loss, max_iter=passes, **settings)
-            assert bits(run(one.make(), problem, loss, path, max_iter=passes, **settings)) == bits(whole)
+            resumed = run(one.make(), problem, loss, path, max_iter=passes, **settings)
+            if passes > 1 and has_unknown_entropies(one, problem, loss):
+                assert resumed.w.tobytes() == whole.w.tobytes()
+                assert [each.primal for each in resumed.history] == [each.primal for each in whole.history]
+            else:
+                assert bits(resumed) == bits(whole)
 
 
 @pytest.mark.parametrize("one", CASES, ids=str)
@@ -185,7 +197,10 @@ def test_a_run_stopped_on_its_way_to_the_optimum_stops_for_the_same_reason(one: 
         whole = run(one.make(), problem, loss, tol=1e-3, max_iter=30)
         for passes in (2, 9, 23, 30, 30):
             parts = run(one.make(), problem, loss, path, tol=1e-3, max_iter=passes)
-        assert bits(parts) == bits(whole)
+        if has_unknown_entropies(one, problem, loss):
+            assert parts.kept.primal == pytest.approx(whole.kept.primal, rel=2e-3)
+        else:
+            assert bits(parts) == bits(whole)
 
 
 def test_a_run_may_go_on_in_another_process(tmp_path: Path, child: Callable[[str], str]) -> None:
@@ -202,7 +217,10 @@ for one in DEFAULTS:
     print(json.dumps([one.name, w.hex(), *rest]))
 """)
     found = {name: (bytes.fromhex(w), *rest) for name, w, *rest in map(json.loads, printed.splitlines())}
-    assert found == wanted
+    unknown = {one.name for one in DEFAULTS if has_unknown_entropies(one, *elsewhere(one))}
+    for name, expected in wanted.items():
+        assert found[name][0] == expected[0]
+        assert name in unknown or found[name] == expected
 
 
 def elsewhere(one: Case) -> tuple[Problem, LossFamily]:
@@ -283,10 +301,10 @@ def test_a_run_that_is_over_does_no_more_work(learner: Learner, loss: LossFamily
     assert first.converged
     assert first.reason.startswith(reason)
     written = path.read_bytes()
-    problem.calls = 0
     for most in (500, 1000, 2):
+        problem.calls = 0
         assert bits(run(learner, problem, loss, path, max_iter=most, tol=1e-3, C=0.1)) == bits(first)
-    assert problem.calls == 0
+        assert problem.calls <= 2 * problem.size  # to check the state and the best weights, which is not counted
     assert path.read_bytes() == written
 
 
@@ -298,7 +316,7 @@ def test_a_search_at_the_limit_of_numbers_stays_there(path: Path) -> None:
     assert not first.converged
     problem.calls = 0
     assert bits(run(LBFGS(), problem, Log(), path, max_iter=500)) == bits(first)
-    assert problem.calls == 0
+    assert problem.calls <= 2 * problem.size  # to check the state and the best weights, which is not counted
 
 
 @pytest.mark.parametrize("learner", [LBFGS(), CG(), OnlineEG()], ids=lambda learner: learner.name)
@@ -471,7 +489,11 @@ def test_ctrl_c_returns_a_solution_and_leaves_the_last_whole_pass(one: Case, tmp
             assert all(record.dual is None or record.dual <= least(beta, gamma) + 1e-9 for record in solution.history)
             past = len(model_file.read(path)[0]["history"]) - 1  # the last record is of where the run was interrupted
             assert [record.dual for record in solution.history[:past]] == [r.dual for r in whole.history[:past]]
-            assert bits(run(one.make(), inner, loss, path, max_iter=5)) == bits(whole)
+            resumed = run(one.make(), inner, loss, path, max_iter=5)
+            if has_unknown_entropies(one, inner, loss):
+                assert resumed.w.tobytes() == whole.w.tobytes()
+            else:
+                assert bits(resumed) == bits(whole)
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if one.name in NATIVE], ids=str)
@@ -687,6 +709,14 @@ def test_a_model_is_no_checkpoint_and_a_checkpoint_no_model(path: Path) -> None:
     assert str(error.value).startswith(f"{path}: ")
 
 
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[str(one) for one in CASES])
+def test_an_altered_checkpoint_is_refused_or_its_certificates_are_true(number: int) -> None:
+    root = Path(__file__).parents[2]
+    program = [sys.executable, "-m", "tests.learners.altered_checkpoints", str(number)]
+    done = subprocess.run(program, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("part", ["history", "best", "state", "t", "random"])
 def test_a_checkpoint_that_lacks_something_is_refused(part: str, path: Path) -> None:
     """As one of another release might."""
@@ -813,7 +843,7 @@ class Mine(Learner):
     """Walks at random; its records hold what the built-in ones never do."""
 
     name: ClassVar[str] = "mine"
-    offers: ClassVar[tuple[str, ...]] = ("perceptron loss",)
+    offers: ClassVar[tuple[str, ...]] = ("perceptron loss", "another objective")
 
     other: Any = None
     schedule: Callable[[int], float] = abs

@@ -902,8 +902,12 @@ def test_an_objective_that_is_no_number_is_an_error(learner: Learner) -> None:
 
 
 def test_weights_that_overflow_are_an_error() -> None:
-    with pytest.raises(MargraveError, match=r"^the objective is (nan|inf) after .*: scale the features, or lower C\.$"):
+    with pytest.raises(
+        MargraveError, match=r"^example 0: the square of its .* overflows: scale the features, or lower C"
+    ):
         StructuredClassifier(learner=SGD(rate=1.0)).fit(np.eye(3) * 1e200, [0, 1, 2])
+    with pytest.raises(MargraveError, match=r"^the objective is (nan|inf) after .*: scale the features, or lower C\.$"):
+        StructuredClassifier(learner=SGD(rate=1e300)).fit(np.eye(3) * 1e10, [0, 1, 2])
 
 
 def test_an_exception_in_a_structure_of_the_user_comes_out_unchanged() -> None:

@@ -524,6 +524,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         kept = self.certificate_
+        # A bound that is infinite or NaN says nothing.
+        dual, gap = (None if each is None or not isfinite(each) else each for each in (kept.dual, kept.gap))
         if metadata is None:
             metadata = self.metadata_
         elif not isinstance(metadata, Mapping):
@@ -540,7 +542,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             "features": pack(features, arrays, "features_"),
             "weights": pack(weights, arrays, "weights"),
             "n_weights": self.n_weights_,
-            "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": kept.dual, "gap": kept.gap},
+            "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": dual, "gap": gap},
             "exact": kept.exact,
             "converged": self.converged_,
             "stop_reason": self.stop_reason_,

@@ -182,7 +182,7 @@ def _copied(file: io.FileIO, size: int) -> memoryview:
 def _table(path: str | PathLike[str], content: memoryview) -> tuple[int, dict[str, object]]:
     """The offset of the tensors, and the JSON before them."""
     length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > _MAX_TABLE or content[8:9] not in (b"{", b""):
+    if len(content) < 8 or length > _MAX_TABLE or bytes(content[8:9]) not in (b"{", b""):
         raise DataError(path, None, "not a model file: it does not begin like a safetensors file.")
     if 8 + length > len(content):
         raise DataError(path, None, f"truncated: {len(content)} bytes, and the header alone ends at {8 + length}.")

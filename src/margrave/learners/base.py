@@ -158,6 +158,8 @@ class Learner(Stored, kind="learner"):
         state : the state to begin with; None uses the learner's initial state.
         """
         self.check(task.loss, task.problem)
+        if not {"another objective", "perceptron loss"} & set(self.offers):
+            task.check_scale()
         return Run(self, task).solve(state)
 
 

@@ -10,7 +10,8 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
-from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, certified, check_order, gold_counts
+from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, check_order, check_parts, gold_counts
+from margrave.learners.resuming import check_outputs, check_same, check_that
 from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -57,6 +58,7 @@ class BCFW(Learner):
     def blank(self, task: Task) -> "_State":
         """All mass on the gold outputs, so that w = 0."""
         if self._pairwise(task.loss):
+            check_parts(task)  # A certificate takes the marginals of all parts.
             return _State(**blank_blocks(task), blocks=_core.Blocks(task.problem))
         return _State(**blank_blocks(task), mu=gold_counts(task))
 
@@ -90,15 +92,25 @@ class BCFW(Learner):
             _core.mixing_pass(*ascent, state.mu, state.entropy, state.cost, state.gap, self.exact_entropy)
         state.count(len(order))
         state.update_costs()
-        if not self.averaging:
-            return state.step()
-        state.add_to_average()
-        return Step(state.average.copy(), dual=state.average_dual(), estimate=state.estimate())
+        if self.averaging:
+            state.add_to_average()
+        w = state.average.copy() if self.averaging else state.w
+        if not state.bounded:
+            return Step(w, estimate=state.estimate())
+        return Step(w, dual=state.average_dual() if self.averaging else state.dual(), estimate=state.estimate())
 
     def certify(self, state: "_State") -> Step:
-        """P and the gap; one pass. With averaging, D is taken at the average of alpha, which is feasible."""
+        """P and the gap; one pass. With averaging, D is taken at the average of alpha, which is feasible.
+
+        After a run was continued with entropies that cannot be checked, the certificate is that of primal learners.
+        """
+        if not state.bounded:
+            w = state.average.copy() if self.averaging else state.weights_of(state.mu)
+            return Step(w, *state.task.certify(w))
         if self.averaging:
-            return certified(state.task, state.average.copy(), state.average_value)
+            w = state.average.copy()
+            primal, dual = state.task.primal(w), state.average_dual()
+            return Step(w, primal, dual, primal - dual)
         state.update_costs()  # An interrupted pass has not done this.
         return state.certify(state.mu if state.blocks is None else state.blocks.marginals(state.task.problem))
 
@@ -112,6 +124,30 @@ class _State(DualState):
     blocks: Any = None  # or the outputs that have mass
     average: Weights = field(default_factory=lambda: np.zeros(0))
     average_value: float = 0.0  # the average of D without its norm
+
+    def __post_init__(self) -> None:
+        self.bounded = True  # whether D is known to be a bound, which nobody can say of stored entropies
+
+    def verify(self) -> None:
+        """Blocks must be distributions over outputs with their costs, and w must be theirs; entropies are bounded."""
+        super().verify()
+        task, problem = self.task, self.task.problem
+        check_that(len(self.average) in (0, problem.dim), "the average has one weight per feature")
+        if self.blocks is not None:
+            begin, part_begin, parts, alpha, cost, _ = self.blocks.arrays()
+            check_outputs(task, begin, part_begin, parts, cost)
+            check_same("masses", np.add.reduceat(alpha, begin[:-1]), np.ones(problem.size))
+            check_same("costs", self.cost, self.blocks.costs())
+            self.verify_marginals(self.blocks.marginals(problem), of_parts=False)
+            return
+        self.verify_marginals(self.mu, of_parts=not task.loss.beyond_parts(problem))
+        if not task.loss.smooth:
+            return
+        self.bounded = {"entropy", "untied"} <= set(problem.offers)
+        begin = _core.part_offsets(problem)
+        for i in range(problem.size) if self.bounded else ():
+            most = float(problem.entropy(i, self.mu[begin[i] : begin[i + 1]])[0])
+            check_that(self.entropy[i] <= most + 1e-9 * max(1.0, most), "entropies are those of the marginals")
 
     def update_costs(self) -> None:
         """Compute the expected costs of blocks that store their outputs."""
@@ -128,7 +164,8 @@ class _State(DualState):
 
     def average_dual(self) -> float:
         """A lower bound on D at the average of alpha, because the entropy is concave."""
-        return self.average_value - 0.5 * self.task.problem.dot(self.average, self.average)
+        of_average = self.average_value - 0.5 * self.task.problem.dot(self.average, self.average)
+        return min(of_average, self.dual())  # D at alpha itself can be checked when a run is continued.
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The blocks as arrays."""

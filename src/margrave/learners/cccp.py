@@ -20,6 +20,7 @@ from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, learner_named, option
 from margrave.learners.checks import check_loss
+from margrave.learners.resuming import check_same
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -134,6 +135,13 @@ class _State(State):
     w: Weights
     r: Weights  # the gradient of C sum_i L_i(beta, 0) at w: where the next weights are measured from
     primal: float = inf  # the objective at w; inf before the first round
+
+    def verify(self) -> None:
+        """The objective and the tangent must be those at w, once a round has been made."""
+        if self.primal < inf:
+            primal, r = self.objective(self.w)
+            check_same("objective", self.primal, primal)
+            check_same("tangent", self.r, r)
 
     def convex_problem(self, tol: float) -> Task:
         """The problem with its concave part replaced by the tangent at w; learners that can begin at w do so."""

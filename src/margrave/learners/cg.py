@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from margrave.learners.base import Learner
+from margrave.learners.resuming import check_same
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
 
@@ -57,6 +58,13 @@ class _State(State):
     down: float  # the slope of P along the direction
     reach: float = 0.0  # the last step times its `down`; 0 before the first step and after a failed search
     stalled: int = 0  # the number of steps in a row that did not measurably lower P
+
+    def verify(self) -> None:
+        """P, its gradient and the slope along the direction must be those at w."""
+        primal, slope = self.task.objective(self.w)
+        check_same("P", self.primal, primal)
+        check_same("gradient", self.slope, slope)
+        check_same("slope", self.down, self.dot(self.slope, self.d))
 
     def dot(self, u: Weights, v: Weights) -> float:
         """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""

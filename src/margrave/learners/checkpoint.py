@@ -45,7 +45,8 @@ class Checkpoint:
     If the file exists, the run continues from it. With one thread, and for batch learners with any number of threads, a
     run that was continued ends with the same bits as one that was never interrupted; the exception is the simplex of
     learner 'lp', which starts again. The file belongs to one task: it is refused for another problem, loss, C, seed or
-    learner. Ctrl-C leaves the file as it was last written.
+    learner. Ctrl-C leaves the file as it was last written. Resume only your own checkpoints: what the state determines
+    is checked, but not everything is determined.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, option
+from margrave.learners.resuming import check_outputs, check_same, check_that
 from margrave.learners.task import State, Step, Task, Weights
 
 VARIANTS = ("a", "b")
@@ -218,6 +219,19 @@ class CutState(State):
         """The constraints from arrays."""
         kept = [np.ascontiguousarray(arrays[name]) for name in _CUTS]
         super().unpack(plain | {"cuts": _core.Cuts.from_arrays(self.task.problem, *kept)}, arrays)
+
+    def verify(self) -> None:
+        """Constraints must be those of outputs, with their costs, and w must be that of their multipliers."""
+        task = self.task
+        begin, part_begin, parts, cost, linear, factor, multiplier, _ = self.cuts.arrays()
+        check_outputs(task, begin, part_begin, parts, cost)
+        root = np.sqrt(cost) if task.loss.slack == 2 else cost
+        check_same("linear terms", linear, root)
+        check_same("factors", factor, root if task.loss.rescale == "slack" else np.ones_like(cost))
+        if task.loss.slack == 1:
+            mass = np.add.reduceat(np.append(multiplier, 0.0), begin[:-1]) * (np.diff(begin) > 0)
+            check_that((mass <= task.weights() * (1 + 1e-9)).all(), "multipliers sum to at most C")
+        check_same("w", self.w, self.cuts.weights(task.problem))
 
     def _core(self) -> tuple[_core.Problem, Weights, _core.LossFamily, str, int, Any]:
         task = self.task

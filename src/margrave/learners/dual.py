@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import unknown
+from margrave.learners.resuming import check_same, check_that, expected_costs
 from margrave.learners.task import State, Step, Task, Weights
+from margrave.memory import check_memory
 
 ORDERS = ("shuffled", "cyclic", "gap")
 ORDER_HELP = 'The order in which a pass visits the examples; "gap" draws them in proportion to their gaps.'
@@ -36,6 +38,19 @@ class DualState(State):
     gap: Weights  # the gap of each example at its last visit; inf before the first
     random: np.random.Generator
     turn: int = 0  # passes so far
+
+    def verify(self) -> None:
+        """Gaps are not negative; learners add what they know about their blocks."""
+        check_that((self.gap >= 0).all(), "gaps are not negative")
+        check_that(np.isfinite(self.w).all(), "w is finite")
+
+    def verify_marginals(self, mu: Weights, *, of_parts: bool = True) -> None:
+        """w must be that of the marginals and, where costs decompose over parts, the costs as well."""
+        task = self.task
+        check_that(np.isfinite(mu).all(), "marginals are finite")
+        check_same("w", self.w, self.weights_of(mu))
+        if of_parts and task.loss.gamma > 0:
+            check_same("costs", self.cost, expected_costs(task, _core.part_offsets(task.problem), mu))
 
     def visits(self, order: str, skip: bool) -> NDArray[np.int64]:
         """The examples of the next pass; with `skip`, two passes in three leave out those with small gaps."""
@@ -75,9 +90,12 @@ class DualState(State):
 
         The marginals are those of all parts, or of the stored ones.
         """
+        return certified(self.task, self.weights_of(mu, stored), self.value())
+
+    def weights_of(self, mu: Weights, stored: _core.StoredParts | None = None) -> Weights:
+        """w(alpha) of these marginals."""
         task = self.task
-        w = _core.weights_of(task.problem, task.family, task.threads, mu, stored)
-        return certified(task, w, self.value())
+        return _core.weights_of(task.problem, task.family, task.threads, mu, stored)
 
     def rescale(self, task: Task) -> None:
         """Continue with the same alpha and another C, to which w is proportional."""
@@ -117,9 +135,20 @@ def blank_blocks(task: Task) -> dict[str, Any]:
     }
 
 
+def check_parts(task: Task, bytes_per_part: int = 8, parts: int | None = None) -> int:
+    """The number of all parts, or of these; an error if numbers for each do not fit into memory."""
+    n = int(_core.part_offsets(task.problem)[-1]) if parts is None else parts
+    check_memory(
+        bytes_per_part * n,
+        f"the distributions over the {n} parts of {task.problem.size} examples",
+        "use learner='lbfgs' for smooth losses, or learner='sgd', or fewer classes or examples",
+    )
+    return n
+
+
 def gold_counts(task: Task) -> Weights:
     """The number of occurrences of each part in the gold outputs of all examples, concatenated."""
-    counts = np.zeros(_core.part_offsets(task.problem)[-1])
+    counts = np.zeros(check_parts(task))
     np.add.at(counts, _core.gold_parts(task.problem), 1.0)
     return counts
 
@@ -131,6 +160,7 @@ def gold_parameters(
     stored: _core.StoredParts | None = None,
 ) -> NDArray[Any]:
     """Natural parameters of all parts, or of the stored ones, concatenated: `start` for gold parts, 0 for others."""
-    t = np.empty(_core.part_offsets(task.problem)[-1] if stored is None else stored.size, precision)
+    of_both = 2 * np.dtype(precision).itemsize  # marginals as well
+    t = np.empty(check_parts(task, of_both, None if stored is None else stored.size), precision)
     _core.gold_parameters(task.problem, task.threads, stored, start, t)
     return t

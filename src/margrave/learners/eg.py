@@ -23,12 +23,14 @@ from margrave.learners.dual import (
     gold_parameters,
     unseen,
 )
+from margrave.learners.resuming import check_same, check_that
 from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
 
 _GROWTH = 1.3  # the maximum growth of a rate from one visit to the next
 _CAP = 20.0  # the maximum change of a natural parameter in one step
 _FEW_PARTS = 2**25  # half a gigabyte of distributions: up to this, nothing is gained by storing only some of the parts
+_OF_DOUBLE, _OF_SINGLE = 1e-9, 1e-3  # What is computed again may differ from what was stored by this fraction.
 _CAP_AT_INFINITY = 2.0  # the same if beta is infinite, because outputs that lost all mass take long to regain it
 
 
@@ -153,6 +155,12 @@ class Hybrid(OnlineEG):
     def stored_parts(self, task: Task) -> None:
         """All parts, because the conditionals that EG begins with are not 0 for parts without a weight."""
 
+    def blank(self, task: Task) -> "GibbsState":
+        """Natural parameters that only matter after the passes of SMO."""
+        state = super().blank(task)
+        state.smo_passes = self.smo_passes
+        return state
+
     def begin(self, task: Task) -> "GibbsState":
         """All mass on the gold outputs."""
         state = self.blank(task)
@@ -201,12 +209,30 @@ class GibbsState(DualState):
 
     def __post_init__(self, stored: _core.StoredParts | None) -> None:
         self.stored_parts = stored
+        self.smo_passes = 0  # the number of passes after which natural parameters describe the blocks
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Restore what `pack` returned; earlier versions stored the numbers of all parts."""
-        super().unpack(plain, arrays)
-        if self.stored_parts is not None and len(self.t) != self.stored_parts.size:
+        every = int(_core.part_offsets(self.task.problem)[-1])
+        if self.stored_parts is not None and arrays["t"].shape == (every,):
             self.stored_parts = None
+            self.t, self.mu = np.empty(every, self.t.dtype), np.empty(every, self.mu.dtype)
+        super().unpack(plain, arrays)
+
+    def verify(self) -> None:
+        """Marginals, entropies, costs and w must be those of the natural parameters."""
+        super().verify()
+        if self.turn < self.smo_passes:
+            self.verify_marginals(self.mu)
+            return
+        check_that(np.isfinite(self.t).all(), "natural parameters are finite")
+        check_that((self.rate > 0).all() and np.isfinite(self.rate).all(), "rates are positive")
+        rounding = _OF_SINGLE if self.t.dtype == np.float32 else _OF_DOUBLE
+        mu, entropy, cost = np.zeros_like(self.mu), np.empty_like(self.entropy), np.empty_like(self.cost)
+        check_same("w", self.w, self._expectations(mu, entropy, cost), rounding)
+        check_same("marginals", self.mu, mu, rounding)
+        check_same("entropies", self.entropy, entropy, rounding)
+        check_same("costs", self.cost, cost, rounding)
 
     def expect(self) -> None:
         """Compute marginals, entropies, costs and w from the natural parameters; one pass."""

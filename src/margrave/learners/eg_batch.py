@@ -11,6 +11,7 @@ from margrave.checks import real
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, option
 from margrave.learners.dual import dual_value, gold_parameters
+from margrave.learners.resuming import check_same, check_that
 from margrave.learners.task import State, Step, Task, Weights
 
 FORMS = ("parts", "weights")
@@ -138,6 +139,19 @@ class _State(State):
         task = self.task
         task.passes += 1
         return _core.eg_primal_form(task.problem, task.family, task.threads, z, s, self.entropy, self.cost)
+
+    def verify(self) -> None:
+        """Entropies, costs, w and D must be those of the natural parameters."""
+        check_that(np.isfinite(self.t).all() and np.isfinite(self.z).all(), "natural parameters are finite")
+        check_that(0 < self.rate < inf, "the rate is positive")
+        entropy, cost = self.entropy, self.cost
+        self.entropy, self.cost = np.empty_like(entropy), np.empty_like(cost)
+        w = self.expect() if len(self.t) else self.weights_at(self.z, self.s)
+        check_same("w", self.w, w)
+        check_same("entropies", entropy, self.entropy)
+        check_same("costs", cost, self.cost)
+        check_same("D", self.value, self.dual(w))
+        self.entropy, self.cost = entropy, cost
 
     def dual(self, w: Weights) -> float:
         return dual_value(self.task, self.cost, self.entropy) - 0.5 * self.task.problem.dot(w, w)

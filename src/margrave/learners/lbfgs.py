@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.learners.base import Learner, option
+from margrave.learners.resuming import check_same, check_that
 from margrave.learners.task import State, Step, Task, Weights
+from margrave.memory import check_memory
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 
 
@@ -54,6 +56,12 @@ class LBFGS(Learner):
 
     def begin(self, task: Task) -> "_State":
         """The gradient at the starting point."""
+        pairs = min(self.memory, self.most_iterations(task))
+        check_memory(
+            8 * (2 * pairs + 5) * task.problem.dim,
+            f"learner 'lbfgs' with {task.problem.dim} weights and memory={self.memory}",
+            "lower its memory, or use learner='cg'",
+        )
         w = np.zeros(task.problem.dim) if task.start is None else task.start
         primal, slope = task.objective(w)
         return _State(task, w, primal, slope, deque(maxlen=self.memory))
@@ -90,6 +98,15 @@ class _State(State):
         rhos = plain["pairs"]
         pairs = [(np.array(s), np.array(y), rho) for s, y, rho in zip(arrays["s"], arrays["y"], rhos, strict=True)]
         super().unpack(plain | {"pairs": deque(pairs, maxlen=self.pairs.maxlen)}, arrays)
+
+    def verify(self) -> None:
+        """P and its gradient must be those at w, and every change must have a length."""
+        primal, slope = self.task.objective(self.w)
+        check_same("P", self.primal, primal)
+        check_same("gradient", self.slope, slope)
+        for s, y, rho in self.pairs:
+            check_that(s.shape == y.shape == self.w.shape and s.dtype == y.dtype == np.float64, "changes are of w")
+            check_same("curvature", rho * self.dot(s, y), 1.0)
 
     def dot(self, u: Weights, v: Weights) -> float:
         """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""

@@ -13,7 +13,9 @@ from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, option
+from margrave.learners.resuming import check_same, check_that
 from margrave.learners.task import State, Step, Task, Weights
+from margrave.memory import check_memory
 from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
 
 PROGRAMS = ("all", "closest")
@@ -123,6 +125,9 @@ class LP(Learner):
 
     def _without_rows(self, task: Task, constraints: "LPConstraints") -> "LPState":
         problem = task.problem
+        check_memory(
+            8 * 8 * problem.dim, f"learner 'lp' with {problem.dim} weights", "use fewer features, or learner='sgd'"
+        )
         nothing = np.zeros(problem.dim)
         return LPState(
             task,
@@ -294,6 +299,13 @@ class LPState(State):
         self.best, self.best_primal = best, primal
         return False
 
+    def verify(self) -> None:
+        """P must be that of the best weights. Rows have no outputs, so that their numbers cannot be computed again."""
+        nothing_more = np.full(self.task.problem.size, inf)
+        slack = self.constraints.round(self.best, nothing_more, self.task.threads)[0]
+        check_same("P", self.best_primal, float(np.abs(self.best).sum() + self.program.C @ slack))
+        check_that(self.value <= self.best_primal * (1 + 1e-9), "D is at most P")
+
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The program as arrays; its solver starts again."""
         plain, arrays = super().pack()
@@ -311,6 +323,12 @@ class LPState(State):
         program = replace(
             self.program, rows=rows, weight=plain["weight"], **{name: kept[f"program.{name}"] for name in _PROGRAM}
         )
+        rows.check(self.task.problem.dim, self.task.problem.size)
+        for name in _PROGRAM:
+            check_that(kept[f"program.{name}"].dtype == np.float64, f"the {name} of the program are numbers")
+            check_that(np.isfinite(kept[f"program.{name}"]).all(), f"the {name} of the program are finite")
+            check_that(kept[f"program.{name}"].shape == getattr(self.program, name).shape, f"there is one {name} each")
+        check_that(type(plain["weight"]) is float and 0 < plain["weight"] < inf, "the weight of dual steps is positive")
         same = {"program": program, "master": self.master, "constraints": self.constraints}
         super().unpack(plain | same, {name: array for name, array in arrays.items() if "." not in name})
 

@@ -10,6 +10,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
+from margrave.learners.resuming import check_that
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -110,6 +111,10 @@ class _State(State):
     random: np.random.Generator
     steps: int = 0
     turn: int = 0
+
+    def verify(self) -> None:
+        """Only the first pass has a dual, and it is over."""
+        check_that(self.turn >= 1 and self.steps >= 0, "a pass has been made")
 
     def order(self) -> NDArray[np.int64]:
         """The examples that have weight, shuffled."""

@@ -11,6 +11,7 @@ from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
+from margrave.learners.resuming import check_output, check_outputs, check_same, check_that, costs_of
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -145,6 +146,7 @@ class OneSlackState(State):
         elif not task.C * excess > max(_WORTH * (self.best_primal - self.value), _ROUNDING * self.best_primal):
             return False
         products = np.append(self.products(direction), task.problem.dot(direction, direction))
+        task.check_finite(float(products[-1]))
         n = self.n_constraints
         gram = np.empty((n + 1, n + 1))
         gram[:n, :n] = self.gram
@@ -192,6 +194,55 @@ class OneSlackState(State):
         dual = float(self.linear @ self.multiplier) - 0.5 * task.problem.dot(self.w, self.w)
         self.value = max(self.value, dual)  # The last digits can be rounding errors.
 
+    def verify(self) -> None:
+        """Constraints must be those of their outputs, and w, P and D must follow from them."""
+        task, n = self.task, self.n_constraints
+        for name in ("multiplier", "idle"):
+            check_that(getattr(self, name).shape == (n,), f"there is one {name} per constraint")
+        check_that(len(self.directions) == n and self.gram.shape == (n, n), "directions are those of constraints")
+        begin, part_begin, parts, cost = self.cache.arrays()
+        check_outputs(task, begin, part_begin, parts, cost)
+        for (begin, parts, factor), linear, direction in zip(self.outputs, self.linear, self.directions, strict=True):
+            self._verify_constraint(begin, parts, factor, float(linear), direction)
+        check_same("products of directions", self.gram, np.array([self.products(each) for each in self.directions]))
+        check_that((self.multiplier >= 0).all(), "multipliers are not negative")
+        check_that(self.multiplier.sum() <= task.C * (1 + 1e-9), "multipliers sum to at most C")
+        w = np.zeros(task.problem.dim)
+        for k in np.flatnonzero(self.multiplier):
+            _core.add_scaled(self.directions[k], float(self.multiplier[k]), w)
+        check_same("w", self.w, w)
+        check_same("D", self.value, max(float(self.linear @ self.multiplier) - 0.5 * task.problem.dot(w, w), 0.0))
+        if self.best_primal < inf:
+            check_that(self.best.shape == self.w.shape and np.isfinite(self.best).all(), "the best weights are finite")
+            check_same("P", self.best_primal, task.primal(self.best))
+
+    def _verify_constraint(
+        self, begin: NDArray[np.int64], parts: NDArray[np.int32], factor: Weights, linear: float, direction: Weights
+    ) -> None:
+        """The linear term and the direction of a constraint must be those of its outputs."""
+        task, problem = self.task, self.task.problem
+        form = begin.dtype == np.int64 and parts.dtype == np.int32 and factor.dtype == np.float64
+        check_that(
+            form and begin.shape == (problem.size + 1,) and factor.shape == (problem.size,), "outputs are arrays"
+        )
+        check_that(
+            begin[0] == 0 and begin[-1] == len(parts) and bool((np.diff(begin) >= 0).all()), "outputs have bounds"
+        )
+        found, total = np.zeros(problem.dim), 0.0
+        sample_weight = task.weights() / task.C
+        for i in np.flatnonzero(factor).tolist():
+            y = parts[begin[i] : begin[i + 1]]
+            check_output(task, i, y)
+            cost = costs_of(task, [(i, y)])[0]
+            check_same("factors", factor[i], sample_weight[i] * (cost if task.loss.rescale == "slack" else 1.0))
+            counts = np.zeros(problem.parts(i))
+            np.add.at(counts, problem.gold(i), 1.0)
+            np.add.at(counts, y, -1.0)
+            problem.scatter(i, counts, float(factor[i]), found)
+            total += sample_weight[i] * cost
+        check_same("linear terms", linear, total)
+        check_same("directions", direction, found)
+
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Directions, outputs and cached ones as arrays."""
         plain, arrays = super().pack()
@@ -211,5 +262,6 @@ class OneSlackState(State):
             for k in range(len(directions))
         ]
         self.cache.fill(self.task.problem, *(np.array(arrays[f"cached.{k}"]) for k in range(4)))
+        check_that(arrays["directions"].dtype == np.float64, "directions are numbers")
         rest = {name: array for name, array in arrays.items() if name != "directions" and "." not in name}
         super().unpack(plain | {"directions": directions, "outputs": outputs, "cache": self.cache}, rest)

@@ -13,6 +13,7 @@ import numpy as np
 from margrave.errors import DataError, MargraveError
 from margrave.learners.checkpoint import Snapshot, fingerprint
 from margrave.learners.observers import Observer, progress_observer
+from margrave.learners.resuming import check_same, check_that
 from margrave.learners.task import Record, State, Step, Task, Weights
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Solution:
     exact: bool = True
 
 
+_ROUNDING = 1e-6  # P and D are sums over all examples; a gap below minus this fraction of P is not a rounding error.
 _FIRST_CERTIFICATE = 50  # The first certificate is computed after this many passes, regardless of the estimate.
 
 
@@ -59,6 +61,7 @@ class Run:
         self._observers: Sequence[Observer] = (*task.observers, *([progress_observer()] if task.verbose else []))
         self._started = time.perf_counter()
         self._fingerprint: dict[str, str] = {}
+        self._resumed = False
         self._done: tuple[str, bool] | None = None  # the learner's own reason to stop, and whether it is the optimum
         self._stop_reason = ""  # the reason that an observer gave to end the run
         self._solution: Solution | None = None
@@ -116,11 +119,13 @@ class Run:
 
     def should_certify(self, step: Step) -> bool:
         """Whether the estimate suggests that tol is reached, or a certificate is due; these become less frequent."""
-        if step.estimate is None or step.dual is None:
+        if step.estimate is None:
             return len(self.history) + 1 >= self._next
         self._next = max(self._next, _FIRST_CERTIFICATE)  # Occasional certificates update the ratio.
         gap = step.estimate * self._ratio
-        return gap <= self.task.tol * abs(step.dual + gap) or len(self.history) + 1 >= self._next
+        known = 0.0 if self.best is None else self.best[0].primal or 0.0
+        size = abs(known if step.dual is None else step.dual + gap)
+        return gap <= self.task.tol * size or len(self.history) + 1 >= self._next
 
     def calibrate(self, seen: Step, certified: Step) -> Step:
         """The certificate; the ratio of the gap to its estimate is updated by it."""
@@ -131,9 +136,15 @@ class Run:
 
     def add_record(self, step: Step, exact: bool = True) -> None:
         """Add a record to the history, and store the weights if they are the best."""
-        self.task.check_finite(step.dual if step.primal is None else step.primal)
+        objective = step.dual if step.primal is None else step.primal
+        if objective is not None:
+            self.task.check_finite(objective)
         seconds = time.perf_counter() - self._started
         record = Record(self.task.passes, seconds, step.primal, step.dual, step.gap, exact)
+        if self._resumed and record.relative_gap < -_ROUNDING and exact:
+            raise MargraveError(
+                "after the run was continued, D is above P, so the checkpoint has false constraints: remove the file."
+            )
         if record.primal is not None:
             best = None if self.best is None else self.best[0].primal
             last = "last weights" in self.learner.offers
@@ -187,16 +198,38 @@ class Run:
         state = learner.blank(self.task)
         try:
             state.unpack(saved.plain, saved.arrays)
-        except (KeyError, TypeError, ValueError) as error:
+            self.history = [Record(*values) for values in saved.history]
+            self.best = None if saved.best is None else (Record(*saved.best), saved.w)
+            self._started -= self.history[-1].seconds
+        except (LookupError, TypeError, ValueError) as error:
             raise DataError(
                 checkpoint.path, None, f"this checkpoint lacks state that learner '{learner.name}' needs: remove it."
             ) from error
-        self.task.passes = saved.passes
-        self.history = [Record(*values) for values in saved.history]
-        self.best = None if saved.best is None else (Record(*saved.best), saved.w)
+        try:
+            state.verify()
+            self._verify_best()
+        except MargraveError as error:
+            raise DataError(
+                checkpoint.path, None, f"this checkpoint contradicts itself ({str(error).rstrip('.')}): remove it."
+            ) from None
+        self._resumed = True
+        self.task.passes = saved.passes  # The passes of the checks do not count.
         self._ratio, self._next, self._done = saved.ratio, saved.next, saved.done
-        self._started -= self.history[-1].seconds
         return state
+
+    def _verify_best(self) -> None:
+        """Refuse best weights that do not have the P of their record."""
+        if self.best is None:
+            return
+        record, w = self.best
+        check_that(
+            w.dtype == np.float64 and w.shape == (self.task.problem.dim,), "the best weights are one per feature"
+        )
+        check_that(np.isfinite(w).all(), "the best weights are finite")
+        if "another objective" not in self.learner.offers:
+            check_same("P", np.asarray(record.primal, dtype=np.float64), self.task.primal(w))
+        if record.dual is not None and record.exact:
+            check_that(record.dual <= float(record.primal or 0.0) * (1 + 1e-9) + 1e-9, "D is at most P")
 
     def write_checkpoint(self, state: Any, *, last: bool = False) -> None:
         """Write the checkpoint, if there is one and it is due."""

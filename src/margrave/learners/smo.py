@@ -52,3 +52,8 @@ class SMO(Learner):
 @dataclass(kw_only=True)
 class _State(DualState):
     mu: Weights  # the concatenated marginals of all examples
+
+    def verify(self) -> None:
+        """w and the costs must be those of the marginals."""
+        super().verify()
+        self.verify_marginals(self.mu)

@@ -18,11 +18,15 @@ from margrave.errors import MargraveError
 from margrave.learners.checkpoint import Checkpoint
 from margrave.learners.checks import check_settings
 from margrave.losses import LossFamily
+from margrave.memory import check_memory
 
 if TYPE_CHECKING:
     from margrave.learners.observers import Observer
 
 Weights = NDArray[np.float64]
+
+_LONGEST = 1e150  # The squares of vectors that are shorter do not overflow.
+_VECTORS = 3  # Every learner has at least weights, a gradient or an average, and the best weights so far.
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,11 @@ class Task:
                 raise MargraveError(f"the weights to start from must be {self.problem.dim} finite numbers.")
         if self.problem.size == 0:
             raise MargraveError("there are no examples to learn from.")
+        check_memory(
+            _VECTORS * 8 * self.problem.dim,
+            f"a model with {self.problem.dim} weights",
+            "use fewer features, for example without very large feature numbers, or features='hash:20'",
+        )
         if self.sample_weight is not None:
             try:
                 weight = np.ascontiguousarray(self.sample_weight, dtype=np.float64)
@@ -212,9 +221,27 @@ class Task:
         slope += w
         return 0.5 * self.problem.dot(w, w) + loss, slope
 
-    def check_finite(self, primal: float | None) -> None:
+    def check_scale(self) -> None:
+        """Refuse features with which |w|^2 can overflow: w(alpha) is no longer than the sum of C_i R_i.
+
+        R_i is the largest difference between the features of two outputs of example i.
+        """
+        if not isinstance(self.problem, _core.BoundProblem):
+            return
+        radii = np.array([self.problem.radius(i) for i in range(self.problem.size)])
+        hard = not self.loss.of_family and self.loss.slack == 0  # C is ignored
+        with np.errstate(over="ignore"):
+            largest = max(float(((1.0 if hard else self.weights()) * radii).sum()), float(radii.max()))
+        if not largest < _LONGEST:
+            i = int(np.argmax(radii))
+            raise MargraveError(
+                f"example {i}: the square of its features times C = {self.C:g} overflows: scale the features, or lower "
+                "C."
+            )
+
+    def check_finite(self, primal: float) -> None:
         """Raise an error if the objective is infinite or NaN."""
-        if primal is None or not isfinite(primal):
+        if not isfinite(primal):
             raise MargraveError(
                 f"the objective is {primal} after {self.passes:g} passes: scale the features, or lower C."
             )
@@ -253,14 +280,30 @@ class State:
         return plain, arrays
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore what `pack` returned."""
+        """Restore what `pack` returned; an error if it has another form than this state."""
         for each in fields(self):
             if each.name in arrays:
-                setattr(self, each.name, np.array(arrays[each.name])[()])  # An array without axes becomes a number.
+                value = _like(arrays[each.name], getattr(self, each.name), each.name)
+                setattr(self, each.name, np.array(value)[()])  # An array without axes becomes a number.
             elif isinstance(getattr(self, each.name), np.random.Generator):
                 getattr(self, each.name).bit_generator.state = plain[each.name]
             elif each.name != "task":
+                if isinstance(getattr(self, each.name), np.ndarray):
+                    raise MargraveError(f"its {each.name} is not an array")
                 setattr(self, each.name, plain[each.name])
+
+    def verify(self) -> None:
+        """Refuse a state from a checkpoint that contradicts itself; it need not be fast, and may use passes."""
+
+
+def _like(array: NDArray[Any], blank: Any, name: str) -> NDArray[Any]:
+    """The array; an error if its type or shape is not that of the initial state, where that is not empty."""
+    wanted = np.asarray(blank)
+    if array.dtype != wanted.dtype or array.ndim != wanted.ndim or (wanted.size and array.shape != wanted.shape):
+        raise MargraveError(f"its {name} must be of type {wanted.dtype} and of shape {wanted.shape}")
+    if array.ndim and array.dtype.kind == "f" and np.isnan(array).any():
+        raise MargraveError(f"its {name} has NaN")
+    return array
 
 
 @dataclass

@@ -70,6 +70,33 @@ class Constraints:
         self.owner, self.margin = self.owner[kept], self.margin[kept]
         self.multiplier, self.idle = self.multiplier[kept], self.idle[kept]
 
+    def check(self, dim: int, examples: int) -> None:
+        """Refuse rows from a file that are not rows over these features and examples."""
+        features, rows = len(self.features), len(self.margin)
+        whole = {"place": np.int32, "features": np.int64, "begin": np.int64, "column": np.int32, "owner": np.int32}
+        numbers = {"value": np.float64, "margin": np.float64, "multiplier": np.float64, "idle": np.int64}
+        for name, dtype in (whole | numbers).items():
+            array = getattr(self, name)
+            if array.dtype != dtype or array.ndim != 1 or not np.isfinite(array).all():
+                raise MargraveError(f"the {name} of its constraints must be finite and of type {np.dtype(dtype)}")
+        lengths = (len(self.owner), len(self.multiplier), len(self.idle), len(self.begin) - 1)
+        place = np.full(dim, -1, np.int32)
+        if (
+            any(length != rows for length in lengths)
+            or len(self.column) != len(self.value)
+            or self.begin[0] != 0
+            or self.begin[-1] != len(self.column)
+            or (np.diff(self.begin) < 0).any()
+            or _outside(self.column, features)
+            or _outside(self.owner, examples)
+            or _outside(self.features, dim)
+            or (self.multiplier < 0).any()
+        ):
+            raise MargraveError("its constraints are not rows over the features of the examples")
+        place[self.features] = np.arange(features, dtype=np.int32)
+        if not np.array_equal(place, self.place) or np.count_nonzero(place >= 0) != features:
+            raise MargraveError("the features of its constraints are not numbered")
+
     def matrix(self) -> Any:
         """H as a sparse matrix."""
         from scipy.sparse import csr_array
@@ -81,6 +108,11 @@ class Constraints:
         xi = np.zeros(examples)
         np.maximum.at(xi, self.owner, self.margin - self.matrix() @ w[self.features])
         return xi
+
+
+def _outside(numbers: NDArray[Any], end: int) -> bool:
+    """Whether a number is negative or not below the end."""
+    return bool(len(numbers) and (numbers.min() < 0 or numbers.max() >= end))
 
 
 @dataclass
