@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, StructuredClassifier
 from margrave.learners import Task
-from margrave.learners.cg import CG
+from margrave.learners.cg import CG, FORMULAS
 from tests.learners.test_learners import (
     KINDS,
     Broken,
@@ -30,14 +30,15 @@ FAMILY = [(1.0, 0.0), (1.0, 1.0), (3.0, 1.0)]
 Weights = NDArray[np.float64]
 
 
+@pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize(("beta", "gamma"), FAMILY)
 @pytest.mark.parametrize("kind", KINDS)
-def test_cg_reaches_the_optimum_of_an_independent_solver(kind: str, beta: float, gamma: float) -> None:
+def test_cg_reaches_the_optimum_of_an_independent_solver(kind: str, beta: float, gamma: float, formula: str) -> None:
     loss = LossFamily(beta, gamma)
     problem, examples = KINDS[kind](1, loss)
     for C in (0.1, 10.0):
         best = optimum(examples, loss, C)
-        solution = solve(CG(), problem, loss, C=C, tol=1e-10)
+        solution = solve(CG(formula), problem, loss, C=C, tol=1e-10)
         assert solution.converged
         assert solution.history[-1].relative_gap <= 1e-10
         assert solution.history[-1].primal == pytest.approx(best, rel=1e-9)
@@ -59,9 +60,10 @@ def test_cg_reaches_the_optimum_at_any_c(kind: str, C: float) -> None:
     assert_certified(solution)
 
 
+@pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_step_and_every_direction_is_that_of_the_formula(kind: str) -> None:
-    """Strong Wolfe steps; Polak-Ribiere+ directions, begun anew where P would fall less than 0.1 |grad P|^2 along."""
+def test_every_step_and_every_direction_is_that_of_the_formula(kind: str, formula: str) -> None:
+    """Strong Wolfe steps, and directions that begin anew where P would fall less than 0.1 |grad P|^2 along them."""
     bent = 0
     for (beta, gamma), C in product(FAMILY, (0.03, 1.0, 1e3)):
         loss = LossFamily(beta, gamma)
@@ -69,26 +71,37 @@ def test_every_step_and_every_direction_is_that_of_the_formula(kind: str) -> Non
         assert_array_equal(state.d, -state.slope)
         for _ in range(5):
             w, primal, slope, d = state.w, state.primal, state.slope, state.d.copy()
-            CG().one_pass(state)
+            CG(formula).one_pass(state)
             step = (state.w - w) @ d / (d @ d)
             assert_allclose(state.w, w + step * d, atol=1e-12 * np.abs(state.w).max())
             assert state.primal <= primal + 1e-4 * step * (slope @ d) + 1e-13 * primal
             assert abs(state.slope @ d) <= 0.1 * abs(slope @ d) * (1 + 1e-9)
-            expected = polak_ribiere(slope, state.slope, d)
+            expected = direction(formula, slope, state.slope, d)
             assert_allclose(state.d, expected, atol=1e-9 * np.abs(expected).max())
             assert state.down == pytest.approx(state.slope @ state.d, rel=1e-9)
             bent += (state.d != -state.slope).any()
     assert bent > 20
 
 
-def polak_ribiere(before: Weights, slope: Weights, d: Weights) -> Weights:
-    bent = max(0.0, slope @ (slope - before) / (before @ before)) * d - slope
+def direction(formula: str, before: Weights, slope: Weights, d: Weights) -> Weights:
+    y = slope - before
+    if formula == "polak-ribiere":
+        share = max(0.0, slope @ y / (before @ before))
+    else:
+        least = -1 / (np.linalg.norm(d) * min(0.01, float(np.linalg.norm(before))))
+        share = max((y - 2 * d * (y @ y) / (d @ y)) @ slope / (d @ y), least) if d @ y > 0 else 0.0
+    bent = share * d - slope
     return bent if bent @ slope < -0.1 * (slope @ slope) else -slope
 
 
 @settings(max_examples=50, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), overshoot=st.floats(-0.1, 0.1), size=st.sampled_from([1.0, 10.0, 100.0]))
-def test_a_direction_always_leads_down(seed: int, overshoot: float, size: float) -> None:
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    overshoot=st.floats(-0.1, 0.1),
+    size=st.sampled_from([1.0, 10.0, 100.0]),
+    formula=st.sampled_from(FORMULAS),
+)
+def test_a_direction_always_leads_down(seed: int, overshoot: float, size: float, formula: str) -> None:
     """Whatever the step before left: a slope along it of either sign, a gradient alike or unlike the one before."""
     random = np.random.default_rng(seed)
     problem, _ = matching(0)
@@ -98,8 +111,8 @@ def test_a_direction_always_leads_down(seed: int, overshoot: float, size: float)
     slope = random.normal(size=problem.dim) * random.choice([0.1, 1.0])
     slope += (overshoot * -(before @ d) - slope @ d) / (d @ d) * d  # slope @ d = overshoot |before @ d|
     state.slope, state.d = slope, d.copy()
-    state.turn(before)
-    assert_allclose(state.d, polak_ribiere(before, slope, d), rtol=1e-9)
+    state.turn(before, formula)
+    assert_allclose(state.d, direction(formula, before, slope, d), rtol=1e-9)
     assert state.down == pytest.approx(slope @ state.d)
     assert state.down < -0.1 * (slope @ slope)
 

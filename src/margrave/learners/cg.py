@@ -1,4 +1,7 @@
-"""Nonlinear conjugate gradients on the primal (Polak and Ribiere 1969), a batch baseline of 002."""
+"""Nonlinear conjugate gradients on the primal, a batch baseline of 002.
+
+The formula is that of Polak and Ribiere (1969), or of Hager and Zhang (2005).
+"""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -6,17 +9,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from margrave.learners.base import Learner
+from margrave.errors import unknown
+from margrave.learners.base import Learner, option
 from margrave.learners.resuming import check_same
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
+
+FORMULAS = ("polak-ribiere", "hager-zhang")
 
 
 @dataclass
 class CG(Learner):
     """Line searches along conjugate directions: it keeps fewer vectors than L-BFGS, and takes more passes.
 
-    >>> CG().name
+    >>> CG(formula="hager-zhang").name
     'cg'
     """
 
@@ -24,6 +30,14 @@ class CG(Learner):
     needs: ClassVar[tuple[str, ...]] = ("finite beta", "euclidean")
     offers: ClassVar[tuple[str, ...]] = ("tol",)
     default_max_iter: ClassVar[int] = 1000
+
+    formula: str = option(
+        FORMULAS[0], "Which formula says how much of the last direction the next one contains.", choices=FORMULAS
+    )
+
+    def __post_init__(self) -> None:
+        if self.formula not in FORMULAS:
+            raise unknown("formula of cg", self.formula, FORMULAS)
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
@@ -43,7 +57,7 @@ class CG(Learner):
 
     def one_pass(self, state: "_State") -> Step:
         """One line search, one direction."""
-        moved = state.down < 0 and state.advance()
+        moved = state.down < 0 and state.advance(self.formula)
         done = "" if moved else AT_THE_LIMIT if state.down else "the gradient is zero"
         gap = 0.5 * state.dot(state.slope, state.slope)
         return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=done == AT_THE_LIMIT)
@@ -70,7 +84,7 @@ class _State(State):
         """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""
         return self.task.problem.dot(u, v)
 
-    def advance(self) -> bool:
+    def advance(self, formula: str) -> bool:
         """Move to the next point; False if no point differs from this one in floating-point numbers."""
         found = self.search()
         if found is None and self.reach:  # Rounding made the direction useless: restart from the gradient.
@@ -83,7 +97,7 @@ class _State(State):
         self.stalled = 0 if found.primal < self.primal - 1e-15 * abs(found.primal) else self.stalled + 1
         before, self.slope = self.slope, found.slope
         self.w, self.primal = found.w, found.primal
-        self.turn(before)
+        self.turn(before, formula)
         return self.stalled < MOST_STALLED
 
     def search(self) -> Point | None:
@@ -97,18 +111,38 @@ class _State(State):
             step = -self.down / size
         return wolfe(self.task, self.w, self.primal, self.d, self.down, step, _CURVATURE, strong=True)
 
-    def turn(self, before: Weights) -> None:
-        """The direction after a step from a point with gradient `before`, by the formula of Polak and Ribiere.
+    def turn(self, before: Weights, formula: str) -> None:
+        """The direction after a step from a point with gradient `before`.
 
-        It is reset to the gradient if the formula is negative (Powell 1984) or if P would hardly fall along it.
+        It is reset to the gradient if P would hardly fall along it.
         """
         square = self.dot(self.slope, self.slope)
-        bend = (square - self.dot(self.slope, before)) / self.dot(before, before)
-        self.d *= max(bend, 0.0)
+        share = self.polak_ribiere(before) if formula == "polak-ribiere" else self.hager_zhang(before)
+        self.d *= share
         self.d -= self.slope
         self.down = self.dot(self.slope, self.d)
         if not self.down < -_LEAST_DESCENT * square:
             self.restart()
+
+    def polak_ribiere(self, before: Weights) -> float:
+        """The share of the last direction by Polak and Ribiere; none where it would be negative (Powell 1984)."""
+        square = self.dot(self.slope, self.slope)
+        return max((square - self.dot(self.slope, before)) / self.dot(before, before), 0.0)
+
+    def hager_zhang(self, before: Weights) -> float:
+        """The share of the last direction by Hager and Zhang (2005, Eq. 1.3, 1.5 and 1.6).
+
+        With y the change of the gradient it is <y - 2 d |y|^2 / <d, y>, slope> / <d, y>, but no less than
+        -1 / (|d| min(eta, |before|)).
+        """
+        change = self.slope - before
+        along = self.dot(self.d, change)
+        if not along > 0:
+            return 0.0
+        stretch = 2 * self.dot(change, change) / along
+        share = (self.dot(change, self.slope) - stretch * self.dot(self.d, self.slope)) / along
+        size = sqrt(self.dot(self.d, self.d)) * min(_ETA, sqrt(self.dot(before, before)))
+        return max(share, -1 / size)
 
     def restart(self) -> None:
         """Use the negative gradient as the direction."""
@@ -117,3 +151,4 @@ class _State(State):
 
 _CURVATURE = 0.1  # The fraction of the slope left by a search: directions are conjugate only near the minimum.
 _LEAST_DESCENT = 0.1  # The smallest descent along a direction, as a fraction of that along the gradient.
+_ETA = 0.01  # Hager and Zhang's eta, the least gradient that bounds how negative their share may be.
