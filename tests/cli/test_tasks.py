@@ -295,7 +295,8 @@ def test_any_setting_of_a_learner_can_be_set(tagged: Path, tmp_path: Path, optio
     [
         (["--learner", "eg", "--set", "rat=1"], "unknown eg setting 'rat'; did you mean 'rate'?"),
         (["--learner", "eg", "--set", "rate"], "--set takes NAME=VALUE, not 'rate'."),
-        (["--learner", "eg", "--set", "rate=fast"], "--set rate=fast: rate cannot be 'fast'. The first rate"),
+        (["--learner", "eg", "--set", "start=far"], "--set start=far: start cannot be 'far'. The natural parameter"),
+        (["--learner", "eg", "--set", "rate=fast"], "unknown rate of eg 'fast'"),
         (["--learner", "eg", "--set", "order=best"], "unknown order 'best'; (valid: shuffled"),
         (["--learner", "eg", "--set", "rate=-1"], "the rate of eg must be positive"),
         (["--learner", "eg", "--set", "rate=1", "--set", "rate=2"], "the setting rate of the learner is given twice."),

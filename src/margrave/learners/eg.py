@@ -1,7 +1,7 @@
 """Online exponentiated gradient on the dual (000, section 5; 002, Fig. 2), and a hybrid that starts with SMO."""
 
 from dataclasses import InitVar, dataclass
-from math import inf
+from math import inf, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, real, whole
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, option
 from margrave.learners.dual import (
     ORDER_HELP,
@@ -31,6 +31,9 @@ _GROWTH = 1.3  # the maximum growth of a rate from one visit to the next
 _CAP = 20.0  # the maximum change of a natural parameter in one step
 _FEW_PARTS = 2**25  # half a gigabyte of distributions: up to this, nothing is gained by storing only some of the parts
 _OF_DOUBLE, _OF_SINGLE = 1e-9, 1e-3  # What is computed again may differ from what was stored by this fraction.
+_LOST = 0.01  # The fraction of D that the switch from SMO to EG may give up, which EG regains within a pass.
+_LEAST_MIXED = 1e-12  # The least share of the uniform distribution that EG begins with.
+_FLATTEST = 1e-12  # The least curvature of D along a block that a safe rate assumes.
 _CAP_AT_INFINITY = 2.0  # the same if beta is infinite, because outputs that lost all mass take long to regain it
 
 
@@ -39,7 +42,8 @@ class OnlineEG(Learner):
     """Multiplicative updates of one example's distribution at a time; the dual objective never falls.
 
     The rate of every example is adapted at each visit: it is reduced until D does not fall, and increased after a gain.
-    The distributions are initially concentrated on the gold outputs, or given by `Task.start`.
+    The rates of 002 can be chosen instead: the safe ones of section 4.3, and the halved ones of section 7. The
+    distributions are initially concentrated on the gold outputs, or given by `Task.start`.
 
     >>> OnlineEG(rate=0.5, order="cyclic").name
     'eg'
@@ -50,11 +54,19 @@ class OnlineEG(Learner):
     offers: ClassVar[tuple[str, ...]] = ("tol",)
     default_max_iter: ClassVar[int] = 1000
 
-    rate: float = option(0.7, "The first rate of every example: rho, or 000's eta where beta is infinite.")
+    rate: str | float = option(
+        0.7,
+        'The first rate of every example: rho, or 000\'s eta where beta is infinite; "safe" is a rate that stays, and '
+        "at which D never falls (002, sections 4.3 and 4.5).",
+    )
     start: float = option(8.0, "The natural parameter that the parts of the gold outputs begin with.")
     order: str = option("shuffled", ORDER_HELP, choices=ORDERS)
     skip: bool = option(True, "Leave out examples with small gaps in two passes of three, at finite beta.")
     adaptive: bool = option(True, "Adapt the rates from visit to visit; if not, they stay, and D may fall.")
+    halving: bool = option(
+        False,
+        "Begin every visit with `rate` and halve it until D does not fall (002, section 7), instead of adapting it.",
+    )
     single: bool = option(
         False,
         "Keep the distributions in single precision, which halves the memory, at finite beta; certificates are "
@@ -62,19 +74,32 @@ class OnlineEG(Learner):
     )
 
     def __post_init__(self) -> None:
-        self.rate = real("the rate of eg", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
+        if self.rate != "safe":
+            if isinstance(self.rate, str):
+                raise unknown("rate of eg", self.rate, ("safe", "a number"))
+            self.rate = real("the rate of eg", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
         self.start = real("the start of eg", self.start, "be finite and not negative", lambda start: 0 <= start < inf)
         check_order(self.order)
         self.skip = flag("skip", self.skip)
         self.adaptive = flag("adaptive", self.adaptive)
+        self.halving = flag("halving", self.halving)
+        if self.halving and (self.rate == "safe" or not self.adaptive):
+            raise MargraveError(
+                "halving needs a rate to halve: leave out adaptive=False, and use a number as the rate."
+            )
         self.single = flag("single", self.single)
 
     def blank(self, task: Task) -> "GibbsState":
         """Natural parameters on the gold parts, without their expectations."""
         stored = self.stored_parts(task)
         t = gold_parameters(task, self.start, np.float32 if self.single else np.float64, stored)
-        rate = np.full(task.problem.size, min(self.rate, 1.0) if task.loss.smooth else self.rate * task.C)
-        return GibbsState(**blank_blocks(task), stored=stored, t=t, mu=np.zeros_like(t), rate=rate)
+        return GibbsState(**blank_blocks(task), stored=stored, t=t, mu=np.zeros_like(t), rate=self.first_rates(task))
+
+    def first_rates(self, task: Task) -> NDArray[np.float64]:
+        """The rates that the examples begin with."""
+        if isinstance(self.rate, str):
+            return safe_rates(task)
+        return np.full(task.problem.size, min(self.rate, 1.0) if task.loss.smooth else self.rate * task.C)
 
     def stored_parts(self, task: Task) -> _core.StoredParts | None:
         """The parts whose natural parameters can change; None means all, also where all of them take little memory."""
@@ -106,6 +131,8 @@ class OnlineEG(Learner):
         regain it. In this case the parameters are scaled down first.
         """
         state.rescale(task)
+        if self.rate == "safe" or self.halving:
+            state.rate = self.first_rates(task)
         largest = float(max(state.t.max(initial=0.0), -state.t.min(initial=0.0)))
         if not task.loss.smooth and largest > _CAP:
             state.t *= _CAP / largest
@@ -114,8 +141,9 @@ class OnlineEG(Learner):
 
     def one_pass(self, state: "GibbsState") -> Step:
         """Visits the examples that have something to gain."""
-        skip = self.skip and self.adaptive and state.task.loss.smooth
-        state.visit(state.visits(self.order, skip), _GROWTH if self.adaptive else 1.0)
+        adaptive = self.adaptive and self.rate != "safe"
+        skip = self.skip and adaptive and not self.halving and state.task.loss.smooth
+        state.visit(state.visits(self.order, skip), _GROWTH if adaptive else 1.0, self.halving)
         return state.step()
 
     def certify(self, state: "GibbsState") -> Step:
@@ -123,12 +151,23 @@ class OnlineEG(Learner):
         return state.certify_exactly() if self.single else state.certify(state.mu, state.stored_parts)
 
 
+def safe_rates(task: Task) -> NDArray[np.float64]:
+    """Rates at which D never falls: 1/(1 + beta C_i R_i^2), or 1/(C_i R_i^2) if beta is infinite.
+
+    A step changes one block, and the entries of its own part of A are at most C_i R_i^2 (002, section 4.3).
+    """
+    square = np.array([task.problem.radius(i) for i in range(task.problem.size)]) ** 2
+    curve: Weights = task.weights() * square
+    rates: Weights = 1 / (1 + task.loss.beta * curve) if task.loss.smooth else 1 / np.maximum(curve, _FLATTEST)
+    return rates
+
+
 @dataclass
 class Hybrid(OnlineEG):
     """Begins with passes of SMO, which make fast progress at first, and continues with EG (000, last paragraph).
 
-    At the switch, natural parameters become the logarithms of the conditionals of (1 - mixed) mu + mixed uniform,
-    because EG cannot change a zero; D can fall once at this point.
+    At the switch, natural parameters become the logarithms of the conditionals of a mixture of SMO's marginals and
+    uniform ones, because EG cannot change a zero. D can fall once at this point, by one per cent at most.
 
     >>> Hybrid(smo_passes=2).name
     'smo-eg'
@@ -144,8 +183,10 @@ class Hybrid(OnlineEG):
         "entropy",
     )
 
-    smo_passes: int = option(3, "The number of passes of SMO.")
-    mixed: float = option(1e-3, "The share of the uniform distribution that EG begins with.")
+    smo_passes: int = option(20, "The number of passes of SMO.")
+    mixed: float = option(
+        1e-2, "The largest share of the uniform distribution that EG begins with; it is less where D would fall far."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,16 +221,28 @@ class Hybrid(OnlineEG):
         return state.step()
 
     def _switch(self, state: "GibbsState", mu: NDArray[np.float64]) -> None:
+        task, w, value = state.task, state.w, state.value()
         state.t[:] = 0
         state.expect()  # state.mu is uniform now
-        blend = (1 - self.mixed) * mu + self.mixed * state.mu
-        problem = state.task.problem
-        begin = _core.part_offsets(problem)
-        for i in range(problem.size):
-            t = np.asarray(problem.entropy(i, blend[begin[i] : begin[i + 1]])[1])
-            state.t[begin[i] : begin[i + 1]] = np.where(np.isfinite(t), t, 0.0)  # Forbidden parts have none.
-        state.gap = unseen(state.task)
+        mixed = _largest_share(task, (w, value), (state.w, state.value()), self.mixed)
+        blend = (1 - mixed) * mu + mixed * state.mu
+        state.t[:] = _core.natural_parameters(task.problem, blend, task.threads)
+        state.gap = unseen(task)
         state.expect()
+
+
+def _largest_share(task: Task, ours: tuple[Weights, float], other: tuple[Weights, float], most: float) -> float:
+    """The largest share of another alpha, up to `most`, that can be mixed into ours while D loses at most _LOST of it.
+
+    Both are given by w(alpha) and D without its norm. Along the line between them D is quadratic.
+    """
+    (w, value), (other_w, other_value) = ours, other
+    dot, way = task.problem.dot, other_w - w
+    bend, slope = dot(way, way), other_value - value - dot(w, way)
+    spare = _LOST * abs(value - 0.5 * dot(w, w))
+    if spare + most * slope - 0.5 * most**2 * bend >= 0:
+        return most
+    return max(2 * spare / (sqrt(slope**2 + 2 * bend * spare) - slope), _LEAST_MIXED)
 
 
 @dataclass(kw_only=True)
@@ -264,11 +317,11 @@ class GibbsState(DualState):
         """The estimate of the gap; None if beta is infinite, where a visit knows its gain but not what remains."""
         return super().estimate() if self.task.loss.smooth else None
 
-    def visit(self, order: NDArray[np.int64], growth: float) -> None:
+    def visit(self, order: NDArray[np.int64], growth: float, halving: bool = False) -> None:
         """One pass of EG over these examples."""
         blocks = (self.t, self.mu, self.rate, self.entropy, self.cost, self.gap)
         cap = _CAP if self.task.loss.smooth else _CAP_AT_INFINITY
-        trials = _core.eg_pass(*self.task.ascent(self.w, order), self.stored_parts, *blocks, growth, cap)
+        trials = _core.eg_pass(*self.task.ascent(self.w, order), self.stored_parts, *blocks, growth, cap, halving)
         self.trials += trials
         self.visited += len(order)
         self.count(trials)

@@ -16,7 +16,7 @@ void bind_eg_pass(nb::module_& m) {
       "eg_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
          const Sharing* sharing, const Stored& given, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate,
-         InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, double growth, double cap) {
+         InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, double growth, double cap, bool halving) {
         const Stored stored = checked(given, p);
         expect_size(t, stored->size(), "t");
         expect_size(mu, stored->size(), "mu");
@@ -27,14 +27,14 @@ void bind_eg_pass(nb::module_& m) {
                                      checked(entropy, n, "entropy"),
                                      checked(cost, n, "cost"),
                                      checked(gap, n, "gap")};
-        return run_pass(p, w, family, order, threads, sharing,
-                        [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-                          return eg_pass(ascent, state, *stored, {growth, cap}, visits, threads, check_signals);
-                        });
+        return run_pass(
+            p, w, family, order, threads, sharing, [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
+              return eg_pass(ascent, state, *stored, {growth, cap, halving}, visits, threads, check_signals);
+            });
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "stored"_a.none(),
       "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
-      "gap"_a.noconvert(), "growth"_a, "cap"_a,
+      "gap"_a.noconvert(), "growth"_a, "cap"_a, "halving"_a,
       "One pass of online exponentiated gradient over `order`; the number of trials.");
 }
 
@@ -123,6 +123,19 @@ void bind_batch_step(nb::module_& m) {
 }  // namespace
 
 void bind_gibbs(nb::module_& m) {
+  m.def(
+      "natural_parameters",
+      [](const Problem& p, const In<double>& mu, int threads) {
+        expect_size(mu, all_parts(p), "mu");
+        std::vector<double> t(static_cast<size_t>(all_parts(p)));
+        {
+          const nb::gil_scoped_release release;
+          natural_parameters(p, mu.data(), checked_threads(threads), check_signals, t.data());
+        }
+        return to_numpy(std::move(t));
+      },
+      "problem"_a, "mu"_a, "threads"_a,
+      "The natural parameters of the maximum-entropy distributions with these expected parts of all examples.");
   bind_gold_parameters<double>(m);
   bind_gold_parameters<float>(m);
   m.def(

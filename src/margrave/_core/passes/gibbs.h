@@ -64,6 +64,7 @@ struct GibbsState {
 struct GibbsSettings {
   double growth;          // the most that a rate grows from one visit to the next; 1: rates are fixed
   double cap;             // the most that a natural parameter changes in one step
+  bool halving;           // every visit begins at the same rate and halves it until D gains (002, section 7)
   double relaxation = 1;  // beyond the best rate of a block
 };
 
@@ -108,6 +109,7 @@ struct Trial {
 inline constexpr double kRelaxation = 1.2;
 inline constexpr double kRelaxationOfMany = 1.1;
 inline constexpr int kTrials = 10;
+inline constexpr int kHalvings = 60;
 inline constexpr double kTooSmall = 1e-12;  // a relative gain from which nothing is learned about rates
 inline constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
 
@@ -162,7 +164,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     pack(stored, v, v);
     if (family.gamma > 0) pack(stored, delta, delta);
   }
-  const bool adaptive = settings.growth > 1;
+  const bool adaptive = settings.growth > 1 && !settings.halving;
   double sum_of_v = 0;
   for (int64_t k = 0; k < n && !smooth; ++k) sum_of_v += std::fabs(v[k]);
   double rate = block.rate;
@@ -188,7 +190,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double value_change = C * (family.gamma * cost_change + smooth_change);
     if (!all) unpack(stored, d, all_d);
     const double gain = value_change - problem.move(i, all_d, C, ascent.w);
-    const bool keep = gain >= -noise || !adaptive;
+    const bool keep = gain >= -noise || !(adaptive || settings.halving);
     if (!keep) problem.move(i, all_d, -C, ascent.w);
 
     const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
@@ -207,11 +209,11 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       }
       return trial;
     }
-    if (lost || trial == gibbs::kTrials) {
-      if (!lost) block.rate *= 0.5;  // the next visit tries again, not much below
+    if (lost || trial == (adaptive ? gibbs::kTrials : gibbs::kHalvings)) {
+      if (adaptive && !lost) block.rate *= 0.5;  // the next visit tries again, not much below
       return trial;
     }
-    rate = std::min(0.5 * rate, std::max(seen.best_rate(), 0.1 * rate));
+    rate = adaptive ? std::min(0.5 * rate, std::max(seen.best_rate(), 0.1 * rate)) : 0.5 * rate;
   }
 }
 
@@ -282,6 +284,18 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
     problem.scatter(i, mu, -family.weight(i), sum);
   };
   sum_over_examples(problem, threads, poll, visit, w);
+}
+
+// The natural parameters of the maximum-entropy distributions with these expected parts, all examples one after
+// another; 0 for parts that are forbidden.
+inline void natural_parameters(const Problem& problem, const double* mu, int threads, const Poll& poll, double* t) {
+  const std::vector<int64_t> begin = part_offsets(problem);
+  for_examples(problem, threads, poll, [&](int64_t i, int, Worker& worker) {
+    double* own = t + begin[static_cast<size_t>(i)];
+    problem.entropy(i, mu + begin[static_cast<size_t>(i)], own, worker.scratch);
+    for (int64_t k = 0; k < problem.parts(i); ++k)
+      if (!std::isfinite(own[k])) own[k] = 0;
+  });
 }
 
 }  // namespace margrave
