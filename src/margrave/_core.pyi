@@ -1031,6 +1031,15 @@ def weights_of(
     w(alpha) of distributions with these expected parts: all parts, or those stored.
     """
 
+def natural_parameters(
+    problem: Problem,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    The natural parameters of the maximum-entropy distributions with these expected parts of all examples.
+    """
+
 @overload
 def gold_parameters(
     problem: Problem,
@@ -1074,6 +1083,7 @@ def eg_pass(
     gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     growth: float,
     cap: float,
+    halving: bool,
 ) -> int: ...
 @overload
 def eg_pass(
@@ -1092,6 +1102,7 @@ def eg_pass(
     gap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     growth: float,
     cap: float,
+    halving: bool,
 ) -> int:
     """
     One pass of online exponentiated gradient over `order`; the number of trials.
@@ -1216,6 +1227,8 @@ def extragradient(
     Minimises |w|_1 + C'xi subject to H w + xi >= margin from (w, xi, lambda), which become the last iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual steps, and the w of the first.
     """
 
+MIRA_SOLVED: float = 1e-06
+
 def mira_pass(
     problem: Problem,
     w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -1227,9 +1240,9 @@ def mira_pass(
     step: int,
     exact: bool,
     prediction: bool,
-) -> tuple[int, float, int]:
+) -> tuple[int, float, int, int]:
     """
-    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, and inferences.
+    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, inferences, and exact updates that were not solved.
     """
 
 def kbest_mira_pass(
@@ -1242,7 +1255,7 @@ def kbest_mira_pass(
     sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: int,
     k: int,
-) -> tuple[int, float, int]:
+) -> tuple[int, float, int, int]:
     """One pass of k-best MIRA over `order`; as mira_pass."""
 
 def mixing_pass(
@@ -1289,8 +1302,10 @@ class Blocks:
         cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ) -> Blocks: ...
-    def marginals(self, problem: Problem) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """The expected parts of every block, one after another."""
+    def weights(
+        self, problem: Problem, family: LossFamily, threads: int
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """w(alpha)."""
 
     def costs(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """The expected cost of every block."""

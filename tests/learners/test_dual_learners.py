@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
-from margrave import Hinge, Log, LossFamily, Problem, _core
+from margrave import Hinge, Log, LossFamily, MargraveError, Problem, _core
 from margrave.features import SparseFeatures
 from margrave.learners import LEARNERS, Learner, OnlineEG, Record, Solution, Task
 from margrave.structures import NonProjectiveTree
@@ -99,6 +99,7 @@ CONFIGURED = [
     # what single precision leaves out comes back with a certificate; at beta = inf it is refused
     variant("eg", {"hinge": None, "falls": 1e-7}, single=True),
     variant("eg", EG, skip=False),
+    variant("eg", EG, halving=True),
     variant("smo-eg", {"smooth": None, "hinge": 1e-3, "kinds": UNTIED, "falls": None}),
     variant("eg-batch", EG, form="weights"),
     variant("bcfw", {"hinge": 1e-3}, pairwise=False),
@@ -296,6 +297,33 @@ def test_the_dual_of_the_hybrid_falls_at_most_where_eg_takes_over(kind: str) -> 
     assert_rises(history[3:], optimum_of(kind, *HINGE))
 
 
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("kind", UNTIED)
+def test_the_hybrid_keeps_what_smo_has_gained(kind: str, C: float) -> None:
+    """At the switch D falls by one per cent at most, whatever C is."""
+    problem, _ = problem_of(kind, *HINGE)
+    for passes in (1, 5):
+        (smo,), (hybrid,) = (
+            duals_of(learner, problem, Hinge(), C, passes)[-1:]
+            for learner in (made("smo"), made("smo-eg", smo_passes=passes))
+        )
+        assert 0.99 * smo - 1e-9 <= hybrid <= smo + 1e-9
+
+
+@pytest.mark.parametrize("kind", UNTIED)
+def test_natural_parameters_are_those_of_the_marginals(kind: str) -> None:
+    """EG begins with them; for chains they are logarithms of conditional probabilities (000, section 5)."""
+    problem, _ = problem_of(kind, *HINGE)
+    random, begin = np.random.default_rng(1), _core.part_offsets(problem)
+    scores = [random.normal(size=problem.parts(i)) for i in range(problem.size)]
+    mu = np.concatenate([problem.logsum(i, theta)[1] for i, theta in enumerate(scores)])
+    for threads in (1, 2):
+        t = _core.natural_parameters(problem, mu, threads)
+        for i in range(problem.size):
+            own = slice(begin[i], begin[i + 1])
+            assert_allclose(problem.logsum(i, t[own])[1], mu[own], atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_the_outputs_that_a_problem_lists_are_those_enumerated(kind: str) -> None:
     for beta, gamma in ((1.0, 1.0), HINGE):
@@ -359,6 +387,56 @@ def test_the_first_step_of_online_eg_goes_towards_the_fixed_point(beta: float, g
         assert rho > 0
         assert_allclose(solution.w, w, rtol=0, atol=1e-9 * float(np.abs(w).max()))
         assert solution.kept.dual == pytest.approx(value, rel=1e-7)
+
+
+@pytest.mark.parametrize(("beta", "gamma"), LOSSES)
+@pytest.mark.parametrize("kind", ALL)
+def test_the_safe_rates_of_online_eg_keep_their_promise(kind: str, beta: float, gamma: float) -> None:
+    """002, sections 4.3 and 4.5: a step on block i gains KL / eta if eta is at most 1 / (1 + |A_ii|_inf)."""
+    loss, C = LossFamily(beta, gamma), 2.0
+    problem, _ = problem_of(kind, beta, gamma)
+    learner = made("eg", rate="safe", start=0.0)
+    state = learner.begin(Task(problem, loss, C=C, n_threads=1))
+    curve = C * np.array([problem.radius(i) for i in range(problem.size)]) ** 2
+    rates = 1 / (1 + beta * curve) if loss.smooth else 1 / curve
+    assert_allclose(state.rate, rates, rtol=1e-12)
+    dual = state.dual()
+    for _ in range(20):
+        learner.one_pass(state)
+        assert state.dual() >= dual - 1e-12 * abs(dual)
+        dual = state.dual()
+    assert_allclose(state.rate, rates, rtol=1e-12)  # they are not adapted
+    assert dual > learner.begin(Task(problem, loss, C=C, n_threads=1)).dual()
+
+
+@pytest.mark.parametrize(("beta", "gamma"), FAMILY)
+def test_halving_takes_the_first_rate_that_raises_the_dual(beta: float, gamma: float) -> None:
+    """002, section 7: from some eta_0 on, anew at every visit; every trial is counted."""
+    loss = LossFamily(beta, gamma)
+    problem, _ = matching(4, size=1)
+    assert isinstance(problem, Matching)
+    most = 0
+    for C in (0.3, 3.0, 300.0):
+        at = first_eg_step(problem, 6.0, loss, C)
+        trials = next(k for k in range(60) if at(0.9 * 0.5**k)[0] >= at(0.0)[0])
+        learner = made("eg", rate=0.9, start=6.0, halving=True)
+        state = learner.begin(Task(problem, loss, C=C, n_threads=1))
+        learner.one_pass(state)
+        value, w = at(0.9 * 0.5**trials)
+        assert state.trials == trials + 1
+        assert_allclose(state.w, w, rtol=0, atol=1e-9 * float(np.abs(w).max()))
+        assert state.dual() == pytest.approx(value, rel=1e-9)
+        assert_allclose(state.rate, 0.9)  # where the next visit begins
+        most = max(most, trials)
+    assert most > 0
+
+
+def test_halving_needs_a_rate_to_halve() -> None:
+    for options in ({"rate": "safe"}, {"adaptive": False}):
+        with pytest.raises(MargraveError, match="halving needs a rate to halve"):
+            made("eg", halving=True, **options)
+    with pytest.raises(MargraveError, match="did you mean 'safe'"):
+        made("eg", rate="save")
 
 
 # ---- batch exponentiated gradient ------------------------------------------------------------------------------------
@@ -670,6 +748,28 @@ def test_any_c_gives_bounds_and_a_small_one_the_optimum(case: Case, C: float) ->
     assert_rises(solution.history, optimum, case.variant.falls)
 
 
+@cache
+def separable() -> tuple[Problem, list[Outputs]]:
+    """Examples that some weights separate with a margin of 1, so that from some C on the optimum does not change."""
+    random = np.random.default_rng(4)
+    X, labels = random.normal(size=(12, 8)), [int(k) for k in random.integers(0, 4, size=12)]
+    return of_classes(X, labels, Hinge(), 1 - np.eye(4))
+
+
+@pytest.mark.parametrize("C", [1e6, 1e9, 1e12, 1e15])
+def test_bcfw_at_a_large_c_reaches_the_hard_margin(C: float) -> None:
+    """The first pass takes passive-aggressive steps without slack; many passes reach the optimum without slack."""
+    problem, _ = separable()
+    examples = listed(problem)
+    expected: Pass = dca(examples, closed_form(problem, Hinge()), C, [range(problem.size)])[0]
+    first = solve(made("bcfw", cached_steps=0, order="cyclic"), problem, Hinge(), C=C, tol=0.0, max_iter=1)
+    assert_allclose(first.w, expected.last, rtol=0, atol=1e-11 * float(np.abs(expected.last).max()))
+    hard = best(examples, Hinge(), 1e3).w
+    assert_allclose(best(examples, Hinge(), 1e4).w, hard, rtol=0, atol=1e-8 * float(np.abs(hard).max()))
+    solution = solve(made("bcfw"), problem, Hinge(), C=C, tol=0.0, max_iter=1000)
+    assert_allclose(solution.w, hard, rtol=0, atol=1e-8 * float(np.abs(hard).max()))
+
+
 # ---- the same bits, and many threads ---------------------------------------------------------------------------------
 
 
@@ -784,10 +884,12 @@ def test_no_single_step_lowers_the_dual_and_w_stays_that_of_alpha(case: Case) ->
             after = state.dual()
             assert after >= before - 1e-12 * max(1.0, abs(before))
             before = after
-    blocks = getattr(state, "blocks", None)
-    mu = state.mu if blocks is None else blocks.marginals(problem)
-    stored = getattr(state, "stored_parts", None)
-    assert_allclose(state.w, _core.weights_of(problem, _core.LossFamily(1.0, 0.0, C=2.0), 1, mu, stored), atol=1e-10)
+    blocks, family = getattr(state, "blocks", None), _core.LossFamily(1.0, 0.0, C=2.0)
+    if blocks is None:
+        expected = _core.weights_of(problem, family, 1, state.mu, getattr(state, "stored_parts", None))
+    else:
+        expected = blocks.weights(problem, family, 1)
+    assert_allclose(state.w, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize(("beta", "gamma"), LOSSES)

@@ -149,6 +149,10 @@ class Learner(Stored, kind="learner"):
         """P, D and the gap at the current state, for learners whose passes do not compute P; one pass or more."""
         raise MargraveError(f"the learner {type(self).__name__} computes no P.")
 
+    def remark(self, state: Any) -> str:
+        """What a reader of the result should know beside the reason why the run ended; empty if there is nothing."""
+        return ""
+
     def solve(self, task: Task, state: Any = None) -> Solution:
         """Make passes until the gap reaches the tolerance, the learner is done, or `max_iter` is reached.
 

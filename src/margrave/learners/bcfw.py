@@ -112,7 +112,10 @@ class BCFW(Learner):
             primal, dual = state.task.primal(w), state.average_dual()
             return Step(w, primal, dual, primal - dual)
         state.update_costs()  # An interrupted pass has not done this.
-        return state.certify(state.mu if state.blocks is None else state.blocks.marginals(state.task.problem))
+        if state.blocks is None:
+            return state.certify(state.mu)
+        task = state.task
+        return certified(task, state.blocks.weights(task.problem, task.family, task.threads), state.value())
 
     def _pairwise(self, loss: LossFamily) -> bool:
         return self.pairwise and not loss.smooth

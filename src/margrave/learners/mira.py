@@ -67,6 +67,12 @@ class MIRA(Learner):
         ascent = state.task.ascent(state.w, order)
         return state.finish(_core.mira_pass(*ascent, state.sum, state.steps, self.exact, self.prediction), self.average)
 
+    def remark(self, state: "_State") -> str:
+        """How many exact steps were not solved."""
+        if state.unsolved == 0:
+            return ""
+        return f"{state.unsolved} of {state.steps} exact steps did not reach a relative gap of {_core.MIRA_SOLVED:g}"
+
 
 @dataclass
 class KBestMIRA(Learner):
@@ -111,6 +117,7 @@ class _State(State):
     random: np.random.Generator
     steps: int = 0
     turn: int = 0
+    unsolved: int = 0  # exact steps that did not reach the relative gap that they should
 
     def verify(self) -> None:
         """Only the first pass has a dual, and it is over."""
@@ -121,10 +128,11 @@ class _State(State):
         order = self.random.permutation(self.task.problem.size)
         return order[self.task.weights()[order] > 0]
 
-    def finish(self, after: tuple[int, float, int], average: bool) -> Step:
+    def finish(self, after: tuple[int, float, int, int], average: bool) -> Step:
         """P at the current result; in the first pass also D and the gap."""
         task = self.task
-        self.steps, value, inferences = after
+        self.steps, value, inferences, unsolved = after
+        self.unsolved += unsolved
         self.turn += 1
         task.passes += inferences / task.problem.size
         w = self.w - self.sum / max(self.steps, 1) if average else self.w.copy()

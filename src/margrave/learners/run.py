@@ -111,6 +111,8 @@ class Run:
         exact = self.is_exact(state)
         if not exact:  # P is computed from the outputs that were found.
             reason += " (approximate: inference is not exact)"
+        if remark := learner.remark(state):
+            reason += f" ({remark})"
         return Solution(self.best[1].copy(), self.best[0], self.history, converged, reason, state, exact)
 
     def is_exact(self, state: Any) -> bool:

@@ -172,6 +172,11 @@ class Exchange {
   std::mutex mutex_;
 };
 
+// What a thread of a pass has for itself.
+struct AscentWorker : Worker {
+  double longest = 0;  // the longest step of the pass so far (trial_length)
+};
+
 inline constexpr int64_t kNeighbours = 64;  // examples whose numbers lie side by side belong to the same thread
 
 // Calls visit(ascent, i, k, worker) for example i = order[k], for k = 0, 1 and so on. Of several threads each has its
@@ -181,14 +186,14 @@ void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int thr
                 const Visit& visit) {
   for (const int64_t i : order) ascent.problem.check_example(i);
   const auto visits = static_cast<int64_t>(order.size());
-  const auto visit_one = [&](const Ascent& own, int64_t k, Worker& worker) {
+  const auto visit_one = [&](const Ascent& own, int64_t k, AscentWorker& worker) {
     const int64_t i = order[static_cast<size_t>(k)];
     if (own.weight(i) == 0) return;
     worker.make_room(own.problem.parts(i));
     visit(own, i, k, worker);
   };
   if (threads == 1) {
-    Worker worker;
+    AscentWorker worker;
     for (int64_t k = 0; k < visits; ++k) {
       visit_one(ascent, k, worker);
       if ((k + 1) % kPollEvery == 0) poll();
@@ -201,7 +206,7 @@ void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int thr
   Exchange exchange(ascent.w, *ascent.sharing, threads);
   std::atomic<bool> stopped{false};
   const auto work = [&](int64_t share, int thread) {
-    Worker worker;
+    AscentWorker worker;
     Exchange::Copy& copy = exchange.copy(share);
     copy.begin(exchange);
     Ascent own = ascent;
@@ -241,20 +246,47 @@ inline double augment(const Problem& problem, int64_t i, const LossFamily& famil
   return c0;
 }
 
+// How far a trial step goes. It measures the curvature along a direction, which spares a sparse vector, but what is
+// taken back of it leaves its rounding in the weights. A trial of up to kLonger times the longest step of the pass does
+// no harm, since the weights have the rounding of that step; C may be any number of times longer.
+inline double trial_length(double whole, double longest) {
+  constexpr double kLonger = 1000;
+  return std::min(whole, kLonger * longest);
+}
+
+// |A_i'd|^2 without a trial, for the first step of a pass.
+inline double square_of(const Problem& problem, int64_t i, const double* d) {
+  if (!problem.euclidean()) {
+    std::vector<double> zeros(static_cast<size_t>(problem.dim()));
+    return 2 * problem.move(i, d, 1.0, zeros.data());
+  }
+  Row row;
+  problem.row(i, d, row);
+  double sum = 0;
+  for (const double value : row.value) sum += value * value;
+  return sum;
+}
+
 // One step along a line: w += C_i s A_i'd raises D by s * slope - s^2 * bend / 2, with bend = C_i^2 |A_i'd|^2. A trial
-// step of the whole length measures the bend, which spares a sparse vector; `theta_d` = <A_i w, d>.
+// step measures the bend; `theta_d` = <A_i w, d>.
 class LineStep {
  public:
+  // A trial of the whole length, for directions that end near the best step.
   LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d)
-      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)), change_(ascent.problem.move(i, d, C_, ascent.w)) {
-    bend_ = std::max(0.0, 2 * (change_ - C_ * theta_d));
+      : LineStep(ascent, i, d, theta_d, ascent.weight(i)) {}
+
+  // A trial that takes the longest step so far into account, and remembers this one.
+  LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d, double slope, double most,
+           AscentWorker& worker)
+      : LineStep(ascent, i, d, theta_d, trial(ascent, i, d, slope, most, worker)) {
+    worker.longest = std::max(worker.longest, C_ * best(slope, most));
   }
 
   double bend() const { return bend_; }
   double change() const { return change_; }  // of 1/2 |w|^2 since the beginning
   double best(double slope, double most) const {
     const double s = slope < bend_ * most ? slope / bend_ : most;
-    return std::fabs(s - at_) < kNear ? at_ : s;
+    return std::fabs(s - at_) < kNear * at_ ? at_ : s;
   }
 
   // Goes to s of the whole length.
@@ -281,13 +313,29 @@ class LineStep {
   static constexpr int kHalvings = 3;
   static constexpr double kNear = 1e-6;  // of the best step: D cannot tell, and a move is spared
 
+  LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d, double trial)
+      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)), at_(trial / C_) {
+    change_ = ascent.problem.move(i, d, trial, ascent.w);
+    bend_ = std::max(0.0, 2 * (change_ - trial * theta_d)) / (at_ * at_);
+  }
+
+  static double trial(const Ascent& ascent, int64_t i, const double* d, double slope, double most,
+                      AscentWorker& worker) {
+    const double C = ascent.weight(i);
+    if (worker.longest == 0) {
+      const double bend = C * C * square_of(ascent.problem, i, d);
+      worker.longest = C * (slope < bend * most ? slope / bend : most);
+    }
+    return trial_length(C, worker.longest);
+  }
+
   const Ascent& ascent_;
   int64_t i_;
   const double* d_;
   double C_;
+  double at_;  // how far w has gone, as a share of the whole length
   double change_;
   double bend_;
-  double at_ = 1;
 };
 
 // Which parts of the examples a learner stores numbers for, and where: those of all examples lie one after another.

@@ -9,24 +9,27 @@
 namespace margrave {
 namespace {
 
-// Runs pass(ascent, state, visits); steps so far, what the pass adds to the dual beside |w|^2, and inferences.
+// Runs pass(ascent, state, visits); steps so far, what the pass adds to the dual beside |w|^2, inferences,
+// and exact updates that were not solved.
 template <typename Pass>
-std::tuple<int64_t, double, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family,
-                                              const In<int64_t>& order, int threads, const Sharing* sharing,
-                                              InOut<double>& sum, int64_t step, const Pass& pass) {
+std::tuple<int64_t, double, int64_t, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family,
+                                                       const In<int64_t>& order, int threads, const Sharing* sharing,
+                                                       InOut<double>& sum, int64_t step, const Pass& pass) {
   double* sums = checked(sum, p.dim(), "sum");
-  MiraPass state{step, {}, 0};
+  MiraPass state{step, {}};
   run_pass(
       p, w, family, order, threads, sharing,
       [&](const Ascent& ascent, const std::vector<int64_t>& visits) { pass(ascent, state, visits); }, sums);
   double dual = 0;
   for (const double value : state.dual) dual += value;
-  return {state.step(static_cast<int64_t>(state.dual.size()) - 1), dual, state.inferences.load()};
+  return {state.step(static_cast<int64_t>(state.dual.size()) - 1), dual, state.inferences.load(),
+          state.unsolved.load()};
 }
 
 }  // namespace
 
 void bind_mira(nb::module_& m) {
+  m.attr("MIRA_SOLVED") = mira::kSolved;
   m.def(
       "mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
@@ -41,8 +44,8 @@ void bind_mira(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(),
       "step"_a, "exact"_a, "prediction"_a,
-      "One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, and "
-      "inferences.");
+      "One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, "
+      "inferences, and exact updates that were not solved.");
   m.def(
       "kbest_mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,

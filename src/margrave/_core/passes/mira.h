@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "passes/gibbs.h"
 #include "passes/mixing.h"
+#include "solvers/block_qp.h"
 
 namespace margrave {
 
@@ -26,28 +28,26 @@ struct MiraPass {
   int64_t before;            // steps of earlier passes
   std::vector<double> dual;  // what each visit has gathered of sum_i C (gamma c_i + H_i / beta)
   std::atomic<int64_t> inferences{0};
+  std::atomic<int64_t> unsolved{0};  // exact updates that ended above mira::kSolved
 
   int64_t step(int64_t k) const { return before + k + 1; }
 };
 
 namespace mira {
 
-inline constexpr double kExactly = 1e-11;  // relative gap at which the exact update ends
+// The relative gap of Eq. 11 at which an exact update ends. An update that ends above kSolved, because numbers get no
+// better or because it takes too many rounds, is counted as unsolved.
+inline constexpr double kExactly = 1e-10;
+inline constexpr double kSolved = 1e-6;
 
-// Ends it also where the gap has not halved for many rounds: what is left is rounding.
-class Patience {
- public:
-  bool with(double gap) {
-    since_ = gap < 0.5 * lowest_ ? 0 : since_ + 1;
-    lowest_ = std::min(lowest_, gap);
-    return since_ <= kRounds;
-  }
+inline constexpr double kRounding = 1e-13;  // of the largest margin: slopes that quadratic programs may leave
 
- private:
-  static constexpr int kRounds = 50;
-  double lowest_ = kInfinity;
-  int since_ = 0;
-};
+// |grad L|^2 without a trial.
+inline double square_of_gradient(const Problem& problem, int64_t i, const Worker& worker) {
+  if (!worker.answer.has_mixture) return square_of(problem, i, worker.direction.data());
+  std::vector<double> zeros(static_cast<size_t>(problem.dim()));
+  return 2 * move_gradient(problem, i, worker, 1.0, zeros.data());
+}
 
 // The output that the current model predicts, as mu - y_gold, with its cost and <theta, y - y_gold> + gamma cost.
 inline LossValue prediction(const Problem& problem, int64_t i, const LossFamily& family, const double* w, double* theta,
@@ -70,7 +70,8 @@ inline LossValue prediction(const Problem& problem, int64_t i, const LossFamily&
 }  // namespace mira
 
 // Alg. 2.
-inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, int64_t i, int64_t k, Worker& worker) {
+inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, int64_t i, int64_t k,
+                       AscentWorker& worker) {
   const Problem& problem = ascent.problem;
   const LossFamily& family = ascent.family;
   const int64_t n = problem.parts(i);
@@ -82,78 +83,412 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
   const LossValue own = kind == MiraUpdate::kPrediction
                             ? mira::prediction(problem, i, family, ascent.w, theta, direction, worker)
                             : evaluate(problem, i, family, ascent.w, theta, direction, worker, true);
-  const double slope = slope_of_gradient(n, worker);
-  // |grad L|^2 from a trial step of length C
-  const double change = move_gradient(problem, i, worker, -C, ascent.w);
-  const double square = std::max(0.0, 2 * (change + C * slope) / (C * C));
-  const double eta = own.loss <= 0 ? 0.0 : own.loss < C * square ? own.loss / square : C;
-  if (eta != C) move_gradient(problem, i, worker, C - eta, ascent.w);
+  double eta = 0;
+  if (own.loss > 0) {
+    const double slope = slope_of_gradient(n, worker);
+    const auto best = [&](double square) { return own.loss < C * square ? own.loss / square : C; };
+    if (worker.longest == 0) worker.longest = best(mira::square_of_gradient(problem, i, worker));
+    // |grad L|^2 from a trial step
+    const double trial = trial_length(C, worker.longest);
+    const double change = move_gradient(problem, i, worker, -trial, ascent.w);
+    eta = best(std::max(0.0, 2 * (change + trial * slope) / (trial * trial)));
+    if (eta != trial) move_gradient(problem, i, worker, trial - eta, ascent.w);
+    worker.longest = std::max(worker.longest, eta);
+  }
   if (eta > 0) scatter_gradient(problem, i, worker, -eta * static_cast<double>(t), ascent.sum);
   const double smooth = family.beta < kInfinity ? own.entropy / family.beta : 0.0;
   const double cost = family.gamma > 0 ? family.gamma * own.cost : 0.0;
   pass.dual[static_cast<size_t>(k)] = eta * (cost + smooth);
 }
 
-// Eq. 11: ascends a block of its own, which begins on the gold output, to its optimum.
-inline void mira_visit_exact(const Ascent& ascent, MiraPass& pass, int64_t i, int64_t k, Worker& worker) {
-  const Problem& problem = ascent.problem;
-  const LossFamily& family = ascent.family;
-  const auto n = static_cast<size_t>(problem.parts(i));
-  const int64_t t = pass.step(k);
-  Output gold;
-  problem.gold(i, 0, gold);
-  std::sort(gold.begin(), gold.end());
-  std::vector<double> mu(n, 0.0);
-  for (const int32_t part : gold) mu[static_cast<size_t>(part)] += 1;
-  const std::vector<double> y = mu;
-  double cost = 0;
-  double entropy = 0;
-  double gap = kInfinity;
-  if (family.beta < kInfinity) {
-    std::vector<double> natural(n, 0.0);
-    problem.score(i, ascent.w, worker.theta.data());
-    std::vector<double> delta(n, 0.0);
-    augment(problem, i, family, worker.theta.data(), delta.data(), natural.data());
-    for (double& x : natural) x *= family.beta;
-    // the block begins as a Gibbs distribution, the loss's own: from the gold output itself EG would have no way out
-    std::vector<double> own(n);
-    entropy = problem.logsum(i, natural.data(), own.data(), worker.scratch);
-    ++pass.inferences;
-    entropy -= loops().dot(natural.data(), own.data(), static_cast<int64_t>(n));
-    if (family.gamma > 0)
-      for (size_t p = 0; p < n; ++p) cost += delta[p] * (own[p] - mu[p]);
-    for (size_t p = 0; p < n; ++p) worker.direction[p] = mu[p] - own[p];
-    {
-      problem.move(i, worker.direction.data(), ascent.weight(i), ascent.w);
-    }
-    mu = own;
-    double rate = 0.5;
-    const WeightedParts all = WeightedParts::all(problem.parts(i));
-    const GibbsBlock<double> block{all, natural.data(), mu.data(), rate, entropy, cost, gap};
-    mira::Patience patience;
-    while (patience.with(gap)) {
-      pass.inferences += eg_visit(ascent, block, {2.0, kInfinity}, i, worker);
-      if (gap <= mira::kExactly * (std::fabs(entropy) + 1e-3)) break;
-    }
-  } else {
-    Block block;
-    pairwise::add(problem, i, {gold, 0.0, 1.0, 0.0}, block, worker);
-    mira::Patience patience;
-    while (patience.with(gap)) {
-      ++pass.inferences;
-      pairwise_visit(ascent, block, {100, 20, 1e-3}, i, &gap, worker);
-      if (gap <= mira::kExactly * (std::fabs(block.cost()) + 1e-3)) break;
-    }
-    std::fill(mu.begin(), mu.end(), 0.0);
-    for (const Atom& atom : block.atoms)
-      for (const int32_t part : atom.y) mu[static_cast<size_t>(part)] += atom.alpha;
-    cost = block.cost();
+// The optimum of Eq. 11, min 1/2 |w - w_t|^2 + C L_i(w), as a change of the weights in terms of the parts of the
+// example: w = w_t + A_i's with s = C (y_gold - mu), where mu are the expected parts of some alpha.
+struct ExactStep {
+  double value;  // C (gamma c + H / beta) of this alpha
+  bool solved;   // the gap that is left is at most mira::kSolved of the objective
+};
+
+// Eq. 11 at beta = inf: cutting planes over the outputs of the example. With multipliers a_y >= 0, sum a <= C, its dual
+// is the program of BlockQP for h_y = <A_i w_t, y - y_gold> + gamma cost(y).
+class ExactHinge {
+ public:
+  ExactHinge(const Ascent& ascent, int64_t i, Worker& worker)
+      : ascent_(ascent), problem_(ascent.problem), i_(i), C_(ascent.weight(i)), worker_(worker) {
+    problem_.gold(i, 0, gold_);
   }
-  for (size_t p = 0; p < n; ++p) mu[p] = y[p] - mu[p];
-  const double C = ascent.weight(i);
-  problem.scatter(i, mu.data(), C * static_cast<double>(t), ascent.sum);
-  const double smooth = family.beta < kInfinity ? entropy / family.beta : 0.0;
-  pass.dual[static_cast<size_t>(k)] = C * (family.gamma * cost + smooth);
+
+  ExactStep solve(double* s, std::atomic<int64_t>& inferences) {
+    const int64_t n = problem_.parts(i_);
+    std::fill(s, s + n, 0.0);
+    double share = kOfGap;
+    bool solved = false;
+    for (int round = 0; round < kRounds; ++round) {
+      ++inferences;
+      const LossValue own = evaluate(problem_, i_, ascent_.family, ascent_.w, worker_.theta.data(),
+                                     worker_.direction.data(), worker_, true);
+      const Gap gap = measure(own.loss);
+      solved = gap.of_all <= mira::kSolved * gap.objective;
+      if (gap.of_all <= mira::kExactly * gap.objective) break;
+      if (add(own)) {
+        share = kOfGap;
+      } else if (share > 0) {
+        share = 0;  // the outputs that are known say more than has been made of them
+      } else {
+        break;
+      }
+      optimise(std::max(share * gap.of_all / C_, mira::kRounding * largest_), s);
+      forget();
+    }
+    double value = 0;
+    for (size_t k = 0; k < cuts_.size(); ++k) value += a_[k] * ascent_.family.gamma * cuts_[k].cost;
+    return {value, solved};
+  }
+
+ private:
+  struct Known {
+    Output y;  // parts in order
+    double cost;
+    int idle;  // rounds without a multiplier
+  };
+  struct Gap {
+    double of_all;
+    double objective;
+  };
+
+  static constexpr int kRounds = 5000;
+  static constexpr int kIdle = 30;        // rounds after which an output without a multiplier is forgotten
+  static constexpr double kOfGap = 1e-2;  // the share of the gap that the program over known outputs may leave
+
+  // The objective at w, and how far it is above the dual at the multipliers.
+  Gap measure(double loss) {
+    const double* theta = worker_.theta.data();
+    const double gold_score = score_of(theta, gold_);
+    if (loss <= rounding_of(gold_score, 0.0)) loss = 0;
+    double of_known = 0, norm = 0;
+    for (size_t k = 0; k < cuts_.size(); ++k) {
+      const double slope = ascent_.family.gamma * cuts_[k].cost + score_of(theta, cuts_[k].y) - gold_score;
+      of_known += a_[k] * slope;
+      norm += a_[k] * (h_[k] - slope);
+    }
+    return {C_ * loss - of_known, C_ * loss + 0.5 * norm};
+  }
+
+  // Adds the output that inference has found; false if it is known.
+  bool add(const LossValue& own) {
+    const int64_t n = problem_.parts(i_);
+    double* counts = worker_.direction.data();
+    for (const int32_t part : gold_) counts[part] += 1;
+    Output y;
+    for (int64_t k = 0; k < n; ++k)
+      for (int count = 0; count < static_cast<int>(counts[k]); ++count) y.push_back(static_cast<int32_t>(k));
+    if (std::any_of(cuts_.begin(), cuts_.end(), [&](const Known& cut) { return cut.y == y; })) return false;
+    Scratch::Frame frame(worker_.scratch);
+    double* away = worker_.scratch.take(n);
+    double* scores = worker_.scratch.take(n);
+    difference(gold_, y, n, away);
+    score_under(problem_, i_, away, scores, worker_);
+    cuts_.push_back({std::move(y), own.cost, 0});
+    a_.push_back(0.0);
+    gram_.grow(cuts_.size());
+    const double of_gold = score_of(scores, gold_);
+    double h = own.loss;
+    for (size_t k = 0; k < cuts_.size(); ++k) {
+      gram_.set(k, cuts_.size() - 1, of_gold - score_of(scores, cuts_[k].y));
+      h += a_[k] * gram_.at(k, cuts_.size() - 1);
+    }
+    h_.push_back(h);
+    largest_ = std::max(largest_, std::fabs(h));
+    return true;
+  }
+
+  // Optimises over the known outputs until the slopes leave less than `tol`, and takes w along.
+  void optimise(double tol, double* s) {
+    const int64_t n = problem_.parts(i_);
+    std::vector<double> a = a_;
+    BlockQP(h_.data(), gram_.values().data(), static_cast<int64_t>(a.size()), 0.0, C_).solve(tol, a);
+    double* d = worker_.direction.data();
+    std::fill(d, d + n, 0.0);
+    double all = 0;
+    for (size_t k = 0; k < a.size(); ++k) {
+      const double more = a[k] - a_[k];
+      if (more == 0) continue;
+      all += more;
+      for (const int32_t part : cuts_[k].y) d[part] -= more;
+    }
+    for (const int32_t part : gold_) d[part] += all;
+    problem_.scatter(i_, d, 1.0, ascent_.w);
+    loops().add_scaled(d, 1.0, s, n);
+    a_ = std::move(a);
+  }
+
+  void forget() {
+    for (size_t k = cuts_.size(); k-- > 0;) {
+      cuts_[k].idle = a_[k] > 0 ? 0 : cuts_[k].idle + 1;
+      if (cuts_[k].idle <= kIdle) continue;
+      const auto at = static_cast<int64_t>(k);
+      gram_.remove(k);
+      cuts_.erase(cuts_.begin() + at);
+      h_.erase(h_.begin() + at);
+      a_.erase(a_.begin() + at);
+    }
+  }
+
+  const Ascent& ascent_;
+  const Problem& problem_;
+  int64_t i_;
+  double C_;
+  Worker& worker_;
+  Output gold_;
+  std::vector<Known> cuts_;
+  GramMatrix gram_;  // <A_i'(y - y_gold), A_i'(y' - y_gold)>
+  std::vector<double> h_, a_;
+  double largest_ = 0;  // of h
+};
+
+// Eq. 11 at finite beta: L-BFGS on the objective, whose iterates are w_t + A_i's. All of it happens in terms of parts,
+// where the inner product of weights is <u, A_i A_i'v>. The gap of an iterate is 1/2 |A_i'g|^2 with
+// g = s - C (y_gold - mu) and the loss's own marginals mu (docs/design.md, section 1: primal learners). The step itself
+// goes to C (y_gold - mu), so that it is that of a dual variable, and it ends only if the gap is small there, too.
+class ExactSmooth {
+ public:
+  ExactSmooth(const Ascent& ascent, int64_t i, Worker& worker, std::atomic<int64_t>& inferences)
+      : ascent_(ascent),
+        problem_(ascent.problem),
+        family_(ascent.family),
+        i_(i),
+        n_(problem_.parts(i)),
+        C_(ascent.weight(i)),
+        worker_(worker),
+        inferences_(inferences),
+        y_(size()),
+        delta_(size()),
+        start_(size()) {
+    problem_.gold(i, 0, gold_);
+    family::count_parts(gold_, n_, y_.data());
+    if (family_.gamma > 0) c0_ = family_.cost(problem_, i, delta_.data());
+    problem_.score(i, ascent.w, start_.data());
+  }
+
+  ExactStep solve(double* s) {
+    Point at = point(Vector(size()), start_);
+    double goal = mira::kExactly;
+    ExactStep best{0, false};
+    double least = kInfinity;  // relative gap of the best step so far
+    for (int round = 0;; ++round) {
+      const bool near = 0.5 * dot(at.g, at.Kg) <= goal * at.objective;
+      Point next;
+      const bool stuck = round == kRounds || (!near && !advance(at, next));
+      if (near || stuck) {
+        const Candidate found = candidate(at);
+        if (found.relative < least) {
+          least = found.relative;
+          best = {found.value, found.relative <= mira::kSolved};
+          std::copy(found.s.begin(), found.s.end(), s);
+        }
+        if (stuck || least <= mira::kExactly) break;
+        goal *= kTighter;
+        if (goal < kLowestGoal) break;
+        continue;
+      }
+      at = std::move(next);
+    }
+    problem_.scatter(i_, s, 1.0, ascent_.w);
+    return best;
+  }
+
+ private:
+  using Vector = std::vector<double>;
+
+  struct Own {  // the loss's own distribution at some scores
+    Vector mu;
+    double loss = 0, cost = 0, entropy = 0;
+  };
+  struct Point {
+    Vector s, theta;  // theta = A_i w
+    Own own;
+    Vector g, Kg;  // the gradient of the objective is A_i'g; Kg = A_i A_i'g
+    double objective = 0;
+  };
+  struct Candidate {
+    Vector s;
+    double value, relative;
+  };
+  struct Pair {  // of a change of s and of g
+    Vector s, g, Ks, Kg;
+    double rho;
+  };
+
+  static constexpr int kRounds = 2000;
+  static constexpr size_t kPairs = 20;
+  static constexpr int kTrials = 40;
+  static constexpr double kFlat = 0.5;        // a line search ends where this share of the slope is left
+  static constexpr double kRounding = 1e-12;  // of the objective: no rise
+  static constexpr double kTighter = 1e-2;
+  static constexpr double kLowestGoal = 1e-24;
+
+  size_t size() const { return static_cast<size_t>(n_); }
+  double dot(const Vector& u, const Vector& v) const { return loops().dot(u.data(), v.data(), n_); }
+  static void add(const Vector& v, double c, Vector& to) {
+    for (size_t k = 0; k < v.size(); ++k) to[k] += c * v[k];
+  }
+
+  Own own_at(const Vector& theta) {
+    ++inferences_;
+    Own own{Vector(size())};
+    Vector t = theta;
+    if (family_.gamma > 0) add(delta_, family_.gamma, t);
+    for (double& x : t) x *= family_.beta;
+    const double log_z = problem_.logsum(i_, t.data(), own.mu.data(), worker_.scratch);
+    own.entropy = log_z - dot(t, own.mu);
+    own.cost = family_.gamma > 0 ? c0_ + dot(delta_, own.mu) : 0.0;
+    own.loss = log_z / family_.beta + family_.gamma * c0_ - score_of(theta.data(), gold_);
+    return own;
+  }
+
+  // C (y_gold - mu)
+  Vector step_of(const Vector& mu) const {
+    Vector s(size());
+    for (size_t k = 0; k < size(); ++k) s[k] = C_ * (y_[k] - mu[k]);
+    return s;
+  }
+
+  Point point(Vector s, Vector theta) {
+    Own own = own_at(theta);
+    Point at{std::move(s), std::move(theta), std::move(own), {}, Vector(size())};
+    at.g = at.s;
+    add(step_of(at.own.mu), -1.0, at.g);
+    score_under(problem_, i_, at.g.data(), at.Kg.data(), worker_);
+    double norm = 0;
+    for (size_t k = 0; k < size(); ++k) norm += at.s[k] * (at.theta[k] - start_[k]);
+    at.objective = 0.5 * norm + C_ * at.own.loss;
+    return at;
+  }
+
+  // The direction of L-BFGS by its two loops, and its scores.
+  std::pair<Vector, Vector> direction(const Point& at) const {
+    Vector d = at.g, Kd = at.Kg;
+    Vector alpha(pairs_.size());
+    for (size_t k = pairs_.size(); k-- > 0;) {
+      const Pair& pair = pairs_[k];
+      alpha[k] = pair.rho * dot(pair.Ks, d);
+      add(pair.g, -alpha[k], d);
+      add(pair.Kg, -alpha[k], Kd);
+    }
+    if (!pairs_.empty()) {
+      const Pair& last = pairs_.back();
+      const double scale = 1 / (last.rho * dot(last.g, last.Kg));
+      for (double& x : d) x *= scale;
+      for (double& x : Kd) x *= scale;
+    }
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      const Pair& pair = pairs_[k];
+      const double c = alpha[k] - pair.rho * dot(pair.Kg, d);
+      add(pair.s, c, d);
+      add(pair.Ks, c, Kd);
+    }
+    for (double& x : d) x = -x;
+    for (double& x : Kd) x = -x;
+    return {std::move(d), std::move(Kd)};
+  }
+
+  // A line search for a flat place; the objective is convex, so that signs of slopes bracket it.
+  bool advance(const Point& at, Point& next) {
+    for (;;) {
+      const auto [d, Kd] = direction(at);
+      const double down = dot(at.g, Kd);
+      if (down < 0 && search(at, d, Kd, down, next)) return true;
+      if (pairs_.empty()) return false;
+      pairs_.clear();  // rounding has made the direction useless
+    }
+  }
+
+  bool search(const Point& at, const Vector& d, const Vector& Kd, double down, Point& next) {
+    // the first step is that of Alg. 2; the minimum is no further than -down / |d|^2
+    const double square = dot(d, Kd);
+    double step = pairs_.empty() ? std::min(-down / square, at.objective / -down) : 1.0;
+    double low = 0, high = kInfinity, slope_of_low = down, slope_of_high = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      Vector s = at.s, theta = at.theta;
+      add(d, step, s);
+      add(Kd, step, theta);
+      next = point(std::move(s), std::move(theta));
+      const double slope = dot(next.g, Kd);
+      const bool fell = next.objective <= at.objective + kRounding * std::fabs(at.objective);
+      if (std::fabs(slope) <= kFlat * -down && fell) {
+        remember(at, next);
+        return true;
+      }
+      if (slope < 0 && fell) {
+        low = step;
+        slope_of_low = slope;
+      } else {
+        high = step;
+        slope_of_high = slope > 0 ? slope : -slope_of_low;
+      }
+      if (high == kInfinity) {
+        step *= 4;
+      } else {
+        const double secant = low - slope_of_low * (high - low) / (slope_of_high - slope_of_low);
+        step = std::clamp(secant, low + 0.1 * (high - low), high - 0.1 * (high - low));
+      }
+      if (!(step > 0) || step == low || step == high) break;
+    }
+    return false;
+  }
+
+  void remember(const Point& at, const Point& next) {
+    Pair pair{next.s, next.g, next.theta, next.Kg, 0};
+    add(at.s, -1.0, pair.s);
+    add(at.g, -1.0, pair.g);
+    add(at.theta, -1.0, pair.Ks);
+    add(at.Kg, -1.0, pair.Kg);
+    const double bend = dot(pair.g, pair.Ks);
+    if (!(bend > 0)) return;
+    pair.rho = 1 / bend;
+    if (pairs_.size() == kPairs) pairs_.erase(pairs_.begin());
+    pairs_.push_back(std::move(pair));
+  }
+
+  // The step to the weights of the own distribution at this point, and the gap there.
+  Candidate candidate(const Point& at) {
+    const Own& alpha = at.own;
+    Vector s = step_of(alpha.mu);
+    Vector theta(size());
+    score_under(problem_, i_, s.data(), theta.data(), worker_);
+    const double norm = dot(s, theta);
+    add(start_, 1.0, theta);
+    const Own own = own_at(theta);
+    const double value = family_.gamma * alpha.cost + alpha.entropy / family_.beta;
+    const double gap = C_ * (own.loss - value) + dot(s, theta);
+    const double objective = 0.5 * norm + C_ * own.loss;
+    return {std::move(s), C_ * value, gap > 0 ? gap / objective : 0.0};
+  }
+
+  const Ascent& ascent_;
+  const Problem& problem_;
+  const LossFamily& family_;
+  int64_t i_;
+  int64_t n_;
+  double C_;
+  Worker& worker_;
+  std::atomic<int64_t>& inferences_;
+  Output gold_;
+  Vector y_;  // the parts of the gold output
+  Vector delta_;
+  double c0_ = 0;
+  Vector start_;  // A_i w_t
+  std::vector<Pair> pairs_;
+};
+
+// Eq. 11 to the end.
+inline void mira_visit_exact(const Ascent& ascent, MiraPass& pass, int64_t i, int64_t k, Worker& worker) {
+  std::vector<double> s(static_cast<size_t>(ascent.problem.parts(i)));
+  const ExactStep step = ascent.family.beta < kInfinity
+                             ? ExactSmooth(ascent, i, worker, pass.inferences).solve(s.data())
+                             : ExactHinge(ascent, i, worker).solve(s.data(), pass.inferences);
+  if (!step.solved) ++pass.unsolved;
+  ascent.problem.scatter(i, s.data(), static_cast<double>(pass.step(k)), ascent.sum);
+  pass.dual[static_cast<size_t>(k)] = step.value;
 }
 
 inline void mira_pass(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, const std::vector<int64_t>& order,
@@ -163,7 +498,7 @@ inline void mira_pass(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, con
   if (kind == MiraUpdate::kPrediction && ascent.family.beta < kInfinity)
     throw InputError("updates against the prediction need beta = inf.");
   pass.dual.assign(order.size(), 0.0);
-  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t k, Worker& worker) {
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t k, AscentWorker& worker) {
     if (kind == MiraUpdate::kExact)
       mira_visit_exact(own, pass, i, k, worker);
     else
@@ -186,49 +521,7 @@ inline double dot(const Row& a, const Row& b) {  // indices in order
   return sum;
 }
 
-// max_alpha <margin, alpha> - 1/2 alpha' gram alpha with alpha >= 0, sum alpha <= C: the dual of Eq. 17 with k
-// half-spaces, by Hildreth's row action, one constraint at a time; where the slack is used up, mass is exchanged with
-// the constraint that deserves it least.
-inline void hildreth(const std::vector<double>& gram, const std::vector<double>& margin, double C,
-                     std::vector<double>& alpha) {
-  constexpr int kSweeps = 2000;
-  constexpr double kTolerance = 1e-12;
-  const size_t k = margin.size();
-  std::vector<double> slope = margin;
-  alpha.assign(k, 0.0);
-  double free_mass = C;
-  const auto shift = [&](size_t j, double by) {
-    alpha[j] += by;
-    for (size_t l = 0; l < k; ++l) slope[l] -= by * gram[j * k + l];
-  };
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    double moved = 0;
-    for (size_t j = 0; j < k; ++j) {
-      // alone: into or out of the slack
-      const double curve = gram[j * k + j];
-      double by = curve > 0 ? slope[j] / curve : slope[j] > 0 ? free_mass : -alpha[j];
-      by = std::clamp(by, -alpha[j], free_mass);
-      if (by != 0) {
-        shift(j, by);
-        free_mass -= by;
-        moved = std::max(moved, std::fabs(by));
-      }
-      if (free_mass > 0 || !(slope[j] > 0)) continue;
-      size_t worst = j;
-      for (size_t l = 0; l < k; ++l)
-        if (alpha[l] > 0 && slope[l] < slope[worst]) worst = l;
-      if (worst == j) continue;
-      const double bend = curve + gram[worst * k + worst] - 2 * gram[j * k + worst];
-      const double slant = slope[j] - slope[worst];
-      const double mass = bend * alpha[worst] > slant ? slant / bend : alpha[worst];
-      shift(j, mass);
-      shift(worst, -mass);
-      moved = std::max(moved, mass);
-    }
-    if (moved <= kTolerance * C) break;
-  }
-}
-
+// Eq. 17 with the half-spaces of the k best outputs: its dual is the program of BlockQP.
 inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most, int64_t i, int64_t k, Worker& worker) {
   const Problem& problem = ascent.problem;
   const int64_t n = problem.parts(i);
@@ -259,8 +552,11 @@ inline void kbest_mira_visit(const Ascent& ascent, MiraPass& pass, int64_t most,
   std::vector<double> gram(count * count);
   for (size_t j = 0; j < count; ++j)
     for (size_t l = 0; l <= j; ++l) gram[j * count + l] = gram[l * count + j] = dot(rows[j], rows[l]);
-  std::vector<double> alpha;
-  hildreth(gram, margin, ascent.weight(i), alpha);
+  std::vector<double> alpha(count, 0.0);
+  double largest = 0;
+  for (const double value : margin) largest = std::max(largest, std::fabs(value));
+  BlockQP(margin.data(), gram.data(), static_cast<int64_t>(count), 0.0, ascent.weight(i))
+      .solve(mira::kRounding * largest, alpha);
   double* total = worker.direction.data();
   std::fill(total, total + n, 0.0);
   double dual = 0;

@@ -92,20 +92,20 @@ void bind_mixing(nb::module_& m) {
       .def_static("from_arrays", &blocks_from_arrays, "problem"_a, "begin"_a, "part_begin"_a, "parts"_a, "alpha"_a,
                   "cost"_a, "gram"_a)
       .def(
-          "marginals",
-          [](const Blocks& blocks, const Problem& p) {
+          "weights",
+          [](const Blocks& blocks, const Problem& p, const LossFamily& family, int threads) {
+            expect_gold(p);
             if (blocks.size() != p.size()) throw InputError("there must be one block for every example.");
-            const std::vector<int64_t> begin = part_offsets(p);
-            std::vector<double> mu(static_cast<size_t>(begin.back()));
             for (int64_t i = 0; i < p.size(); ++i)
-              for (const Atom& atom : blocks[i].atoms) {
-                check_parts(atom.y, p.parts(i));
-                for (const int32_t part : atom.y)
-                  mu[static_cast<size_t>(begin[static_cast<size_t>(i)] + part)] += atom.alpha;
-              }
-            return to_numpy(std::move(mu));
+              for (const Atom& atom : blocks[i].atoms) check_parts(atom.y, p.parts(i));
+            std::vector<double> w(static_cast<size_t>(p.dim()));
+            {
+              const nb::gil_scoped_release release;
+              weights_of(p, family, blocks, checked_threads(threads), check_signals, w.data());
+            }
+            return to_numpy(std::move(w));
           },
-          "problem"_a, "The expected parts of every block, one after another.")
+          "problem"_a, "family"_a, "threads"_a, "w(alpha).")
       .def(
           "costs",
           [](const Blocks& blocks) {

@@ -49,7 +49,7 @@ double golden_section(const Function& f) {
 }
 
 inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool exact_entropy, int64_t i, double* mu,
-                         Worker& worker) {
+                         AscentWorker& worker) {
   const Problem& problem = ascent.problem;
   const LossFamily& family = ascent.family;
   const double per_beta = family.beta < kInfinity ? 1 / family.beta : 0.0;
@@ -87,7 +87,7 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
   };
   const double theta_d = dot_finite(theta, d, n);
   const auto ascend = [&] {
-    LineStep step(ascent, i, d, theta_d);
+    LineStep step(ascent, i, d, theta_d, C * gap, 1.0, worker);
     if (!exact_entropy) return step.ascend(C * gap, 1.0, gain);
     double best = golden_section([&](double x) { return gain(x) - C * x * theta_d - 0.5 * x * x * step.bend(); });
     step.go(best);
@@ -106,7 +106,7 @@ inline void mixing_pass(const Ascent& ascent, const MixingState& state, bool exa
                         const std::vector<int64_t>& order, int threads, const Poll& poll) {
   ascent.family.check(ascent.problem);
   const std::vector<int64_t> begin = part_offsets(ascent.problem);
-  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
     mixing_visit(own, state, exact_entropy, i, state.mu + begin[static_cast<size_t>(i)], worker);
   });
 }
@@ -204,22 +204,28 @@ inline std::vector<double> solve(const Block& block, double C, double goal, int6
   return alpha;
 }
 
-// Moves the block towards `alpha` as far as D gains.
+// Moves the block towards `alpha` as far as D gains. What the heaviest output gains is what the others lose: at a large
+// C nearly all mass is there, and little is left of the digits of a difference of two such numbers.
 inline void go(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha, const double* theta,
                double* d) {
   const double C = ascent.weight(i);
   const int64_t n = ascent.problem.parts(i);
+  const Atom& heaviest = *std::max_element(block.atoms.begin(), block.atoms.end(),
+                                           [](const Atom& a, const Atom& b) { return a.alpha < b.alpha; });
   std::fill(d, d + n, 0.0);
   double slope = 0;
   double cost_change = 0;
+  double less = 0;
   for (size_t a = 0; a < alpha.size(); ++a) {
     const Atom& atom = block.atoms[a];
     const double more = alpha[a] - atom.alpha;
-    if (more == 0) continue;
+    if (more == 0 || &atom == &heaviest) continue;
     for (const int32_t part : atom.y) d[part] -= more;
-    slope += C * more * atom.value;
-    cost_change += C * ascent.family.gamma * more * atom.cost;
+    less += more;
+    slope += C * more * (atom.value - heaviest.value);
+    cost_change += C * ascent.family.gamma * more * (atom.cost - heaviest.cost);
   }
+  for (const int32_t part : heaviest.y) d[part] += less;
   LineStep line(ascent, i, d, dot_finite(theta, d, n));
   const double s = line.ascend(slope, 1.0, [&](double x) { return x * cost_change; });
   for (size_t a = 0; a < alpha.size(); ++a) {
@@ -266,6 +272,28 @@ class Blocks {
   std::vector<Block> blocks_;
 };
 
+// w(alpha) = sum_i C_i A_i'(y_i - mu_i), from the outputs other than the gold one.
+inline void weights_of(const Problem& problem, const LossFamily& family, const Blocks& blocks, int threads,
+                       const Poll& poll, double* w) {
+  family.check(problem);
+  const auto visit = [&](int64_t i, Worker& worker, double* sum) {
+    const int64_t n = problem.parts(i);
+    double* d = worker.direction.data();
+    std::fill(d, d + n, 0.0);
+    problem.gold(i, 0, worker.gold);
+    std::sort(worker.gold.begin(), worker.gold.end());
+    double others = 0;
+    for (const Atom& atom : blocks[i].atoms) {
+      if (atom.alpha == 0 || atom.y == worker.gold) continue;
+      for (const int32_t part : atom.y) d[part] -= atom.alpha;
+      others += atom.alpha;
+    }
+    for (const int32_t part : worker.gold) d[part] += others;
+    problem.scatter(i, d, family.weight(i), sum);
+  };
+  sum_over_examples(problem, threads, poll, visit, w);
+}
+
 // One visit: finds the best output by inference, then moves mass between the outputs that are known.
 inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSettings& settings, int64_t i,
                            double* gap_seen, Worker& worker) {
@@ -288,7 +316,12 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   for (const Atom& atom : block.atoms) average += atom.alpha * atom.value;
   const double gap = own.loss + gold_score - average;
   *gap_seen = std::max(gap, 0.0);
-  if (!(gap > rounding_of(own.loss, gap))) return;
+  // At a large C the outputs beside the heaviest have little mass, and hardly contribute to the gap.
+  double lowest = kInfinity;
+  for (const Atom& atom : block.atoms)
+    if (atom.alpha > 0) lowest = std::min(lowest, atom.value);
+  const double spread = own.loss + gold_score - lowest;
+  if (!(spread > rounding_of(own.loss, spread))) return;
   Output y;
   for (int64_t k = 0; k < n; ++k)
     for (int count = 0; count < static_cast<int>(target[k]); ++count) y.push_back(static_cast<int32_t>(k));
@@ -316,7 +349,7 @@ inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSe
 // smallest marginal among the parts that only the first has (Taskar et al. 2003; the comparison method of 000). Parts
 // must be untied: then every such output has mass under the maximum-entropy distribution with these marginals.
 // Returns the number of inferences.
-inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, double* mu, Worker& worker) {
+inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, double* mu, AscentWorker& worker) {
   constexpr double kNothing = 1e-13;  // a marginal that rounding has left over
   const Problem& problem = ascent.problem;
   const int64_t n = problem.parts(i);
@@ -346,9 +379,9 @@ inline int smo_visit(const Ascent& ascent, const MixingState& state, int64_t i, 
   for (const int32_t part : worst)
     if (d[part] > 0) most = std::min(most, mu[part]);
   const double cost_change = -dot_finite(delta, d, n);
-  LineStep line(ascent, i, d, dot_finite(theta, d, n));
-  const double s =
-      line.ascend(C * (top + bottom), most, [&](double x) { return x * C * ascent.family.gamma * cost_change; });
+  const double slope = C * (top + bottom);
+  LineStep line(ascent, i, d, dot_finite(theta, d, n), slope, most, worker);
+  const double s = line.ascend(slope, most, [&](double x) { return x * C * ascent.family.gamma * cost_change; });
   state.cost[i] += s * cost_change;
   for (const int32_t part : worst)
     if (d[part] > 0) mu[part] = mu[part] - s > kNothing ? mu[part] - s : 0.0;
@@ -366,7 +399,7 @@ inline int64_t smo_pass(const Ascent& ascent, const MixingState& state, const st
   if (!(problem.offers() & kUntied)) throw InputError("SMO needs untied parts.");
   const std::vector<int64_t> begin = part_offsets(problem);
   std::atomic<int64_t> inferences{0};
-  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
     inferences += smo_visit(own, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
   });
   return inferences;
