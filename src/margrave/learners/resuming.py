@@ -37,7 +37,7 @@ def check_output(task: Task, i: int, y: NDArray[np.int32]) -> None:
     """Refuse parts that are not an output of example i: the best output that consists of these parts must be it."""
     problem = task.problem
     check_that(0 <= i < problem.size and bool(((y >= 0) & (y < problem.parts(i))).all()), "parts are those of outputs")
-    if not getattr(problem, "any_scores", True) or "argmax" not in problem.offers:
+    if not problem.any_scores or "argmax" not in problem.offers:
         return
     theta = np.full(problem.parts(i), _OUTSIDE)
     theta[y] = 1.0
