@@ -12,6 +12,7 @@ from margrave.learners.eg import Hybrid, OnlineEG
 from margrave.learners.eg_batch import BatchEG
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.lp import LP
+from margrave.learners.lp_bound import lp_error_bound, lp_log_covering_number
 from margrave.learners.mira import MIRA, KBestMIRA
 from margrave.learners.observers import LinePrinter, Observer, ProgressBar
 from margrave.learners.one_slack import OneSlack
@@ -59,6 +60,8 @@ __all__ = [
     "eg_qp",
     "learner_named",
     "learner_table",
+    "lp_error_bound",
+    "lp_log_covering_number",
     "option",
 ]
 
