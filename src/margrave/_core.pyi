@@ -1189,26 +1189,49 @@ def lp_round(
     closest_only: bool,
     closest: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     metric: object | None,
+    sites: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     known: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    last: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    asked: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     epsilon: float,
     threads: int,
 ) -> tuple[
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int32], dict(shape=(None,))],
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
 ]:
     """
-    Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, Algorithm 1), with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, margins, and rows (begin, column, value).
+    Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, Algorithm 1), with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, first and last sites, margins, and rows (begin, column, value). Where an example has several sites, these are the changes that the output consists of and that ask for more than the known constraints within their sites, which are given by their sites and by what they ask for.
+    """
+
+def lp_sites(problem: Problem, family: LossFamily) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """
+    Where the sites of every example begin, and their number: one each, unless outputs are sets of changes that can be made alone.
+    """
+
+def lp_slacks(
+    sites: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    last: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    asked: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    The smallest slacks of the sites such that those of every constraint add up to what it asks for.
     """
 
 def extragradient(
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     column: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    owner: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    sites: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    last: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     C: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     free_sign: bool,
@@ -1216,6 +1239,7 @@ def extragradient(
     xi: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     lambda_: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: str,
+    restarts: bool,
     goal: float,
     change: float,
     balance: float,
@@ -1224,7 +1248,7 @@ def extragradient(
     threads: int,
 ) -> tuple[int, float, float, bool, float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
     """
-    Minimises |w|_1 + C'xi subject to H w + xi >= margin from (w, xi, lambda), which become the last iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual steps, and the w of the first.
+    Minimises |w|_1 + C'xi subject to H w + M xi >= margin from (w, xi, lambda), which become the last iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual steps, and the w of the first.
     """
 
 MIRA_SOLVED: float = 1e-06

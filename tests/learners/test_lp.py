@@ -1,6 +1,7 @@
 """LP-Struct (004): column generation against the full linear program, its certificate, and its solvers."""
 
 import sys
+import warnings
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from scipy.sparse import csr_array
 from margrave import MargraveError, Reranker, _core
 from margrave.features import AttributeTable, SparseFeatures
 from margrave.learners import LP, Checkpoint, Solution, Task
-from margrave.learners.lp import LPConstraints
+from margrave.learners.lp import LPConstraints, LPState
 from margrave.losses import Hinge, Log, LossFamily
 from margrave.solvers.lp_master import Constraints
 from margrave.structures import CandidateLists, Multiclass
@@ -27,6 +28,9 @@ from tests.registry import KINDS, Case
 Array = NDArray[np.float64]
 
 pytest.importorskip("highspy", reason="the extra margrave[lp] is not installed")
+
+# A C that is too small is a case, too.
+pytestmark = pytest.mark.filterwarnings("ignore:all weights are zero at C")
 
 CASES = {kind.name: kind for kind in KINDS}
 SOLVERS = ("simplex", "extragradient")
@@ -194,19 +198,20 @@ def test_the_bound_divides_by_what_the_multipliers_exceed() -> None:
 
     rng = np.random.default_rng(0)
     H = rng.integers(-2, 3, (6, 4)).astype(float)
-    constraints = Constraints(np.full(4, -1, np.int32))
     sparse = csr_array(H)
-    owner = np.array([0, 0, 1, 1, 2, 2])
+    first, last = np.array([[0, 0, 1, 2, 3, 2], [0, 0, 2, 2, 3, 3]], np.int32)  # of examples with 1, 2 and 1 sites
+    constraints = Constraints(np.array([0, 1, 3, 4]), np.full(4, -1, np.int32))
     constraints.add(
-        owner, np.arange(1.0, 7.0), sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64), sparse.data
+        first, last, np.arange(1.0, 7.0), sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64), sparse.data
     )
     constraints.multiplier = multiplier = rng.random(6)
-    C = np.array([0.1, 2.0, 3.0])
+    C = np.array([0.1, 2.0, 2.0, 3.0])
+    mass = [sum(multiplier[(first <= site) & (site <= last)]) for site in range(4)]
     for free_sign in (False, True):
-        program = Program(constraints, C, free_sign, np.zeros(4), np.zeros(3), np.zeros(4))
+        program = Program(constraints, C, free_sign, np.zeros(4), np.zeros(4), np.zeros(4))
         load = H.T @ multiplier
         load = np.abs(load) if free_sign else load
-        most = max(1.0, load.max(), (np.bincount(owner, multiplier) / C).max())
+        most = max(1.0, load.max(), (mass / C).max())
         assert program.dual() == pytest.approx(np.arange(1.0, 7.0) @ multiplier / most)
 
 
@@ -234,40 +239,258 @@ def test_a_round_finds_the_most_violated_constraint_of_each_example(
     case = case_of(name, seed)
     w = np.random.default_rng(seed).normal(size=case.problem.dim)
     found = LPConstraints(case.problem, _core.LossFamily(inf, 1.0, not by_cost), closest, None, 2)
-    slack, owner, margin, begin, column, value = found.round(w, np.full(len(case), -inf), 2)
+    slack, owner, first, last, margin, begin, column, value = found.round(
+        w, without_rows(found), np.full(len(case), True), 2
+    )
     options = {"margin": "cost" if by_cost else "one", "program": "closest" if closest else "all"}
     H, margins, owners = rows(case, **options)
     for i in range(len(case)):
         asked = [m - h @ w for h, m, k in zip(H, margins, owners, strict=True) if k == i]
         assert slack[i] == pytest.approx(max([0.0, *asked]), abs=1e-9)
         at = np.flatnonzero(owner == i)
-        assert len(at) == bool(asked)
+        assert bool(len(at)) == (slack[i] > 1e-9)
+        of_rows = []
         for k in at:
             row = np.zeros(case.problem.dim)
             row[column[begin[k] : begin[k + 1]]] = value[begin[k] : begin[k + 1]]
-            assert margin[k] - row @ w == pytest.approx(max(asked), abs=1e-9)
+            of_rows.append(margin[k] - row @ w)
+            assert found.sites[i] <= first[k] <= last[k] < found.sites[i + 1]
+        assert (first[at][1:] > last[at][:-1]).all()
+        assert sum(of_rows) == pytest.approx(slack[i], abs=1e-9)
+        if found.sites[i + 1] - found.sites[i] == 1:
+            assert len(at) <= 1
     assert found.exact
 
 
-def test_constraints_that_are_known_are_not_found_again() -> None:
+def without_rows(found: LPConstraints, dim: int = 10_000) -> Constraints:
+    return Constraints(found.sites, np.full(dim, -1, np.int32))
+
+
+@pytest.mark.parametrize("margin", ["one", "cost"])
+def test_constraints_that_are_known_are_not_found_again(margin: str) -> None:
     case = case_of("chain", 0)
-    found = LPConstraints(case.problem, _core.LossFamily(inf, 1.0, True), False, None, 1)
-    w = np.zeros(case.problem.dim)
-    slack, *_ = found.round(w, np.zeros(len(case)), 1)
-    _, owner, *_ = found.round(w, slack, 1)
+    counts = np.full(len(case), True)
+    found = LPConstraints(case.problem, _core.LossFamily(inf, 1.0, margin == "one"), False, None, 1)
+    known = without_rows(found)
+    w = np.random.default_rng(0).normal(size=case.problem.dim)
+    slack, owner, *new = found.round(w, known, counts, 1)
+    assert len(owner) > 0
+    known.add(*new)
+    assert_allclose(np.add.reduceat(known.slacks(known.asked(w)), found.sites[:-1]), slack, atol=1e-12)
+    _, owner, *_ = found.round(w, known, counts, 1)
     assert len(owner) == 0
+
+
+def test_examples_that_do_not_count_have_no_constraints() -> None:
+    case = case_of("chain", 0)
+    found = LPConstraints(case.problem, _core.LossFamily(inf, 1.0, False), False, None, 1)
+    counts = np.array([True, False, True, False])
+    _, owner, *_ = found.round(np.zeros(case.problem.dim), without_rows(found), counts, 1)
+    assert set(owner) == {0, 2}
+
+
+# ---- the smallest C --------------------------------------------------------------------------------------------------
+
+
+def smallest_c(case: Case, *, free_sign: bool, weight: Array, **options: Any) -> float:
+    """1 / min max_j (H'lambda)_j over what examples can spread over the outputs that ask for the most at w = 0."""
+    H, margins, owners = map(np.array, rows(case, **options))
+    most = np.array([max(margins[owners == i], default=0.0) for i in range(len(case))])
+    tight = (margins == most[owners]) & (margins > 0)
+    if not tight.any():
+        return inf
+    H, owners = H[tight], owners[tight]
+    sides = np.hstack([H, -H]) if free_sign else H
+    M = np.array([owners == i for i in range(len(case)) if (owners == i).any()], float)
+    found = linprog(
+        np.append(np.zeros(len(H)), 1.0),
+        A_ub=np.hstack([sides.T, -np.ones((sides.shape[1], 1))]),
+        b_ub=np.zeros(sides.shape[1]),
+        A_eq=np.hstack([M, np.zeros((len(M), 1))]),
+        b_eq=[weight[i] for i in range(len(case)) if (owners == i).any()],
+        bounds=[(0, None)] * len(H) + [(None, None)],
+    )
+    assert found.status == 0
+    return 1 / found.fun if found.fun > 1e-9 else inf
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("free_sign", [False, True])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("chain", {"margin": "one"}),
+        ("chain", {"margin": "cost"}),
+        ("multiclass", {"margin": "cost"}),
+        ("candidates, vectors", {"program": "all"}),
+        ("candidates, vectors", {"program": "closest", "margin": "cost"}),
+    ],
+)
+def test_the_smallest_c_is_that_of_the_full_program(
+    name: str, options: dict[str, str], free_sign: bool, solver: str
+) -> None:
+    for seed in range(3):
+        case = case_of(name, seed)
+        weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(case))
+        expected = smallest_c(case, free_sign=free_sign, weight=weight, **options)
+        task = Task(case.problem, Hinge(), C=0.001, sample_weight=weight)
+        low, high = LP(solver=solver, free_sign=free_sign, **options).smallest_c(task)
+        assert low * (1 - 1e-9) <= expected <= high * (1 + 1e-9)
+        if expected < inf:
+            assert high <= 1.02 * low
+            settings = {"free_sign": free_sign, **options}
+            zero = primal(case, np.zeros(case.problem.dim), expected * weight, **options)
+            assert optimum(case, 0.99 * expected * weight, **settings) == pytest.approx(0.99 * zero)
+            assert optimum(case, 1.05 * expected * weight, **settings) < 1.05 * zero * (1 - 1e-9)
+
+
+def test_weights_that_are_all_zero_are_warned_about_with_the_smallest_c() -> None:
+    case = case_of("chain", 1)
+    expected = smallest_c(case, free_sign=True, weight=np.ones(len(case)))
+    with pytest.warns(UserWarning, match=r"all weights are zero at C = .*from C = \S+ on") as warned:
+        assert not solve(case, expected / 2, free_sign=True).w.any()
+    said = float(str(warned[0].message).split("from C = ")[1].split(" ")[0])
+    assert said == pytest.approx(expected, rel=0.02)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert solve(case, 1.1 * said, free_sign=True).w.any()
+
+
+def test_features_that_never_pay_are_said_to() -> None:
+    problem = bind(CandidateLists(), [np.zeros((3, 2))] * 2, [0, 1], features=SparseFeatures())
+    with pytest.warns(UserWarning, match="at any C"):
+        LP().solve(Task(problem, Hinge(), tol=1e-6))
+
+
+# ---- Algorithm 1 as printed ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(("name", "margin"), [("chain", "one"), ("chain", "cost"), ("candidates", "one")])
+def test_separation_at_the_master_is_algorithm_1(
+    name: str, margin: str, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = case_of(name, 3)
+    H, margins, owners = rows(case, margin=margin)
+    rounds = []
+    search = LPState.add_violated
+
+    def noted(state: LPState, w: Array, *xi: Any) -> int:
+        program, before = state.program, len(state.program.rows)
+        expected = np.zeros(len(case)) if not rounds else program.xi.copy()  # line 2
+        assert_allclose(w, program.w if rounds else np.ones(case.problem.dim))  # lines 2 and 12
+        known = np.zeros(len(case)) if not before else program.rows.slacks(program.rows.asked(w))
+        added = search(state, w, *xi)
+        new = []
+        for i in range(len(case)):  # lines 4 to 11
+            asked = max((m - h @ w for h, m, k in zip(H, margins, owners, strict=True) if k == i), default=-inf)
+            if asked > max(expected[i], known[i]) + 1e-9:
+                new.append((i, asked))
+        assert program.rows.first[before:].tolist() == [i for i, _ in new]
+        assert_allclose(program.rows.asked(w)[before:], [asked for _, asked in new], atol=1e-9)
+        rounds.append(added)
+        return added
+
+    monkeypatch.setattr(LPState, "add_violated", noted)
+    solution = solve(case, 9.0, TOL[solver], solver=solver, margin=margin, separation="master", free_sign=True)
+    assert solution.converged, solution.reason
+    assert len(rounds) > 2
+    assert solution.state.n_constraints == sum(rounds)  # None was removed.
+    expected = optimum(case, np.full(len(case), 9.0), margin=margin, free_sign=True)
+    assert solution.kept.primal == pytest.approx(expected, rel=max(TOL[solver], 1e-6))
+
+
+def test_the_whole_method_of_the_paper_finds_the_optimum() -> None:
+    case = case_of("chain", 2)
+    solution = solve(case, tol=1e-3, separation="master", restarts=False, step="frobenius", tolerances=(1e-4, 1e-2))
+    assert solution.converged, solution.reason
+    assert solution.kept.primal == pytest.approx(optimum(case, np.full(len(case), 2.0)), rel=1e-3)
+
+
+# ---- constraints of changes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("chain")])
+def test_the_changes_of_a_chain_add_up_to_its_outputs(name: str) -> None:
+    """Every wrong output is a set of changes without a common site, and every such set is an output."""
+    changed = 0
+    for seed in range(4):
+        case = case_of(name, seed)
+        found = LPConstraints(case.problem, _core.LossFamily(inf, 1.0, False), False, None, 1)
+        known = without_rows(found)
+        H, margins, owners = rows(case, margin="cost")
+        every = np.array([[*h, m] for h, m in zip(H, margins, strict=True)])
+        # All changes, by searches at many weights.
+        for k in range(300):
+            w = np.random.default_rng(k).normal(size=case.problem.dim) * (k % 5)
+            known.add(*found.round(w, known, np.full(len(case), True), 1)[2:])
+        full = np.zeros((len(known), case.problem.dim))
+        full[:, known.features] = known.matrix().toarray()
+        of_changes = np.column_stack([full, known.margin])
+        for row in range(len(known)):  # A change alone is an output.
+            own = every[np.array(owners) == owner_of(found, known, row)]
+            assert np.abs(own - of_changes[row]).sum(axis=1).min() < 1e-9
+        for a in range(len(known)):  # So are two without a common site.
+            for b in range(len(known)):
+                if known.last[a] < known.first[b] and owner_of(found, known, a) == owner_of(found, known, b):
+                    own = every[np.array(owners) == owner_of(found, known, a)]
+                    assert np.abs(own - of_changes[a] - of_changes[b]).sum(axis=1).min() < 1e-9
+                    changed += 1
+    assert changed > 10 or name != "chain"
+
+
+def owner_of(found: LPConstraints, known: Constraints, row: int) -> int:
+    return int(np.searchsorted(found.sites, known.first[row], side="right")) - 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**6))
+def test_slacks_of_sites_are_those_of_the_linear_program(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sites = np.concatenate([[0], np.cumsum(rng.integers(1, 6, 3))])
+    owner = rng.integers(0, 3, 8)
+    ends = np.sort([rng.integers(sites[owner], sites[owner + 1]) for _ in range(2)], axis=0).astype(np.int32)
+    asked = rng.normal(0.5, 1.0, 8)
+    slack = _core.lp_slacks(sites, *ends, asked)
+    M = np.array([(ends[0] <= site) & (site <= ends[1]) for site in range(sites[-1])]).T.astype(float)
+    assert (slack >= 0).all()
+    assert (M @ slack >= asked - 1e-12).all()
+    assert slack.sum() == pytest.approx(linprog(np.ones(sites[-1]), A_ub=-M, b_ub=-asked).fun, abs=1e-9)
+
+
+def test_only_chains_with_one_good_output_that_costs_nothing_have_several_sites() -> None:
+    hinge = _core.LossFamily(inf, 1.0, False)
+    for name in CASES:
+        case = case_of(name, 1)
+        several = np.diff(_core.lp_sites(case.problem, hinge)) > 1
+        assert "chain" in name or not several.any()
+    chain = case_of("chain", 1).problem
+    assert (np.diff(_core.lp_sites(chain, hinge)) > 1).any()
+    assert (np.diff(_core.lp_sites(chain, _core.LossFamily(inf, 1.0, True))) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("sites", "first", "last"),
+    [([0, 2], [1], [0]), ([0, 2], [-1], [0]), ([0, 2], [0], [2]), ([0, 2, 3], [1], [2]), ([0, 0, 2], [0], [0])],
+)
+def test_sites_of_no_example_are_refused(sites: list[int], first: list[int], last: list[int]) -> None:
+    ends = np.array(first, np.int32), np.array(last, np.int32)
+    with pytest.raises(MargraveError, match=r"belongs to no example|must have a site"):
+        _core.lp_slacks(np.array(sites), *ends, np.ones(1))
 
 
 def test_closest_good_outputs_of_another_problem_are_refused() -> None:
     case = case_of("candidates", 0)
     problem = case.problem
     closest = _core.closest_good(problem, None, 1)
-    w, known, margin = np.zeros(problem.dim), np.zeros(problem.size), _core.LossFamily(inf, 1.0, True)
+    w, margin = np.zeros(problem.dim), _core.LossFamily(inf, 1.0, True)
+    ends, sites = np.zeros(0, np.int32), np.arange(problem.size + 1)
+    known = sites, np.zeros(problem.size), ends, ends, np.zeros(0)
     for wrong in (None, closest[:-1], np.full_like(closest, 99), np.full_like(closest, -1)):
         with pytest.raises(MargraveError, match="closest"):
-            _core.lp_round(problem, w, margin, True, wrong, None, known, 0.0, 1)
+            _core.lp_round(problem, w, margin, True, wrong, None, *known, 0.0, 1)
     with pytest.raises(MargraveError, match="closest"):
-        _core.lp_round(problem, w, margin, False, closest, None, known, 0.0, 1)
+        _core.lp_round(problem, w, margin, False, closest, None, *known, 0.0, 1)
     assert _core.closest_good(case_of("chain", 0).problem, None, 1) is None
 
 
@@ -352,7 +575,9 @@ def extragradient(master: Any, *, step: str = "scaled", goal: float = 0.0, most:
         sparse.indptr.astype(np.int64),
         sparse.indices.astype(np.int32),
         sparse.data,
+        given.get("sites", np.arange(len(C) + 1)),
         owner,
+        given.get("last", owner),
         margin,
         C,
         given.get("free_sign", False),
@@ -360,6 +585,7 @@ def extragradient(master: Any, *, step: str = "scaled", goal: float = 0.0, most:
         xi,
         multiplier,
         step,
+        given.get("restarts", True),
         goal,
         *given.get("tolerances", (0.0, 0.0)),
         1.0,
@@ -369,14 +595,17 @@ def extragradient(master: Any, *, step: str = "scaled", goal: float = 0.0, most:
     return result, w, xi, multiplier
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_papers_step_is_equation_13(seed: int) -> None:
-    H, owner, margin, C = master = random_master(seed)
+def equation_13(
+    master: Any, most: int, tolerances: tuple[float, float] | None = None
+) -> tuple[int, Array, Array, Array]:
+    """Algorithm 2 as printed, from zeros: the iterations and the last point."""
+    H, owner, margin, C = master
     M = np.zeros((len(H), len(C)))
     M[np.arange(len(H)), owner] = 1.0
     alpha = (2 * (H**2).sum() + 2 * (M**2).sum()) ** -0.5
     w, xi, lam = np.zeros(H.shape[1]), np.zeros(len(C)), np.zeros(len(H))
-    for _ in range(15):
+    for t in range(1, most + 1):
+        before = np.concatenate([w, xi]), lam
         w_bar = np.maximum(w - alpha * (1 - H.T @ lam), 0)
         xi_bar = np.maximum(xi - alpha * (C - M.T @ lam), 0)
         lam_bar = np.maximum(lam + alpha * (margin - M @ xi - H @ w), 0)
@@ -385,9 +614,42 @@ def test_the_papers_step_is_equation_13(seed: int) -> None:
             np.maximum(xi - alpha * (C - M.T @ lam_bar), 0),
             np.maximum(lam + alpha * (margin - M @ xi_bar - H @ w_bar), 0),
         )
-    _, *found = extragradient(master, step="frobenius", most=15)
-    for ours, theirs in zip(found, (w, xi, lam), strict=True):
-        assert ours == pytest.approx(theirs, abs=1e-12)
+        after = np.concatenate([w, xi]), lam
+        if tolerances is None:
+            continue
+        changes = [np.linalg.norm(b - a) / np.linalg.norm(b) for a, b in zip(before, after, strict=True) if b.any()]
+        balance = abs(w.sum() + C @ xi - margin @ lam)  # line 10
+        if len(changes) == 2 and max(changes) < tolerances[0] and balance < tolerances[1]:
+            return t, w, xi, lam
+    return most, w, xi, lam
+
+
+@pytest.mark.parametrize(("most", "restarts"), [(15, True), (15, False), (400, False)])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_papers_step_is_equation_13(seed: int, most: int, restarts: bool) -> None:
+    master = random_master(seed)
+    _, *theirs = equation_13(master, most)
+    _, *found = extragradient(master, step="frobenius", most=most, restarts=restarts)
+    for ours, other in zip(found, theirs, strict=True):
+        assert ours == pytest.approx(other, abs=1e-12)
+
+
+def test_restarts_leave_the_papers_path() -> None:
+    _, w, *_ = extragradient(random_master(0), step="frobenius", most=400, restarts=True)
+    assert np.abs(w - equation_13(random_master(0), 400)[1]).max() > 1e-6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_algorithm_2_ends_by_line_10(seed: int) -> None:
+    tolerances = 1e-3, 1e-2
+    iterations, *theirs = equation_13(random_master(seed), 100_000, tolerances)
+    (count, _, _, done, *_), *found = extragradient(
+        random_master(seed), step="frobenius", most=100_000, restarts=False, tolerances=tolerances
+    )
+    assert done
+    assert count == iterations < 100_000
+    for ours, other in zip(found, theirs, strict=True):
+        assert ours == pytest.approx(other, abs=1e-9)
 
 
 @pytest.mark.parametrize("free_sign", [False, True])
@@ -521,6 +783,8 @@ def test_a_hot_start_that_ends_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch)
         ({"tolerances": 1e-3}, "tolerances"),
         ({"tolerances": (1e-3, -1.0)}, "tolerance"),
         ({"rounds": 0}, "rounds"),
+        ({"separation": "out"}, "separation"),
+        ({"restarts": 1}, "restarts"),
     ],
 )
 def test_wrong_settings_are_refused_in_one_sentence(options: dict[str, Any], message: str) -> None:
@@ -656,9 +920,12 @@ def test_closest_good_outputs_that_cannot_be_listed_are_not_exact() -> None:
             w = np.random.default_rng(seed).normal(size=problem.dim)
             best = max(wrong, key=lambda y: features[y] @ w)
             closest = min(good, key=lambda y: (metric or squares)(y, best))
-            slack, _, margin, _, _, value = found.round(w, np.full(problem.size, -inf), 1)
-            assert_allclose(value, features[closest] - features[best], atol=1e-12)
-            assert_allclose(slack, max(0.0, 1 - value @ w))
+            slack, owner, _, _, margin, _, _, value = found.round(w, without_rows(found), np.array([True]), 1)
+            row = features[closest] - features[best]
+            assert_allclose(slack, max(0.0, 1 - row @ w))
+            if not len(owner):  # The best wrong output does not violate its constraint.
+                continue
+            assert_allclose(value, row, atol=1e-12)
             assert margin.tolist() == [1.0]
             chosen.add((metric, closest))
     assert len(chosen) == 6

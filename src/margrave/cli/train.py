@@ -100,7 +100,7 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
             passes = model.history_[-1].passes
             go_on = "" if checkpoint is None else f"; the same command goes on from {checkpoint}"
             write_error(f"interrupted after pass {passes:g}: the model so far is in {output}{go_on}")
-        if not model.coef_.any():
+        if not model.coef_.any() and model.learner_.name != "lp":  # which says so itself
             write_error("warning: every weight is zero, so that all outputs score the same: try another -C or --cost.")
 
     with one_line_messages("interrupted."):

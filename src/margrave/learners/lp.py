@@ -1,5 +1,6 @@
 """LP-Struct: a large margin under the L1 norm, by linear programming with column generation (004, Algorithms 1, 2)."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -14,20 +15,22 @@ from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, option
 from margrave.learners.resuming import check_same, check_that
+from margrave.learners.run import Solution
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.memory import check_memory
 from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
 
 PROGRAMS = ("all", "closest")
 MARGINS = ("one", "cost")
+SEPARATIONS = ("in-out", "master")
 
 # Constraints are sought at a point between the best weights and those of the master, initially at this fraction.
 _TOWARDS = 0.3
 _LONGER, _SHORTER, _LEAST = 1.5, 0.5, 0.1  # factors after a point with a lower P and after another, and the lower limit
-# With the cost as the margin, an output with several wrong labels asks for the sum of what each of them asks for. The
-# multipliers of an example are therefore spread over about as many outputs as it has uncertain labels, and a search
-# finds one of them. The larger the weights are, the fewer labels are wrong: searches at multiples of the point find
-# outputs with fewer and fewer wrong labels in the same round.
+# With the cost as the margin, an output with several wrong parts asks for the sum of what each of them asks for. Unless
+# outputs are sets of changes, the multipliers of an example are spread over about as many outputs as it has uncertain
+# parts, and a search finds one of them. The larger the weights are, the fewer parts are wrong: searches at multiples of
+# the point find outputs with fewer and fewer wrong parts in the same round.
 _MULTIPLES = (1.5, 2.5)
 _ROUNDING = 1e-9  # A new constraint must ask for this much more slack than the known ones.
 _OF_GAP = 0.2  # A master is solved to this fraction of the remaining gap.
@@ -38,6 +41,9 @@ _WITH_FEW = 800  # The number of iterations in this case, and the most that they
 _AT_LAST = 50_000  # The number of iterations if no new constraint was found.
 _DUST = 1e-6  # Weights below this fraction of the largest are remainders of weights that the master has dropped.
 _WORTHLESS = 1e-6  # A feature is worth less than it costs if it falls short by this much.
+_EQUAL = 1e-12  # Margins whose relative difference is below this are equal.
+_OF_BOUNDS = 0.1  # Programs are solved to this fraction of the tolerance of the bounds on the smallest C.
+_GROWTH = 8.0  # If no weight pays at some C, this many times as much is tried.
 _LAST_ROUNDS = 100  # The most rounds that seek weights with zeros, once weights without them are good enough.
 
 
@@ -47,7 +53,7 @@ class LP(Learner):
 
     This is linear program (6) of 004 or, with several good outputs, (8) or (7). Constraints are sought between the best
     weights so far and those of the master problem (Ben-Ameur and Neto, 2007); Algorithm 1 of the paper, which seeks
-    them at the latter, takes two to three times as many rounds.
+    them at the latter, takes two to three times as many rounds; it is `separation="master"`.
 
     >>> LP(solver="simplex", free_sign=True).name
     'lp'
@@ -76,7 +82,16 @@ class LP(Learner):
     margin: str = option(
         "one", 'The margin of a wrong output; "cost" is the cost of the loss times its gamma.', choices=MARGINS
     )
+    separation: str = option(
+        "in-out",
+        'Where constraints are sought; "master" is Algorithm 1 as printed: at the weights of the master, one for each '
+        "example and round, and none is ever removed.",
+        choices=SEPARATIONS,
+    )
     step: str = option("scaled", "The step sizes of the extragradient.", choices=STEPS)
+    restarts: bool = option(
+        True, "Restart the extragradient from means; without restarts it is Algorithm 2 as printed."
+    )
     tolerances: tuple[float, float] | None = option(
         None,
         "If given, every master but the last ends as in Algorithm 2, line 10, where the first bounds the changes and "
@@ -89,11 +104,13 @@ class LP(Learner):
             ("solver", self.solver, SOLVERS),
             ("program", self.program, PROGRAMS),
             ("margin", self.margin, MARGINS),
+            ("separation", self.separation, SEPARATIONS),
             ("step", self.step, STEPS),
         ):
             if value not in valid:
                 raise unknown(what, value, valid)
         self.free_sign = flag("free_sign", self.free_sign)
+        self.restarts = flag("restarts", self.restarts)
         if self.metric is not None and not callable(self.metric):
             raise MargraveError(f"metric must be a function of two outputs, not {type(self.metric).__name__}.")
         if self.tolerances is not None:
@@ -116,15 +133,71 @@ class LP(Learner):
         if self.solver != "extragradient":
             highs_for(self.solver)
 
-    def blank(self, task: Task) -> "LPState":
-        """No constraints."""
+    def blank(self, task: Task, several: bool = True) -> "LPState":
+        """No constraints. Without `several`, there will be one for each example and search."""
         of_parts = None if self.metric is None else partial(_distance, task, self.metric)
         margin = task.family if self.margin == "cost" else _core.LossFamily(inf, 1.0, zero_one=True)
         closest = self.program == "closest"
-        return self._without_rows(task, LPConstraints(task.problem, margin, closest, of_parts, task.threads))
+        several = several and self.separation == "in-out"
+        return self._without_rows(task, LPConstraints(task.problem, margin, closest, of_parts, task.threads, several))
+
+    def solve(self, task: Task, state: "LPState | None" = None) -> Solution:
+        """Solve the program; warn if all weights are zero, and say which C would be large enough."""
+        solution = super().solve(task, state)
+        if solution.converged and not solution.w.any():
+            constraints = solution.state.constraints
+            if constraints.smallest_c is None:  # The next C of a path has the same constraints.
+                constraints.smallest_c = self.smallest_c(task)
+            warnings.warn(_all_zero(task.C, *constraints.smallest_c), stacklevel=2)
+        return solution
+
+    def smallest_c(self, task: Task, *, tol: float = 0.01, max_rounds: int = 100) -> tuple[float, float]:
+        """Bounds on the smallest C at which a weight is worth its price: w = 0 is an optimum up to this C only.
+
+        With S(w) the sum of all slacks at w, each times its sample weight, the answer is the infimum of
+        |w|_1 / (S(0) - S(w)) over the weights that lower S, since P(w) < P(0) if and only if C is larger than this
+        quotient. Every w gives an upper bound. The infimum is found as Dinkelbach (1967) does: rounds at some C find
+        weights with P(w) < P(0), whose quotient becomes the next C.
+
+        For a lower bound, let every example spread its sample weight over the outputs that require the most slack at
+        w = 0. Times C this is an optimal lambda, with w = 0, as long as C max_j (H'lambda)_j <= 1.
+
+        Parameters
+        ----------
+        task : the task; its C is where the search starts.
+        tol : the relative difference of the bounds at which to stop.
+        max_rounds : the maximum number of rounds.
+        """
+        learner = replace(self, separation="in-out", rounds=10**9)
+
+        def at(C: float) -> Task:
+            return replace(task, C=C, tol=_OF_BOUNDS * tol, observers=(), checkpoint=None, verbose=False)
+
+        C = task.C
+        state = learner.blank(at(C), several=False)
+        state.add_violated(np.zeros_like(state.best))
+        most = state.program.rows.slacks(state.program.rows.margin)  # what every example asks for at w = 0
+        share = task.weights() / task.C
+        at_zero, low, high = float(share @ most), 0.0, inf
+        if at_zero == 0:
+            return inf, inf
+        for _ in range(max_rounds):
+            state.round(learner.rounds)
+            length = float(np.abs(state.best).sum())
+            gain = at_zero - (state.best_primal - length) / C
+            if length > 0 and gain > 0:
+                high = min(high, length / gain)
+            low = min(max(low, state.optimal_at_zero_up_to(most, share)), high)
+            if low >= (1 - tol) * high:
+                break
+            if high < C or (high == inf and state.gap <= state.task.tol * state.best_primal):
+                C = high if high < C else _GROWTH * C
+                state = learner.carry(state, at(C))
+                state.towards = 1.0  # All weights on the way have a quotient, so the master's may be far off.
+        return low, high
 
     def _without_rows(self, task: Task, constraints: "LPConstraints") -> "LPState":
-        problem = task.problem
+        problem, sites = task.problem, constraints.sites
         check_memory(
             8 * 8 * problem.dim, f"learner 'lp' with {problem.dim} weights", "use fewer features, or learner='sgd'"
         )
@@ -133,33 +206,48 @@ class LP(Learner):
             task,
             nothing,
             program=Program(
-                Constraints(np.full(problem.dim, -1, np.int32)),
-                task.weights(),
+                Constraints(sites, np.full(problem.dim, -1, np.int32)),
+                constraints.of_sites(task.weights()),
                 self.free_sign,
                 nothing,
-                np.zeros(problem.size),
+                np.zeros(sites[-1]),
                 nothing,
             ),
-            master=master_named(self.solver, self.step, self.tolerances, task.threads),
+            master=master_named(self.solver, self.step, self.restarts, self.tolerances, task.threads),
             constraints=constraints,
         )
 
     def carry(self, state: "LPState", task: Task) -> "LPState":
         """The constraints, their multipliers and the weights."""
         new = self._without_rows(task, state.constraints)
-        new.program = replace(state.program, C=task.weights())
+        new.program = replace(state.program, C=new.program.C)
         new.best, new.value = state.best, new.program.dual()
         new.add_violated(new.best)
         return new
 
     def one_pass(self, state: "LPState") -> Step:
         """Make one round or, once the gap is small enough, all rounds until weights with zeros have a small gap too."""
+        if self.separation == "master":
+            state.round_at_master()
+            return Step(state.best, state.best_primal, state.value, state.gap)
         state.round(self.rounds)
         for _ in range(_LAST_ROUNDS):
             if state.gap > state.task.tol * state.best_primal or state.set_zeros():
                 return Step(state.best, state.best_primal, state.value, state.gap)
             state.round(self.rounds)
         return Step(state.best, state.best_primal, state.value, state.gap, done="zeros do not reach tol", stuck=True)
+
+
+def _all_zero(C: float, low: float, high: float) -> str:
+    """The warning that all weights are zero, with the smallest C at which one of them pays."""
+    what = f"all weights are zero at C = {C:g}"
+    if low == inf:
+        return f"{what}: no weight is worth its price at any C, so use other features or free_sign=True."
+    if high == inf:
+        return f"{what}: no weight is worth its price below C = {low:.3g}, so use a much larger C or free_sign=True."
+    if high <= C:
+        return f"{what}, although a weight is worth its price from C = {high:.3g} on: use a larger C or a smaller tol."
+    return f"{what}: a weight is worth its price from C = {high:.3g} on, so use a larger C."
 
 
 def _distance(
@@ -172,7 +260,8 @@ def _distance(
 class LPConstraints:
     """The constraints of the full program, one at a time, with a margin of gamma times the cost of the family.
 
-    `metric(i, good, wrong)` takes the parts of the outputs.
+    `metric(i, good, wrong)` takes the parts of the outputs. Without `several`, a search finds one constraint of each
+    example: that of an output, and not those of its changes or of outputs at multiples of the weights.
     """
 
     def __init__(
@@ -182,23 +271,44 @@ class LPConstraints:
         closest: bool,
         metric: Callable[[int, NDArray[np.int32], NDArray[np.int32]], float] | None,
         threads: int,
+        several: bool = True,
     ) -> None:
+        self.smallest_c: tuple[float, float] | None = None  # at which a weight pays, once it was asked for
         self._problem = problem
         found = _core.closest_good(problem, metric, threads) if closest else None
-        self._rule = margin, closest, found, metric
+        # where the sites of each example begin, and their number
+        self.sites = _core.lp_sites(problem, margin) if several else np.arange(problem.size + 1)
+        self._rule = margin, closest, found, metric, self.sites
         # Line 6 of Algorithm 1 does not always find the most violated constraint if outputs cannot be listed.
-        several = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
-        self.exact = not several
-        # The most violated output does not depend on the length of w if the margin is 1, and if outputs are single
-        # parts, there are no sums.
-        self.multiples = () if margin.zero_one or problem.zero_one_is_of_parts else _MULTIPLES
+        missed = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
+        self.exact = not missed
+        # The most violated output does not depend on the length of w if the margin is 1, if outputs are single parts,
+        # there are no sums, and if they are sets of changes, all changes are found at once.
+        split = self.sites[-1] > problem.size
+        single = margin.zero_one or problem.zero_one_is_of_parts or split
+        self.multiples = _MULTIPLES if several and not single else ()
 
-    def round(self, w: Weights, known: Weights, threads: int) -> tuple[NDArray[Any], ...]:
+    def of_sites(self, of_examples: Weights) -> Weights:
+        """The number of each example at all of its sites."""
+        return np.repeat(of_examples, np.diff(self.sites))
+
+    def round(
+        self,
+        w: Weights,
+        rows: Constraints,
+        counts: NDArray[np.bool_],
+        threads: int,
+        xi: Weights | float = 0.0,
+    ) -> tuple[NDArray[Any], ...]:
         """Slacks of all examples, and the most violated constraints that require more slack than the known ones.
 
-        The constraints are given by their examples, margins, and rows (begin, feature, value).
+        The constraints are given by their examples, sites, margins, and rows (begin, feature, value). Examples that do
+        not count have none. Those that require no more than the slacks `xi` are left out as well.
         """
-        return _core.lp_round(self._problem, w, *self._rule, known, _ROUNDING, threads)
+        asked = rows.asked(w)
+        known = np.maximum(np.add.reduceat(rows.slacks(asked), self.sites[:-1]), xi)
+        known = np.where(counts, known, inf)
+        return _core.lp_round(self._problem, w, *self._rule, known, rows.first, rows.last, asked, _ROUNDING, threads)
 
 
 @dataclass
@@ -258,6 +368,18 @@ class LPState(State):
             rows.retain(kept)
             self.master.remove(kept)
 
+    def round_at_master(self) -> None:
+        """Algorithm 1, lines 4 to 12, as printed, except that a constraint which is there is not added again.
+
+        The master is solved to the tolerances of Algorithm 2 or, without them, to a fraction of the gap.
+        """
+        program = self.program
+        first = self.best_primal == inf
+        added = self.add_violated(np.ones_like(self.best) if first else program.w, 0.0 if first else program.xi)
+        aim = max(_OF_GAP * self.gap, _TIGHT * self.task.tol * self.best_primal)
+        _, bound = self.master.solve(program, aim, _AT_LAST, last=not added)
+        self.value = max(self.value, bound)
+
     def add_most_violated(self, w: Weights) -> int:
         """Add the most violated constraints at w and, if there are any, at its multiples; the number of those at w."""
         added = self.add_violated(w)
@@ -265,20 +387,40 @@ class LPState(State):
             self.add_violated(multiple * w)
         return added
 
-    def add_violated(self, w: Weights) -> int:
-        """Add the most violated constraint of each example at w; return the number of new ones.
+    def add_violated(self, w: Weights, xi: Weights | float = 0.0) -> int:
+        """Add the most violated constraint of each example at w; return the number of examples with new ones.
 
-        If P is lower at w than at the best weights so far, w replaces them.
+        Constraints that require no more than the slacks `xi` are left out. If P is lower at w than at the best weights
+        so far, w replaces them.
         """
-        task, rows, C = self.task, self.program.rows, self.program.C
-        known = np.where(C > 0, rows.slacks(w, len(C)), inf)
-        slack, owner, margin, begin, feature, value = self.constraints.round(w, known, task.threads)
+        task, rows, C = self.task, self.program.rows, self.task.weights()
+        slack, owner, *found = self.constraints.round(w, rows, C > 0, task.threads, xi)
         task.passes += 1
         primal = float(np.abs(w).sum() + C @ slack)
         if primal < self.best_primal:
             self.best, self.best_primal = w, primal
-        rows.add(owner, margin, begin, feature, value)
-        return len(owner)
+        rows.add(*found)
+        return len(np.unique(owner))
+
+    def optimal_at_zero_up_to(self, most: Weights, share: Weights) -> float:
+        """A C up to which w = 0 is optimal: see `LP.smallest_c`.
+
+        `most` is the slack that every example asks for at w = 0, and `share` its sample weight. Constraints must be of
+        whole outputs.
+        """
+        rows = self.program.rows
+        tight = rows.margin >= most[rows.first] * (1 - _EQUAL)
+        spread = np.where(tight, rows.multiplier, 0.0)
+        mass = np.bincount(rows.first, spread, minlength=len(most))
+        first = np.full(len(most), -1)  # a constraint that asks for as much, of the examples without multipliers
+        first[rows.first[tight][::-1]] = np.flatnonzero(tight)[::-1]
+        alone = first[(mass == 0) & (most > 0)]
+        spread[alone] = 1.0
+        mass[rows.first[alone]] = 1.0
+        spread = np.where(most[rows.first] > 0, spread, 0.0)
+        multiplier = np.divide(spread * share[rows.first], mass[rows.first], out=np.zeros(len(rows)), where=spread > 0)
+        worth = float(self.program.worth(multiplier).max(initial=0.0))
+        return 1 / worth if worth > 0 else inf
 
     def set_zeros(self) -> bool:
         """Set weights to zero that are zero in the master; False, without any change, if tol is then not reached.

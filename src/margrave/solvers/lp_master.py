@@ -2,6 +2,9 @@
 
     min  |w|_1 + C'xi   subject to   H w + M xi >= margin,  w >= 0 (or of free sign),  xi >= 0
 
+Every example has one slack, or one for each of its sites (docs/design.md, section 1): M has ones where a constraint
+occupies a site.
+
 HiGHS provides the simplex method. The extragradient method is implemented here, because no library that we use can
 start it from the solution of the previous program.
 """
@@ -26,14 +29,16 @@ _COLD = 1e-7  # A relative difference above this between a cold and a hot start 
 
 @dataclass
 class Constraints:
-    """Rows of H over the features that occur, the examples they belong to, and their multipliers."""
+    """Rows of H over the features that occur, the sites that they occupy, and their multipliers."""
 
+    sites: NDArray[np.int64]  # where those of each example begin, and their number
     place: NDArray[np.int32]  # the index of each feature among those that occur, or -1
     features: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     begin: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     column: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     value: Floats = field(default_factory=lambda: np.zeros(0))
-    owner: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    first: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    last: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     margin: Floats = field(default_factory=lambda: np.zeros(0))
     multiplier: Floats = field(default_factory=lambda: np.zeros(0))
     idle: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # rounds without a multiplier
@@ -43,7 +48,8 @@ class Constraints:
 
     def add(
         self,
-        owner: NDArray[np.int64],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
         margin: Floats,
         begin: NDArray[np.int64],
         feature: NDArray[np.int64],
@@ -56,10 +62,11 @@ class Constraints:
         self.begin = np.concatenate([self.begin, self.begin[-1] + begin[1:]])
         self.column = np.concatenate([self.column, self.place[feature]])
         self.value = np.concatenate([self.value, value])
-        self.owner = np.concatenate([self.owner, owner.astype(np.int32)])
+        self.first = np.concatenate([self.first, first])
+        self.last = np.concatenate([self.last, last])
         self.margin = np.concatenate([self.margin, margin])
-        self.multiplier = np.concatenate([self.multiplier, np.zeros(len(owner))])
-        self.idle = np.concatenate([self.idle, np.zeros(len(owner), np.int64)])
+        self.multiplier = np.concatenate([self.multiplier, np.zeros(len(margin))])
+        self.idle = np.concatenate([self.idle, np.zeros(len(margin), np.int64)])
 
     def retain(self, kept: NDArray[np.bool_]) -> None:
         """Remove all other rows; their features stay."""
@@ -67,7 +74,7 @@ class Constraints:
         entries = np.repeat(kept, length)
         self.begin = np.concatenate([[0], np.cumsum(length[kept])]).astype(np.int64)
         self.column, self.value = self.column[entries], self.value[entries]
-        self.owner, self.margin = self.owner[kept], self.margin[kept]
+        self.first, self.last, self.margin = self.first[kept], self.last[kept], self.margin[kept]
         self.multiplier, self.idle = self.multiplier[kept], self.idle[kept]
 
     def check(self, dim: int, examples: int) -> None:
@@ -103,11 +110,25 @@ class Constraints:
 
         return csr_array((self.value, self.column, self.begin), shape=(len(self), len(self.features)))
 
-    def slacks(self, w: Floats, examples: int) -> Floats:
-        """The slack of every example at w under the known constraints."""
-        xi = np.zeros(examples)
-        np.maximum.at(xi, self.owner, self.margin - self.matrix() @ w[self.features])
-        return xi
+    def occupied(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ones of M: row numbers and sites, row by row."""
+        length = self.last.astype(np.int64) - self.first + 1
+        row = np.repeat(np.arange(len(self)), length)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
+        return row, self.first[row] + within
+
+    def mass(self) -> Floats:
+        """M'lambda: the multipliers at every site."""
+        row, site = self.occupied()
+        return np.bincount(site, self.multiplier[row], minlength=int(self.sites[-1])).astype(np.float64)
+
+    def asked(self, w: Floats) -> Floats:
+        """What slack every known constraint asks for at w."""
+        return np.asarray(self.margin - self.matrix() @ w[self.features])
+
+    def slacks(self, asked: Floats) -> Floats:
+        """The smallest slacks of the sites that give every constraint what it asks for."""
+        return _core.lp_slacks(self.sites, self.first, self.last, asked)
 
 
 def _outside(numbers: NDArray[Any], end: int) -> bool:
@@ -120,25 +141,30 @@ class Program:
     """The program that a master solves, with its current weights and those with the lowest value."""
 
     rows: Constraints
-    C: Floats  # the C of every example
+    C: Floats  # the C of every site, which is that of its example
     free_sign: bool
     w: Floats  # the last iterate, or a vertex: exactly zero where the program says so
     xi: Floats
     inner: Floats  # the weights with the lowest value
     weight: float = 1.0  # the weight of the extragradient's dual steps
 
-    def worth(self) -> Floats:
-        """H'lambda of every feature: the value of one unit of its weight, whose price is 1."""
+    def worth(self, multiplier: Floats | None = None) -> Floats:
+        """H'lambda of every feature: the value of one unit of its weight, whose price is 1.
+
+        Parameters
+        ----------
+        multiplier : lambda; None means the multipliers of the rows.
+        """
         worth = np.zeros_like(self.w)
-        worth[self.rows.features] = self.rows.matrix().T @ self.rows.multiplier
+        worth[self.rows.features] = self.rows.matrix().T @ (self.rows.multiplier if multiplier is None else multiplier)
         return np.abs(worth) if self.free_sign else worth
 
     def dual(self) -> float:
         """A lower bound on the full program: the value of lambda after scaling it down to be feasible."""
         rows = self.rows
-        mass = np.bincount(rows.owner, rows.multiplier, minlength=len(self.C)).astype(np.float64)
-        of_examples = np.divide(mass, self.C, where=mass > 0, out=np.zeros_like(mass))
-        most = max(1.0, float(self.worth().max(initial=0.0)), float(of_examples.max()))
+        mass = rows.mass()
+        of_sites = np.divide(mass, self.C, where=mass > 0, out=np.zeros_like(mass))
+        most = max(1.0, float(self.worth().max(initial=0.0)), float(of_sites.max()))
         return float(rows.margin @ rows.multiplier) / most
 
 
@@ -170,6 +196,7 @@ class Extragradient:
     """004, Algorithm 2 and Eq. 13."""
 
     step: str
+    restarts: bool
     tolerances: tuple[float, float] | None
     threads: int
 
@@ -177,14 +204,16 @@ class Extragradient:
         """Iterate Eq. 13 from the previous solution; the last master is solved more tightly (004, section 4.1)."""
         rows, used = program.rows, program.rows.features
         # Lines 3 to 8: the previous weights and multipliers, and slacks that make them feasible.
-        program.xi = np.maximum(program.xi, rows.slacks(program.w, len(program.C)))
+        program.xi = np.maximum(program.xi, rows.slacks(rows.asked(program.w)))
         w = program.w[used]
         change, balance = (0.0, 0.0) if self.tolerances is None or last else self.tolerances
         _, primal, dual, _, program.weight, best = _core.extragradient(
             rows.begin,
             rows.column,
             rows.value,
-            rows.owner,
+            rows.sites,
+            rows.first,
+            rows.last,
             rows.margin,
             program.C,
             program.free_sign,
@@ -192,7 +221,8 @@ class Extragradient:
             program.xi,
             rows.multiplier,
             self.step,
-            goal,
+            self.restarts,
+            0.0 if change and not self.restarts else goal,  # Line 10 alone ends Algorithm 2.
             change,
             balance,
             program.weight,
@@ -252,7 +282,7 @@ class Highs:
 
     def _begin(self, program: Program) -> None:
         """Make a program without rows, whose columns are the slacks."""
-        examples = len(program.C)
+        slacks = len(program.C)
         self._model = self._highspy.Highs()
         self._rows = self._columns = 0
         for option, value in (
@@ -265,8 +295,8 @@ class Highs:
         ):
             self._model.setOptionValue(option, value)
         lp = self._highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = examples, 0
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.C, np.zeros(examples), np.full(examples, inf)
+        lp.num_col_, lp.num_row_ = slacks, 0
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.C, np.zeros(slacks), np.full(slacks, inf)
         self._expect(self._model.passModel(lp))
 
     def _add(self, program: Program) -> None:
@@ -289,10 +319,13 @@ class Highs:
         if program.free_sign:
             places = np.stack([places, places + 1], axis=1).ravel()
             value = np.stack([value, -value], axis=1).ravel()
-        ends = sides * (rows.begin[self._rows + 1 :] - first)
-        index = np.insert(places, ends, rows.owner[self._rows :])  # Each row ends with its slack.
+        row, site = rows.occupied()
+        added = row >= self._rows
+        row, site = row[added] - self._rows, site[added]
+        ends = sides * (rows.begin[self._rows + 1 :] - first)[row]
+        index = np.insert(places, ends, site)  # Each row ends with its slacks.
         entries = np.insert(value, ends, 1.0)
-        starts = (sides * begin + np.arange(count)).astype(np.int32)
+        starts = (sides * begin + np.searchsorted(row, np.arange(count))).astype(np.int32)
         upper = np.full(count, inf)
         lower = rows.margin[self._rows :]
         self._expect(self._model.addRows(count, lower, upper, len(entries), starts, index.astype(np.int32), entries))
@@ -318,10 +351,10 @@ class Highs:
             )
         solution = self._model.getSolution()
         x = np.maximum(np.array(solution.col_value), 0.0)
-        examples = len(program.C)
-        program.xi = x[:examples]
+        slacks = len(program.C)
+        program.xi = x[:slacks]
         program.w = np.zeros_like(program.w)
-        found = x[examples:]
+        found = x[slacks:]
         w = found[::2] - found[1::2] if program.free_sign else found
         largest = np.zeros(len(w))
         np.maximum.at(largest, rows.column, np.abs(rows.value))
@@ -347,6 +380,8 @@ def highs_for(solver: str) -> Any:
     return highspy
 
 
-def master_named(solver: str, step: str, tolerances: tuple[float, float] | None, threads: int) -> Master:
+def master_named(
+    solver: str, step: str, restarts: bool, tolerances: tuple[float, float] | None, threads: int
+) -> Master:
     """The solver with this name, which is one of SOLVERS."""
-    return Extragradient(step, tolerances, threads) if solver == "extragradient" else Highs(solver)
+    return Extragradient(step, restarts, tolerances, threads) if solver == "extragradient" else Highs(solver)

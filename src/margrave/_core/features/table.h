@@ -269,13 +269,15 @@ class Table final : public Features {
     const auto [first, last] = bounds(i);
     const auto add_rows = [&entries](const Tokens& x, const Pairs& pairs, int64_t from, int64_t to,
                                      const double* values, int64_t offset, double scale) {
-      for (int64_t t = from; t < to; ++t, values += pairs.labels())
+      for (int64_t t = from; t < to; ++t, values += pairs.labels()) {
+        if (std::all_of(values, values + pairs.labels(), [](double value) { return value == 0; })) continue;
         for (int64_t k = x.row_begin[at(t)]; k < x.row_begin[at(t + 1)]; ++k) {
           const double x_k = scale * (x.value.empty() ? 1.0 : x.value[at(k)]);
           pairs.of(x.index[at(k)], [&](int64_t weight, int64_t l) {
             if (values[l] != 0) entries.emplace_back(offset + weight, x_k * values[l]);
           });
         }
+      }
     };
     add_rows(*tokens_, *pairs_, first, last, v, 0, 1.0);
     for (int64_t l = 0; l < labels(); ++l) {

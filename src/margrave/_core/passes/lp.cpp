@@ -34,15 +34,33 @@ void check_master(const LPMaster& lp, int64_t columns, int64_t values) {
     throw InputError("rows, columns and values do not belong together.");
   for (int64_t r = 0; r < lp.rows; ++r) {
     if (lp.begin[r] > lp.begin[r + 1]) throw InputError("rows must begin one after another.");
-    if (lp.owner[r] < 0 || lp.owner[r] >= lp.owners) throw InputError("a row belongs to no example.");
     if (!std::isfinite(lp.margin[r])) throw InputError("margins must be finite.");
   }
   for (int64_t k = 0; k < columns; ++k) {
     if (lp.column[k] < 0 || lp.column[k] >= lp.columns) throw InputError("a column is out of range.");
     if (!std::isfinite(lp.value[k])) throw InputError("features must be finite.");
   }
-  for (int64_t i = 0; i < lp.owners; ++i)
-    if (!(lp.C[i] >= 0) || lp.C[i] == kInfinity) throw InputError("C must be finite and not negative.");
+  for (int64_t site = 0; site < lp.sites; ++site)
+    if (!(lp.C[site] >= 0) || lp.C[site] == kInfinity) throw InputError("C must be finite and not negative.");
+}
+
+// Examples have one site or more, and a constraint occupies some of one example.
+void check_sites(const In<int64_t>& sites, const In<int32_t>& first, const In<int32_t>& last) {
+  const auto n = static_cast<int64_t>(sites.size()) - 1;
+  if (n < 0 || sites.data()[0] != 0 || sites.data()[n] > std::numeric_limits<int32_t>::max())
+    throw InputError("sites must begin with 0, and be few enough to be numbered.");
+  std::vector<int64_t> owner;
+  for (int64_t i = 0; i < n; ++i) {
+    if (sites.data()[i + 1] <= sites.data()[i]) throw InputError("every example must have a site.");
+    owner.insert(owner.end(), static_cast<size_t>(sites.data()[i + 1] - sites.data()[i]), i);
+  }
+  expect_size(last, static_cast<int64_t>(first.size()), "last");
+  for (size_t r = 0; r < first.size(); ++r) {
+    const int64_t from = first.data()[r], to = last.data()[r];
+    if (from < 0 || to < from || to >= sites.data()[n] ||
+        owner[static_cast<size_t>(from)] != owner[static_cast<size_t>(to)])
+      throw InputError("a constraint belongs to no example.");
+  }
 }
 
 }  // namespace
@@ -68,11 +86,18 @@ void bind_lp(nb::module_& m) {
   m.def(
       "lp_round",
       [](const Problem& p, const In<double>& w, const LossFamily& family, bool closest_only,
-         const std::optional<In<int32_t>>& closest, const nb::object& metric, const In<double>& known, double epsilon,
-         int threads) {
+         const std::optional<In<int32_t>>& closest, const nb::object& metric, const In<int64_t>& sites,
+         const In<double>& known, const In<int32_t>& first, const In<int32_t>& last, const In<double>& asked,
+         double epsilon, int threads) {
         expect_gold(p);
         expect_size(w, p.dim(), "w");
+        expect_size(sites, p.size() + 1, "sites");
         expect_size(known, p.size(), "known");
+        expect_size(asked, static_cast<int64_t>(first.size()), "asked");
+        check_sites(sites, first, last);
+        for (int64_t i = 0; i < p.size(); ++i)
+          if (const int64_t n = sites.data()[i + 1] - sites.data()[i]; n != 1 && n != p.sites(i))
+            throw InputError("sites are what lp_sites found.");
         const bool listed = closest_only && p.zero_one_is_of_parts();
         if (listed != closest.has_value()) throw InputError("closest good outputs are what closest_good found.");
         if (listed) expect_size(*closest, part_offsets(p).back(), "closest");
@@ -81,40 +106,76 @@ void bind_lp(nb::module_& m) {
         {
           const nb::gil_scoped_release release;
           const LPConstraints constraints(p, rule, listed ? closest->data() : nullptr);
-          round = lp_round(constraints, w.data(), known.data(), epsilon, checked_threads(threads), check_signals);
+          const Packing packing(static_cast<int64_t>(first.size()), first.data(), last.data(), sites.data()[p.size()]);
+          const LPKnown all_known{known.data(), packing, asked.data()};
+          round = lp_round(constraints, w.data(), sites.data(), all_known, epsilon, checked_threads(threads),
+                           check_signals);
         }
         return std::make_tuple(to_numpy(std::move(round.slack)), to_numpy(std::move(round.owner)),
+                               to_numpy(std::move(round.first)), to_numpy(std::move(round.last)),
                                to_numpy(std::move(round.margin)), to_numpy(std::move(round.begin)),
                                to_numpy(std::move(round.column)), to_numpy(std::move(round.value)));
       },
-      "problem"_a, "w"_a, "family"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "known"_a, "epsilon"_a,
-      "threads"_a,
+      "problem"_a, "w"_a, "family"_a, "closest_only"_a, "closest"_a.none(), "metric"_a.none(), "sites"_a, "known"_a,
+      "first"_a, "last"_a, "asked"_a, "epsilon"_a, "threads"_a,
       "Slacks of all examples at w, and the most violated constraint of each that asks for more than `known` (004, "
-      "Algorithm 1), with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, "
-      "margins, "
-      "and rows (begin, column, value).");
+      "Algorithm 1), with a margin of gamma times the cost, or times 1 if that is the zero-one cost: examples, first "
+      "and last sites, margins, and rows (begin, column, value). Where an example has several sites, these are the "
+      "changes that the output consists of and that ask for more than the known constraints within their sites, which "
+      "are given by their sites and by what they ask for.");
+  m.def(
+      "lp_sites",
+      [](const Problem& p, const LossFamily& family) {
+        expect_gold(p);
+        return to_numpy(lp_sites(p, family));
+      },
+      "problem"_a, "family"_a,
+      "Where the sites of every example begin, and their number: one each, unless outputs are sets of changes that can "
+      "be made alone.");
+  m.def(
+      "lp_slacks",
+      [](const In<int64_t>& sites, const In<int32_t>& first, const In<int32_t>& last, const In<double>& asked) {
+        check_sites(sites, first, last);
+        expect_size(asked, static_cast<int64_t>(first.size()), "asked");
+        const auto n = static_cast<int64_t>(sites.size()) - 1;
+        const Packing packing(static_cast<int64_t>(first.size()), first.data(), last.data(), sites.data()[n]);
+        std::vector<double> slack, best;
+        for (int64_t i = 0; i < n; ++i) {
+          packing.most(asked.data(), sites.data()[i], sites.data()[i + 1] - 1, best);
+          for (size_t k = 0; k + 1 < best.size(); ++k) slack.push_back(best[k + 1] - best[k]);
+        }
+        return to_numpy(std::move(slack));
+      },
+      "sites"_a, "first"_a, "last"_a, "asked"_a,
+      "The smallest slacks of the sites such that those of every constraint add up to what it asks for.");
   m.def(
       "extragradient",
-      [](const In<int64_t>& begin, const In<int32_t>& column, const In<double>& value, const In<int32_t>& owner,
-         const In<double>& margin, const In<double>& C, bool free_sign, InOut<double>& w, InOut<double>& xi,
-         InOut<double>& lambda, const std::string& step, double goal, double change, double balance, double weight,
-         int64_t most, int threads) {
+      [](const In<int64_t>& begin, const In<int32_t>& column, const In<double>& value, const In<int64_t>& sites,
+         const In<int32_t>& first, const In<int32_t>& last, const In<double>& margin, const In<double>& C,
+         bool free_sign, InOut<double>& w, InOut<double>& xi, InOut<double>& lambda, const std::string& step,
+         bool restarts, double goal, double change, double balance, double weight, int64_t most, int threads) {
         const LPMaster lp{static_cast<int64_t>(margin.size()),
                           static_cast<int64_t>(w.size()),
                           static_cast<int64_t>(C.size()),
+                          static_cast<int64_t>(sites.size()) - 1,
                           begin.data(),
                           column.data(),
                           value.data(),
-                          owner.data(),
+                          first.data(),
+                          last.data(),
                           margin.data(),
                           C.data(),
+                          sites.data(),
                           free_sign};
         expect_size(begin, lp.rows + 1, "begin");
-        expect_size(owner, lp.rows, "owner");
+        expect_size(first, lp.rows, "first");
         expect_size(lambda, lp.rows, "lambda");
-        expect_size(xi, lp.owners, "xi");
+        check_sites(sites, first, last);
+        expect_size(C, sites.data()[lp.examples], "C");
+        expect_size(xi, lp.sites, "xi");
         check_master(lp, static_cast<int64_t>(column.size()), static_cast<int64_t>(value.size()));
-        const ExtragradientSettings settings{step_named(step), goal, change, balance, most, checked_threads(threads)};
+        const ExtragradientSettings settings{step_named(step),        restarts, goal, change, balance, most,
+                                             checked_threads(threads)};
         if (!(weight > 0) || weight == kInfinity) throw InputError("weight must be positive and finite.");
         ExtragradientResult result;
         {
@@ -126,10 +187,10 @@ void bind_lp(nb::module_& m) {
         return std::make_tuple(result.iterations, result.primal, result.dual, result.done, weight,
                                to_numpy(std::move(result.w)));
       },
-      "begin"_a, "column"_a, "value"_a, "owner"_a, "margin"_a, "C"_a, "free_sign"_a, "w"_a.noconvert(),
-      "xi"_a.noconvert(), "lambda_"_a.noconvert(), "step"_a, "goal"_a, "change"_a, "balance"_a, "weight"_a, "most"_a,
-      "threads"_a,
-      "Minimises |w|_1 + C'xi subject to H w + xi >= margin from (w, xi, lambda), which become the last "
+      "begin"_a, "column"_a, "value"_a, "sites"_a, "first"_a, "last"_a, "margin"_a, "C"_a, "free_sign"_a,
+      "w"_a.noconvert(), "xi"_a.noconvert(), "lambda_"_a.noconvert(), "step"_a, "restarts"_a, "goal"_a, "change"_a,
+      "balance"_a, "weight"_a, "most"_a, "threads"_a,
+      "Minimises |w|_1 + C'xi subject to H w + M xi >= margin from (w, xi, lambda), which become the last "
       "iterates: iterations, the best values of both programs, whether a tolerance was reached, the weight of dual "
       "steps, and the w of the first.");
 }

@@ -3,6 +3,13 @@
 // With m(y, y') = <theta, y - y'>, a good output y and a wrong one y' say m(y, y') >= margin(y') - xi_i, where the
 // margin is 1, or the cost of y'. Program (8) has a constraint for every pair of them, (7) for every wrong output and
 // the good one closest to it; with one good output both are (6).
+//
+// If the margin is the cost and an output is a set of changes of the good one, each of which can be made alone
+// (protocol/problem.h), it asks for the sum of what its changes ask for. The slack of the example is then the largest
+// sum over changes without a common site, which is also the smallest sum of slacks of the sites such that those of
+// every change add up to what it asks for: the matrix of changes and sites has its ones side by side in every row, so
+// that the linear program of the former has integral vertices, and the latter is its dual. Hence one constraint for
+// every change says what one for every output says.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +18,7 @@
 #include <vector>
 
 #include "passes/batch.h"
+#include "solvers/packing.h"
 
 namespace margrave {
 
@@ -31,12 +39,38 @@ struct LPRule {
   }
 };
 
-struct LPViolation {
+struct LPConstraint {
   double value = -kInfinity;  // margin - m: what slack the constraint asks for
   double margin = 0;
-  Output good;
   Output wrong;
+  int64_t first = 0;  // the sites of the example that it occupies
+  int64_t last = 0;
 };
+
+struct LPViolation {
+  LPConstraint whole;  // of the output
+  Output good;
+  std::vector<LPConstraint> changes;  // of which it consists
+};
+
+// Where the sites of every example begin, and their number. An example has one site unless its outputs are sets of
+// changes: if the margin is a sum over parts, there is one good output, and this output costs nothing.
+inline std::vector<int64_t> lp_sites(const Problem& problem, const LossFamily& family) {
+  std::vector<int64_t> begin{0};
+  std::vector<double> delta;
+  Output good;
+  for (int64_t i = 0; i < problem.size(); ++i) {
+    int64_t sites = 1;
+    if (!family.zero_one && problem.sites(i) > 1 && problem.gold(i, 0, good) == 1) {
+      delta.resize(static_cast<size_t>(problem.parts(i)));
+      double paid = problem.cost(i, delta.data());
+      for (const int32_t part : good) paid += delta[static_cast<size_t>(part)];
+      if (paid == 0) sites = problem.sites(i);
+    }
+    begin.push_back(begin.back() + sites);
+  }
+  return begin;
+}
 
 // The constraints of all examples, one at a time.
 class LPConstraints {
@@ -70,11 +104,24 @@ class LPConstraints {
     for_examples(problem_, rule_.metric ? 1 : threads, poll, visit);
   }
 
-  // The most violated constraint of example i at w; an infinitely negative value if it has none.
-  LPViolation most_violated(int64_t i, const double* w, Worker& worker) const {
+  // The most violated constraint of example i at w, whose value is infinitely negative if there is none. Its changes
+  // are listed if it asks for more than `known`: one change, which is itself, unless they `split`.
+  LPViolation most_violated(int64_t i, const double* w, double known, bool split, Worker& worker) const {
     Scratch::Frame frame(worker.scratch);
     const std::vector<Output> good = good_outputs(i);
-    return problem_.zero_one_is_of_parts() ? among_parts(i, good, w, worker) : by_kbest(i, good, w, worker);
+    LPViolation most = problem_.zero_one_is_of_parts() ? among_parts(i, good, w, worker) : by_kbest(i, good, w, worker);
+    if (!(most.whole.value > known)) return most;
+    if (!split) {
+      most.changes = {most.whole};
+      return most;
+    }
+    const double gamma = rule_.family.gamma;
+    for (Change& change : problem_.changes(i, most.whole.wrong)) {
+      const double margin = gamma * worker.answer.c0 + margin_of_parts(worker.answer, change.y);
+      const double value = margin - advantage(worker.theta.data(), most.good, change.y);
+      most.changes.push_back({value, margin, std::move(change.y), change.first, change.last});
+    }
+    return most;
   }
 
  private:
@@ -128,17 +175,17 @@ class LPConstraints {
       const size_t k = closest ? static_cast<size_t>(closest[part]) : least;
       if (k >= good.size()) throw InputError("the closest good outputs are of another problem.");
       const double value = v[part] + constant - theta[good[k][0]];
-      if (value > most.value) {
-        most.value = value;
+      if (value > most.whole.value) {
+        most.whole.value = value;
         wrong = part;
         paired = k;
       }
     }
     if (wrong < 0) return most;
-    most.margin = delta[wrong] + constant;
-    most.value = most.margin + (theta[wrong] - theta[good[paired][0]]);  // scores may dwarf the margin
+    most.whole.margin = delta[wrong] + constant;
+    most.whole.value = most.whole.margin + (theta[wrong] - theta[good[paired][0]]);  // scores may dwarf the margin
+    most.whole.wrong = {wrong};
     most.good = good[paired];
-    most.wrong = {wrong};
     return most;
   }
 
@@ -156,14 +203,22 @@ class LPConstraints {
     LPViolation most;
     if (best == answer.ys.end()) return most;
     const size_t k = rule_.closest && good.size() > 1 ? nearest(i, good, best->y) : worst(good, theta);
-    double of_parts = 0;
-    if (answer.delta)
-      for (const int32_t part : best->y) of_parts += gamma * answer.delta[part];
-    most.margin = of_parts + constant;
-    most.value = most.margin - (score_of(theta, good[k]) - score_of(theta, best->y));
+    most.whole.margin = margin_of_parts(answer, best->y) + constant;
+    most.whole.value = most.whole.margin - advantage(theta, good[k], best->y);
+    most.whole.wrong = best->y;
     most.good = good[k];
-    most.wrong = best->y;
     return most;
+  }
+
+  double margin_of_parts(const Answer& answer, const Output& y) const {
+    double sum = 0;
+    if (answer.delta)
+      for (const int32_t part : y) sum += rule_.family.gamma * answer.delta[part];
+    return sum;
+  }
+
+  static double advantage(const double* theta, const Output& good, const Output& wrong) {
+    return score_of(theta, good) - score_of(theta, wrong);
   }
 
   double distance(int64_t i, const Output& good, const Output& wrong) const {
@@ -224,52 +279,69 @@ class LPConstraints {
   std::vector<int64_t> begin_;  // where those of each example begin
 };
 
-// What a round of Algorithm 1 finds: the slack of every example, and the constraints that ask for more than `known`.
+// What a round of Algorithm 1 finds: the slack of every example, and the constraints that ask for more than the known
+// ones.
 struct LPRound {
   std::vector<double> slack;
   std::vector<int64_t> owner;  // the example of each constraint
+  std::vector<int32_t> first;  // the sites of each constraint, counted over all examples
+  std::vector<int32_t> last;
   std::vector<double> margin;
   std::vector<int64_t> begin;  // the rows A_i'(y - y')
   std::vector<int64_t> column;
   std::vector<double> value;
 };
 
-inline LPRound lp_round(const LPConstraints& constraints, const double* w, const double* known, double epsilon,
-                        int threads, const Poll& poll) {
+// What the known constraints ask for at the weights of the round.
+struct LPKnown {
+  const double* slack;  // of every example
+  const Packing& packing;
+  const double* value;  // of every constraint
+};
+
+inline LPRound lp_round(const LPConstraints& constraints, const double* w, const int64_t* sites, const LPKnown& known,
+                        double epsilon, int threads, const Poll& poll) {
   struct Found {
-    bool any = false;
-    double margin = 0;
+    LPConstraint constraint;
     Row row;  // which may be empty: a constraint without features asks for slack all the same
   };
   const Problem& problem = constraints.problem();
   const auto n = static_cast<size_t>(problem.size());
   LPRound round;
   round.slack.assign(n, 0.0);
-  std::vector<Found> found(n);
+  std::vector<std::vector<Found>> found(n);
   const auto visit = [&](int64_t i, int, Worker& worker) {
-    const LPViolation most = constraints.most_violated(i, w, worker);
-    const auto k = static_cast<size_t>(i);
-    round.slack[k] = std::max(0.0, most.value);
-    if (!(most.value > known[i] + epsilon)) return;
-    found[k].any = true;
-    found[k].margin = most.margin;
-    difference(most.good, most.wrong, problem.parts(i), worker.direction.data());
-    problem.row(i, worker.direction.data(), found[k].row);
+    const bool split = sites[i + 1] - sites[i] > 1;
+    LPViolation most = constraints.most_violated(i, w, known.slack[i] + epsilon, split, worker);
+    round.slack[static_cast<size_t>(i)] = std::max(0.0, most.whole.value);
+    const double share = epsilon / static_cast<double>(std::max<size_t>(most.changes.size(), 1));
+    std::vector<double> best;
+    for (LPConstraint& change : most.changes) {
+      change.first += sites[i];
+      change.last += sites[i];
+      // If all known ones ask for less than all of these, those within the sites of one of them ask for less than it.
+      if (split && !(change.value > known.packing.most(known.value, change.first, change.last, best) + share)) continue;
+      Found& other = found[static_cast<size_t>(i)].emplace_back();
+      difference(most.good, change.wrong, problem.parts(i), worker.direction.data());
+      problem.row(i, worker.direction.data(), other.row);
+      other.constraint = std::move(change);
+    }
   };
   for_examples(problem, threads, poll, visit);
   round.begin.push_back(0);
-  for (size_t k = 0; k < n; ++k) {
-    if (!found[k].any) continue;
-    const Row& row = found[k].row;
-    round.owner.push_back(static_cast<int64_t>(k));
-    round.margin.push_back(found[k].margin);
-    for (size_t a = 0; a < row.value.size(); ++a) {
-      if (row.value[a] == 0) continue;
-      round.column.push_back(row.index[a]);
-      round.value.push_back(row.value[a]);
+  for (size_t i = 0; i < n; ++i)
+    for (const auto& [constraint, row] : found[i]) {
+      round.owner.push_back(static_cast<int64_t>(i));
+      round.first.push_back(static_cast<int32_t>(constraint.first));
+      round.last.push_back(static_cast<int32_t>(constraint.last));
+      round.margin.push_back(constraint.margin);
+      for (size_t a = 0; a < row.value.size(); ++a) {
+        if (row.value[a] == 0) continue;
+        round.column.push_back(row.index[a]);
+        round.value.push_back(row.value[a]);
+      }
+      round.begin.push_back(static_cast<int64_t>(round.column.size()));
     }
-    round.begin.push_back(static_cast<int64_t>(round.column.size()));
-  }
   return round;
 }
 

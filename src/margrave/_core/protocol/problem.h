@@ -64,6 +64,14 @@ struct WeightedParts {
   }
 };
 
+// A change of the only good output of an example: the output that it leads to, and the sites of the example that it
+// occupies. Changes without a common site can be made together.
+struct Change {
+  Output y;
+  int64_t first;
+  int64_t last;
+};
+
 // What a structure can do beyond the argmax; learners state what they need in the same words.
 enum Offer : unsigned {
   kArgmax = 1,
@@ -145,6 +153,12 @@ class Structure {
   virtual void gold(int64_t i, int64_t k, Output& y) const = 0;  // the k-th of them, best first
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }  // every output is a single part
+
+  // Wrong outputs as sets of changes of the good output, where there is one. The parts that an output has and the good
+  // output does not have, and those that it lacks, are the sums of those of its changes. An example has `sites` in a
+  // row, and each change occupies neighbouring ones.
+  virtual int64_t sites(int64_t) const { return 1; }
+  virtual std::vector<Change> changes(int64_t, const Output& y) const { return {{y, 0, 0}}; }
 
   // Hard constraints: -inf on the parts that no output of example i may have.
   virtual bool constrained() const { return false; }
@@ -245,6 +259,9 @@ class Problem {
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }
+  // See Structure::changes.
+  virtual int64_t sites(int64_t) const { return 1; }
+  virtual std::vector<Change> changes(int64_t, const Output& y) const { return {{y, 0, 0}}; }
   virtual void clamp(int64_t, double*) const {}
 
   virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
@@ -443,6 +460,8 @@ class BoundProblem final : public Problem {
   }
   double cost(int64_t i, double* delta) const override { return structure_->cost(i, delta); }
   bool zero_one_is_of_parts() const override { return structure_->zero_one_is_of_parts(); }
+  int64_t sites(int64_t i) const override { return structure_->sites(i); }
+  std::vector<Change> changes(int64_t i, const Output& y) const override { return structure_->changes(i, y); }
   void clamp(int64_t i, double* theta) const override { structure_->forbid(i, theta); }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {

@@ -3,28 +3,33 @@
 //   min  |w|_1 + C'xi   subject to   H w + M xi >= margin,  w >= 0 (or of free sign),  xi >= 0
 //   max  margin'lambda  subject to   H'lambda <= 1 (|H'lambda| <= 1),  M'lambda <= C,  lambda >= 0
 //
-// M has one 1 a row, in the column of the example that the constraint belongs to. From any w the best slacks, and from
-// any lambda a feasible one by division, give a value of each program, whose difference certifies both.
+// M has ones in the columns of the sites that a constraint occupies; if constraints are of whole outputs, every example
+// is one site. From any w the best slacks, and from any lambda a feasible one by division, give a value of each
+// program, whose difference certifies both.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "passes/batch.h"
+#include "solvers/packing.h"
 
 namespace margrave {
 
 struct LPMaster {
-  int64_t rows, columns, owners;
+  int64_t rows, columns, sites, examples;
   const int64_t* begin;  // H by rows
   const int32_t* column;
   const double* value;
-  const int32_t* owner;  // of each row
+  const int32_t* first;  // the sites of each row
+  const int32_t* last;
   const double* margin;
-  const double* C;  // of each owner
+  const double* C;             // of each site, which is that of its example
+  const int64_t* first_sites;  // of every example, and the number of sites
   bool free_sign;
 };
 
@@ -36,6 +41,7 @@ enum class StepRule {
 
 struct ExtragradientSettings {
   StepRule step;
+  bool restarts;   // from means, with new balances of the steps; without them it is Algorithm 2 as printed
   double goal;     // stop when the programs' values differ by no more,
   double change;   // or as Algorithm 2, line 10: when nothing changes by more than this share
   double balance;  // and the two objectives differ by no more than that
@@ -74,6 +80,7 @@ class Extragradient {
         settings_(settings),
         poll_(std::move(poll)),
         team_(lp.begin[lp.rows] < kWorthThreads ? 1 : settings.threads),
+        packing_(lp.rows, lp.first, lp.last, lp.sites),
         weight_(weight) {
     transpose();
     choose_steps();
@@ -97,9 +104,7 @@ class Extragradient {
   struct Point {
     std::vector<double> w, xi, lambda;
     explicit Point(const LPMaster& lp)
-        : w(static_cast<size_t>(lp.columns)),
-          xi(static_cast<size_t>(lp.owners)),
-          lambda(static_cast<size_t>(lp.rows)) {}
+        : w(static_cast<size_t>(lp.columns)), xi(static_cast<size_t>(lp.sites)), lambda(static_cast<size_t>(lp.rows)) {}
   };
   struct Values {
     double primal, dual;
@@ -134,13 +139,17 @@ class Extragradient {
       sum += column_value_[static_cast<size_t>(k)] * lambda[static_cast<size_t>(column_row_[static_cast<size_t>(k)])];
     return sum;
   }
-  double owner_sum(int64_t i, const std::vector<double>& lambda) const {
+  double site_sum(int64_t site, const std::vector<double>& lambda) const {
     double sum = 0;
-    for (int64_t k = owner_begin_[static_cast<size_t>(i)]; k < owner_begin_[static_cast<size_t>(i) + 1]; ++k)
-      sum += lambda[static_cast<size_t>(owner_row_[static_cast<size_t>(k)])];
+    for (int64_t k = site_begin_[static_cast<size_t>(site)]; k < site_begin_[static_cast<size_t>(site) + 1]; ++k)
+      sum += lambda[static_cast<size_t>(site_row_[static_cast<size_t>(k)])];
     return sum;
   }
-  double xi_of_row(int64_t r, const Point& at) const { return at.xi[static_cast<size_t>(lp_.owner[r])]; }
+  double xi_of_row(int64_t r, const Point& at) const {
+    double sum = at.xi[static_cast<size_t>(lp_.first[r])];
+    for (int32_t site = lp_.first[r] + 1; site <= lp_.last[r]; ++site) sum += at.xi[static_cast<size_t>(site)];
+    return sum;
+  }
 
   void transpose();
   void choose_steps();
@@ -155,8 +164,9 @@ class Extragradient {
   const ExtragradientSettings settings_;
   const Poll poll_;
   Team team_;
-  std::vector<int64_t> column_begin_, owner_begin_;  // H and M by columns
-  std::vector<int32_t> column_row_, owner_row_;
+  const Packing packing_;
+  std::vector<int64_t> column_begin_, site_begin_;  // H and M by columns
+  std::vector<int32_t> column_row_, site_row_;
   std::vector<double> column_value_;
   std::vector<double> of_w_, of_xi_, of_lambda_;  // relative step lengths,
   double eta_ = 1;                                // times all of them,
@@ -166,34 +176,35 @@ class Extragradient {
 };
 
 inline void Extragradient::transpose() {
-  const auto count = [](int64_t keys, int64_t n, const int32_t* key, std::vector<int64_t>& begin) {
-    begin.assign(static_cast<size_t>(keys) + 1, 0);
-    for (int64_t k = 0; k < n; ++k) ++begin[static_cast<size_t>(key[k]) + 1];
-    for (size_t k = 0; k < static_cast<size_t>(keys); ++k) begin[k + 1] += begin[k];
-  };
+  column_begin_.assign(static_cast<size_t>(lp_.columns) + 1, 0);
+  site_begin_.assign(static_cast<size_t>(lp_.sites) + 1, 0);
   const int64_t n = lp_.begin[lp_.rows];
-  count(lp_.columns, n, lp_.column, column_begin_);
-  count(lp_.owners, lp_.rows, lp_.owner, owner_begin_);
+  for (int64_t k = 0; k < n; ++k) ++column_begin_[static_cast<size_t>(lp_.column[k]) + 1];
+  for (int64_t r = 0; r < lp_.rows; ++r)
+    for (int32_t site = lp_.first[r]; site <= lp_.last[r]; ++site) ++site_begin_[static_cast<size_t>(site) + 1];
+  std::partial_sum(column_begin_.begin(), column_begin_.end(), column_begin_.begin());
+  std::partial_sum(site_begin_.begin(), site_begin_.end(), site_begin_.begin());
   column_row_.resize(static_cast<size_t>(n));
   column_value_.resize(static_cast<size_t>(n));
-  owner_row_.resize(static_cast<size_t>(lp_.rows));
-  std::vector<int64_t> next = column_begin_, next_of_owner = owner_begin_;
+  site_row_.resize(static_cast<size_t>(site_begin_.back()));
+  std::vector<int64_t> next = column_begin_, next_of_site = site_begin_;
   for (int64_t r = 0; r < lp_.rows; ++r) {
     for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k) {
       const auto place = static_cast<size_t>(next[static_cast<size_t>(lp_.column[k])]++);
       column_row_[place] = static_cast<int32_t>(r);
       column_value_[place] = lp_.value[k];
     }
-    owner_row_[static_cast<size_t>(next_of_owner[static_cast<size_t>(lp_.owner[r])]++)] = static_cast<int32_t>(r);
+    for (int32_t site = lp_.first[r]; site <= lp_.last[r]; ++site)
+      site_row_[static_cast<size_t>(next_of_site[static_cast<size_t>(site)]++)] = static_cast<int32_t>(r);
   }
 }
 
 inline void Extragradient::choose_steps() {
   of_w_.assign(static_cast<size_t>(lp_.columns), 1.0);
-  of_xi_.assign(static_cast<size_t>(lp_.owners), 1.0);
+  of_xi_.assign(static_cast<size_t>(lp_.sites), 1.0);
   of_lambda_.assign(static_cast<size_t>(lp_.rows), 1.0);
   if (settings_.step == StepRule::kFrobenius) {
-    double squares = static_cast<double>(lp_.rows);
+    double squares = static_cast<double>(site_row_.size());
     for (int64_t k = 0; k < lp_.begin[lp_.rows]; ++k) squares += lp_.value[k] * lp_.value[k];
     eta_ = 1 / std::sqrt(2 * squares);
     return;
@@ -209,13 +220,13 @@ inline void Extragradient::choose_steps() {
       of_w_[j] = 1 / sum / unit[j];
     }
     for (int64_t r = 0; r < lp_.rows; ++r) {
-      double sum = 1;
+      double sum = lp_.last[r] - lp_.first[r] + 1;
       for (int64_t k = lp_.begin[r]; k < lp_.begin[r + 1]; ++k)
         sum += std::fabs(lp_.value[k]) / unit[static_cast<size_t>(lp_.column[k])];
       of_lambda_[static_cast<size_t>(r)] = 1 / sum;
     }
     for (size_t i = 0; i < of_xi_.size(); ++i)
-      of_xi_[i] = 1 / std::max(1.0, static_cast<double>(owner_begin_[i + 1] - owner_begin_[i]));
+      of_xi_[i] = 1 / std::max(1.0, static_cast<double>(site_begin_[i + 1] - site_begin_[i]));
   }
   eta_ = kOfSpectral / spectral_norm();
 }
@@ -233,8 +244,8 @@ inline double Extragradient::spectral_norm() {
       for_part(lp_.columns, block, [&](int64_t j) {
         z.w[static_cast<size_t>(j)] = of_w_[static_cast<size_t>(j)] * column_dot(j, z.lambda);
       });
-      for_part(lp_.owners, block, [&](int64_t i) {
-        z.xi[static_cast<size_t>(i)] = of_xi_[static_cast<size_t>(i)] * owner_sum(i, z.lambda);
+      for_part(lp_.sites, block, [&](int64_t site) {
+        z.xi[static_cast<size_t>(site)] = of_xi_[static_cast<size_t>(site)] * site_sum(site, z.lambda);
       });
     });
     team_.all([&](int64_t block) {
@@ -267,9 +278,9 @@ inline Extragradient::Values Extragradient::values(const Point& at) {
       const double load = column_dot(j, at.lambda);
       most = std::max(most, lp_.free_sign ? std::fabs(load) : load);
     });
-    for_part(lp_.owners, block, [&](int64_t i) {
-      const double mass = owner_sum(i, at.lambda);
-      if (mass > 0) most = std::max(most, mass / lp_.C[i]);
+    for_part(lp_.sites, block, [&](int64_t site) {
+      const double mass = site_sum(site, at.lambda);
+      if (mass > 0) most = std::max(most, mass / lp_.C[site]);
     });
     dual[block] = sum;
     excess[block] = most;
@@ -277,11 +288,10 @@ inline Extragradient::Values Extragradient::values(const Point& at) {
   team_.all([&](int64_t block) {
     double sum = 0;
     for_part(lp_.columns, block, [&](int64_t j) { sum += std::fabs(at.w[static_cast<size_t>(j)]); });
-    for_part(lp_.owners, block, [&](int64_t i) {
-      double slack = 0;
-      for (int64_t k = owner_begin_[static_cast<size_t>(i)]; k < owner_begin_[static_cast<size_t>(i) + 1]; ++k)
-        slack = std::max(slack, short_of[static_cast<size_t>(owner_row_[static_cast<size_t>(k)])]);
-      sum += lp_.C[i] * slack;
+    std::vector<double> best;
+    for_part(lp_.examples, block, [&](int64_t i) {
+      const int64_t from = lp_.first_sites[i];
+      sum += lp_.C[from] * packing_.most(short_of.data(), from, lp_.first_sites[i + 1] - 1, best);
     });
     primal[block] = sum;
   });
@@ -313,9 +323,9 @@ inline void Extragradient::move(const Point& from, const Point& at, Point& to, b
       else
         slope_.w[j] = -slope;
     });
-    for_part(lp_.owners, block, [&](int64_t number) {
+    for_part(lp_.sites, block, [&](int64_t number) {
       const auto i = static_cast<size_t>(number);
-      const double length = of_primal * of_xi_[i], slope = lp_.C[number] - owner_sum(number, at.lambda);
+      const double length = of_primal * of_xi_[i], slope = lp_.C[number] - site_sum(number, at.lambda);
       to.xi[i] = std::max(from.xi[i] - length * slope, 0.0);
       if (extra)
         note(length, from.xi[i], at.xi[i], to.xi[i], slope, slope_.xi[i], moved.primal, moved.of_x);
@@ -388,7 +398,7 @@ inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* l
     for (size_t k = 0; k < a.lambda.size(); ++k) visit(a.lambda[k], b.lambda[k]);
   };
   std::copy_n(w, lp_.columns, z_.w.begin());
-  std::copy_n(xi, lp_.owners, z_.xi.begin());
+  std::copy_n(xi, lp_.sites, z_.xi.begin());
   std::copy_n(lambda, lp_.rows, z_.lambda.begin());
   Point start = z_, mean(lp_);
   const Values first = values(z_);
@@ -415,6 +425,11 @@ inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* l
     if (result.iterations % kEvery != 0) continue;
     poll_();
     const Values now = values(z_);
+    if (!settings_.restarts) {
+      keep(z_, now);
+      result.done = result.primal - result.dual <= settings_.goal;
+      continue;
+    }
     mean = sum_;
     each(mean, mean, [&](double& value, double) { value /= static_cast<double>(since); });
     const Values average = values(mean);

@@ -58,6 +58,30 @@ class ChainStructure final : public Structure {
     return 0;
   }
 
+  // A change is a run of wrong labels. No tuple of neighbouring labels reaches over `order` right labels, so that runs
+  // which are at least so far apart can be made one without the other: a run also occupies the `order` sites after it.
+  int64_t sites(int64_t i) const override { return data_.length(i); }
+  std::vector<Change> changes(int64_t i, const Output& y) const override {
+    const int64_t T = data_.length(i);
+    const int32_t* good = data_.gold(i);
+    const auto label = [&](int64_t t) { return static_cast<int32_t>(y[at(t)] - t * data_.labels()); };
+    std::vector<Change> result;
+    std::vector<int32_t> labels(at(T));
+    for (int64_t t = 0; t < T; ++t) {
+      if (label(t) == good[t]) continue;
+      std::copy(good, good + T, labels.begin());
+      int64_t after = t;  // the last wrong label
+      for (int64_t u = t; u < T && u <= after + grams_.order(); ++u) {
+        labels[at(u)] = label(u);
+        if (label(u) != good[u]) after = u;
+      }
+      result.push_back({{}, t, std::min(after + grams_.order(), T - 1)});
+      to_parts(labels.data(), T, result.back().y);
+      t = result.back().last;
+    }
+    return result;
+  }
+
   bool constrained() const override { return data_.restricted() || !forbidden_.empty(); }
   void forbid(int64_t i, double* theta) const override {
     data_.forbid(i, theta);
