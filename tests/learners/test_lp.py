@@ -333,7 +333,7 @@ def test_the_smallest_c_is_that_of_the_full_program(
         case = case_of(name, seed)
         weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(case))
         expected = smallest_c(case, free_sign=free_sign, weight=weight, **options)
-        task = Task(case.problem, Hinge(), C=0.001, sample_weight=weight)
+        task = Task(case.problem, Hinge(), C=0.05, sample_weight=weight)
         low, high = LP(solver=solver, free_sign=free_sign, **options).smallest_c(task)
         assert low * (1 - 1e-9) <= expected <= high * (1 + 1e-9)
         if expected < inf:

@@ -43,7 +43,8 @@ _DUST = 1e-6  # Weights below this fraction of the largest are remainders of wei
 _WORTHLESS = 1e-6  # A feature is worth less than it costs if it falls short by this much.
 _EQUAL = 1e-12  # Margins whose relative difference is below this are equal.
 _OF_BOUNDS = 0.1  # Programs are solved to this fraction of the tolerance of the bounds on the smallest C.
-_GROWTH = 8.0  # If no weight pays at some C, this many times as much is tried.
+_GROWTH, _MOST_GROWTH = 8.0, 1e4  # If no weight pays at some C, this many times as much is tried, up to the latter.
+_FOR_WARNING = 30  # The most rounds that seek the C to name in a warning.
 _LAST_ROUNDS = 100  # The most rounds that seek weights with zeros, once weights without them are good enough.
 
 
@@ -147,7 +148,7 @@ class LP(Learner):
         if solution.converged and not solution.w.any():
             constraints = solution.state.constraints
             if constraints.smallest_c is None:  # The next C of a path has the same constraints.
-                constraints.smallest_c = self.smallest_c(task)
+                constraints.smallest_c = self.smallest_c(task, max_rounds=_FOR_WARNING)
             warnings.warn(_all_zero(task.C, *constraints.smallest_c), stacklevel=2)
         return solution
 
@@ -164,11 +165,12 @@ class LP(Learner):
 
         Parameters
         ----------
-        task : the task; its C is where the search starts.
+        task : the task; its C is where the search starts. It ends at 10,000 times this C.
         tol : the relative difference of the bounds at which to stop.
         max_rounds : the maximum number of rounds.
         """
-        learner = replace(self, separation="in-out", rounds=10**9)
+        # At a large C the simplex may not finish its programs, whereas the bounds hold for any multipliers and weights.
+        learner = replace(self, separation="in-out", rounds=10**9, solver="extragradient")
 
         def at(C: float) -> Task:
             return replace(task, C=C, tol=_OF_BOUNDS * tol, observers=(), checkpoint=None, verbose=False)
@@ -188,7 +190,7 @@ class LP(Learner):
             if length > 0 and gain > 0:
                 high = min(high, length / gain)
             low = min(max(low, state.optimal_at_zero_up_to(most, share)), high)
-            if low >= (1 - tol) * high:
+            if low >= (1 - tol) * high or C > _MOST_GROWTH * task.C:
                 break
             if high < C or (high == inf and state.gap <= state.task.tol * state.best_primal):
                 C = high if high < C else _GROWTH * C
