@@ -518,7 +518,9 @@ def test_a_file_whose_support_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 def test_models_of_a_path_keep_supports_of_their_own() -> None:
     X, y = rings(np.random.default_rng(4), 60)
-    classifier = StructuredClassifier("hinge", learner="bcfw", features=Kernel("rbf", gamma=1.0), tol=1e-5)
+    classifier = StructuredClassifier(
+        "hinge", learner="bcfw", features=Kernel("rbf", gamma=1.0), tol=1e-5, max_iter=5000
+    )
     path = classifier.fit_path(X, y, [0.1, 3.0])
     for model in path:
         alone = clone(classifier).set_params(C=model.C).fit(X, y)

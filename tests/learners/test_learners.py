@@ -774,6 +774,7 @@ def test_sgd_refuses_the_perceptron_loss_and_names_the_perceptron() -> None:
     assert problem.calls == 0
 
 
+@pytest.mark.filterwarnings("ignore:all weights are zero at C")
 @pytest.mark.parametrize("name", BUILT_IN_LEARNERS)
 def test_advice_in_a_refusal_is_advice_that_works(name: str) -> None:
     """Whatever a learner refuses, the learner and the losses that the sentence names are accepted."""

@@ -358,7 +358,7 @@ def test_weights_that_are_all_zero_are_warned_about_with_the_smallest_c() -> Non
 
 def test_features_that_never_pay_are_said_to() -> None:
     problem = bind(CandidateLists(), [np.zeros((3, 2))] * 2, [0, 1], features=SparseFeatures())
-    with pytest.warns(UserWarning, match="at any C"):
+    with pytest.warns(UserWarning, match="and so they are at 10000 times this C: use other features"):
         LP().solve(Task(problem, Hinge(), tol=1e-6))
 
 

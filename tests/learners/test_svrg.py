@@ -61,7 +61,11 @@ def test_a_pass_takes_the_steps_of_its_formula(kind: str, weighted: bool) -> Non
     assert_allclose(one_pass(task, reference, reference, slope, time, order), w, atol=1e-11)
 
 
-@pytest.mark.parametrize("problem", [many_labels(), KINDS["tree"](1)[0], KINDS["candidates"](1)[0]], ids=str)
+@pytest.mark.parametrize(
+    "problem",
+    [many_labels(), KINDS["tree"](1)[0], KINDS["candidates"](1)[0]],
+    ids=["many labels", "tree", "candidates"],
+)
 def test_a_short_pass_is_a_step_against_the_difference_of_the_gradients(problem: Problem) -> None:
     """To first order in T, w changes by -T (grad P(w) - grad P(r) + G), with or without lock-step."""
     loss, random, time = LossFamily(1.5, 0.7), np.random.default_rng(0), 1e-7

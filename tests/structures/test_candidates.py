@@ -328,6 +328,7 @@ def suiting(name: str) -> str:
     raise AssertionError(f"no loss suits {name}")
 
 
+@pytest.mark.filterwarnings("ignore:all weights are zero at C")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", BUILT_IN_LEARNERS)
 def test_every_learner_learns_from_candidates(name: str) -> None:
@@ -412,6 +413,7 @@ def test_a_cost_function_gets_the_candidates_as_they_were_given() -> None:
     assert all(any(each is candidate for x in given for candidate in x) for each in seen)
 
 
+@pytest.mark.filterwarnings("ignore:all weights are zero at C")
 def test_the_metric_of_the_closest_good_one_gets_them_too() -> None:
     X, y = lists(5, size=12)
     given = named(X)

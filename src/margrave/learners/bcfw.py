@@ -10,7 +10,16 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
-from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, check_order, check_parts, gold_counts
+from margrave.learners.dual import (
+    ORDER_HELP,
+    ORDERS,
+    DualState,
+    blank_blocks,
+    certified,
+    check_order,
+    check_parts,
+    gold_counts,
+)
 from margrave.learners.resuming import check_outputs, check_same, check_that
 from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
@@ -105,17 +114,14 @@ class BCFW(Learner):
         After a run was continued with entropies that cannot be checked, the certificate is that of primal learners.
         """
         if not state.bounded:
-            w = state.average.copy() if self.averaging else state.weights_of(state.mu)
+            w = state.average.copy() if self.averaging else state.weights()
             return Step(w, *state.task.certify(w))
         if self.averaging:
             w = state.average.copy()
             primal, dual = state.task.primal(w), state.average_dual()
             return Step(w, primal, dual, primal - dual)
         state.update_costs()  # An interrupted pass has not done this.
-        if state.blocks is None:
-            return state.certify(state.mu)
-        task = state.task
-        return certified(task, state.blocks.weights(task.problem, task.family, task.threads), state.value())
+        return certified(state.task, state.weights(), state.value())
 
     def _pairwise(self, loss: LossFamily) -> bool:
         return self.pairwise and not loss.smooth
@@ -141,7 +147,7 @@ class _State(DualState):
             check_outputs(task, begin, part_begin, parts, cost)
             check_same("masses", np.add.reduceat(alpha, begin[:-1]), np.ones(problem.size))
             check_same("costs", self.cost, self.blocks.costs())
-            self.verify_marginals(self.blocks.marginals(problem), of_parts=False)
+            check_same("w", self.w, self.weights())
             return
         self.verify_marginals(self.mu, of_parts=not task.loss.beyond_parts(problem))
         if not task.loss.smooth:
@@ -151,6 +157,13 @@ class _State(DualState):
         for i in range(problem.size) if self.bounded else ():
             most = float(problem.entropy(i, self.mu[begin[i] : begin[i + 1]])[0])
             check_that(self.entropy[i] <= most + 1e-9 * max(1.0, most), "entropies are those of the marginals")
+
+    def weights(self) -> Weights:
+        """w(alpha), computed again."""
+        if self.blocks is None:
+            return self.weights_of(self.mu)
+        w: Weights = self.blocks.weights(self.task.problem, self.task.family, self.task.threads)
+        return w
 
     def update_costs(self) -> None:
         """Compute the expected costs of blocks that store their outputs."""

@@ -43,8 +43,8 @@ _DUST = 1e-6  # Weights below this fraction of the largest are remainders of wei
 _WORTHLESS = 1e-6  # A feature is worth less than it costs if it falls short by this much.
 _EQUAL = 1e-12  # Margins whose relative difference is below this are equal.
 _OF_BOUNDS = 0.1  # Programs are solved to this fraction of the tolerance of the bounds on the smallest C.
-_GROWTH, _MOST_GROWTH = 8.0, 1e4  # If no weight pays at some C, this many times as much is tried, up to the latter.
-_FOR_WARNING = 30  # The most rounds that seek the C to name in a warning.
+_GROWTH, _MOST_GROWTH = 4.0, 1e4  # If no weight pays at some C, this many times as much is tried, up to the latter.
+_FOR_WARNING = 0.01  # The tolerance of the C that a warning names.
 _LAST_ROUNDS = 100  # The most rounds that seek weights with zeros, once weights without them are good enough.
 
 
@@ -147,10 +147,39 @@ class LP(Learner):
         solution = super().solve(task, state)
         if solution.converged and not solution.w.any():
             constraints = solution.state.constraints
-            if constraints.smallest_c is None:  # The next C of a path has the same constraints.
-                constraints.smallest_c = self.smallest_c(task, max_rounds=_FOR_WARNING)
-            warnings.warn(_all_zero(task.C, *constraints.smallest_c), stacklevel=2)
+            if constraints.sufficient_c is None:  # The next C of a path has the same constraints.
+                assert solution.kept.primal is not None
+                constraints.sufficient_c = self._sufficient_c(task, solution.kept.primal / task.C)
+            warnings.warn(_all_zero(task.C, constraints.sufficient_c), stacklevel=2)
         return solution
+
+    def _sufficient_c(self, task: Task, at_zero: float) -> float:
+        """A C at which a weight is worth its price, close to the smallest; infinity if none was found.
+
+        `at_zero` is the sum of all slacks at w = 0. Larger and larger C are tried until a weight is not zero. Its
+        quotient, as in `smallest_c`, is the next C, until there is none.
+        """
+        smallest, C = inf, task.C
+        while smallest == inf and C < _MOST_GROWTH * task.C:
+            C *= _GROWTH
+            smallest = self._quotient(task, C, at_zero)
+        better = smallest
+        while better < inf:
+            smallest = better
+            better = self._quotient(task, smallest, at_zero)
+            if better > (1 - _FOR_WARNING) * smallest:
+                break
+        return min(smallest, better)
+
+    def _quotient(self, task: Task, C: float, at_zero: float) -> float:
+        """|w|_1 over the slacks that the weights w of this C save; infinity if they are zero, or save nothing."""
+        more = replace(task, C=C, tol=max(task.tol, _FOR_WARNING), observers=(), checkpoint=None, verbose=False)
+        # At a large C the simplex may not finish its programs, whereas the quotient may be that of any weights.
+        found = super(LP, replace(self, solver="extragradient")).solve(more)
+        assert found.kept.primal is not None
+        length = float(np.abs(found.w).sum())
+        saved = at_zero - (found.kept.primal - length) / C
+        return length / saved if length > 0 and saved > 0 else inf
 
     def smallest_c(self, task: Task, *, tol: float = 0.01, max_rounds: int = 100) -> tuple[float, float]:
         """Bounds on the smallest C at which a weight is worth its price: w = 0 is an optimum up to this C only.
@@ -240,16 +269,14 @@ class LP(Learner):
         return Step(state.best, state.best_primal, state.value, state.gap, done="zeros do not reach tol", stuck=True)
 
 
-def _all_zero(C: float, low: float, high: float) -> str:
-    """The warning that all weights are zero, with the smallest C at which one of them pays."""
+def _all_zero(C: float, sufficient: float) -> str:
+    """The warning that all weights are zero, with a C at which one of them pays."""
     what = f"all weights are zero at C = {C:g}"
-    if low == inf:
-        return f"{what}: no weight is worth its price at any C, so use other features or free_sign=True."
-    if high == inf:
-        return f"{what}: no weight is worth its price below C = {low:.3g}, so use a much larger C or free_sign=True."
-    if high <= C:
-        return f"{what}, although a weight is worth its price from C = {high:.3g} on: use a larger C or a smaller tol."
-    return f"{what}: a weight is worth its price from C = {high:.3g} on, so use a larger C."
+    if sufficient == inf:
+        return f"{what}, and so they are at {_MOST_GROWTH:g} times this C: use other features or free_sign=True."
+    if sufficient <= C:
+        return f"{what}, although a weight pays from C = {sufficient:.3g} on: use a larger C or a smaller tol."
+    return f"{what}: a weight is worth its price from C = {sufficient:.3g} on, so use a larger C."
 
 
 def _distance(
@@ -275,7 +302,7 @@ class LPConstraints:
         threads: int,
         several: bool = True,
     ) -> None:
-        self.smallest_c: tuple[float, float] | None = None  # at which a weight pays, once it was asked for
+        self.sufficient_c: float | None = None  # at which a weight pays, once it was asked for
         self._problem = problem
         found = _core.closest_good(problem, metric, threads) if closest else None
         # where the sites of each example begin, and their number
@@ -350,7 +377,7 @@ class LPState(State):
         else:
             before = self.best_primal
             between = self.best + self.towards * (program.inner - self.best)
-            dust = (program.inner == 0) & (np.abs(between) < _DUST * np.abs(between).max())
+            dust = (program.inner == 0) & (np.abs(between) < _DUST * np.abs(between).max(initial=0.0))
             added = self.add_most_violated(np.where(dust, 0.0, between))
             self.towards *= _LONGER if self.best_primal < before else _SHORTER
             self.towards = min(max(self.towards, _LEAST), 1.0) if added else 1.0
@@ -445,9 +472,9 @@ class LPState(State):
 
     def verify(self) -> None:
         """P must be that of the best weights. Rows have no outputs, so that their numbers cannot be computed again."""
-        nothing_more = np.full(self.task.problem.size, inf)
-        slack = self.constraints.round(self.best, nothing_more, self.task.threads)[0]
-        check_same("P", self.best_primal, float(np.abs(self.best).sum() + self.program.C @ slack))
+        no_example = np.zeros(self.task.problem.size, bool)
+        slack = self.constraints.round(self.best, self.program.rows, no_example, self.task.threads)[0]
+        check_same("P", self.best_primal, float(np.abs(self.best).sum() + self.task.weights() @ slack))
         check_that(self.value <= self.best_primal * (1 + 1e-9), "D is at most P")
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -467,7 +494,7 @@ class LPState(State):
         program = replace(
             self.program, rows=rows, weight=plain["weight"], **{name: kept[f"program.{name}"] for name in _PROGRAM}
         )
-        rows.check(self.task.problem.dim, self.task.problem.size)
+        rows.check(self.task.problem.dim, self.constraints.sites)
         for name in _PROGRAM:
             check_that(kept[f"program.{name}"].dtype == np.float64, f"the {name} of the program are numbers")
             check_that(np.isfinite(kept[f"program.{name}"]).all(), f"the {name} of the program are finite")

@@ -109,10 +109,10 @@ class Run:
             )
         reason, converged = self.ended() or (self._stop_reason or otherwise, False)
         exact = self.is_exact(state)
-        if not exact:  # P is computed from the outputs that were found.
-            reason += " (approximate: inference is not exact)"
         if remark := learner.remark(state):
             reason += f" ({remark})"
+        if not exact:  # P is computed from the outputs that were found.
+            reason += " (approximate: inference is not exact)"
         return Solution(self.best[1].copy(), self.best[0], self.history, converged, reason, state, exact)
 
     def is_exact(self, state: Any) -> bool:

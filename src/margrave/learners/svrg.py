@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real
 from margrave.learners.base import Learner, option
+from margrave.learners.resuming import check_same, check_that
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT
 
@@ -104,6 +105,13 @@ class _State(State):
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Restore what `pack` returned."""
         super().unpack(plain, {**arrays, "levels": self.levels})
+
+    def verify(self) -> None:
+        """P and its gradient must be those at w, and the length of a pass positive."""
+        primal, slope = self.task.objective(self.w)
+        check_same("P", self.primal, primal)
+        check_same("gradient", self.slope, slope)
+        check_that(0 < self.length <= _LONGEST and 0 < self.limit <= _LONGEST, "the length of a pass is positive")
 
     def gap(self) -> float:
         """Half the squared norm of the gradient (docs/design.md, section 1)."""

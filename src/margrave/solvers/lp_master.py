@@ -77,16 +77,19 @@ class Constraints:
         self.first, self.last, self.margin = self.first[kept], self.last[kept], self.margin[kept]
         self.multiplier, self.idle = self.multiplier[kept], self.idle[kept]
 
-    def check(self, dim: int, examples: int) -> None:
-        """Refuse rows from a file that are not rows over these features and examples."""
+    def check(self, dim: int, sites: NDArray[np.int64]) -> None:
+        """Refuse rows from a file that are not rows over these features and the sites of these examples."""
         features, rows = len(self.features), len(self.margin)
-        whole = {"place": np.int32, "features": np.int64, "begin": np.int64, "column": np.int32, "owner": np.int32}
+        whole = {"place": np.int32, "features": np.int64, "begin": np.int64, "column": np.int32}
+        whole |= {"sites": np.int64, "first": np.int32, "last": np.int32}
         numbers = {"value": np.float64, "margin": np.float64, "multiplier": np.float64, "idle": np.int64}
         for name, dtype in (whole | numbers).items():
             array = getattr(self, name)
             if array.dtype != dtype or array.ndim != 1 or not np.isfinite(array).all():
                 raise MargraveError(f"the {name} of its constraints must be finite and of type {np.dtype(dtype)}")
-        lengths = (len(self.owner), len(self.multiplier), len(self.idle), len(self.begin) - 1)
+        if not np.array_equal(self.sites, sites):
+            raise MargraveError("the sites of its constraints are not those of the examples")
+        lengths = (len(self.first), len(self.last), len(self.multiplier), len(self.idle), len(self.begin) - 1)
         place = np.full(dim, -1, np.int32)
         if (
             any(length != rows for length in lengths)
@@ -95,7 +98,10 @@ class Constraints:
             or self.begin[-1] != len(self.column)
             or (np.diff(self.begin) < 0).any()
             or _outside(self.column, features)
-            or _outside(self.owner, examples)
+            or _outside(self.first, int(sites[-1]))
+            or _outside(self.last, int(sites[-1]))
+            or not np.array_equal(_example(sites, self.first), _example(sites, self.last))
+            or (self.last < self.first).any()
             or _outside(self.features, dim)
             or (self.multiplier < 0).any()
         ):
@@ -134,6 +140,11 @@ class Constraints:
 def _outside(numbers: NDArray[Any], end: int) -> bool:
     """Whether a number is negative or not below the end."""
     return bool(len(numbers) and (numbers.min() < 0 or numbers.max() >= end))
+
+
+def _example(sites: NDArray[np.int64], site: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The examples that have these sites."""
+    return np.searchsorted(sites, site, side="right")
 
 
 @dataclass

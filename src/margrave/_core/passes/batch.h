@@ -283,6 +283,7 @@ class Scores {
     const Scratch::Frame frame(worker.scratch);
     if (w_) {
       problem_.infer(i, w_, question, worker.theta.data(), mu, worker.answer, worker.scratch);
+      if (!problem_.any_scores()) return;  // its parts have no scores
       const bool of_logits = question.kind == Question::Kind::kLogsum;
       check_scores(i, worker.theta.data(), problem_.parts(i),
                    of_logits ? kLargestLogit / question.beta : kLargestScore);
