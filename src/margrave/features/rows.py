@@ -115,7 +115,7 @@ class RowEncoder(Stored, kind="encoder"):
             return None
         return self.vocabulary.merge(other.vocabulary)
 
-    def keeping(self, kept: NDArray[np.bool_]) -> Self:
+    def subset(self, kept: NDArray[np.bool_]) -> Self:
         """An encoder of the names in `kept` only, in the same order; columns and hashed names cannot be removed."""
         if self.vocabulary is None:
             return self

@@ -71,7 +71,7 @@ class SparseFeatures(Features):
         """The features without the names whose weight is zero."""
         if self.encoder.vocabulary is None:
             return self, w
-        return self.copied(encoder=self.encoder.keeping(w != 0)), w[w != 0]
+        return self.copied(encoder=self.encoder.subset(w != 0)), w[w != 0]
 
     def state(self) -> dict[str, Any]:
         """The names."""

@@ -172,7 +172,7 @@ class AttributeTable(Features):
             counts = np.count_nonzero(w.reshape(-1, pairs.labels), axis=1)
         named = self.encoder.vocabulary is not None
         kept = counts > 0 if named else np.ones(len(counts), dtype=np.bool_)
-        encoder = self.encoder.keeping(kept)
+        encoder = self.encoder.subset(kept)
         if not pairs.packed:
             smaller = self.copied(encoder=encoder, weighted=_core.Pairs(int(kept.sum()), pairs.labels))
             return smaller, w.reshape(-1, pairs.labels)[kept].ravel()

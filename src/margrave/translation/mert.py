@@ -71,7 +71,7 @@ def mert(
     if start is not None:
         starts[0] = _checked_vector("start", start, len(scales))
     found = [
-        _climb(lists, score, weights, scales, random_directions, max_iter, generator)
+        _coordinate_ascent(lists, score, weights, scales, random_directions, max_iter, generator)
         for weights, generator in zip(starts, generators, strict=True)
     ]
     weights, best = max(found, key=lambda pair: pair[1])
@@ -133,7 +133,7 @@ class _Lists:
         return float(scores_of_rows(score, sums[None])[0])
 
 
-def _climb(
+def _coordinate_ascent(
     lists: _Lists,
     score: Score,
     weights: NDArray[np.float64],

@@ -226,7 +226,7 @@ class Encoder {
                          Py_TYPE(token)->tp_name + ".");
       const nanobind::object attributes = fast_sequence(
           token, [this] { return where() + "a " + unit_ + " must be a list of attribute strings or a dictionary"; });
-      keep(attributes);  // a set's list would be gone before its strings are looked up
+      own(attributes);  // a set's list would be gone before its strings are looked up
       const Py_ssize_t count = PySequence_Fast_GET_SIZE(attributes.ptr());
       for (Py_ssize_t k = 0; k < count; ++k) {
         PyObject* name = PySequence_Fast_GET_ITEM(attributes.ptr(), k);
@@ -246,12 +246,12 @@ class Encoder {
       const nanobind::object owner =
           nanobind::steal(PyUnicode_FromStringAndSize(joined.data(), static_cast<Py_ssize_t>(joined.size())));
       if (!owner.is_valid()) throw nanobind::python_error();
-      keep(owner);
+      own(owner);
       add(text_of(owner.ptr()), 1.0);
       return;
     }
     if (!PyFloat_Check(value) && !PyLong_Check(value)) {
-      // __float__ of a foreign type may do anything, even to the lists that own the waiting names: settle those first
+      // __float__ of a foreign type may do anything, even to the lists that own the waiting names: those are looked up first
       if (!ahead_) resolve();
       walked_.owners.push_back(nanobind::borrow(key));
       walked_.owners.push_back(nanobind::borrow(value));
@@ -276,7 +276,7 @@ class Encoder {
     walked_.entries.push_back({name, value});
   }
 
-  void keep(const nanobind::object& owner) {
+  void own(const nanobind::object& owner) {
     if (!ahead_) walked_.owners.push_back(owner);
   }
 

@@ -58,10 +58,10 @@ struct GramMemory {
   // What `visit` does to the block's Gram matrix is accounted for.
   template <typename Visit>
   auto around(CutBlock& block, const Visit& visit) {
-    struct Settle {
+    struct Account {
       GramMemory& memory;
       CutBlock& block;
-      ~Settle() {
+      ~Account() {
         memory.used += size(block);
         if (memory.used <= memory.most) return;
         memory.used -= size(block);
@@ -69,7 +69,7 @@ struct GramMemory {
       }
     };
     used -= size(block);
-    const Settle settle{*this, block};
+    const Account account{*this, block};
     return visit();
   }
 
@@ -119,7 +119,7 @@ namespace cutting {
 inline constexpr double kShare = 1e-2;      // of what slopes leave, a block is solved to
 inline constexpr double kRounding = 1e-13;  // of the sizes at hand
 
-inline void look(const Cutting& task, int64_t i, const double* theta, CutBlock& block, Worker& worker) {
+inline void evaluate_cuts(const Cutting& task, int64_t i, const double* theta, CutBlock& block, Worker& worker) {
   task.problem.gold(i, 0, worker.gold);
   const double gold_score = score_of(theta, worker.gold);
   for (Cut& cut : block.cuts) cut.value = cut.linear - cut.factor * (gold_score - score_of(theta, cut.y));
@@ -202,7 +202,7 @@ inline double refine(const Cutting& task, int64_t i, double enough, Worker& work
   worker.make_room(task.problem.parts(i));
   double* theta = worker.theta.data();
   task.problem.score(i, task.w, theta);
-  cutting::look(task, i, theta, block, worker);
+  cutting::evaluate_cuts(task, i, theta, block, worker);
   const double gap = task.gap(i, block, block.slack());
   if (gap > enough) cutting::solve(task, i, block, gap, worker);
   return gap;
@@ -285,7 +285,7 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
     worker.make_room(task.problem.parts(i));
     const double* theta = worker.theta.data();
     const Violation found = most_violated(task.problem, i, task.rule, task.w, worker);
-    cutting::look(task, i, theta, block, worker);
+    cutting::evaluate_cuts(task, i, theta, block, worker);
     const double xi = block.slack();
     const double top = std::max(xi, found.value);
     const double gap = task.gap(i, block, top);
@@ -367,7 +367,7 @@ class OutputCache {
   OutputCache(int64_t examples, int64_t most)
       : most_(static_cast<size_t>(most)), entries_(static_cast<size_t>(examples)) {}
 
-  void keep(int64_t i, const Violation& found) {
+  void remember(int64_t i, const Violation& found) {
     std::vector<Entry>& own = entries_[static_cast<size_t>(i)];
     const auto same = [&](const Entry& entry) { return entry.y == found.y; };
     const auto known = std::find_if(own.begin(), own.end(), same);
@@ -419,7 +419,7 @@ inline OneCut one_cut(const Problem& problem, const Rescaling& rule, const doubl
         rescaling::offer(rule, entry.cost, gold_score - score_of(theta, entry.y), entry.y, worker.gold, found);
     } else {
       found = most_violated(problem, i, rule, w, worker);
-      if (found.value > 0) cache.keep(i, found);
+      if (found.value > 0) cache.remember(i, found);
       missed[k] = weight * (found.bound - found.value);
     }
     cut.violation[k] = found.value;

@@ -55,16 +55,16 @@ class Sharing {
 
   int64_t dim() const { return dim_; }
 
-  // Calls settle(run) for the weights that the exchange of this number is about, and expect(run) a little before.
-  template <typename Expect, typename Settle>
-  void for_runs(int64_t exchange, const Expect& expect, const Settle& settle) const {
+  // Calls visit(run) for the weights that the exchange of this number is about, and expect(run) a little before.
+  template <typename Expect, typename Visit>
+  void for_runs(int64_t exchange, const Expect& expect, const Visit& visit) const {
     for (size_t tier = 0; tier < tiers_.size(); ++tier) {
       const std::vector<Run>& runs = tiers_[tier];
       const size_t period = size_t{1} << tier, slice = static_cast<size_t>(exchange) % period;
       const size_t begin = runs.size() * slice / period, end = runs.size() * (slice + 1) / period;
       for (size_t r = begin; r < end + kAhead; ++r) {
         if (r < end) expect(runs[r]);
-        if (r >= begin + kAhead) settle(runs[r - kAhead]);
+        if (r >= begin + kAhead) visit(runs[r - kAhead]);
       }
     }
   }
@@ -123,14 +123,14 @@ class Exchange {
       visits_ = 0;
       exchange_->sharing_.for_runs(
           exchanges_++, [&](const Sharing::Run& run) { exchange_->prefetch(run); },
-          [&](const Sharing::Run& run) { settle(run); });
+          [&](const Sharing::Run& run) { exchange(run); });
     }
 
    private:
     friend Exchange;
 
-    void settle(const Sharing::Run& run) {
-      loops().settle(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin,
+    void exchange(const Sharing::Run& run) {
+      loops().exchange(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin,
                      run.end - run.begin);
     }
     void add_changes(int64_t begin, int64_t end, double* w) const {
@@ -289,22 +289,22 @@ class LineStep {
     return std::fabs(s - at_) < kNear * at_ ? at_ : s;
   }
 
-  // Goes to s of the whole length.
-  void go(double s) {
+  // Moves to s of the whole length.
+  void move_to(double s) {
     if (s == at_) return;
     change_ += ascent_.problem.move(i_, d_, C_ * (s - at_), ascent_.w);
     at_ = s;
   }
 
-  // Goes to the best s up to `most`; gain(s) is what D gains beside the change of 1/2 |w|^2. Where D would fall,
+  // Moves to the best s up to `most`; gain(s) is what D gains beside the change of 1/2 |w|^2. Where D would fall,
   // because the gain drowns in rounding, the step is taken back: 0.
   template <typename Gain>
   double ascend(double slope, double most, const Gain& gain) {
     double s = slope > 0 ? best(slope, most) : 0;
-    go(s);
+    move_to(s);
     for (int trial = 0; s > 0 && !(gain(s) >= change_); ++trial) {
       s = trial < kHalvings ? s / 2 : 0;
-      go(s);
+      move_to(s);
     }
     return s;
   }

@@ -23,9 +23,9 @@ inline void check_cost_of_parts(const Problem& problem, const LossFamily& family
     throw InputError("the zero-one cost of a structured output is not a sum over parts, which this learner needs.");
 }
 
-// The update with `rate` (rho, or eta C at beta = inf): t' = keep t + add v.
+// The update with `rate` (rho, or eta C at beta = inf): t' = share t + add v.
 struct GibbsUpdate {
-  double keep;
+  double share;
   double add;
 
   static GibbsUpdate of(const LossFamily& family, double rate) {
@@ -72,13 +72,13 @@ namespace gibbs {
 
 // t' into next; the largest change of a parameter.
 inline double propose(const double* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
-  return loops().propose(t, v, u.keep, u.add, n, next);
+  return loops().propose(t, v, u.share, u.add, n, next);
 }
 inline double propose(const float* t, const double* v, GibbsUpdate u, int64_t n, double* next) {
-  return loops().propose_single(t, v, u.keep, u.add, n, next);
+  return loops().propose_single(t, v, u.share, u.add, n, next);
 }
-inline void keep(const double* from, int64_t n, double* to) { loops().keep(from, n, to); }
-inline void keep(const double* from, int64_t n, float* to) { loops().keep_single(from, n, to); }
+inline void store(const double* from, int64_t n, double* to) { loops().store(from, n, to); }
+inline void store(const double* from, int64_t n, float* to) { loops().store_single(from, n, to); }
 inline Comparison compare(const double* t, const double* v, const double* mu, const double* before, int64_t n,
                           double* change) {
   return loops().compare(t, v, mu, before, n, change);
@@ -190,14 +190,14 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double value_change = C * (family.gamma * cost_change + smooth_change);
     if (!all) unpack(stored, d, all_d);
     const double gain = value_change - problem.move(i, all_d, C, ascent.w);
-    const bool keep = gain >= -noise || !(adaptive || settings.halving);
-    if (!keep) problem.move(i, all_d, -C, ascent.w);
+    const bool accepted = gain >= -noise || !(adaptive || settings.halving);
+    if (!accepted) problem.move(i, all_d, -C, ascent.w);
 
     const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
-    if (keep) {
-      gibbs::keep(next, n, block.t);
-      gibbs::keep(next_mu, n, block.mu);
+    if (accepted) {
+      gibbs::store(next, n, block.t);
+      gibbs::store(next_mu, n, block.mu);
       block.entropy = entropy;
       block.cost += cost_change;
       block.gap = std::max(0.0, seen.gap() / C);
@@ -236,7 +236,7 @@ struct GibbsSource {
   const Real* t = nullptr;    // stored, or
   const double* z = nullptr;  // t = A z + s delta (000, section 3: the primal form)
   double s = 0;
-  // a step of stored parameters: t <- keep t + add (A w + gamma delta), written to next, which may be t itself
+  // a step of stored parameters: t <- share t + add (A w + gamma delta), written to next, which may be t itself
   const double* w = nullptr;
   GibbsUpdate update{1, 0};
   Real* next = nullptr;
@@ -267,7 +267,7 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
       if (family.gamma > 0) loops().add_scaled(delta, family.gamma, v, n);
       pack(own, v, v);
       gibbs::propose(source.t + at, v, source.update, own.size(), next);
-      gibbs::keep(next, own.size(), source.next + at);
+      gibbs::store(next, own.size(), source.next + at);
       unpack(own, next, t);
     } else {
       unpack(own, source.t + at, t);

@@ -90,8 +90,8 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
     LineStep step(ascent, i, d, theta_d, C * gap, 1.0, worker);
     if (!exact_entropy) return step.ascend(C * gap, 1.0, gain);
     double best = golden_section([&](double x) { return gain(x) - C * x * theta_d - 0.5 * x * x * step.bend(); });
-    step.go(best);
-    if (gain(best) < step.change()) step.go(best = 0);
+    step.move_to(best);
+    if (gain(best) < step.change()) step.move_to(best = 0);
     return best;
   };
   const double s = ascend();
@@ -154,7 +154,7 @@ struct PairwiseSettings {
 
 namespace pairwise {
 
-inline void look(Block& block, double gamma, const double* theta) {
+inline void evaluate_atoms(Block& block, double gamma, const double* theta) {
   for (Atom& atom : block.atoms) {
     double value = gamma * atom.cost;
     for (const int32_t part : atom.y) value += theta[part];
@@ -206,7 +206,7 @@ inline std::vector<double> solve(const Block& block, double C, double goal, int6
 
 // Moves the block towards `alpha` as far as D gains. What the heaviest output gains is what the others lose: at a large
 // C nearly all mass is there, and little is left of the digits of a difference of two such numbers.
-inline void go(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha, const double* theta,
+inline void move_block(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha, const double* theta,
                double* d) {
   const double C = ascent.weight(i);
   const int64_t n = ascent.problem.parts(i);
@@ -306,7 +306,7 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   double* target = worker.direction.data();
 
   const LossValue own = evaluate(problem, i, family, ascent.w, theta, target, worker, true);
-  pairwise::look(block, family.gamma, theta);
+  pairwise::evaluate_atoms(block, family.gamma, theta);
   double gold_score = 0;
   for (const int32_t part : worker.gold) {
     target[part] += 1;
@@ -329,7 +329,7 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   if (std::none_of(block.atoms.begin(), block.atoms.end(), known))
     pairwise::add(problem, i, {std::move(y), own.cost, 0.0, own.loss + gold_score}, block, worker);
   const int64_t most = 1 + settings.cached_steps * static_cast<int64_t>(block.atoms.size());
-  pairwise::go(ascent, i, block, pairwise::solve(block, ascent.weight(i), settings.enough * gap, most), theta, d);
+  pairwise::move_block(ascent, i, block, pairwise::solve(block, ascent.weight(i), settings.enough * gap, most), theta, d);
   pairwise::forget(block, settings.memory);
 }
 

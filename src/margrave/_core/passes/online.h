@@ -33,7 +33,7 @@ inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const 
     scale = 1;
   };
   Worker worker;
-  const Poll settle = [&] {  // an interrupted pass leaves true weights
+  const Poll poll_and_unscale = [&] {  // an interrupted pass leaves true weights
     try {
       poll();
     } catch (...) {
@@ -41,7 +41,7 @@ inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const 
       throw;
     }
   };
-  for_order(problem, order, settle, worker, [&](int64_t i) {
+  for_order(problem, order, poll_and_unscale, worker, [&](int64_t i) {
     const double rate = eta / (1 + static_cast<double>(step++) / n);
     evaluate(problem, i, family, w, worker.theta.data(), worker.direction.data(), worker, false, scale);
     scale *= std::max(0.0, 1 - rate * lambda);

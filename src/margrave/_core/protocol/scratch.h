@@ -23,13 +23,13 @@ class Scratch {
   }
 
   // One buffer that its owner finds again as it left it; `kept` tells whether it does.
-  double* keep(const void* owner, int64_t n, bool& kept) {
-    kept = owner == owner_ && keep_.size() == static_cast<size_t>(n);
+  double* reuse(const void* owner, int64_t n, bool& kept) {
+    kept = owner == owner_ && reused_.size() == static_cast<size_t>(n);
     if (!kept) {
       owner_ = owner;
-      keep_.resize(static_cast<size_t>(n));
+      reused_.resize(static_cast<size_t>(n));
     }
-    return keep_.data();
+    return reused_.data();
   }
 
   class Frame {
@@ -52,7 +52,7 @@ class Scratch {
   };
   std::vector<Buffer> buffers_;
   size_t used_ = 0;
-  std::vector<double> keep_;
+  std::vector<double> reused_;
   const void* owner_ = nullptr;
 };
 

@@ -63,12 +63,21 @@ void row_times_table_block(int64_t labels, int64_t width, const double* x, const
   for (int b = 0; b < B; ++b) store(out + kLanes * b, sums[b]);
 }
 
+// A sum must wait for the one before it, so that a block of few vectors takes as long as a larger one: the blocks of a
+// row are about equally large.
 void row_times_table(int64_t labels, int64_t vectors, const double* x, const double* table, double* out) {
-  const int64_t width = kLanes * vectors;
+  using Block = void (*)(int64_t, int64_t, const double*, const double*, double*);
+  constexpr Block kBlocks[] = {row_times_table_block<1>, row_times_table_block<2>,  row_times_table_block<3>,
+                               row_times_table_block<4>, row_times_table_block<5>,  row_times_table_block<6>,
+                               row_times_table_block<7>, row_times_table_block<8>,  row_times_table_block<9>,
+                               row_times_table_block<10>, row_times_table_block<11>, row_times_table_block<12>};
+  constexpr int64_t kLargest = 12;  // with what is multiplied, 16 registers are enough
   int64_t k = 0;
-  for (; k + 8 <= vectors; k += 8) row_times_table_block<8>(labels, width, x, table + kLanes * k, out + kLanes * k);
-  for (; k + 4 <= vectors; k += 4) row_times_table_block<4>(labels, width, x, table + kLanes * k, out + kLanes * k);
-  for (; k < vectors; ++k) row_times_table_block<1>(labels, width, x, table + kLanes * k, out + kLanes * k);
+  for (int64_t blocks = (vectors + kLargest - 1) / kLargest; blocks > 0; --blocks) {
+    const int64_t size = (vectors - k + blocks - 1) / blocks;
+    kBlocks[size - 1](labels, kLanes * vectors, x, table + kLanes * k, out + kLanes * k);
+    k += size;
+  }
 }
 
 // out[i] = sum_j table[i][j] v[j] for R rows; with `mu`, also mu[i][j] = x[i] table[i][j] v[j].
@@ -89,14 +98,18 @@ void table_times_column_block(int64_t labels, int64_t vectors, const double* tab
 template <bool Pairs>
 void table_times_column(int64_t labels, int64_t vectors, const double* table, const double* v, double* out,
                         const double* x, double* mu) {
-  constexpr int R = Pairs ? 2 : 8;  // rows at once
   int64_t i = 0;
-  for (; i + R <= labels; i += R)
-    table_times_column_block<R, Pairs>(labels, vectors, table + i * kLanes * vectors, v, out + i, x + i,
-                                       Pairs ? mu + i * labels : nullptr);
-  for (; i < labels; ++i)
-    table_times_column_block<1, Pairs>(labels, vectors, table + i * kLanes * vectors, v, out + i, x + i,
-                                       Pairs ? mu + i * labels : nullptr);
+  const auto rows = [&]<int R>() {  // at once
+    for (; i + R <= labels; i += R)
+      table_times_column_block<R, Pairs>(labels, vectors, table + i * kLanes * vectors, v, out + i, x + i,
+                                         Pairs ? mu + i * labels : nullptr);
+  };
+  if (!Pairs) {
+    rows.template operator()<8>();
+    rows.template operator()<4>();
+  }
+  rows.template operator()<2>();
+  rows.template operator()<1>();
 }
 
 // mu[i][j] = table[i][j] sum_t alpha[t][i] v[t + 1][j] over `steps` steps: R rows and B vectors of columns in
@@ -126,11 +139,15 @@ void outer_products_at(int64_t steps, int64_t labels, int64_t width, int64_t i, 
 template <int R>
 void outer_products_rows(int64_t steps, int64_t labels, int64_t vectors, int64_t i, const double* alpha,
                          const double* v, const double* table, double* mu) {
-  constexpr int B = R == 4 ? 3 : 8;
   const int64_t width = kLanes * vectors;
   int64_t k = 0;
-  for (; k + B <= vectors; k += B) outer_products_at<R, B>(steps, labels, width, i, k, alpha, v, table, mu);
-  for (; k < vectors; ++k) outer_products_at<R, 1>(steps, labels, width, i, k, alpha, v, table, mu);
+  const auto columns = [&]<int B>() {  // at once
+    for (; k + B <= vectors; k += B) outer_products_at<R, B>(steps, labels, width, i, k, alpha, v, table, mu);
+  };
+  if (R == 1) columns.template operator()<8>();
+  columns.template operator()<3>();
+  columns.template operator()<2>();
+  columns.template operator()<1>();
 }
 
 void outer_products(int64_t steps, int64_t labels, int64_t vectors, const double* alpha, const double* v,

@@ -16,19 +16,19 @@ inline V rounded(const double*, V x) { return x; }
 inline V rounded(const float*, V x) { return __builtin_convertvector(__builtin_convertvector(x, F), V); }
 
 template <typename Real>
-double propose(const Real* t, const double* v, double keep, double add, int64_t n, double* next) {
+double propose(const Real* t, const double* v, double share, double add, int64_t n, double* next) {
   V most = all(0.0);
   int64_t k = 0;
   for (; k + kLanes <= n; k += kLanes) {
     const V before = load_real(t + k);
-    const V after = rounded(t, keep * before + add * load(v + k));
+    const V after = rounded(t, share * before + add * load(v + k));
     store(next + k, after);
     most = max(most, max(after - before, before - after));
   }
   double rest = max(most);
   for (; k < n; ++k) {
     const auto before = static_cast<double>(t[k]);
-    next[k] = static_cast<double>(static_cast<Real>(keep * before + add * v[k]));
+    next[k] = static_cast<double>(static_cast<Real>(share * before + add * v[k]));
     const double change = next[k] > before ? next[k] - before : before - next[k];
     rest = change > rest ? change : rest;
   }
@@ -57,7 +57,7 @@ Comparison compare(const double* t, const double* v, const double* mu, const Rea
 }
 
 template <typename Real>
-void keep(const double* from, int64_t n, Real* to) {
+void store_all(const double* from, int64_t n, Real* to) {
   int64_t k = 0;
   for (; k + kLanes <= n; k += kLanes) store_real(to + k, load(from + k));
   for (; k < n; ++k) to[k] = static_cast<Real>(from[k]);

@@ -74,18 +74,18 @@ struct Loops {
   // v += c u
   void (*add_scaled)(const double* u, double c, double* v, int64_t n);
   // all += own - known, and own = known = all
-  void (*settle)(double* all, double* own, double* known, int64_t n);
+  void (*exchange)(double* all, double* own, double* known, int64_t n);
   // next = keep t + add v, as precise as t is stored; the largest change
-  double (*propose)(const double* t, const double* v, double keep, double add, int64_t n, double* next);
-  double (*propose_single)(const float* t, const double* v, double keep, double add, int64_t n, double* next);
+  double (*propose)(const double* t, const double* v, double share, double add, int64_t n, double* next);
+  double (*propose_single)(const float* t, const double* v, double share, double add, int64_t n, double* next);
   // change = before - mu, both as precise as the marginals are stored
   Comparison (*compare)(const double* t, const double* v, const double* mu, const double* before, int64_t n,
                         double* change);
   Comparison (*compare_single)(const double* t, const double* v, const double* mu, const float* before, int64_t n,
                                double* change);
   // to = from, as precise as it is stored
-  void (*keep)(const double* from, int64_t n, double* to);
-  void (*keep_single)(const double* from, int64_t n, float* to);
+  void (*store)(const double* from, int64_t n, double* to);
+  void (*store_single)(const double* from, int64_t n, float* to);
   // log sum exp of n scores, and the softmax
   double (*softmax)(const double* theta, int64_t n, double* mu);
   // Fills a table, whose `forward` and `backward` have room.

@@ -405,7 +405,7 @@ inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* l
   ExtragradientResult result{0, first.primal, first.dual, first.gap() <= settings_.goal, z_.w};
   double at_restart = first.gap(), last = kInfinity;
   int64_t since = 0;
-  const auto keep = [&](const Point& at, const Values& found) {
+  const auto remember = [&](const Point& at, const Values& found) {
     if (found.primal < result.primal) {
       result.primal = found.primal;
       result.w = at.w;
@@ -418,7 +418,7 @@ inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* l
     ++result.iterations;
     ++since;
     if (settings_.change > 0 && reached_tolerances(moved)) {
-      keep(z_, values(z_));
+      remember(z_, values(z_));
       result.done = true;
       break;
     }
@@ -426,15 +426,15 @@ inline ExtragradientResult Extragradient::solve(double* w, double* xi, double* l
     poll_();
     const Values now = values(z_);
     if (!settings_.restarts) {
-      keep(z_, now);
+      remember(z_, now);
       result.done = result.primal - result.dual <= settings_.goal;
       continue;
     }
     mean = sum_;
     each(mean, mean, [&](double& value, double) { value /= static_cast<double>(since); });
     const Values average = values(mean);
-    keep(z_, now);
-    keep(mean, average);
+    remember(z_, now);
+    remember(mean, average);
     result.done = result.primal - result.dual <= settings_.goal;
     const double gap = std::min(now.gap(), average.gap());
     const bool long_since = static_cast<double>(since) >= kLong * static_cast<double>(result.iterations);

@@ -357,7 +357,7 @@ class ChainStructure final : public Structure {
       return result;
     }
     bool kept = false;
-    double* memory = scratch.keep(this, 2 * room + L * L + 3, kept);
+    double* memory = scratch.reuse(this, 2 * room + L * L + 3, kept);
     double* scores = memory + 2 * room;
     double* facts = scores + L * L;
     result.push_back({memory, memory + room, facts[0], facts[1], facts[2] != 0});
