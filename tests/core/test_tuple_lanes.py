@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
-from margrave import _core
+from margrave import SequenceTagger, _core
 from tests.core.test_lock_step import LOG, every_instruction_set, seeds, slices
 from tests.core.test_simd import instruction_set
 
@@ -343,3 +343,28 @@ def test_every_loss_is_the_sum_of_those_of_each_example_alone(
             assert losses[i] == pytest.approx(loss, rel=1e-9, abs=1e-9)
             expected[index] += 0.3 * weights[i] * value
     assert_allclose(gradient, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("alone", [2, 6, 40])
+def test_forbidden_transitions_may_leave_fewer_tuples_than_labels(order: int, alone: int) -> None:
+    """Labels that only sequences of one token have, beside B, M and E: there are fewer pairs than labels."""
+    single = [f"S{k}" for k in range(alone)]
+    labels = ["B", "M", "E", *single]
+    inside = {"B", "M", "E"}
+    forbidden = [(a, b) for a in labels for b in labels if not {a, b} <= inside]
+    Y = [[label] for label in single] + [["B", "M", "E"], ["B", "E"], ["B", "M", "M", "M", "E"]] * 4
+    X = [[[f"w={label}", f"t={t}"] for t, label in enumerate(y)] for y in Y]
+    sparse, dense = (
+        SequenceTagger(order=order, forbidden=forbidden, features=features, n_threads=1, tol=1e-6, learner="lbfgs")
+        for features in ("observed", "all")
+    )
+    assert sparse.fit(X, Y).predict(X) == Y and dense.fit(X, Y).predict(X) == Y
+    assert all(best[0][1] == y for best, y in zip(sparse.predict_kbest(X, 3), Y, strict=True))
+    assert all(len(drawn[0]) == len(y) for drawn, y in zip(sparse.sample(X), Y, strict=True))
+
+
+def test_a_chain_without_any_tuple_of_its_order_has_a_gradient() -> None:
+    forbidden = [("first", "first"), ("last", "first"), ("last", "last")]
+    X, Y = [[["a"], ["b"]]] * 9, [["first", "last"]] * 9
+    assert SequenceTagger(order=3, forbidden=forbidden, n_threads=1).fit(X, Y).predict(X) == Y

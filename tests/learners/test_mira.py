@@ -149,3 +149,19 @@ def test_k_best_steps_are_exact_at_a_large_c(k: int, C: float) -> None:
 def test_exact_steps_of_the_hinge_loss_are_exact_at_a_large_c(C: float) -> None:
     problem, _ = classes()
     assert_takes_the_steps(MIRA(exact=True), problem, Hinge(), exactly(Hinge()), C, 1e-8, 1e3)
+
+
+# ---- steps of very different lengths ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0, 1e3, 1e10])
+@pytest.mark.parametrize("seed", range(8))
+def test_closed_form_steps_are_exact_beside_much_shorter_ones(seed: int, C: float) -> None:
+    """Large features make steps short, and an example without features takes one of length C."""
+    random = np.random.default_rng(seed)
+    X = np.zeros((9, 10))
+    X[:4, :4] = np.diag(random.uniform(20, 1000, size=4))
+    X[4:8, 4:] = random.uniform(0.1, 3, size=(4, 6))
+    problem, _ = of_classes(X, [int(k) for k in random.integers(0, 2, size=9)], Hinge(), 1 - np.eye(2))
+    loss = LossFamily(*HINGE)
+    assert_takes_the_steps(MIRA(), problem, loss, closed_form(problem, loss), C, 1e-11)

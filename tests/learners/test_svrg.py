@@ -1,5 +1,6 @@
 """Variance-reduced gradient: its passes follow their formula, and it reaches the optimum without a rate to tune."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import inf
 from typing import Any
@@ -62,11 +63,12 @@ def test_a_pass_takes_the_steps_of_its_formula(kind: str, weighted: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    "problem",
-    [many_labels(), KINDS["tree"](1)[0], KINDS["candidates"](1)[0]],
+    "make",
+    [many_labels, lambda: KINDS["tree"](1)[0], lambda: KINDS["candidates"](1)[0]],
     ids=["many labels", "tree", "candidates"],
 )
-def test_a_short_pass_is_a_step_against_the_difference_of_the_gradients(problem: Problem) -> None:
+def test_a_short_pass_is_a_step_against_the_difference_of_the_gradients(make: Callable[[], Problem]) -> None:
+    problem = make()
     """To first order in T, w changes by -T (grad P(w) - grad P(r) + G), with or without lock-step."""
     loss, random, time = LossFamily(1.5, 0.7), np.random.default_rng(0), 1e-7
     task = Task(problem, loss, C=1.3, n_threads=1, sample_weight=random.uniform(0, 2, size=problem.size))

@@ -131,7 +131,7 @@ class Exchange {
 
     void exchange(const Sharing::Run& run) {
       loops().exchange(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin,
-                     run.end - run.begin);
+                       run.end - run.begin);
     }
     void add_changes(int64_t begin, int64_t end, double* w) const {
       for (int64_t k = begin; k < end; ++k) w[k] += own_[static_cast<size_t>(k)] - known_[static_cast<size_t>(k)];
@@ -174,7 +174,7 @@ class Exchange {
 
 // What a thread of a pass has for itself.
 struct AscentWorker : Worker {
-  double longest = 0;  // the longest step of the pass so far (trial_length)
+  double longest = 0;  // the longest step of the pass so far (may_try)
 };
 
 inline constexpr int64_t kNeighbours = 64;  // examples whose numbers lie side by side belong to the same thread
@@ -246,15 +246,16 @@ inline double augment(const Problem& problem, int64_t i, const LossFamily& famil
   return c0;
 }
 
-// How far a trial step goes. It measures the curvature along a direction, which spares a sparse vector, but what is
-// taken back of it leaves its rounding in the weights. A trial of up to kLonger times the longest step of the pass does
-// no harm, since the weights have the rounding of that step; C may be any number of times longer.
-inline double trial_length(double whole, double longest) {
+// Whether a trial step of length `whole` does no harm. It measures the curvature along a direction, which spares a
+// sparse vector, but what is taken back of it leaves its rounding in the weights. A trial of up to kLonger times the
+// longest step of the pass does no harm, since the weights have the rounding of that step; C may be any number of times
+// longer.
+inline bool may_try(double whole, double longest) {
   constexpr double kLonger = 1000;
-  return std::min(whole, kLonger * longest);
+  return whole <= kLonger * longest;
 }
 
-// |A_i'd|^2 without a trial, for the first step of a pass.
+// |A_i'd|^2 without a trial.
 inline double square_of(const Problem& problem, int64_t i, const double* d) {
   if (!problem.euclidean()) {
     std::vector<double> zeros(static_cast<size_t>(problem.dim()));
@@ -268,18 +269,24 @@ inline double square_of(const Problem& problem, int64_t i, const double* d) {
 }
 
 // One step along a line: w += C_i s A_i'd raises D by s * slope - s^2 * bend / 2, with bend = C_i^2 |A_i'd|^2. A trial
-// step measures the bend; `theta_d` = <A_i w, d>.
+// step of the whole length measures the bend; `theta_d` = <A_i w, d>.
 class LineStep {
  public:
-  // A trial of the whole length, for directions that end near the best step.
+  // For directions that end near the best step.
   LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d)
-      : LineStep(ascent, i, d, theta_d, ascent.weight(i)) {}
+      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)) {
+    measure(theta_d);
+  }
 
-  // A trial that takes the longest step so far into account, and remembers this one.
+  // Without a trial where it would be much longer than all steps of the pass; remembers the length of this one.
   LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d, double slope, double most,
            AscentWorker& worker)
-      : LineStep(ascent, i, d, theta_d, trial(ascent, i, d, slope, most, worker)) {
-    worker.longest = std::max(worker.longest, C_ * best(slope, most));
+      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)) {
+    if (may_try(C_, worker.longest))
+      measure(theta_d);
+    else
+      bend_ = C_ * C_ * square_of(ascent.problem, i, d);
+    if (bend_ > 0) worker.longest = std::max(worker.longest, C_ * best(slope, most));
   }
 
   double bend() const { return bend_; }
@@ -313,29 +320,19 @@ class LineStep {
   static constexpr int kHalvings = 3;
   static constexpr double kNear = 1e-6;  // of the best step: D cannot tell, and a move is spared
 
-  LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d, double trial)
-      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)), at_(trial / C_) {
-    change_ = ascent.problem.move(i, d, trial, ascent.w);
-    bend_ = std::max(0.0, 2 * (change_ - trial * theta_d)) / (at_ * at_);
-  }
-
-  static double trial(const Ascent& ascent, int64_t i, const double* d, double slope, double most,
-                      AscentWorker& worker) {
-    const double C = ascent.weight(i);
-    if (worker.longest == 0) {
-      const double bend = C * C * square_of(ascent.problem, i, d);
-      worker.longest = C * (slope < bend * most ? slope / bend : most);
-    }
-    return trial_length(C, worker.longest);
+  void measure(double theta_d) {
+    at_ = 1;
+    change_ = ascent_.problem.move(i_, d_, C_, ascent_.w);
+    bend_ = std::max(0.0, 2 * (change_ - C_ * theta_d));
   }
 
   const Ascent& ascent_;
   int64_t i_;
   const double* d_;
   double C_;
-  double at_;  // how far w has gone, as a share of the whole length
-  double change_;
-  double bend_;
+  double at_ = 0;  // how far w has gone, as a share of the whole length
+  double change_ = 0;
+  double bend_ = 0;
 };
 
 // Which parts of the examples a learner stores numbers for, and where: those of all examples lie one after another.

@@ -87,13 +87,14 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
   if (own.loss > 0) {
     const double slope = slope_of_gradient(n, worker);
     const auto best = [&](double square) { return own.loss < C * square ? own.loss / square : C; };
-    if (worker.longest == 0) worker.longest = best(mira::square_of_gradient(problem, i, worker));
-    // |grad L|^2 from a trial step
-    const double trial = trial_length(C, worker.longest);
-    const double change = move_gradient(problem, i, worker, -trial, ascent.w);
-    eta = best(std::max(0.0, 2 * (change + trial * slope) / (trial * trial)));
+    // |grad L|^2, from a trial step unless that would be much longer than all steps of the pass
+    const double trial = may_try(C, worker.longest) ? C : 0.0;
+    const double change = trial > 0 ? move_gradient(problem, i, worker, -trial, ascent.w) : 0.0;
+    const double square = trial > 0 ? std::max(0.0, 2 * (change + trial * slope) / (trial * trial))
+                                    : mira::square_of_gradient(problem, i, worker);
+    eta = best(square);
     if (eta != trial) move_gradient(problem, i, worker, trial - eta, ascent.w);
-    worker.longest = std::max(worker.longest, eta);
+    if (square > 0) worker.longest = std::max(worker.longest, eta);
   }
   if (eta > 0) scatter_gradient(problem, i, worker, -eta * static_cast<double>(t), ascent.sum);
   const double smooth = family.beta < kInfinity ? own.entropy / family.beta : 0.0;

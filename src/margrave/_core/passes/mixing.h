@@ -206,8 +206,8 @@ inline std::vector<double> solve(const Block& block, double C, double goal, int6
 
 // Moves the block towards `alpha` as far as D gains. What the heaviest output gains is what the others lose: at a large
 // C nearly all mass is there, and little is left of the digits of a difference of two such numbers.
-inline void move_block(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha, const double* theta,
-               double* d) {
+inline void move_block(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha,
+                       const double* theta, double* d) {
   const double C = ascent.weight(i);
   const int64_t n = ascent.problem.parts(i);
   const Atom& heaviest = *std::max_element(block.atoms.begin(), block.atoms.end(),
@@ -329,7 +329,8 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   if (std::none_of(block.atoms.begin(), block.atoms.end(), known))
     pairwise::add(problem, i, {std::move(y), own.cost, 0.0, own.loss + gold_score}, block, worker);
   const int64_t most = 1 + settings.cached_steps * static_cast<int64_t>(block.atoms.size());
-  pairwise::move_block(ascent, i, block, pairwise::solve(block, ascent.weight(i), settings.enough * gap, most), theta, d);
+  pairwise::move_block(ascent, i, block, pairwise::solve(block, ascent.weight(i), settings.enough * gap, most), theta,
+                       d);
   pairwise::forget(block, settings.memory);
 }
 

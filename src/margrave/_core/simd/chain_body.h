@@ -67,9 +67,9 @@ void row_times_table_block(int64_t labels, int64_t width, const double* x, const
 // row are about equally large.
 void row_times_table(int64_t labels, int64_t vectors, const double* x, const double* table, double* out) {
   using Block = void (*)(int64_t, int64_t, const double*, const double*, double*);
-  constexpr Block kBlocks[] = {row_times_table_block<1>, row_times_table_block<2>,  row_times_table_block<3>,
-                               row_times_table_block<4>, row_times_table_block<5>,  row_times_table_block<6>,
-                               row_times_table_block<7>, row_times_table_block<8>,  row_times_table_block<9>,
+  constexpr Block kBlocks[] = {row_times_table_block<1>,  row_times_table_block<2>,  row_times_table_block<3>,
+                               row_times_table_block<4>,  row_times_table_block<5>,  row_times_table_block<6>,
+                               row_times_table_block<7>,  row_times_table_block<8>,  row_times_table_block<9>,
                                row_times_table_block<10>, row_times_table_block<11>, row_times_table_block<12>};
   constexpr int64_t kLargest = 12;  // with what is multiplied, 16 registers are enough
   int64_t k = 0;

@@ -19,7 +19,7 @@ class TupleLanes final : public LabelLanes {
   // Whether so few tuples of order + 1 labels are used that this is faster than all tuples of one example after
   // another.
   static bool are_faster(const Grams& grams, const std::vector<int64_t>& used) {
-    return share(grams, used) <= kMostListed;
+    return share(grams, used) <= kMostListed && grow(grams);
   }
 
   // scores: of all grams of a position; used: those whose marginals are wanted, ascending. All others score 0.
@@ -110,6 +110,13 @@ class TupleLanes final : public LabelLanes {
   }
 
  private:
+  // Whether there are no fewer states at later positions than at earlier ones, which the rows of messages presume.
+  // Forbidden transitions may leave fewer tuples than labels.
+  static bool grow(const Grams& grams) {
+    for (int64_t m = 1; m < grams.order(); ++m)
+      if (grams.level(m + 1).size() < grams.level(m).size()) return false;
+    return true;
+  }
   // Of the tuples of order + 1 labels at most this share may be listed: beyond it the dense loops are faster.
   static constexpr double kMostListed = 0.2;
   static constexpr double kMostForBest = 0.1;  // the dense loops of Viterbi do less for a tuple
