@@ -206,3 +206,68 @@ def test_lengths_and_bounds_are_each_others_inverse() -> None:
         assert bounds.tolist() == np.cumsum([0, *lengths]).tolist()
         assert _core.lengths(bounds).tolist() == lengths
     assert _core.lengths(np.zeros(0, dtype=np.int64)).tolist() == []
+
+
+class Forgetful(int):
+    """A value of 2 that empties the dictionary it is in when it is asked for its number, and takes the free memory."""
+
+    owner: dict[str, Any]
+
+    def __float__(self) -> float:
+        self.owner.clear()
+        self.others = ["?" * n for n in range(1, 80) for _ in range(40)]
+        return 2.0
+
+
+class Lazy:
+    """Attributes that empty another token when they are asked for, and take the free memory."""
+
+    def __init__(self, other: list[str]) -> None:
+        self.other = other
+
+    def __iter__(self) -> Iterator[str]:
+        self.other.clear()
+        self.others = ["?" * n for n in range(1, 80) for _ in range(40)]
+        return iter(["lazy"])
+
+
+def fresh(count: int) -> list[str]:
+    """Names that nobody else owns."""
+    return ["".join(["name ", str(k)]) for k in range(count)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_value_may_empty_its_dictionary(threads: int) -> None:
+    value = Forgetful()
+    token: dict[str, Any] = dict.fromkeys(fresh(20), 1.0)
+    token["".join(["the ", "last"])] = value
+    value.owner = token
+    vocabulary = _core.Vocabulary()
+    rows = encoded([[token]], threads, vocabulary)
+    assert vocabulary.names() == [*fresh(20), "the last"]
+    assert rows[2] == list(range(21))
+    assert rows[3] == [1.0] * 20 + [2.0]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_token_may_empty_an_earlier_one(threads: int) -> None:
+    token = fresh(20)
+    vocabulary = _core.Vocabulary()
+    rows = encoded([[token, Lazy(token)]], threads, vocabulary)
+    assert vocabulary.names() == [*fresh(20), "lazy"]
+    assert rows[2] == list(range(21))
+
+
+def test_long_names_that_wait_take_little_memory(child: Callable[[str], str]) -> None:
+    """400 mentions of half a megabyte, in one token and in many examples, whose copies would take 200 MB."""
+    child(
+        """
+name = "x" * (1 << 19)
+if "libasan" not in os.environ.get("LD_PRELOAD", "") and os.path.exists("/proc/self/statm"):
+    now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + (160 << 20), 4 << 30))
+for X in ([[[name] * 400]], [[[name]]] * 400):
+    rows = _core.encode(X, _core.Vocabulary(), True, 0, False, "token", 2)
+    assert rows.arrays()[2].tolist() == [0] * 400
+"""
+    )

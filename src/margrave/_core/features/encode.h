@@ -158,10 +158,7 @@ class Encoder {
           encode_token(nanobind::borrow(PySequence_Fast_GET_ITEM(inner.ptr(), token_)));
       }
       walked_.example_ends.push_back(walked_.row_ends.size());
-      if (!ahead_)
-        resolve();  // while `inner` still owns the strings
-      else if (walked_.entries.size() >= kBatch)
-        resolve_behind();
+      if (!ahead_) resolve();  // while `inner` still owns the strings
     }
     if (PyErr_Occurred()) throw nanobind::python_error();
     finish_behind();
@@ -174,6 +171,7 @@ class Encoder {
   // Names that are looked up while the next are walked: a thread is started for each such batch, which takes far less
   // time than the names do. With fewer names there is no thread.
   static constexpr size_t kBatch = 1 << 14;
+  static constexpr size_t kBatchBytes = 1 << 22;  // A batch of long names ends here, because their copies take memory.
 
   // What a wrong type raises becomes our own sentence; anything else (Ctrl-C, a mistake in lazy attributes) goes on up.
   static void expected_error() {
@@ -224,11 +222,12 @@ class Encoder {
         throw InputError(where() + "a " + unit_ +
                          " must be a list of attribute strings or a dictionary from names to numbers, not " +
                          Py_TYPE(token)->tp_name + ".");
+      // __iter__ of a foreign type may do anything, even to the lists that own the waiting names
+      if (!ahead_ && !PyList_CheckExact(token) && !PyTuple_CheckExact(token)) resolve();
       const nanobind::object attributes = fast_sequence(
           token, [this] { return where() + "a " + unit_ + " must be a list of attribute strings or a dictionary"; });
       own(attributes);  // a set's list would be gone before its strings are looked up
-      const Py_ssize_t count = PySequence_Fast_GET_SIZE(attributes.ptr());
-      for (Py_ssize_t k = 0; k < count; ++k) {
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(attributes.ptr()); ++k) {  // `add` may release objects
         PyObject* name = PySequence_Fast_GET_ITEM(attributes.ptr(), k);
         add(text_of(name), 1.0);
       }
@@ -250,11 +249,14 @@ class Encoder {
       add(text_of(owner.ptr()), 1.0);
       return;
     }
-    if (!PyFloat_Check(value) && !PyLong_Check(value)) {
-      // __float__ of a foreign type may do anything, even to the lists that own the waiting names: those are looked up first
+    if (!PyFloat_Check(value) && !PyLong_CheckExact(value) && !PyBool_Check(value)) {
+      // __float__ of a foreign type, or of a subclass of int, may do anything, even to the lists that own the waiting
+      // names: those are looked up first. This releases objects, whose __del__ may do anything as well.
+      nanobind::object own_key = nanobind::borrow(key);
+      nanobind::object own_value = nanobind::borrow(value);
       if (!ahead_) resolve();
-      walked_.owners.push_back(nanobind::borrow(key));
-      walked_.owners.push_back(nanobind::borrow(value));
+      walked_.owners.push_back(std::move(own_key));
+      walked_.owners.push_back(std::move(own_value));
     }
     const double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
@@ -274,6 +276,7 @@ class Encoder {
   void add(std::string_view name, double value) {
     if (ahead_) walked_.copies.append(name);
     walked_.entries.push_back({name, value});
+    if (ahead_ && (walked_.entries.size() >= kBatch || walked_.copies.size() >= kBatchBytes)) resolve_behind();
   }
 
   void own(const nanobind::object& owner) {
