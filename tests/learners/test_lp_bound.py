@@ -60,6 +60,13 @@ def test_the_condition_of_the_theorem_always_holds(objective: float) -> None:
         assert size > 2 / bound
 
 
+def test_a_bound_that_is_too_large_for_a_number_says_nothing() -> None:
+    assert lp_error_bound(1e200, C=1e-5, largest=1e200, dim=1, examples=1) == inf
+    assert lp_error_bound(1e160, C=1.0, largest=1.0, dim=1, examples=1) == inf
+    assert lp_log_covering_number(**COVER | {"objective": 1e300, "largest": 1e10}) == inf
+    assert 1e300 < lp_error_bound(1e150, C=1.0, largest=1.0, dim=1, examples=1) < inf
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -12,6 +12,8 @@ def lp_log_covering_number(
 ) -> float:
     """The bound of Corollary 6.3 on log2 N(G, l, gamma), where G contains the weights with their slacks.
 
+    It is infinite if it is too large for a number.
+
     Parameters
     ----------
     objective : c, a bound on |w|_1 + C |xi|_1.
@@ -30,7 +32,10 @@ def lp_log_covering_number(
     b = real("largest", largest, "be positive and finite", lambda value: 0 < value < inf)
     gamma = real("radius", radius, "be positive and finite", lambda value: 0 < value < inf)
     d, m, n = whole("dim", dim, 1, _MOST), whole("examples", examples, 1, _MOST), whole("points", points, 1, _MOST)
-    return 36 * (c * b / gamma) ** 2 * (1 + log(d + m)) * log2(2 * ceil(4 * c * b / gamma + 2) * n + 1)
+    ratio = c * b / gamma
+    if ratio * ratio == inf:
+        return inf
+    return 36 * ratio**2 * (1 + log(d + m)) * log2(2 * ceil(4 * c * b / gamma + 2) * n + 1)
 
 
 def lp_error_bound(
@@ -48,7 +53,15 @@ def lp_error_bound(
 
     It holds with probability 1 - eta over the training data, for triples of an input, a good and a wrong output that
     were drawn independently of each other. The paper counts all triples of all examples. Those of one example are not
-    independent of each other, so that the default is one for every example. A bound of 1 or more says nothing.
+    independent of each other, so that the default is one for every example. A bound of 1 or more says nothing; it is
+    infinite if it is too large for a number.
+
+    The theorem presumes, and this function cannot check, that
+
+    - no training point that the weights misclassify has a positive probability of its own,
+    - the bound `objective` on |w|_1 + C |xi|_1 was fixed before the data were seen, whereas the P of a training
+      depends on its data,
+    - no sample weight is below 1, because C |xi|_1 would otherwise be larger than what P counts.
 
     Parameters
     ----------
