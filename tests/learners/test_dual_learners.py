@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Problem, _core
-from margrave.features import SparseFeatures
+from margrave.features import AttributeTable, SparseFeatures
 from margrave.learners import LEARNERS, Learner, OnlineEG, Record, Solution, Task
-from margrave.structures import NonProjectiveTree
+from margrave.structures import Chain, NonProjectiveTree
 from tests.learners.test_learners import FAMILY, KINDS, Matching, Outputs, Watched, Weights, dual, matching, solve
 from tests.references.dual import (
     Alpha,
@@ -409,6 +409,24 @@ def test_the_safe_rates_of_online_eg_keep_their_promise(kind: str, beta: float, 
     assert dual > learner.begin(Task(problem, loss, C=C, n_threads=1)).dual()
 
 
+@pytest.mark.parametrize("radius", [0.0, 1e-9])
+def test_safe_rates_are_bounded_for_examples_with_hardly_any_features(radius: float) -> None:
+    random = np.random.default_rng(3)
+    X = [random.normal(size=(length, 3)) * (1.0 if i % 2 else radius) for i, length in enumerate((1, 4, 1, 7))]
+    y = [random.integers(0, 3, size=len(x)).tolist() for x in X]
+    labels = np.concatenate(y).astype(np.int32)
+    problem = bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
+    learner = made("eg", rate="safe")
+    state = learner.begin(Task(problem, LossFamily(inf, 2.0), C=4.6, n_threads=1))
+    dual = state.dual()
+    for _ in range(300):
+        learner.one_pass(state)
+        assert state.dual() >= dual - 1e-12 * abs(dual)
+        dual = state.dual()
+    # Examples without features end with the highest cost: their label is wrong.
+    assert_allclose(state.cost[[0, 2]], 1, rtol=1e-9)
+
+
 @pytest.mark.parametrize(("beta", "gamma"), FAMILY)
 def test_halving_takes_the_first_rate_that_raises_the_dual(beta: float, gamma: float) -> None:
     """002, section 7: from some eta_0 on, anew at every visit; every trial is counted."""
@@ -721,6 +739,14 @@ def test_odd_problems_are_solved(case: Case, name: str) -> None:
     assert_bounds(solution.history, optimum)
     if name in ("one class", "no features", *SINGLE):
         assert_allclose(solution.w, 0, rtol=0, atol=1e-12)
+
+
+def test_the_hybrid_may_switch_where_the_dual_has_nothing_to_lose() -> None:
+    """Without costs D is 0 at the gold outputs, where SMO stays; any share of the uniform one lowers it."""
+    problem, _ = odd_problem("no cost", Hinge())
+    solution = solve(made("smo-eg", smo_passes=1), problem, Hinge(), tol=1e-6, max_iter=20)
+    assert_allclose(solution.w, 0, rtol=0, atol=1e-9)
+    assert certificate(solution.kept)[0] <= 1e-9
 
 
 @pytest.mark.parametrize("case", ON_CLASSES, ids=str)

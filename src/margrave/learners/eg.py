@@ -33,7 +33,6 @@ _FEW_PARTS = 2**25  # half a gigabyte of distributions: up to this, nothing is g
 _OF_DOUBLE, _OF_SINGLE = 1e-9, 1e-3  # What is computed again may differ from what was stored by this fraction.
 _LOST = 0.01  # The fraction of D that the switch from SMO to EG may give up, which EG regains within a pass.
 _LEAST_MIXED = 1e-12  # The least share of the uniform distribution that EG begins with.
-_FLATTEST = 1e-12  # The least curvature of D along a block that a safe rate assumes.
 _CAP_AT_INFINITY = 2.0  # the same if beta is infinite, because outputs that lost all mass take long to regain it
 
 
@@ -154,12 +153,20 @@ class OnlineEG(Learner):
 def safe_rates(task: Task) -> NDArray[np.float64]:
     """Rates at which D never falls: 1/(1 + beta C_i R_i^2), or 1/(C_i R_i^2) if beta is infinite.
 
-    A step changes one block, and the entries of its own part of A are at most C_i R_i^2 (002, section 4.3).
+    A step changes one block, and the entries of its own part of A are at most C_i R_i^2 (002, section 4.3). If beta is
+    infinite and R_i is small or 0, any rate would do in exact arithmetic, but marginals lose the digits that natural
+    parameters gain: the costs may not change a parameter by more than a limit in one step.
     """
-    square = np.array([task.problem.radius(i) for i in range(task.problem.size)]) ** 2
+    problem, loss = task.problem, task.loss
+    square = np.array([problem.radius(i) for i in range(problem.size)]) ** 2
     curve: Weights = task.weights() * square
-    rates: Weights = 1 / (1 + task.loss.beta * curve) if task.loss.smooth else 1 / np.maximum(curve, _FLATTEST)
-    return rates
+    if loss.smooth:
+        rates: Weights = 1 / (1 + loss.beta * curve)
+        return rates
+    costs = np.array([np.abs(problem.cost(i)[0]).max(initial=0.0) for i in range(problem.size)])
+    least = loss.gamma * costs / _CAP_AT_INFINITY
+    bounded: Weights = 1 / np.where(curve + least > 0, np.maximum(curve, least), 1.0)
+    return bounded
 
 
 @dataclass
@@ -242,7 +249,9 @@ def _largest_share(task: Task, ours: tuple[Weights, float], other: tuple[Weights
     spare = _LOST * abs(value - 0.5 * dot(w, w))
     if spare + most * slope - 0.5 * most**2 * bend >= 0:
         return most
-    return max(2 * spare / (sqrt(slope**2 + 2 * bend * spare) - slope), _LEAST_MIXED)
+    root = sqrt(slope**2 + 2 * bend * spare)  # of the form whose numbers do not cancel; D may have nothing to spare
+    share = (slope + root) / bend if slope >= 0 else 2 * spare / (root - slope)
+    return max(share, _LEAST_MIXED)
 
 
 @dataclass(kw_only=True)
