@@ -2,6 +2,8 @@
 
 import sys
 import warnings
+from dataclasses import replace
+from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from margrave import MargraveError, Reranker, _core
+from margrave import CustomProblem, MargraveError, Reranker, _core
 from margrave.features import AttributeTable, SparseFeatures
 from margrave.learners import LP, Checkpoint, Solution, Task
 from margrave.learners.lp import LPConstraints, LPState
@@ -360,6 +362,21 @@ def test_features_that_never_pay_are_said_to() -> None:
     problem = bind(CandidateLists(), [np.zeros((3, 2))] * 2, [0, 1], features=SparseFeatures())
     with pytest.warns(UserWarning, match="and so they are at 10000 times this C: use other features"):
         LP().solve(Task(problem, Hinge(), tol=1e-6))
+
+
+def test_a_path_searches_further_for_a_c_that_is_large_enough() -> None:
+    """That no weight pays up to 10,000 times the first C says nothing about the second."""
+    case = case_of("chain", 1)
+    expected = smallest_c(case, free_sign=True, weight=np.ones(len(case)))
+    learner = LP(free_sign=True)
+    task = Task(case.problem, Hinge(), C=1e-6 * expected, tol=1e-6)
+    with pytest.warns(UserWarning, match="and so they are at 10000 times this C"):
+        first = learner.solve(task)
+    task = replace(task, C=expected / 2)
+    with pytest.warns(UserWarning, match=r"from C = \S+ on") as warned:
+        learner.solve(task, learner.carry(first.state, task))
+    said = float(str(warned[0].message).split("from C = ")[1].split(" ")[0])
+    assert said == pytest.approx(expected, rel=0.02)
 
 
 # ---- Algorithm 1 as printed ------------------------------------------------------------------------------------------
@@ -933,6 +950,39 @@ def test_closest_good_outputs_that_cannot_be_listed_are_not_exact() -> None:
     exact = LP(solver="simplex", program="all", free_sign=True).solve(Task(problem, Hinge(), C=2.0, tol=1e-6))
     assert exact.state.exact
     assert exact.converged
+
+
+@pytest.mark.parametrize("separation", ["in-out", "master"])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_p_counts_the_constraints_that_the_search_missed(seed: int, solver: str, separation: str) -> None:
+    """With inference that is not exact, constraints are found that ask for more at weights seen before."""
+    random = np.random.default_rng(seed)
+    X, Y, calls = random.normal(size=(12, 3)), random.integers(0, 60, 12).tolist(), count()
+
+    def feature(x: Array, y: int) -> Array:
+        return np.outer(np.eye(60)[y], x).ravel()
+
+    def kbest(x: Array, w: Array, k: int, y: int | None = None) -> list[int]:
+        ranked = np.argsort(-(w.reshape(60, 3) @ x)).tolist()
+        return ranked[-k:] if next(calls) % 7 else ranked[:k]
+
+    def argmax(x: Array, w: Array, y: int | None = None) -> int:
+        return kbest(x, w, 1, y)[0]
+
+    problem = CustomProblem(
+        X, Y, feature, lambda y, other: float(y != other), argmax, kbest=kbest, outputs=32, exact=False
+    )
+    learner = LP(free_sign=True, solver=solver, separation=separation)
+    task = Task(problem, Hinge(), C=2.0, tol=1e-4, max_iter=60)
+    state = learner.begin(task)
+    for _ in range(40):
+        step = learner.one_pass(state)
+        assert step.dual is not None and step.primal is not None
+        assert step.primal >= step.dual * (1 - 1e-9)
+        assert step.gap == step.primal - step.dual
+        slack = state.program.rows.slacks(state.program.rows.asked(state.best))  # one site for each example
+        assert step.primal >= np.abs(state.best).sum() + 2.0 * slack.sum() - 1e-9
 
 
 def test_rows_may_name_a_feature_twice() -> None:

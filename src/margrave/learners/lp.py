@@ -147,7 +147,8 @@ class LP(Learner):
         solution = super().solve(task, state)
         if solution.converged and not solution.w.any():
             constraints = solution.state.constraints
-            if constraints.sufficient_c is None:  # The next C of a path has the same constraints.
+            # The next C of a path has the same constraints. It searches up to a larger C if this one found none.
+            if constraints.sufficient_c == inf:
                 assert solution.kept.primal is not None
                 constraints.sufficient_c = self._sufficient_c(task, solution.kept.primal / task.C)
             warnings.warn(_all_zero(task.C, constraints.sufficient_c), stacklevel=2)
@@ -302,7 +303,7 @@ class LPConstraints:
         threads: int,
         several: bool = True,
     ) -> None:
-        self.sufficient_c: float | None = None  # at which a weight pays, once it was asked for
+        self.sufficient_c = inf  # a C at which a weight pays, once one was asked for and found
         self._problem = problem
         found = _core.closest_good(problem, metric, threads) if closest else None
         # where the sites of each example begin, and their number
@@ -310,12 +311,17 @@ class LPConstraints:
         self._rule = margin, closest, found, metric, self.sites
         # Line 6 of Algorithm 1 does not always find the most violated constraint if outputs cannot be listed.
         missed = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
-        self.exact = not missed
+        self.exact = not missed and bool(getattr(problem, "exact", True))
         # The most violated output does not depend on the length of w if the margin is 1, if outputs are single parts,
         # there are no sums, and if they are sets of changes, all changes are found at once.
         split = self.sites[-1] > problem.size
         single = margin.zero_one or problem.zero_one_is_of_parts or split
         self.multiples = _MULTIPLES if several and not single else ()
+
+    def known(self, rows: Constraints, asked: Weights) -> Weights:
+        """The slacks of all examples that give every known constraint what it asks for."""
+        known: Weights = np.add.reduceat(rows.slacks(asked), self.sites[:-1])
+        return known
 
     def of_sites(self, of_examples: Weights) -> Weights:
         """The number of each example at all of its sites."""
@@ -332,12 +338,14 @@ class LPConstraints:
         """Slacks of all examples, and the most violated constraints that require more slack than the known ones.
 
         The constraints are given by their examples, sites, margins, and rows (begin, feature, value). Examples that do
-        not count have none. Those that require no more than the slacks `xi` are left out as well.
+        not count have none. Those that require no more than the slacks `xi` are left out as well. A search that is not
+        exact may miss what is known: slacks are at least those that the known constraints require.
         """
         asked = rows.asked(w)
-        known = np.maximum(np.add.reduceat(rows.slacks(asked), self.sites[:-1]), xi)
-        known = np.where(counts, known, inf)
-        return _core.lp_round(self._problem, w, *self._rule, known, rows.first, rows.last, asked, _ROUNDING, threads)
+        least = self.known(rows, asked)
+        known = np.where(counts, np.maximum(least, xi), inf)
+        found = _core.lp_round(self._problem, w, *self._rule, known, rows.first, rows.last, asked, _ROUNDING, threads)
+        return found if self.exact else (np.maximum(found[0], least), *found[1:])
 
 
 @dataclass
@@ -365,9 +373,8 @@ class LPState(State):
 
     @property
     def gap(self) -> float:
-        """P - D; it can be negative if inference missed constraints, because P is then too low."""
-        gap = self.best_primal - self.value
-        return gap if self.exact else max(gap, 0.0)
+        """P - D; constraints that inference never found count in neither of them."""
+        return self.best_primal - self.value
 
     def round(self, rounds: int) -> None:
         """Add constraints (lines 4 to 11 of Algorithm 1), then solve the master over all known ones (line 12)."""
@@ -392,7 +399,7 @@ class LPState(State):
         self.iterations = min(2 * self.iterations, _WITH_FEW) if agrees and primal - bound > aim else _ITERATIONS
         rows = program.rows
         rows.idle = np.where(rows.multiplier > 0, 0, rows.idle + 1)
-        kept = rows.idle <= rounds
+        kept = (rows.idle <= rounds) | (not self.exact)  # A search that is not exact may not find them again.
         if not kept.all():
             rows.retain(kept)
             self.master.remove(kept)
@@ -429,7 +436,18 @@ class LPState(State):
         if primal < self.best_primal:
             self.best, self.best_primal = w, primal
         rows.add(*found)
+        self._count_known()
         return len(np.unique(owner))
+
+    def known_primal(self, w: Weights) -> float:
+        """P at w over the known constraints, which is at least D."""
+        slack = self.constraints.known(self.program.rows, self.program.rows.asked(w))
+        return float(np.abs(w).sum() + self.task.weights() @ slack)
+
+    def _count_known(self) -> None:
+        """Raise P to what the known constraints require, some of which the search may have missed at these weights."""
+        if not self.exact:
+            self.best_primal = max(self.best_primal, self.known_primal(self.best))
 
     def optimal_at_zero_up_to(self, most: Weights, share: Weights) -> float:
         """A C up to which w = 0 is optimal: see `LP.smallest_c`.
@@ -468,13 +486,20 @@ class LPState(State):
                     return True
                 break  # The zeros were those of a wrong master.
         self.best, self.best_primal = best, primal
+        self._count_known()
         return False
 
     def verify(self) -> None:
-        """P must be that of the best weights. Rows have no outputs, so that their numbers cannot be computed again."""
-        no_example = np.zeros(self.task.problem.size, bool)
-        slack = self.constraints.round(self.best, self.program.rows, no_example, self.task.threads)[0]
-        check_same("P", self.best_primal, float(np.abs(self.best).sum() + self.task.weights() @ slack))
+        """P must be that of the best weights. Rows have no outputs, so that their numbers cannot be computed again.
+
+        A search that is not exact may find other outputs now: P must then be at least what the rows require.
+        """
+        if self.exact:
+            no_example = np.zeros(self.task.problem.size, bool)
+            slack = self.constraints.round(self.best, self.program.rows, no_example, self.task.threads)[0]
+            check_same("P", self.best_primal, float(np.abs(self.best).sum() + self.task.weights() @ slack))
+        else:
+            check_that(self.best_primal >= self.known_primal(self.best) * (1 - 1e-9), "P counts all constraints")
         check_that(self.value <= self.best_primal * (1 + 1e-9), "D is at most P")
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
