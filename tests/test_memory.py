@@ -22,13 +22,82 @@ def test_some_memory_is_available() -> None:
     assert memory.available_memory() > 2**20
 
 
-def test_a_limit_of_the_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "max").write_text("3000000\n")
-    (tmp_path / "current").write_text("1000000\n")
-    monkeypatch.setattr(memory, "_CGROUPS", ((str(tmp_path / "max"), str(tmp_path / "current")),))
+GROUP = "/outer/inner"
+VERSIONS = {
+    2: (f"0::{GROUP}", "", ("memory.max", "memory.current", "")),
+    1: (
+        f"9:cpu:/\n4:memory,other:{GROUP}\n0::/",
+        "memory",
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+    ),
+}
+
+
+def cgroups(tmp_path: Path, version: int, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the root of control groups, which has none yet."""
+    process, place, _ = VERSIONS[version]
+    (tmp_path / "process").write_text(f"{process}\n")
+    monkeypatch.setattr(memory, "_CGROUPS_OF_PROCESS", tmp_path / "process")
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory, "_of_system", lambda: 1e12)
+    return tmp_path / "groups" / place
+
+
+def limit(folder: Path, version: int, most: object, used: object, inactive: object = 0, active: object = 0) -> None:
+    name, usage, prefix = VERSIONS[version][2]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"{most}\n")
+    (folder / usage).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 7\n{prefix}inactive_file {inactive}\n{prefix}active_file {active}\n")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_limit_of_the_container_counts(version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = cgroups(tmp_path, version, monkeypatch)
+    assert memory.available_memory() == 1e12
+    limit(root, version, 3_000_000, 1_000_000)
     assert memory.available_memory() == 2_000_000
-    (tmp_path / "max").write_text("max\n")
-    assert memory.available_memory() > 2**20
+    limit(root, version, 3_000_000, 4_000_000)  # The limit was lowered.
+    assert memory.available_memory() == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_pages_of_files_that_were_read_are_available(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = cgroups(tmp_path, version, monkeypatch)
+    limit(root, version, 3_000_000, 2_999_000, inactive=1_500_000, active=499_000)
+    assert memory.available_memory() == 2_000_000
+    limit(root, version, 3_000_000, 1_000, inactive=5_000)  # The numbers were not read at the same moment.
+    assert memory.available_memory() == 3_000_000
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_smallest_limit_of_nested_groups_counts(
+    version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = cgroups(tmp_path, version, monkeypatch)
+    limit(root, version, 9_000_000, 1_000_000)
+    limit(root / "outer" / "inner", version, 7_000_000, 1_000_000)
+    assert memory.available_memory() == 6_000_000
+    limit(root / "outer", version, 7_000_000, 5_000_000)
+    assert memory.available_memory() == 2_000_000
+    limit(root / "other", version, 1, 0)  # It is not a group of this process.
+    assert memory.available_memory() == 2_000_000
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_files_that_say_nothing_are_no_limit(version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = cgroups(tmp_path, version, monkeypatch)
+    limit(root, version, "max", 1_000_000)
+    assert memory.available_memory() == 1e12
+    limit(root, version, 3_000_000, "odd", "odd", "")
+    assert memory.available_memory() == 3_000_000
+    for process in ("", "odd", "0::/../..", ":::"):
+        (tmp_path / "process").write_text(process)
+        assert memory.available_memory() == 3_000_000
+    (tmp_path / "process").unlink()
+    assert memory.available_memory() == 3_000_000
 
 
 @pytest.mark.parametrize("learner", ["auto", "lbfgs", "cg", "sgd", "mira", "perceptron", "eg", "bcfw"])

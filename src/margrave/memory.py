@@ -9,15 +9,18 @@ from pathlib import Path
 
 from margrave.errors import MargraveError
 
-_CGROUPS = (  # the limit of a container, and what it uses: of version 2 and version 1
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
+_CGROUPS = Path("/sys/fs/cgroup")
+_CGROUPS_OF_PROCESS = Path("/proc/self/cgroup")
+_VERSION_2 = ("memory.max", "memory.current", "")  # the limit of a group, what it uses, the prefix of its statistics
+_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
 
 
 def available_memory() -> float:
     """The bytes that this process can still take; infinite where the system does not say."""
-    return min([_of_system(), *(_number(most) - _number(used, 0.0) for most, used in _CGROUPS)])
+    path, path_1 = _groups_of_process()
+    groups = [(folder, _VERSION_2) for folder in _with_parents(_CGROUPS, path)]
+    groups += [(folder, _VERSION_1) for folder in _with_parents(_CGROUPS / "memory", path_1)]
+    return min([_of_system(), *(_of_group(folder, *names) for folder, names in groups)])
 
 
 def check_memory(size: float, what: str, remedy: str) -> None:
@@ -47,9 +50,51 @@ def _of_system() -> float:
         return inf
 
 
-def _number(path: str, otherwise: float = inf) -> float:
+def _groups_of_process() -> tuple[str, str]:
+    """The control groups of this process, of version 2 and of the memory controller of version 1; "/" is the root."""
+    paths = {"": "/", "memory": "/"}
+    try:
+        lines = _CGROUPS_OF_PROCESS.read_text().splitlines()
+    except (OSError, ValueError):
+        lines = []
+    for line in lines:
+        _, _, entry = line.partition(":")
+        controllers, _, path = entry.partition(":")
+        for controller in paths.keys() & set(controllers.split(",")):
+            paths[controller] = path
+    return paths[""], paths["memory"]
+
+
+def _with_parents(root: Path, path: str) -> list[Path]:
+    """The folders from the root to that of a group; a container may not see all of them."""
+    names = [name for name in path.split("/") if name]
+    if ".." in names:  # The group is outside of what this process sees.
+        names = []
+    return [root.joinpath(*names[:length]) for length in range(len(names) + 1)]
+
+
+def _of_group(folder: Path, limit: str, usage: str, prefix: str) -> float:
+    """What a control group leaves: the system drops the pages of files that it has read before it refuses memory."""
+    most = _number(folder / limit)
+    if most == inf:
+        return inf
+    used = _number(folder / usage, 0.0)
+    files = _statistic(folder, f"{prefix}inactive_file") + _statistic(folder, f"{prefix}active_file")
+    return max(most - max(used - files, 0.0), 0.0)
+
+
+def _statistic(folder: Path, name: str) -> float:
+    """A number of `memory.stat`; 0 if there is none."""
+    try:
+        pairs = map(str.split, (folder / "memory.stat").read_text().splitlines())
+        return max(next((float(int(pair[1])) for pair in pairs if pair[:1] == [name]), 0.0), 0.0)
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def _number(path: Path, otherwise: float = inf) -> float:
     """The number in a file; `otherwise` if there is none ("max" means that there is no limit)."""
     try:
-        return float(int(Path(path).read_text()))
+        return float(int(path.read_text()))
     except (OSError, ValueError):
         return otherwise

@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
+from margrave import memory
 from margrave.errors import MargraveError
 from margrave.files import model as model_file
 from margrave.files import output as output_file
@@ -340,6 +341,32 @@ def test_an_unreasonable_header_length_is_refused(tmp_path: Path, length: int) -
     path = tmp_path / "long.margrave"
     path.write_bytes(length.to_bytes(8, "little") + b"{}" + bytes(100))
     assert refusal(path).startswith("not a model file")
+
+
+def test_a_large_file_of_another_kind_is_refused_by_its_first_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "large"
+    with open(path, "wb") as file:
+        file.write(b"the dog barks")
+        file.truncate(2**30)  # The disk stores no zeros.
+    monkeypatch.setattr(model_file, "_copied", None)
+    assert refusal(path) == "not a model file: it does not begin like a safetensors file."
+
+
+def test_a_file_larger_than_the_memory_is_refused_before_it_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "large.margrave"
+    model_file.write(path, HEADER, {"weights": np.zeros(2**18)})
+    monkeypatch.setattr(memory, "available_memory", lambda: 2.0**20)
+    with monkeypatch.context() as patch:
+        patch.setattr(model_file, "_copied", None)
+        with pytest.raises(
+            MargraveError, match=r"large\.margrave: a copy would take 0\.00195 GiB of memory, and 0\.000977"
+        ):
+            model_file.read(path)
+    assert_array_equal(model_file.read(path, mapped=True)[1]["weights"], np.zeros(2**18))
 
 
 def test_a_text_file_an_empty_file_a_directory_and_nothing_are_refused(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from margrave.errors import DataError, MargraveError
 from margrave.files.output import reason, replacing
+from margrave.memory import check_memory
 
 FORMAT_VERSION = 2
 
@@ -163,6 +164,8 @@ def _content(path: str | PathLike[str], mapped: bool) -> memoryview:
                 raise DataError(path, None, "an empty file, not a model.")
             if mapped:
                 return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            _check_beginning(path, os.pread(file.fileno(), 9, 0))  # Any file could be given, also a very large one.
+            check_memory(size, f"{os.fspath(path)}: a copy", "free some memory, or load a model with mmap=True")
             return _copied(file, size)
     except OSError as error:
         raise DataError(path, None, f"cannot be read: {reason(error)}.") from error
@@ -179,11 +182,17 @@ def _copied(file: io.FileIO, size: int) -> memoryview:
     return memoryview(room)[:done].toreadonly()
 
 
+def _check_beginning(path: str | PathLike[str], beginning: bytes) -> int:
+    """The length of the table, from the first nine bytes of the file."""
+    length = int.from_bytes(beginning[:8], "little")
+    if len(beginning) < 8 or length > _MAX_TABLE or beginning[8:9] not in (b"{", b""):
+        raise DataError(path, None, "not a model file: it does not begin like a safetensors file.")
+    return length
+
+
 def _table(path: str | PathLike[str], content: memoryview) -> tuple[int, dict[str, object]]:
     """The offset of the tensors, and the JSON before them."""
-    length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > _MAX_TABLE or bytes(content[8:9]) not in (b"{", b""):
-        raise DataError(path, None, "not a model file: it does not begin like a safetensors file.")
+    length = _check_beginning(path, bytes(content[:9]))
     if 8 + length > len(content):
         raise DataError(path, None, f"truncated: {len(content)} bytes, and the header alone ends at {8 + length}.")
     try:
