@@ -33,6 +33,7 @@ from margrave.learners import (
 )
 from margrave.learners.task import State, Step
 from margrave.losses import DifferenceOfLosses
+from tests.core.test_simd import instruction_set
 from tests.learners.test_learners import KINDS, Watched, Weights, matching, multiclass, primal
 from tests.references.dual import best, of_classes, untied_chain
 from tests.registry import BUILT_IN_LEARNERS
@@ -204,6 +205,21 @@ def test_a_run_stopped_on_its_way_to_the_optimum_stops_for_the_same_reason(one: 
             assert bits(parts) == bits(whole)
 
 
+@pytest.mark.filterwarnings("ignore:all weights are zero at C")
+@pytest.mark.parametrize("C", [1e4, 1e7])
+@pytest.mark.parametrize("one", [one for one in CASES if not one.options or one.name in ("bcfw", "eg")], ids=str)
+def test_at_a_large_c_rounding_is_no_contradiction(one: Case, C: float, path: Path) -> None:
+    """w is a sum of terms of size C, most of which cancel."""
+    for beta, gamma in one.losses:
+        for kind in one.kinds:
+            problem, loss = problem_of(kind, beta, gamma), one.loss(beta, gamma)
+            path.unlink(missing_ok=True)
+            passes = 3 if one.name in ("cccp", "lp") else 100  # These take long.
+            begun = run(one.make(), problem, loss, path, C=C, max_iter=passes)
+            resumed = run(one.make(), problem, loss, path, C=C, max_iter=passes + 1)
+            assert len(resumed.history) >= len(begun.history)
+
+
 def test_a_run_may_go_on_in_another_process(tmp_path: Path, child: Callable[[str], str]) -> None:
     """One for every learner; the other process makes its own problems."""
     wanted = {}
@@ -222,6 +238,16 @@ for one in DEFAULTS:
     for name, expected in wanted.items():
         assert found[name][0] == expected[0]
         assert name in unknown or found[name] == expected
+
+
+@pytest.mark.parametrize("one", DEFAULTS, ids=str)
+def test_a_run_at_a_large_c_may_go_on_with_other_instructions(one: Case, path: Path) -> None:
+    """Their sums have other last bits."""
+    passes = 3 if one.name in ("cccp", "lp") else 40
+    with instruction_set("baseline"):
+        begun = run(one.make(), *elsewhere(one), path, C=1e7, max_iter=passes)
+    resumed = run(one.make(), *elsewhere(one), path, C=1e7, max_iter=passes + 1)
+    assert len(resumed.history) >= len(begun.history)
 
 
 def elsewhere(one: Case) -> tuple[Problem, LossFamily]:

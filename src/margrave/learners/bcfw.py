@@ -20,7 +20,7 @@ from margrave.learners.dual import (
     check_parts,
     gold_counts,
 )
-from margrave.learners.resuming import check_outputs, check_same, check_that
+from margrave.learners.resuming import check_outputs, check_same, check_that, scale_of_weights
 from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -147,7 +147,7 @@ class _State(DualState):
             check_outputs(task, begin, part_begin, parts, cost)
             check_same("masses", np.add.reduceat(alpha, begin[:-1]), np.ones(problem.size))
             check_same("costs", self.cost, self.blocks.costs())
-            check_same("w", self.w, self.weights())
+            check_same("w", self.w, self.weights(), terms=scale_of_weights(task))
             return
         self.verify_marginals(self.mu, of_parts=not task.loss.beyond_parts(problem))
         if not task.loss.smooth:

@@ -20,7 +20,7 @@ from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, learner_named, option
 from margrave.learners.checks import check_loss
-from margrave.learners.resuming import check_same
+from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -140,8 +140,8 @@ class _State(State):
         """The objective and the tangent must be those at w, once a round has been made."""
         if self.primal < inf:
             primal, r = self.objective(self.w)
-            check_same("objective", self.primal, primal)
-            check_same("tangent", self.r, r)
+            check_same("objective", self.primal, primal, terms=scale_of_losses(self.task, self.w))
+            check_same("tangent", self.r, r, terms=scale_of_weights(self.task))
 
     def convex_problem(self, tol: float) -> Task:
         """The problem with its concave part replaced by the tangent at w; learners that can begin at w do so."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from margrave.errors import unknown
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_same
+from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
 
@@ -76,9 +76,10 @@ class _State(State):
     def verify(self) -> None:
         """P, its gradient and the slope along the direction must be those at w."""
         primal, slope = self.task.objective(self.w)
-        check_same("P", self.primal, primal)
-        check_same("gradient", self.slope, slope)
-        check_same("slope", self.down, self.dot(self.slope, self.d))
+        check_same("P", self.primal, primal, terms=scale_of_losses(self.task, self.w))
+        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.task))
+        lengths = sqrt(self.dot(self.slope, self.slope)) * sqrt(self.dot(self.d, self.d))
+        check_same("slope", self.down, self.dot(self.slope, self.d), terms=lengths)
 
     def dot(self, u: Weights, v: Weights) -> float:
         """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""

@@ -11,7 +11,7 @@ from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_outputs, check_same, check_that
+from margrave.learners.resuming import check_outputs, check_same, check_that, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 
 VARIANTS = ("a", "b")
@@ -228,10 +228,11 @@ class CutState(State):
         root = np.sqrt(cost) if task.loss.slack == 2 else cost
         check_same("linear terms", linear, root)
         check_same("factors", factor, root if task.loss.rescale == "slack" else np.ones_like(cost))
+        mass = np.add.reduceat(np.append(multiplier, 0.0), begin[:-1]) * (np.diff(begin) > 0)
         if task.loss.slack == 1:
-            mass = np.add.reduceat(np.append(multiplier, 0.0), begin[:-1]) * (np.diff(begin) > 0)
             check_that((mass <= task.weights() * (1 + 1e-9)).all(), "multipliers sum to at most C")
-        check_same("w", self.w, self.cuts.weights(task.problem))
+        terms = scale_of_weights(task, mass * max(1.0, float(factor.max(initial=0.0))))
+        check_same("w", self.w, self.cuts.weights(task.problem), terms=terms)
 
     def _core(self) -> tuple[_core.Problem, Weights, _core.LossFamily, str, int, Any]:
         task = self.task

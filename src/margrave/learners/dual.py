@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import unknown
-from margrave.learners.resuming import check_same, check_that, expected_costs
+from margrave.learners.resuming import check_same, check_that, expected_costs, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.memory import check_memory
 
@@ -48,7 +48,7 @@ class DualState(State):
         """w must be that of the marginals and, where costs decompose over parts, the costs as well."""
         task = self.task
         check_that(np.isfinite(mu).all(), "marginals are finite")
-        check_same("w", self.w, self.weights_of(mu))
+        check_same("w", self.w, self.weights_of(mu), terms=scale_of_weights(task))
         if of_parts and task.loss.gamma > 0:
             check_same("costs", self.cost, expected_costs(task, _core.part_offsets(task.problem), mu))
 

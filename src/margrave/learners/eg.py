@@ -23,7 +23,7 @@ from margrave.learners.dual import (
     gold_parameters,
     unseen,
 )
-from margrave.learners.resuming import check_same, check_that
+from margrave.learners.resuming import check_same, check_that, scale_of_weights
 from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -291,9 +291,13 @@ class GibbsState(DualState):
         check_that((self.rate > 0).all() and np.isfinite(self.rate).all(), "rates are positive")
         rounding = _OF_SINGLE if self.t.dtype == np.float32 else _OF_DOUBLE
         mu, entropy, cost = np.zeros_like(self.mu), np.empty_like(self.entropy), np.empty_like(self.cost)
-        check_same("w", self.w, self._expectations(mu, entropy, cost), rounding)
+        w = self._expectations(mu, entropy, cost)
+        check_same("w", self.w, w, rounding, terms=scale_of_weights(self.task))
         check_same("marginals", self.mu, mu, rounding)
-        check_same("entropies", self.entropy, entropy, rounding)
+        # An entropy is the difference of the logarithm of a sum and the expected natural parameters of an output.
+        longest = max(len(self.task.problem.gold(i)) for i in range(self.task.problem.size))
+        largest = float(np.abs(self.t).max(initial=0.0)) * longest
+        check_same("entropies", self.entropy, entropy, rounding, terms=largest)
         check_same("costs", self.cost, cost, rounding)
 
     def expect(self) -> None:

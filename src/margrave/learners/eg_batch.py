@@ -11,7 +11,7 @@ from margrave.checks import real
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, option
 from margrave.learners.dual import dual_value, gold_parameters
-from margrave.learners.resuming import check_same, check_that
+from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 
 FORMS = ("parts", "weights")
@@ -147,10 +147,10 @@ class _State(State):
         entropy, cost = self.entropy, self.cost
         self.entropy, self.cost = np.empty_like(entropy), np.empty_like(cost)
         w = self.expect() if len(self.t) else self.weights_at(self.z, self.s)
-        check_same("w", self.w, w)
+        check_same("w", self.w, w, terms=scale_of_weights(self.task))
         check_same("entropies", entropy, self.entropy)
         check_same("costs", cost, self.cost)
-        check_same("D", self.value, self.dual(w))
+        check_same("D", self.value, self.dual(w), terms=scale_of_losses(self.task, w))
         self.entropy, self.cost = entropy, cost
 
     def dual(self, w: Weights) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_same, check_that
+from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.memory import check_memory
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
@@ -102,11 +102,12 @@ class _State(State):
     def verify(self) -> None:
         """P and its gradient must be those at w, and every change must have a length."""
         primal, slope = self.task.objective(self.w)
-        check_same("P", self.primal, primal)
-        check_same("gradient", self.slope, slope)
+        check_same("P", self.primal, primal, terms=scale_of_losses(self.task, self.w))
+        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.task))
         for s, y, rho in self.pairs:
             check_that(s.shape == y.shape == self.w.shape and s.dtype == y.dtype == np.float64, "changes are of w")
-            check_same("curvature", rho * self.dot(s, y), 1.0)
+            lengths = sqrt(self.dot(s, s)) * sqrt(self.dot(y, y))
+            check_same("curvature", rho * self.dot(s, y), 1.0, terms=abs(rho) * lengths)
 
     def dot(self, u: Weights, v: Weights) -> float:
         """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""

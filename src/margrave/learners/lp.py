@@ -14,7 +14,7 @@ from margrave import _core
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_same, check_that
+from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.run import Solution
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.memory import check_memory
@@ -497,7 +497,8 @@ class LPState(State):
         if self.exact:
             no_example = np.zeros(self.task.problem.size, bool)
             slack = self.constraints.round(self.best, self.program.rows, no_example, self.task.threads)[0]
-            check_same("P", self.best_primal, float(np.abs(self.best).sum() + self.task.weights() @ slack))
+            primal = float(np.abs(self.best).sum() + self.task.weights() @ slack)
+            check_same("P", self.best_primal, primal, terms=scale_of_losses(self.task, self.best))
         else:
             check_that(self.best_primal >= self.known_primal(self.best) * (1 - 1e-9), "P counts all constraints")
         check_that(self.value <= self.best_primal * (1 + 1e-9), "D is at most P")

@@ -1,7 +1,7 @@
 """The 1-slack cutting plane (Joachims, Finley and Yu: Cutting-Plane Training of Structural SVMs, 2009)."""
 
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_output, check_outputs, check_same, check_that, costs_of
+from margrave.learners.resuming import check_output, check_outputs, check_same, check_that, costs_of, scale_of_losses
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -207,14 +207,17 @@ class OneSlackState(State):
         check_same("products of directions", self.gram, np.array([self.products(each) for each in self.directions]))
         check_that((self.multiplier >= 0).all(), "multipliers are not negative")
         check_that(self.multiplier.sum() <= task.C * (1 + 1e-9), "multipliers sum to at most C")
-        w = np.zeros(task.problem.dim)
+        w, terms = np.zeros(task.problem.dim), 0.0
         for k in np.flatnonzero(self.multiplier):
             _core.add_scaled(self.directions[k], float(self.multiplier[k]), w)
-        check_same("w", self.w, w)
-        check_same("D", self.value, max(float(self.linear @ self.multiplier) - 0.5 * task.problem.dot(w, w), 0.0))
+            terms += float(self.multiplier[k] * np.abs(self.directions[k]).max(initial=0.0))
+        check_same("w", self.w, w, terms=terms)
+        square = task.problem.dot(w, w)
+        dual = max(float(self.linear @ self.multiplier) - 0.5 * square, 0.0)
+        check_same("D", self.value, dual, terms=sqrt(max(square, 0.0)) * terms)
         if self.best_primal < inf:
             check_that(self.best.shape == self.w.shape and np.isfinite(self.best).all(), "the best weights are finite")
-            check_same("P", self.best_primal, task.primal(self.best))
+            check_same("P", self.best_primal, task.primal(self.best), terms=scale_of_losses(task, self.best))
 
     def _verify_constraint(
         self, begin: NDArray[np.int64], parts: NDArray[np.int32], factor: Weights, linear: float, direction: Weights

@@ -6,25 +6,59 @@ continued ends like one that was never interrupted.
 
 from collections.abc import Iterable
 from itertools import pairwise
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrave import _core
 from margrave.errors import MargraveError
 from margrave.learners.task import Task
 
-_ROUNDING = 1e-9  # What is computed again may differ from what was stored by this fraction.
+_ROUNDING = 1e-9  # What is computed again may differ from what was stored by this fraction,
+_ROUNDING_OF_TERMS = 1e-12  # and by this fraction of the terms that it is the sum of, which may nearly cancel.
 _OUTSIDE = -1e6  # The score of all parts that an output does not have; its own have the score 1.
 
 
-def check_same(name: str, stored: ArrayLike, computed: ArrayLike, rounding: float = _ROUNDING) -> None:
-    """Refuse numbers that differ from those that the rest of the state implies."""
+def check_same(
+    name: str, stored: ArrayLike, computed: ArrayLike, rounding: float = _ROUNDING, terms: float = 0.0
+) -> None:
+    """Refuse numbers that differ from those that the rest of the state implies.
+
+    `terms` is the size of the terms of a sum, whose rounding errors depend on them and not on the sum.
+    """
     one, other = np.asarray(stored, dtype=np.float64), np.asarray(computed, dtype=np.float64)
     size = max(1.0, float(np.abs(other).max(initial=0.0)))
+    most = rounding * size + (_ROUNDING_OF_TERMS * terms if isfinite(terms) else 0.0)
     # The comparison is false for NaN, and infinite numbers are not allowed.
-    if one.shape != other.shape or not (np.abs(one - other) <= rounding * size).all():
+    if one.shape != other.shape or not (np.abs(one - other) <= most).all():
         raise MargraveError(f"its {name} does not follow from the rest of the state")
+
+
+def scale_of_weights(task: Task, mass: NDArray[np.float64] | None = None) -> float:
+    """The size of the terms of w(alpha) and of gradients: the sum of C_i R_i, which bounds w(alpha).
+
+    R_i is the largest difference between the features of two outputs of example i. `mass` is given where something
+    else than C_i is the mass of the outputs.
+    """
+    problem = task.problem
+    mass = task.weights() if mass is None else mass
+    if isinstance(problem, _core.BoundProblem):
+        radii = np.array([problem.radius(i) for i in range(problem.size)])
+        # With kernels, weights are coefficients, and as large as the masses themselves.
+        return float(mass @ (radii if problem.euclidean else np.maximum(radii, 1.0)))
+    gold = np.zeros(problem.dim)  # Other problems need not know R_i.
+    for i in np.flatnonzero(mass).tolist():
+        counts = np.zeros(problem.parts(i))
+        np.add.at(counts, problem.gold(i), 1.0)
+        problem.scatter(i, counts, float(mass[i]), gold)
+    return max(float(np.abs(gold).max(initial=0.0)), float(mass.sum()))
+
+
+def scale_of_losses(task: Task, w: NDArray[np.float64]) -> float:
+    """The size of the terms of C sum_i L_i(w): scores, which are at most |w| R_i from those of gold outputs."""
+    return sqrt(max(task.problem.dot(w, w), 0.0)) * scale_of_weights(task)
 
 
 def check_that(holds: bool | np.bool_, what: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from margrave.errors import DataError, MargraveError
 from margrave.learners.checkpoint import Snapshot, fingerprint
 from margrave.learners.observers import Observer, progress_observer
-from margrave.learners.resuming import check_same, check_that
+from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.task import Record, State, Step, Task, Weights
 
 if TYPE_CHECKING:
@@ -229,7 +229,8 @@ class Run:
         )
         check_that(np.isfinite(w).all(), "the best weights are finite")
         if "another objective" not in self.learner.offers:
-            check_same("P", np.asarray(record.primal, dtype=np.float64), self.task.primal(w))
+            primal = np.asarray(record.primal, dtype=np.float64)
+            check_same("P", primal, self.task.primal(w), terms=scale_of_losses(self.task, w))
         if record.dual is not None and record.exact:
             check_that(record.dual <= float(record.primal or 0.0) * (1 + 1e-9) + 1e-9, "D is at most P")
 

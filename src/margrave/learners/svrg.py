@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_same, check_that
+from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT
 
@@ -109,8 +109,8 @@ class _State(State):
     def verify(self) -> None:
         """P and its gradient must be those at w, and the length of a pass positive."""
         primal, slope = self.task.objective(self.w)
-        check_same("P", self.primal, primal)
-        check_same("gradient", self.slope, slope)
+        check_same("P", self.primal, primal, terms=scale_of_losses(self.task, self.w))
+        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.task))
         check_that(0 < self.length <= _LONGEST and 0 < self.limit <= _LONGEST, "the length of a pass is positive")
 
     def gap(self) -> float:
