@@ -415,9 +415,10 @@ def test_safe_rates_are_bounded_for_examples_with_hardly_any_features(radius: fl
     X = [random.normal(size=(length, 3)) * (1.0 if i % 2 else radius) for i, length in enumerate((1, 4, 1, 7))]
     y = [random.integers(0, 3, size=len(x)).tolist() for x in X]
     labels = np.concatenate(y).astype(np.int32)
-    problem = bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
+    loss = LossFamily(inf, 2.0)
+    problem = bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
     learner = made("eg", rate="safe")
-    state = learner.begin(Task(problem, LossFamily(inf, 2.0), C=4.6, n_threads=1))
+    state = learner.begin(Task(problem, loss, C=4.6, n_threads=1))
     dual = state.dual()
     for _ in range(300):
         learner.one_pass(state)
