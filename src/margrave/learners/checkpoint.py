@@ -181,19 +181,50 @@ def _as_json(record: list[Any]) -> list[float | str | bool | None]:
     return [x if x is None or x is False else float(x) if isfinite(x) else repr(float(x)) for x in record]
 
 
-def _from_json(record: list[Any]) -> list[float | bool | None]:
-    return [x if x is None or x is False else float(x) for x in record]
+def _from_json(record: Any) -> list[float | bool | None]:
+    """Five numbers, of which the last three may be missing and, only if inference was approximate, False."""
+    if not isinstance(record, list) or len(record) not in (5, 6) or record[5:] not in ([], [False]):
+        raise ValueError("a record is a list")
+    *rest, dual, gap = record[:5]
+    values = [None if x is None and k >= 2 else _number(x) for k, x in enumerate(rest)]
+    # Where D is no bound, there is no finite gap.
+    values.append(float(dual) if dual in ("-inf", "nan") else None if dual is None else _number(dual))
+    values.append(inf if gap == "inf" else None if gap is None else _number(gap))
+    return [*values, *record[5:]]
+
+
+def _number(value: Any, least: float = -inf) -> float:
+    if type(value) not in (int, float) or not isfinite(value) or value < least:
+        raise ValueError("a number is finite")
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError("a count is a positive whole number")
+    return value
+
+
+def _done(value: Any) -> tuple[str, bool] | None:
+    match value:
+        case None:
+            return None
+        case [str(reason), bool(optimal)] if reason:
+            return reason, optimal
+    raise ValueError("a reason is a text")
 
 
 def _snapshot(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Snapshot:
+    if not isinstance(header["state"], dict) or not header["history"]:
+        raise ValueError("there is a state after some passes")
     return Snapshot(
         header["state"],
         {name.removeprefix("state."): array for name, array in arrays.items() if name != "best"},
-        header["passes"],
+        _number(header["passes"], 0.0),
         [_from_json(record) for record in header["history"]],
         None if header["best"] is None else _from_json(header["best"]),
         np.array(arrays["best"]),
-        header["ratio"],
-        header["next"],
-        None if header["done"] is None else (header["done"][0], header["done"][1]),
+        _number(header["ratio"], 0.0),
+        _count(header["next"]),
+        _done(header["done"]),
     )

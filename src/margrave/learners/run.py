@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil, inf
+from math import ceil, inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -210,6 +210,12 @@ class Run:
         try:
             state.verify()
             self._verify_best()
+            for record in self.history:
+                _verify_record(record)
+            copy = learner.blank(self.task)  # What is computed to check the end of the run must not change the state.
+            copy.unpack(saved.plain, saved.arrays)
+            copy.verify()
+            self._verify_end(copy, saved.done)
         except MargraveError as error:
             raise DataError(
                 checkpoint.path, None, f"this checkpoint contradicts itself ({str(error).rstrip('.')}): remove it."
@@ -234,6 +240,31 @@ class Run:
         if record.dual is not None and record.exact:
             check_that(record.dual <= float(record.primal or 0.0) * (1 + 1e-9) + 1e-9, "D is at most P")
 
+    def _verify_end(self, state: Any, done: tuple[str, bool] | None) -> None:
+        """Refuse a last record that is not of the state, and an end that the next pass does not confirm.
+
+        A gap that reaches tol, but that the state does not confirm, is forgotten, and the run goes on.
+        """
+        learner, task, record = self.learner, self.task, self.history[-1]
+        if record.primal is not None and (known := _objectives(state)):
+            check_same("last P", record.primal, known[0])
+            if record.dual is not None and known[1] is not None:
+                check_same("last D", record.dual, known[1])
+        elif record.primal is not None and record.dual is not None and record.relative_gap <= task.tol:
+            try:
+                step = learner.certify(state)
+            except MargraveError:  # It computes P in every pass, and D at w where beta is finite.
+                w = getattr(state, "w", self.best[1] if self.best else np.zeros(task.problem.dim))
+                step = Step(w, *task.certify(w))
+            if not _confirmed(record.primal, record.dual, step):
+                less = replace(record, dual=None, gap=None)
+                self.history[-1] = less
+                if self.best is not None and self.best[0] == record:
+                    self.best = less, self.best[1]
+        if done is not None and done[1]:
+            step = learner.one_pass(state)
+            check_that(bool(step.done) and not step.stuck, "the run is over")
+
     def write_checkpoint(self, state: Any, *, last: bool = False) -> None:
         """Write the checkpoint, if there is one and it is due."""
         if self.task.checkpoint is None or not self.history or not self.task.checkpoint.due(last):
@@ -255,6 +286,39 @@ class Run:
                 self._done,
             ),
         )
+
+
+def _verify_record(record: Record) -> None:
+    """Refuse a record whose numbers contradict each other."""
+    primal, dual, gap = record.primal, record.dual, record.gap
+    if gap is not None:
+        check_that(primal is not None and dual is not None, "a gap is that of P and D")
+    if primal is None or dual is None or not record.exact:
+        return
+    if not isfinite(dual):
+        check_that(gap in (None, inf), "there is no gap without D")
+        return
+    size = max(1.0, abs(primal), abs(dual))
+    check_that(dual <= primal + _ROUNDING * size, "D is at most P")
+    check_that(gap is None or abs(primal - dual - gap) <= 1e-9 * size, "the gap is P - D")
+
+
+def _confirmed(primal: float, dual: float, step: Step) -> bool:
+    """Whether P is no lower, and D no higher, than those that were computed again."""
+    if step.primal is None or step.dual is None:
+        return False
+    rounding = 1e-9 * max(abs(step.primal), abs(step.dual))
+    return primal >= step.primal - rounding and dual <= step.dual + rounding
+
+
+def _objectives(state: Any) -> tuple[float, float | None] | None:
+    """P and D of the last record, where the state of a learner has them."""
+    if hasattr(state, "best_primal"):
+        return state.best_primal, state.value
+    if not hasattr(state, "primal"):
+        return None
+    slope = getattr(state, "slope", None)
+    return state.primal, None if slope is None else state.primal - 0.5 * state.task.problem.dot(slope, slope)
 
 
 def _values(record: Record) -> list[Any]:
