@@ -150,11 +150,11 @@ class LP(Learner):
             # The next C of a path has the same constraints. It searches up to a larger C if this one found none.
             if constraints.sufficient_c == inf:
                 assert solution.kept.primal is not None
-                constraints.sufficient_c = self._sufficient_c(task, solution.kept.primal / task.C)
+                constraints.sufficient_c = self._sufficient_c(task, constraints, solution.kept.primal / task.C)
             warnings.warn(_all_zero(task.C, constraints.sufficient_c), stacklevel=2)
         return solution
 
-    def _sufficient_c(self, task: Task, at_zero: float) -> float:
+    def _sufficient_c(self, task: Task, constraints: "LPConstraints", at_zero: float) -> float:
         """A C at which a weight is worth its price, close to the smallest; infinity if none was found.
 
         `at_zero` is the sum of all slacks at w = 0. Larger and larger C are tried until a weight is not zero. Its
@@ -163,20 +163,21 @@ class LP(Learner):
         smallest, C = inf, task.C
         while smallest == inf and C < _MOST_GROWTH * task.C:
             C *= _GROWTH
-            smallest = self._quotient(task, C, at_zero)
+            smallest = self._quotient(task, constraints, C, at_zero)
         better = smallest
         while better < inf:
             smallest = better
-            better = self._quotient(task, smallest, at_zero)
+            better = self._quotient(task, constraints, smallest, at_zero)
             if better > (1 - _FOR_WARNING) * smallest:
                 break
         return min(smallest, better)
 
-    def _quotient(self, task: Task, C: float, at_zero: float) -> float:
+    def _quotient(self, task: Task, constraints: "LPConstraints", C: float, at_zero: float) -> float:
         """|w|_1 over the slacks that the weights w of this C save; infinity if they are zero, or save nothing."""
         more = replace(task, C=C, tol=max(task.tol, _FOR_WARNING), observers=(), checkpoint=None, verbose=False)
         # At a large C the simplex may not finish its programs, whereas the quotient may be that of any weights.
-        found = super(LP, replace(self, solver="extragradient")).solve(more)
+        learner = replace(self, solver="extragradient")
+        found = super(LP, learner).solve(more, learner._without_rows(more, constraints))
         assert found.kept.primal is not None
         length = float(np.abs(found.w).sum())
         saved = at_zero - (found.kept.primal - length) / C
