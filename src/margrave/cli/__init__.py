@@ -101,12 +101,9 @@ app = typer.Typer(
 def main() -> None:
     """Runs the command line in a process of its own, which ends after it."""
     # Modules and data sets live as long as the process. Searching them for garbage takes a tenth of a short command, so
-    # that the search comes less often, and at the end, when everything goes, not at all.
+    # that the search comes less often.
     gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
-    try:
-        app(prog_name="margrave")
-    finally:
-        gc.freeze()
+    app(prog_name="margrave")
 
 
 def _show_version(wanted: bool) -> None:

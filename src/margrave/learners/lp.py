@@ -43,8 +43,9 @@ _DUST = 1e-6  # Weights below this fraction of the largest are remainders of wei
 _WORTHLESS = 1e-6  # A feature is worth less than it costs if it falls short by this much.
 _EQUAL = 1e-12  # Margins whose relative difference is below this are equal.
 _OF_BOUNDS = 0.1  # Programs are solved to this fraction of the tolerance of the bounds on the smallest C.
-_GROWTH, _MOST_GROWTH = 4.0, 1e4  # If no weight pays at some C, this many times as much is tried, up to the latter.
+_GROWTH, _MOST_GROWTH = 10.0, 1e4  # If no weight pays at some C, this many times as much is tried, up to the latter.
 _FOR_WARNING = 0.01  # The tolerance of the C that a warning names.
+_ROUNDS_FOR_WARNING = 12  # The most rounds at each C that is tried for it.
 _LAST_ROUNDS = 100  # The most rounds that seek weights with zeros, once weights without them are good enough.
 
 
@@ -174,7 +175,15 @@ class LP(Learner):
 
     def _quotient(self, task: Task, constraints: "LPConstraints", C: float, at_zero: float) -> float:
         """|w|_1 over the slacks that the weights w of this C save; infinity if they are zero, or save nothing."""
-        more = replace(task, C=C, tol=max(task.tol, _FOR_WARNING), observers=(), checkpoint=None, verbose=False)
+        more = replace(
+            task,
+            C=C,
+            tol=max(task.tol, _FOR_WARNING),
+            max_iter=_ROUNDS_FOR_WARNING,
+            observers=(),
+            checkpoint=None,
+            verbose=False,
+        )
         # At a large C the simplex may not finish its programs, whereas the quotient may be that of any weights.
         learner = replace(self, solver="extragradient")
         found = super(LP, learner).solve(more, learner._without_rows(more, constraints))
