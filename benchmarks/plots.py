@@ -1,6 +1,6 @@
 """What the plots of the experiments share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.curves import Curve
@@ -53,3 +53,19 @@ def draw_beside_linear(panel: Any, label: str, curve: Curve, x: str, y: str, col
     draw(panel, label, curve, x, y, color=colour, marker="o")
     linear = {x: curve[x], "line": [curve[y][-1] * at / curve[x][-1] for at in curve[x]]}
     draw(panel, "_linear", linear, x, "line", color=colour, linestyle=":")
+
+
+def nearness(title: str, curves: Mapping[str, Curve]) -> Any:
+    """A figure of how fast each run gets near the optimum."""
+    figure, (panel,) = panels()
+    panel.set(
+        xscale="log",
+        yscale="log",
+        ylim=(1e-6, None),
+        xlabel="seconds of training",
+        ylabel="P above the optimum, relative",
+        title=title,
+    )
+    for name, curve in curves.items():
+        draw(panel, name, curve, "seconds", "above", **DOTS)
+    return finished(figure)

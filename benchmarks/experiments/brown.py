@@ -11,7 +11,7 @@ from benchmarks.corpora.problems import Tagging
 from benchmarks.curves import Point, View, near, reached, thinned
 from benchmarks.experiments.labels import CUTS, attributes, sample
 from benchmarks.machine import in_new_process
-from benchmarks.plots import DOTS, draw, finished, panels
+from benchmarks.plots import nearness
 from benchmarks.tables import markdown, number, when
 from margrave.learners import LBFGS, Learner, OnlineEG, Task
 from margrave.losses import Log
@@ -102,15 +102,5 @@ def ratio(run: Result, goal: str) -> str:
 
 def plot(result: Result) -> Any:
     """How fast each gets near the optimum."""
-    figure, (panel,) = panels()
-    panel.set(
-        xscale="log",
-        yscale="log",
-        ylim=(1e-6, None),
-        xlabel="seconds of training",
-        ylabel="P above the optimum, relative",
-        title="5,000 sentences of Brown, 87 labels, one thread",
-    )
-    for name, run in result["runs"].items():
-        draw(panel, name, run["curve"], "seconds", "above", **DOTS)
-    return finished(figure)
+    curves = {name: run["curve"] for name, run in result["runs"].items()}
+    return nearness("5,000 sentences of Brown, 87 labels, one thread", curves)

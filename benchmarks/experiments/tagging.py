@@ -18,7 +18,7 @@ from benchmarks.corpora.lines import Attributes
 from benchmarks.corpora.problems import chunking
 from benchmarks.curves import Point, View, near, reached, thinned
 from benchmarks.machine import in_new_process
-from benchmarks.plots import DOTS, draw, finished, panels
+from benchmarks.plots import nearness
 from benchmarks.tables import markdown, number, when
 from margrave import _core
 from margrave.learners import Observer, Solution
@@ -238,15 +238,4 @@ def table(result: Result) -> str:
 
 def plot(result: Result) -> Any:
     """How fast each gets near the optimum."""
-    figure, (panel,) = panels()
-    panel.set(
-        xscale="log",
-        yscale="log",
-        ylim=(1e-6, None),
-        xlabel="seconds of training",
-        ylabel="P above the optimum, relative",
-        title="CoNLL-2000 chunking, conditional random field",
-    )
-    for name, curve in result["curves"].items():
-        draw(panel, name, curve, "seconds", "above", **DOTS)
-    return finished(figure)
+    return nearness("CoNLL-2000 chunking, conditional random field", result["curves"])
