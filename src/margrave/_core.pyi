@@ -877,6 +877,19 @@ def block_qp(
     Maximises h'a - 1/2 a'Ga - q/2 (sum a)^2 over a >= 0, sum a <= cap, from alpha: a, and what its slopes leave to gain per unit of mass.
     """
 
+def joint_qp(
+    h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gram: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    block: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    cap: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tol: float,
+) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], bool, int]:
+    """
+    The same as block_qp over several blocks with one Gram matrix: a, whether its slopes leave no more than tol, and how many steps it took.
+    """
+
 class Cuts:
     """The constraints of the n-slack cutting plane with their multipliers."""
 
@@ -923,9 +936,9 @@ class Cuts:
         rounds: int,
         variant_a: bool,
         goal: float,
-    ) -> tuple[int, float, float, bool, int, float, list[tuple[int, float, float]]]:
+    ) -> tuple[int, float, float, bool, int, float, list[tuple[int, float, float]], int]:
         """
-        One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, whether it is exact, the worst example, its violation, and for variant (a) examples, gains of D and violations.
+        One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, whether it is exact, the worst example, its violation, and for variant (a) examples, gains of D and violations, and the steps of the optimisations over S.
         """
 
     def optimise(

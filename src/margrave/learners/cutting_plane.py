@@ -129,6 +129,7 @@ class CutState(State):
     settled: bool = False  # whether the last pass added no constraint
     turn: int = 0  # the number of passes with a hard margin
     gains: list[Any] = field(default_factory=list)  # variant (a): example, gain of D, violation beyond the slack
+    steps: int = 0  # variant (a): steps of the optimisations over all constraints
     cuts: Any = None
 
     @property
@@ -148,11 +149,12 @@ class CutState(State):
     def visit(self, epsilon: float, rounds: int, variant_a: bool, goal: float) -> int:
         """Make one pass with inference; return the number of constraints added."""
         order = self.random.permutation(self.task.problem.size)
-        added, self.gap, self.missed, exact, self.worst, self.violation, gains = self.cuts.one_pass(
+        added, self.gap, self.missed, exact, self.worst, self.violation, gains, steps = self.cuts.one_pass(
             *self._core(), order, epsilon, rounds, variant_a, goal
         )
         self.exact = self.exact and exact
         self.gains += [list(gain) for gain in gains]
+        self.steps += steps
         self.task.passes += 1
         return int(added)
 
@@ -206,7 +208,10 @@ class CutState(State):
         for a, row in enumerate(rows):
             gram[a, : a + 1] = gram[: a + 1, a] = [problem.dot(row, other) for other in rows[: a + 1]]
         large = np.full(len(rows), 1.0 + 2 * np.abs(gram).max(initial=0.0))  # large enough that all mass is used
-        alpha, _ = _core.block_qp(large, gram.ravel(), 0.0, 1.0, np.full(len(rows), 1.0 / len(rows)), 0.0)
+        start = np.zeros(len(rows))
+        start[gram.diagonal().argmin()] = 1.0
+        one_block = np.zeros(len(rows), np.int64), np.zeros(1), np.ones(1)
+        alpha, _, _ = _core.joint_qp(large, gram.ravel(), *one_block, start, 0.0)
         return sqrt(max(float(alpha @ gram @ alpha), 0.0))
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

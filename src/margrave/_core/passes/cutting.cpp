@@ -32,6 +32,38 @@ Rescaling rescaling_named(const std::string& rescale, int slack, const nb::objec
   return {of_slack, slack, kind};
 }
 
+struct JointSolution {
+  std::vector<double> a;
+  JointQP::Outcome outcome{false, 0, 0};
+};
+
+// Solves a program whose variables have these blocks, from `alpha`; q and cap are those of the blocks.
+JointSolution solve_jointly(const In<double>& h, const In<double>& gram, const In<int64_t>& block,
+                            const std::vector<double>& q, const std::vector<double>& cap, const In<double>& alpha,
+                            double tol) {
+  const size_t n = h.size();
+  JointQP qp(q, cap);
+  std::vector<double> slopes = to_vector(h), sums(q.size());
+  for (size_t k = 0; k < n; ++k) {
+    const double* row = gram.data() + k * n;
+    std::vector<double> products(row, row + k + 1);
+    qp.add(block.data()[k], alpha.data()[k], products);
+    sums[static_cast<size_t>(block.data()[k])] += alpha.data()[k];
+    for (size_t l = 0; l < n; ++l) slopes[l] -= row[l] * alpha.data()[k];
+  }
+  double size = 0;
+  for (size_t k = 0; k < n; ++k) {
+    const auto i = static_cast<size_t>(block.data()[k]);
+    slopes[k] -= q[i] * sums[i];
+    size = std::max({size, std::fabs(h.data()[k]), std::fabs(h.data()[k] - slopes[k])});
+  }
+  JointSolution found;
+  const double rounding = cutting::kRounding * size;
+  if (qp.factorise(slopes, rounding)) found.outcome = qp.solve(slopes, std::vector<double>(q.size(), tol), rounding);
+  for (size_t k = 0; k < n; ++k) found.a.push_back(qp.mass(static_cast<int64_t>(k)));
+  return found;
+}
+
 // The constraints of all examples.
 struct Cuts {
   std::vector<CutBlock> blocks;
@@ -122,12 +154,14 @@ void bind_cuts(nb::module_& m) {
             }
             std::vector<std::tuple<int64_t, double, double>> gains;
             for (const Gain& gain : pass.gains) gains.emplace_back(gain.example, gain.gain, gain.excess);
-            return std::make_tuple(pass.added, pass.gap, pass.missed, pass.exact, pass.worst, pass.violation, gains);
+            return std::make_tuple(pass.added, pass.gap, pass.missed, pass.exact, pass.worst, pass.violation, gains,
+                                   pass.steps);
           },
           "problem"_a, "w"_a.noconvert(), "family"_a, "rescale"_a, "slack"_a, "cost"_a, "order"_a, "epsilon"_a,
           "rounds"_a, "variant_a"_a, "goal"_a,
           "One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, whether it is "
-          "exact, the worst example, its violation, and for variant (a) examples, gains of D and violations.")
+          "exact, the worst example, its violation, and for variant (a) examples, gains of D and violations, and the "
+          "steps of the optimisations over S.")
       .def(
           "optimise",
           [](Cuts& cuts, const Problem& p, InOut<double>& w, const LossFamily& family, const std::string& rescale,
@@ -219,6 +253,33 @@ void bind_cutting(nb::module_& m) {
       "h"_a, "gram"_a, "q"_a, "cap"_a, "alpha"_a, "tol"_a,
       "Maximises h'a - 1/2 a'Ga - q/2 (sum a)^2 over a >= 0, sum a <= cap, from alpha: a, and what its slopes leave to "
       "gain per unit of mass.");
+  m.def(
+      "joint_qp",
+      [](const In<double>& h, const In<double>& gram, const In<int64_t>& block, const In<double>& q,
+         const In<double>& cap, const In<double>& alpha, double tol) {
+        const auto n = static_cast<int64_t>(h.size());
+        expect_size(gram, n * n, "gram");
+        expect_size(block, n, "block");
+        expect_size(alpha, n, "alpha");
+        expect_size(cap, static_cast<int64_t>(q.size()), "cap");
+        std::vector<double> sums(q.size());
+        for (int64_t k = 0; k < n; ++k) {
+          check_number(block.data()[k], static_cast<int64_t>(q.size()));
+          if (!(alpha.data()[k] >= 0)) throw InputError("alpha must not be negative.");
+          sums[static_cast<size_t>(block.data()[k])] += alpha.data()[k];
+        }
+        for (size_t i = 0; i < sums.size(); ++i) {
+          if (!(q.data()[i] >= 0) || !(cap.data()[i] > 0))
+            throw InputError("q must not be negative, and cap positive.");
+          if (!(sums[i] <= cap.data()[i] * (1 + 1e-12))) throw InputError("alpha must sum to at most the cap.");
+        }
+        JointSolution found = solve_jointly(h, gram, block, to_vector(q), to_vector(cap), alpha, tol);
+        return std::make_tuple(to_numpy(std::move(found.a)), found.outcome.solved, found.outcome.steps);
+      },
+      "h"_a, "gram"_a, "block"_a, "q"_a, "cap"_a, "alpha"_a, "tol"_a,
+      "The same as block_qp over several blocks with one Gram matrix: a, whether its slopes leave no more than tol, "
+      "and "
+      "how many steps it took.");
   bind_cuts(m);
   nb::class_<OutputCache>(m, "OutputCache", "The outputs that were found last, for each example.")
       .def(nb::new_([](const Problem& p, int64_t most) {
