@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Hinge, LossFamily, MargraveError, _core
+from margrave.datasets import load_town
 from margrave.features import AttributeTable
 from margrave.learners import BCFW, LEARNERS, CuttingPlane, Learner, OneSlack, OnlineEG, Solution, Task
 from margrave.structures import Chain, Multiclass
@@ -358,6 +359,33 @@ def test_variant_a_leaves_no_more_than_its_goal_to_gain_over_the_constraints_kno
         most[variant_a] = max(left)
     assert most[True] <= goal
     assert most[False] > 1e-5
+
+
+def tagging(sentences: int, loss: Hinge) -> Any:
+    """The first sentences of the built-in corpus, with words and their ends as attributes."""
+    some = load_town("train")[:sentences]
+    classes = sorted({tag for sentence in some for _, _, tag in sentence})
+    columns: dict[str, int] = {}
+    X = []
+    for sentence in some:
+        names = [[word, word[-2:], word[:1].isupper()] for word, _, _ in sentence]
+        X.append([[columns.setdefault(f"{k}={name}", len(columns)) for k, name in enumerate(row)] for row in names])
+    dense = [np.array([np.bincount(row, minlength=len(columns)) for row in rows], dtype=float) for rows in X]
+    labels = np.array([classes.index(tag) for sentence in some for _, _, tag in sentence], dtype=np.int32)
+    return bind(Chain(), dense, labels, features=AttributeTable("all"), classes=classes, loss=loss)
+
+
+@pytest.mark.parametrize(
+    ("form", "C"), [*((form, C) for form in FORMS for C in (0.02, 1.0, 100.0)), (HARD, 1.0)], ids=str
+)
+def test_a_constraint_takes_variant_a_few_steps_however_many_there_are(form: Form, C: float) -> None:
+    """The optimisation over S starts from the optimum without the constraint; a visit to one block is a step, too."""
+    mean = {}
+    for sentences in (10, 20, 40):
+        state = CuttingPlane(variant="a").solve(Task(tagging(sentences, hinge(form)), hinge(form), C=C, tol=1e-4)).state
+        mean[sentences] = state.steps / len(state.gains)
+    assert max(mean.values()) <= 8
+    assert mean[40] <= 1.5 * mean[10] + 1
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 0.05])

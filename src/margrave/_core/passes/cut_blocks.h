@@ -148,6 +148,29 @@ inline void complete_gram(const Cutting& task, int64_t i, CutBlock& block, Worke
   }
 }
 
+// Gives every constraint of a block the multiplier next(its place), and takes w along. The worker has the gold output.
+template <typename Next>
+void set_multipliers(const Cutting& task, int64_t i, CutBlock& block, const Next& next, Worker& worker) {
+  double* d = worker.direction.data();
+  const int64_t parts = task.problem.parts(i);
+  double all = 0;
+  bool moved = false;
+  for (size_t a = 0; a < block.cuts.size(); ++a) {
+    const Cut& cut = block.cuts[a];
+    const double more = cut.factor * (next(a) - cut.multiplier);
+    if (more == 0) continue;
+    if (!moved) std::fill(d, d + parts, 0.0);
+    moved = true;
+    all += more;
+    for (const int32_t part : cut.y) d[part] -= more;
+  }
+  if (moved) {
+    for (const int32_t part : worker.gold) d[part] += all;
+    task.problem.scatter(i, d, 1.0, task.w);
+  }
+  for (size_t a = 0; a < block.cuts.size(); ++a) block.cuts[a].multiplier = next(a);
+}
+
 // Optimises the multipliers of one block with the others fixed, and takes w along.
 inline void solve_within(const Cutting& task, int64_t i, CutBlock& block, double tol, Worker& worker) {
   complete_gram(task, i, block, worker);
@@ -162,23 +185,7 @@ inline void solve_within(const Cutting& task, int64_t i, CutBlock& block, double
   }
   BlockQP(h.data(), block.gram.values().data(), static_cast<int64_t>(n), task.q(i), task.cap(i))
       .solve(std::max(tol, kRounding * size), b);
-  double* d = worker.direction.data();
-  const int64_t parts = task.problem.parts(i);
-  std::fill(d, d + parts, 0.0);
-  double all = 0;
-  bool moved = false;
-  for (size_t a = 0; a < n; ++a) {
-    Cut& cut = block.cuts[a];
-    const double more = cut.factor * (b[a] - cut.multiplier);
-    cut.multiplier = b[a];
-    if (more == 0) continue;
-    moved = true;
-    all += more;
-    for (const int32_t part : cut.y) d[part] -= more;
-  }
-  if (!moved) return;
-  for (const int32_t part : worker.gold) d[part] += all;
-  task.problem.scatter(i, d, 1.0, task.w);
+  set_multipliers(task, i, block, [&](size_t a) { return b[a]; }, worker);
 }
 
 // The same for a block with this gap, within the memory for Gram matrices.
@@ -213,9 +220,14 @@ inline double refine(const Cutting& task, int64_t i, double enough, Worker& work
   return gap;
 }
 
+struct Swept {
+  double left;     // of the gaps
+  int64_t visits;  // to blocks
+};
+
 // Optimises over all of S, block by block, until their gaps sum to less than `goal` (with a hard margin: until none is
-// above it), or `most` rounds are over. Three rounds of four leave blocks with small gaps alone. Returns what is left.
-inline double sweep(const Cutting& task, double goal, int64_t most, const Poll& poll, Worker& worker) {
+// above it), or `most` rounds are over. Three rounds of four leave blocks with small gaps alone.
+inline Swept sweep(const Cutting& task, double goal, int64_t most, const Poll& poll, Worker& worker) {
   constexpr int64_t kWhole = 4;    // one round in so many
   constexpr int64_t kStuck = 300;  // whole rounds without a gain: numbers get no better
   const auto n = static_cast<size_t>(task.problem.size());
@@ -244,7 +256,7 @@ inline double sweep(const Cutting& task, double goal, int64_t most, const Poll& 
     since = left < 0.99 * least ? 0 : since + 1;
     least = std::min(least, left);
   }
-  return left;
+  return {left, visits};
 }
 
 // D, from the multipliers and w.

@@ -46,8 +46,7 @@ JointSolution solve_jointly(const In<double>& h, const In<double>& gram, const I
   std::vector<double> slopes = to_vector(h), sums(q.size());
   for (size_t k = 0; k < n; ++k) {
     const double* row = gram.data() + k * n;
-    std::vector<double> products(row, row + k + 1);
-    qp.add(block.data()[k], alpha.data()[k], products);
+    qp.set_products(qp.add(block.data()[k], alpha.data()[k]), row);
     sums[static_cast<size_t>(block.data()[k])] += alpha.data()[k];
     for (size_t l = 0; l < n; ++l) slopes[l] -= row[l] * alpha.data()[k];
   }

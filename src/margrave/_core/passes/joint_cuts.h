@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "passes/cut_blocks.h"
@@ -14,12 +15,62 @@
 
 namespace margrave {
 
+// Sparse vectors by number, listed by feature, so that an inner product costs as much as two vectors have in common.
+class InvertedRows {
+ public:
+  explicit InvertedRows(int64_t dim) : list_(static_cast<size_t>(dim), -1) {}
+
+  int64_t entries() const { return entries_; }
+
+  void add(int64_t number, Row row) {
+    for (size_t k = 0; k < row.index.size(); ++k) {
+      int32_t& list = list_[static_cast<size_t>(row.index[k])];
+      if (list < 0) {
+        list = static_cast<int32_t>(lists_.size());
+        lists_.emplace_back();
+      }
+      lists_[static_cast<size_t>(list)].push_back({number, row.value[k]});
+    }
+    entries_ += static_cast<int64_t>(row.index.size());
+    if (static_cast<size_t>(number) >= rows_.size()) rows_.resize(static_cast<size_t>(number) + 1);
+    rows_[static_cast<size_t>(number)] = std::move(row);
+  }
+
+  void remove(int64_t number) {
+    Row& row = rows_[static_cast<size_t>(number)];
+    const auto of_it = [&](const Entry& entry) { return entry.number == number; };
+    for (const int64_t index : row.index) std::erase_if(lists_[place(index)], of_it);
+    entries_ -= static_cast<int64_t>(row.index.size());
+    row = {};
+  }
+
+  // products[l] += the inner product of vectors k and l
+  void multiply(int64_t k, double* products) const {
+    const Row& row = rows_[static_cast<size_t>(k)];
+    for (size_t n = 0; n < row.index.size(); ++n)
+      for (const Entry& entry : lists_[place(row.index[n])]) products[entry.number] += row.value[n] * entry.value;
+  }
+
+ private:
+  struct Entry {
+    int64_t number;
+    double value;
+  };
+  size_t place(int64_t index) const { return static_cast<size_t>(list_[static_cast<size_t>(index)]); }
+
+  std::vector<int32_t> list_;  // of each feature; -1 if no vector has had it
+  std::vector<std::vector<Entry>> lists_;
+  std::vector<Row> rows_;
+  int64_t entries_ = 0;
+};
+
+// The quadratic program over all constraints, during a pass.
 class JointCuts {
  public:
   static constexpr int64_t kMost = 3000;           // variables: their Gram matrix and its factor are kept
-  static constexpr int64_t kNumbers = 30'000'000;  // of their features
+  static constexpr int64_t kEntries = 20'000'000;  // of their feature vectors
 
-  explicit JointCuts(const Cutting& task) : task_(task), gaps_(task.blocks.size()), tol_(task.blocks.size()) {
+  explicit JointCuts(const Cutting& task) : task_(task), tol_(task.blocks.size()) {
     for (CutBlock& block : task.blocks)
       for (Cut& cut : block.cuts) cut.variable = -1;
   }
@@ -35,12 +86,12 @@ class JointCuts {
   // Optimises, once at least, until the gaps sum to no more than `goal` (with a hard margin: until none is above it).
   // Returns what is left, which is more if the numbers or the memory allow no more.
   double optimise(double goal, const Poll& poll, Worker& worker) {
-    if (!prepare(worker)) return kInfinity;
-    const double enough = task_.rule.slack == 0 ? 0.5 * goal : 0.5 * goal / static_cast<double>(gaps_.size());
+    if (!prepare(poll, worker)) return kInfinity;
+    const double enough = task_.rule.slack == 0 ? 0.5 * goal : 0.5 * goal / static_cast<double>(blocks());
     double share = 1, left = kInfinity;
     while (left > goal) {
       const bool more = enlist(enough, worker);
-      if (qp_->size() > kMost || numbers_ > kNumbers) return left;
+      if (qp_->size() > kMost || rows_->entries() > kEntries) return left;
       if (!more && left < kInfinity && (share *= 0.1) < kLeastShare) return left;
       const JointQP::Outcome outcome = solve(share * enough);
       if (!outcome.solved && outcome.gain < 0) return left;
@@ -63,24 +114,26 @@ class JointCuts {
   static constexpr double kLeastShare = 1e-4;  // of the goal, to which slopes are brought down
   static constexpr int64_t kIdle = 50;         // variables without mass that are always allowed
 
+  size_t blocks() const { return task_.blocks.size(); }
   CutBlock& block(size_t i) const { return task_.blocks[i]; }
   bool visited(size_t i) const { return !block(i).cuts.empty() && task_.weight(static_cast<int64_t>(i)) > 0; }
 
   // At the first call, the constraints with multipliers become variables.
-  bool prepare(Worker& worker) {
+  bool prepare(const Poll& poll, Worker& worker) {
     if (qp_) return true;
     std::vector<double> q, cap;
-    for (size_t i = 0; i < gaps_.size(); ++i) {
+    for (size_t i = 0; i < blocks(); ++i) {
       q.push_back(task_.weight(static_cast<int64_t>(i)) > 0 ? task_.q(static_cast<int64_t>(i)) : 0.0);
       cap.push_back(task_.cap(static_cast<int64_t>(i)));
     }
-    qp_ = std::make_unique<JointQP>(q, cap);
+    qp_ = std::make_unique<JointQP>(q, cap, poll);
+    rows_ = std::make_unique<InvertedRows>(task_.problem.euclidean() ? task_.problem.dim() : 0);
     price(worker);
-    for (size_t i = 0; i < gaps_.size(); ++i)
+    for (size_t i = 0; i < blocks(); ++i)
       if (visited(i))
         for (Cut& cut : block(i).cuts) {
           if (cut.multiplier > 0) add(i, cut, worker);
-          if (qp_->size() > kMost || numbers_ > kNumbers) return false;
+          if (qp_->size() > kMost || rows_->entries() > kEntries) return false;
         }
     return qp_->factorise(slopes_, cutting::kRounding * size_);
   }
@@ -89,15 +142,15 @@ class JointCuts {
   double price(Worker& worker) {
     double sum = 0, largest = 0;
     size_ = 0;
-    for (size_t i = 0; i < gaps_.size(); ++i) {
+    for (size_t i = 0; i < blocks(); ++i) {
       if (!visited(i)) continue;
       const auto example = static_cast<int64_t>(i);
       worker.make_room(task_.problem.parts(example));
       task_.problem.score(example, task_.w, worker.theta.data());
       cutting::evaluate_cuts(task_, example, worker.theta.data(), block(i), worker);
-      gaps_[i] = task_.gap(example, block(i), block(i).slack());
-      sum += gaps_[i];
-      largest = std::max(largest, gaps_[i]);
+      const double gap = task_.gap(example, block(i), block(i).slack());
+      sum += gap;
+      largest = std::max(largest, gap);
       for (const Cut& cut : block(i).cuts) {
         size_ = std::max({size_, cut.linear, std::fabs(cut.value)});
         if (cut.variable >= 0) slopes_[static_cast<size_t>(cut.variable)] = slope(i, cut);
@@ -112,7 +165,7 @@ class JointCuts {
   // The most violated constraint of every block with a gap becomes a variable; whether there is a new one.
   bool enlist(double enough, Worker& worker) {
     bool any = false;
-    for (size_t i = 0; i < gaps_.size(); ++i) {
+    for (size_t i = 0; i < blocks(); ++i) {
       if (!visited(i)) continue;
       const auto less = [](const Cut& a, const Cut& b) { return a.value < b.value; };
       Cut& top = *std::max_element(block(i).cuts.begin(), block(i).cuts.end(), less);
@@ -126,64 +179,47 @@ class JointCuts {
 
   void add(size_t i, Cut& cut, Worker& worker) {
     const auto example = static_cast<int64_t>(i);
+    cut.variable = qp_->add(example, cut.multiplier);
+    slopes_.resize(static_cast<size_t>(qp_->slots()));
+    slopes_[static_cast<size_t>(cut.variable)] = slope(i, cut);
     const int64_t parts = task_.problem.parts(example);
     worker.make_room(parts);
     double* counts = worker.direction.data();
     task_.problem.gold(example, 0, worker.gold);
     difference(worker.gold, cut.y, parts, counts);
     for (int64_t k = 0; k < parts; ++k) counts[k] *= cut.factor;
-    Row row;
-    task_.problem.row(example, counts, row);
-    cut.variable = qp_->add(example, cut.multiplier, products(row, worker));
-    const auto number = static_cast<size_t>(cut.variable);
-    if (number == rows_.size()) {
-      rows_.emplace_back();
-      slopes_.push_back(0.0);
+    products_.assign(static_cast<size_t>(qp_->slots()), 0.0);
+    if (task_.problem.euclidean()) {
+      Row row;
+      task_.problem.row(example, counts, row);
+      rows_->add(cut.variable, std::move(row));
+      rows_->multiply(cut.variable, products_.data());
+    } else {
+      score_all(example, counts, worker);
     }
-    slopes_[number] = slope(i, cut);
-    numbers_ += static_cast<int64_t>(row.index.size());
-    rows_[number] = std::move(row);
+    qp_->set_products(cut.variable, products_.data());
   }
 
-  // The inner products of a feature vector with those of all variables, by number, and at the end with itself.
-  std::vector<double> products(const Row& row, Worker& worker) const {
-    std::vector<double> gram(rows_.size() + 1);
-    std::vector<double>& v = worker.zeros;
-    v.resize(static_cast<size_t>(task_.problem.dim()));
-    for (size_t k = 0; k < row.index.size(); ++k) v[static_cast<size_t>(row.index[k])] += row.value[k];
-    if (task_.problem.euclidean()) {
-      for (size_t k = 0; k < rows_.size(); ++k) gram[k] = dot(rows_[k], v);
-      gram.back() = dot(row, v);
-    } else {
-      score_all(v.data(), gram, worker);
-      gram.back() = task_.problem.dot(v.data(), v.data());
-    }
-    for (const int64_t k : row.index) v[static_cast<size_t>(k)] = 0;
-    return gram;
-  }
-  static double dot(const Row& row, const std::vector<double>& v) {
-    double sum = 0;
-    for (size_t k = 0; k < row.index.size(); ++k) sum += row.value[k] * v[static_cast<size_t>(row.index[k])];
-    return sum;
-  }
-  // The same where weights have another inner product: as scores under these weights.
-  void score_all(const double* v, std::vector<double>& gram, Worker& worker) const {
-    for (size_t i = 0; i < gaps_.size(); ++i) {
+  // The inner products of all variables with A_i' counts where weights are not Euclidean: as scores under it.
+  void score_all(int64_t of, const double* counts, Worker& worker) {
+    std::vector<double> v(static_cast<size_t>(task_.problem.dim()));
+    task_.problem.scatter(of, counts, 1.0, v.data());
+    for (size_t i = 0; i < blocks(); ++i) {
       const auto example = static_cast<int64_t>(i);
       if (qp_->members(example).empty()) continue;
       worker.make_room(task_.problem.parts(example));
-      task_.problem.score(example, v, worker.theta.data());
+      task_.problem.score(example, v.data(), worker.theta.data());
       task_.problem.gold(example, 0, worker.gold);
       const double of_gold = score_of(worker.theta.data(), worker.gold);
       for (const Cut& cut : block(i).cuts)
         if (cut.variable >= 0)
-          gram[static_cast<size_t>(cut.variable)] = cut.factor * (of_gold - score_of(worker.theta.data(), cut.y));
+          products_[static_cast<size_t>(cut.variable)] = cut.factor * (of_gold - score_of(worker.theta.data(), cut.y));
     }
   }
 
   // Solves the program until no block's gap among the variables is above this.
   JointQP::Outcome solve(double gap) {
-    for (size_t i = 0; i < gaps_.size(); ++i)
+    for (size_t i = 0; i < blocks(); ++i)
       if (visited(i)) tol_[i] = task_.slopes(static_cast<int64_t>(i), block(i), gap);
     const JointQP::Outcome outcome = qp_->solve(slopes_, tol_, cutting::kRounding * size_);
     steps_ += outcome.steps;
@@ -192,28 +228,16 @@ class JointCuts {
 
   // Takes multipliers and w along.
   void commit(Worker& worker) {
-    for (size_t i = 0; i < gaps_.size(); ++i) {
+    for (size_t i = 0; i < blocks(); ++i) {
       const auto example = static_cast<int64_t>(i);
       if (qp_->members(example).empty()) continue;
-      const int64_t parts = task_.problem.parts(example);
-      worker.make_room(parts);
-      double* d = worker.direction.data();
-      double all = 0;
-      bool moved = false;
-      for (const Cut& cut : block(i).cuts) {
-        if (cut.variable < 0 || qp_->mass(cut.variable) == cut.multiplier) continue;
-        if (!moved) std::fill(d, d + parts, 0.0);
-        moved = true;
-        const double more = cut.factor * (qp_->mass(cut.variable) - cut.multiplier);
-        all += more;
-        for (const int32_t part : cut.y) d[part] -= more;
-      }
-      if (!moved) continue;
+      worker.make_room(task_.problem.parts(example));
       task_.problem.gold(example, 0, worker.gold);
-      for (const int32_t part : worker.gold) d[part] += all;
-      task_.problem.scatter(example, d, 1.0, task_.w);
-      for (Cut& cut : block(i).cuts)
-        if (cut.variable >= 0) cut.multiplier = qp_->mass(cut.variable);
+      const auto next = [&](size_t a) {
+        const Cut& cut = block(i).cuts[a];
+        return cut.variable >= 0 ? qp_->mass(cut.variable) : cut.multiplier;
+      };
+      cutting::set_multipliers(task_, example, block(i), next, worker);
     }
   }
 
@@ -223,9 +247,7 @@ class JointCuts {
     return n;
   }
   void drop(int64_t number) {
-    Row& row = rows_[static_cast<size_t>(number)];
-    numbers_ -= static_cast<int64_t>(row.index.size());
-    row = {};
+    if (task_.problem.euclidean()) rows_->remove(number);
     qp_->drop(number);
   }
   void drop_idle() {
@@ -238,48 +260,44 @@ class JointCuts {
   }
 
   const Cutting& task_;
-  std::unique_ptr<JointQP> qp_;
-  std::vector<double> gaps_;    // of the blocks, at w
-  std::vector<double> tol_;     // of their slopes
-  std::vector<double> slopes_;  // of the variables, by number, as are the feature vectors
-  std::vector<Row> rows_;
-  int64_t numbers_ = 0;  // in them
-  double size_ = 0;      // of the largest terms in slopes
+  std::unique_ptr<JointQP> qp_;  // made when it is needed
+  std::unique_ptr<InvertedRows> rows_;
+  std::vector<double> tol_;       // of the slopes in each block
+  std::vector<double> slopes_;    // of the variables, by number
+  std::vector<double> products_;  // of the last one with all of them
+  double size_ = 0;               // of the largest terms in slopes
   int64_t steps_ = 0;
 };
 
 // Optimises over all of S after every constraint: together, and block by block once that does not work.
 class OptimiserOverAll {
  public:
-  explicit OptimiserOverAll(const Cutting& task) : task_(task), joint_(task_), together_(JointCuts::suits(task)) {}
+  explicit OptimiserOverAll(const Cutting& task) : task_(task), joint_(task), together_(JointCuts::suits(task)) {}
 
-  double optimise(double goal, const Poll& poll, Worker& worker) {
+  void optimise(double goal, const Poll& poll, Worker& worker) {
     constexpr int64_t kRounds = 100000;
-    if (together_) {
-      const double left = joint_.optimise(goal, poll, worker);
-      if (left <= goal) return left;
-      together_ = false;
-    }
-    return sweep(task_, goal, kRounds, poll, worker);
+    together_ = together_ && joint_.optimise(goal, poll, worker) <= goal;
+    if (!together_) visits_ += sweep(task_, goal, kRounds, poll, worker).visits;
   }
   void forget(const Cut& cut) {
     if (together_) joint_.forget(cut);
   }
-  int64_t steps() const { return joint_.steps(); }
+  int64_t steps() const { return joint_.steps() + visits_; }  // a visit is a step of one block
 
  private:
-  const Cutting task_;
+  const Cutting& task_;
   JointCuts joint_;
   bool together_;
+  int64_t visits_ = 0;
 };
 
 // Optimises over all of S once: block by block, and together if that takes many rounds.
 inline double optimise(const Cutting& task, double goal, int64_t rounds, const Poll& poll, Worker& worker) {
   constexpr int64_t kFew = 33;  // rounds, of which the last looks at all blocks
-  double left = sweep(task, goal, std::min(rounds, kFew), poll, worker);
+  double left = sweep(task, goal, std::min(rounds, kFew), poll, worker).left;
   if (left <= goal || rounds <= kFew) return left;
   if (JointCuts::suits(task)) left = JointCuts(task).optimise(goal, poll, worker);
-  return left <= goal ? left : sweep(task, goal, rounds - kFew, poll, worker);
+  return left <= goal ? left : sweep(task, goal, rounds - kFew, poll, worker).left;
 }
 
 }  // namespace margrave

@@ -12,6 +12,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "protocol/problem.h"
@@ -93,8 +96,10 @@ class JointQP {
     int64_t steps;  // each moves all variables, and mostly lets one enter or leave
   };
 
-  // q and cap of every block.
-  JointQP(const std::vector<double>& q, const std::vector<double>& cap) : blocks_(q.size()) {
+  // q and cap of every block; `poll` is called now and then, and may throw.
+  JointQP(
+      const std::vector<double>& q, const std::vector<double>& cap, std::function<void()> poll = [] {})
+      : blocks_(q.size()), poll_(std::move(poll)) {
     for (size_t i = 0; i < q.size(); ++i) {
       blocks_[i].q = q[i];
       blocks_[i].cap = blocks_[i].rest = cap[i];
@@ -105,20 +110,21 @@ class JointQP {
   int64_t size() const { return size_; }                                     // how many variables there are
   int64_t slots() const { return static_cast<int64_t>(variables_.size()); }  // and have been at once
   bool live(int64_t k) const { return at(k).block >= 0; }
-  int64_t block(int64_t k) const { return at(k).block; }
   double mass(int64_t k) const { return k >= 0 ? at(k).mass : block_of(k).rest; }
   const std::vector<int64_t>& members(int64_t i) const { return blocks_[static_cast<size_t>(i)].members; }
 
-  // A new variable; `gram` has its inner products with all, by number, its own last. Returns its number.
-  int64_t add(int64_t i, double mass, const std::vector<double>& gram) {
+  // A new variable of a block, and its number. Its inner products follow.
+  int64_t add(int64_t i, double mass) {
     const int64_t k = take_number();
-    for (int64_t other = 0; other < slots(); ++other)
-      if (live(other)) set(k, other, gram[static_cast<size_t>(other)]);
-    set(k, k, gram.back());
-    variables_[static_cast<size_t>(k)] = {i, mass, -1};
+    at(k) = {i, mass, -1};
     blocks_[static_cast<size_t>(i)].members.push_back(k);
     ++size_;
     return k;
+  }
+  // The inner products of a variable with itself and with all others that are there, by number.
+  void set_products(int64_t k, const double* products) {
+    for (int64_t l = 0; l < slots(); ++l)
+      if (live(l)) set(k, l, products[l]);
   }
 
   // A variable without mass leaves.
@@ -164,6 +170,7 @@ class JointQP {
   static constexpr double kFlat = 1e5;         // times rounding: a slope that may lead nowhere
   static constexpr double kRounding = 1e-14;   // of a cap
   static constexpr int64_t kSteps = 20;        // per variable
+  static constexpr int64_t kPoll = 16;         // steps
   static constexpr int64_t kWhole = 3;         // Newton steps that only rounding can make necessary
 
   struct Variable {
@@ -326,6 +333,7 @@ class JointQP {
 
   // The factor with one more variable; false if it depends on the others. Then `column_` tells how.
   bool append(int64_t k) {
+    poll_now_and_then();
     const size_t m = free_.size();
     column_.resize(m);
     for (size_t x = 0; x < m; ++x) column_[x] = reduced_entry(free_[x], k);
@@ -361,6 +369,10 @@ class JointQP {
     return false;
   }
 
+  void poll_now_and_then() {
+    if (++since_poll_ % kPoll == 0) poll_();
+  }
+
   // Moves of the free variables, of `extra` and of the pivots, which pay for them; and how far they can go.
   Limit find_moves(const std::vector<double>& direction, int64_t extra, double by) {
     moves_.clear();
@@ -387,6 +399,7 @@ class JointQP {
 
   void move(double share) {
     ++steps_;
+    poll_now_and_then();
     for (const Move& one : moves_) {
       const double by = share * one.by;
       if (by == 0) continue;
@@ -450,6 +463,8 @@ class JointQP {
   const double* tol_ = nullptr;
   double rounding_ = 0;
   int64_t steps_ = 0;
+  std::function<void()> poll_;
+  int64_t since_poll_ = 0;
 };
 
 }  // namespace margrave
