@@ -1277,9 +1277,10 @@ def mira_pass(
     step: int,
     exact: bool,
     prediction: bool,
+    spent: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> tuple[int, float, int, int]:
     """
-    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, inferences, and exact updates that were not solved.
+    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, inferences, and exact updates that were not solved. `spent` is the sum of all steps on each example, which C then bounds, or empty, and then C bounds each step.
     """
 
 def kbest_mira_pass(

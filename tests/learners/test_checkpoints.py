@@ -116,6 +116,7 @@ CASES = [
     case("mira", exact=True),
     case("mira", average=False),
     case("mira", (HINGE,), prediction=True),
+    case("mira", cumulative=True),
     case("kbest-mira", (HINGE,)),
     case("kbest-mira", (HINGE,), k=2, average=False),
     case("bcfw"),

@@ -147,7 +147,12 @@ SOLVED = [
     *cases(CONFIGURED, ("multiclass", "chain", "untied chain", "matching"), [(1.0, 1.0), HINGE]),
 ]
 EARLY = list(cases(VARIANTS, ("multiclass", "tree", "untied chain"), [(1.0, 0.0), (3.0, 1.0), HINGE]))
-ONLINE = [variant("mira", {}), variant("mira", {}, exact=True), variant("mira", {"smooth": None}, prediction=True)]
+ONLINE = [
+    variant("mira", {}),
+    variant("mira", {}, exact=True),
+    variant("mira", {}, cumulative=True),
+    variant("mira", {"smooth": None}, prediction=True),
+]
 MIRA = [
     *cases(ONLINE, ("multiclass", "chain"), [(1.0, 1.0), HINGE]),
     *cases([variant("kbest-mira", {"smooth": None})], ("multiclass", "tree"), [HINGE]),
@@ -676,6 +681,38 @@ COPIES = [0, 1, 2, 3, 0, 1, 1, 2, 0, 1, 4, 1]
 @cache
 def optimum_of_copies(beta: float, gamma: float) -> Optimum:
     return best(copies(listed_of("multiclass", beta, gamma), COPIES), LossFamily(beta, gamma), 0.5)
+@pytest.mark.parametrize(
+    ("beta", "gamma", "prediction"), [*((beta, gamma, False) for beta, gamma in LOSSES), (*HINGE, True)]
+)
+@pytest.mark.parametrize("kind", ["multiclass", "matching"])
+def test_cumulative_steps_sum_to_c_and_have_a_dual(kind: str, beta: float, gamma: float, prediction: bool) -> None:
+    """The steps of CRF++: what earlier steps on an example have left of C bounds the next one, and D stays valid."""
+    loss, C, seed, passes = LossFamily(beta, gamma), 0.4, 11, 6
+    problem, _ = problem_of(kind, beta, gamma)
+    examples = listed(problem)
+    weight = np.random.default_rng(3).uniform(0.5, 2, size=problem.size)
+    left = C * weight
+    update = closed_form(problem, loss, prediction, left)
+    expected = dca(examples, update, C, shuffles(problem.size, passes, seed))
+    optimum = best(examples, loss, [*(C * weight)])
+    learner = made("mira", cumulative=True, prediction=prediction)
+    settings: dict[str, Any] = {"C": C, "seed": seed, "sample_weight": weight, "tol": 0.0}
+    solution = solve(learner, problem, loss, max_iter=passes, **settings)
+    expected = expected[: len(solution.history)]  # It ends early if no example takes a step.
+    assert len(expected) > 1
+    assert_allclose(solution.w, expected[-1].average, rtol=0, atol=1e-9 * float(np.abs(solution.w).max()))
+    assert_allclose(
+        [certificate(record)[1] for record in solution.history], [each.dual for each in expected], rtol=1e-9
+    )
+    assert_bounds(solution.history, optimum)
+    assert_allclose(C * weight - solution.state.spent, left, rtol=0, atol=1e-9 * C)
+    # Some examples have nothing left, so that the bound has made a difference.
+    assert (solution.state.spent == C * weight).any()
+    last = solve(learner, problem, loss, max_iter=1000, **settings)
+    assert last.reason == "no example takes a step"
+    assert not last.converged
+
+
 
 
 @pytest.mark.parametrize("case", list(cases(VARIANTS, ("multiclass",), [(1.0, 1.0), HINGE])), ids=str)

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from margrave import LossFamily, Problem, _core
+from margrave import LossFamily, MargraveError, Problem, _core
 from margrave.datasets import load_town
 from margrave.features import AttributeTable
 from margrave.learners import MIRA, CuttingPlane, KBestMIRA, Task
@@ -43,7 +43,17 @@ def step(i: int, loss: LossFamily, C: float, start: Weights) -> tuple[Weights, i
     """The weights after one exact step on example i, and the number of steps that were not solved."""
     w, total = start.copy(), np.zeros_like(start)
     *_, unsolved = _core.mira_pass(
-        long_sentences(), w, loss.core(C), np.array([i]), 1, None, total, 0, exact=True, prediction=False
+        long_sentences(),
+        w,
+        loss.core(C),
+        np.array([i]),
+        1,
+        None,
+        total,
+        0,
+        exact=True,
+        prediction=False,
+        spent=np.zeros(0),
     )
     return w, unsolved
 
@@ -98,6 +108,12 @@ def test_a_step_that_cannot_be_solved_is_reported_once() -> None:
     assert f"{solution.state.unsolved} of {2 * LONGEST} exact steps" in solution.reason
     ordinary = MIRA(exact=True).solve(Task(long_sentences(), LossFamily(1.0, 0.0), C=1.0, max_iter=2, n_threads=1))
     assert ordinary.reason == "max_iter"
+
+
+@pytest.mark.parametrize("other", ["prediction", "cumulative"])
+def test_exact_steps_exclude_other_kinds_of_steps(other: str) -> None:
+    with pytest.raises(MargraveError, match="mira makes exact updates or .*, not both"):
+        MIRA(exact=True, **{other: True})
 
 
 # ---- C to infinity: the passive-aggressive update without slack ------------------------------------------------------

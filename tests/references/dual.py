@@ -317,8 +317,10 @@ def dca(
     return found
 
 
-def closed_form(problem: Problem, loss: LossFamily, prediction: bool = False) -> Update:
+def closed_form(problem: Problem, loss: LossFamily, prediction: bool = False, left: Weights | None = None) -> Update:
     """Alg. 2 (Eq. 15); with `prediction` z_t is the best output under the model alone (footnote 11).
+
+    If `left` is given, it bounds the next step on each example in place of C, and the step is subtracted from it.
 
     The dual variable of the update is the mixture of the gold output and z_t with the share eta / C of the latter,
     whose entropy is at least that share of the entropy of z_t; D has that bound.
@@ -332,9 +334,11 @@ def closed_form(problem: Problem, loss: LossFamily, prediction: bool = False) ->
             chosen = own_distribution(x, theta, loss)
         slope = chosen @ x.features - x.features[x.gold]
         bonus = loss.gamma * float(chosen @ x.cost) + entropy(chosen) / loss.beta
-        if not slope.any():
-            return theta, C * bonus
-        eta = min(C, (slope @ theta + bonus) / (slope @ slope))
+        most = C if left is None else left[i]
+        square = float(slope @ slope)
+        eta = min(most, (slope @ theta + bonus) / square) if square > 0 else most * (bonus > 0)
+        if left is not None:
+            left[i] -= eta
         after = theta - eta * slope
         return after, float(eta * bonus - 0.5 * after @ after + 0.5 * theta @ theta)
 

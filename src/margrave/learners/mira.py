@@ -1,6 +1,6 @@
 """Dual coordinate ascent (001, Alg. 1 and 2), which is 1-best MIRA for the hinge loss, and k-best MIRA (Eq. 17)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_that
+from margrave.learners.resuming import check_that, scale_of_losses
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 
@@ -22,7 +22,9 @@ class MIRA(Learner):
     """Steps min(C, L / |grad L|^2) against the gradient of one example at a time; returns the averaged weights.
 
     Every visit adds a new dual variable and never removes an old one, so that only the first pass ascends the dual: it
-    reports D and a gap, and later passes report P alone.
+    reports D and a gap, and later passes report P alone. With `cumulative=True` the steps on an example sum to at most
+    C, all passes report D and a gap, and the run ends when no example takes a step.
+    `MIRA(cumulative=True, prediction=True, average=False)` takes the steps of the MIRA of CRF++.
 
     >>> MIRA(exact=True).name
     'mira'
@@ -39,17 +41,21 @@ class MIRA(Learner):
         "Where beta is infinite, step away from the model's prediction instead of the loss-augmented one (001, "
         "footnote 11).",
     )
+    cumulative: bool = option(False, "Let C bound the sum of all steps on an example instead of each of them.")
 
     def __post_init__(self) -> None:
         self.average = flag("average", self.average)
         self.exact = flag("exact", self.exact)
         self.prediction = flag("prediction", self.prediction)
+        self.cumulative = flag("cumulative", self.cumulative)
         if self.exact and self.prediction:
             raise MargraveError("mira makes exact updates or updates against the prediction, not both.")
+        if self.exact and self.cumulative:
+            raise MargraveError("mira makes exact updates or cumulative ones, not both.")
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
-        return _at_zero(task)
+        return _at_zero(task, task.problem.size if self.cumulative else 0)
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
         """Refuse updates that the loss does not allow."""
@@ -65,7 +71,12 @@ class MIRA(Learner):
         """One update for every example, in shuffled order."""
         order = state.order()
         ascent = state.task.ascent(state.w, order)
-        return state.finish(_core.mira_pass(*ascent, state.sum, state.steps, self.exact, self.prediction), self.average)
+        before = state.spent.copy()
+        settings = self.exact, self.prediction, state.spent
+        step = state.finish(_core.mira_pass(*ascent, state.sum, state.steps, *settings), self.average)
+        if self.cumulative and np.array_equal(state.spent, before):
+            step = replace(step, done="no example takes a step", stuck=True)
+        return step
 
     def remark(self, state: "_State") -> str:
         """How many exact steps were not solved."""
@@ -105,9 +116,10 @@ class KBestMIRA(Learner):
         return state.finish(_core.kbest_mira_pass(*ascent, state.sum, state.steps, self.k), self.average)
 
 
-def _at_zero(task: Task) -> "_State":
+def _at_zero(task: Task, bounded: int = 0) -> "_State":
+    """The state before the first pass; C bounds the sum of the steps on each of so many examples."""
     dim = task.problem.dim
-    return _State(task, np.zeros(dim), np.zeros(dim), np.random.default_rng(task.seed))
+    return _State(task, np.zeros(dim), np.zeros(dim), np.random.default_rng(task.seed), np.zeros(bounded))
 
 
 @dataclass
@@ -115,13 +127,20 @@ class _State(State):
     w: Weights
     sum: Weights  # the sum of step * update: the average of the models before each step is w - sum / steps
     random: np.random.Generator
+    spent: Weights  # the sum of all steps on each example; empty if C bounds each of them
+    value: float = 0.0  # sum_i C (gamma c_i + H_i / beta) over the steps on which D is based
     steps: int = 0
     turn: int = 0
     unsolved: int = 0  # exact steps that did not reach the relative gap that they should
 
     def verify(self) -> None:
-        """Only the first pass has a dual, and it is over."""
+        """Without bounds on the sums of steps only the first pass has a dual, and it is over."""
         check_that(self.turn >= 1 and self.steps >= 0, "a pass has been made")
+        if self.spent.size:
+            check_that(((self.spent >= 0) & (self.spent <= self.task.weights())).all(), "C bounds the sums of steps")
+            scale = scale_of_losses(self.task, self.w)
+            primal = self.task.primal(self.w)
+            check_that(self.dual() <= primal + 1e-9 * (abs(primal) + scale), "D is at most P")
 
     def order(self) -> NDArray[np.int64]:
         """The examples that have weight, shuffled."""
@@ -129,15 +148,19 @@ class _State(State):
         return order[self.task.weights()[order] > 0]
 
     def finish(self, after: tuple[int, float, int, int], average: bool) -> Step:
-        """P at the current result; in the first pass also D and the gap."""
+        """P at the current result; in the first pass, or if C bounds the sums of steps, also D and the gap."""
         task = self.task
         self.steps, value, inferences, unsolved = after
+        self.value += value
         self.unsolved += unsolved
         self.turn += 1
         task.passes += inferences / task.problem.size
         w = self.w - self.sum / max(self.steps, 1) if average else self.w.copy()
         primal = task.primal(w)
-        if self.turn > 1:
+        if self.turn > 1 and not self.spent.size:
             return Step(w, primal)
-        dual = value - 0.5 * task.problem.dot(self.w, self.w)
-        return Step(w, primal, dual, primal - dual)
+        return Step(w, primal, self.dual(), primal - self.dual())
+
+    def dual(self) -> float:
+        """D at the variables of all steps, while those of each example sum to at most C."""
+        return self.value - 0.5 * self.task.problem.dot(self.w, self.w)

@@ -14,9 +14,10 @@ namespace {
 template <typename Pass>
 std::tuple<int64_t, double, int64_t, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family,
                                                        const In<int64_t>& order, int threads, const Sharing* sharing,
-                                                       InOut<double>& sum, int64_t step, const Pass& pass) {
+                                                       InOut<double>& sum, int64_t step, double* spent,
+                                                       const Pass& pass) {
   double* sums = checked(sum, p.dim(), "sum");
-  MiraPass state{step, {}};
+  MiraPass state{step, spent, {}};
   run_pass(
       p, w, family, order, threads, sharing,
       [&](const Ascent& ascent, const std::vector<int64_t>& visits) { pass(ascent, state, visits); }, sums);
@@ -33,24 +34,26 @@ void bind_mira(nb::module_& m) {
   m.def(
       "mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-         const Sharing* sharing, InOut<double>& sum, int64_t step, bool exact, bool prediction) {
+         const Sharing* sharing, InOut<double>& sum, int64_t step, bool exact, bool prediction, InOut<double>& spent) {
         const MiraUpdate kind = exact        ? MiraUpdate::kExact
                                 : prediction ? MiraUpdate::kPrediction
                                              : MiraUpdate::kClosedForm;
-        return run_mira(p, w, family, order, threads, sharing, sum, step,
+        double* steps = spent.size() == 0 ? nullptr : checked(spent, p.size(), "spent");
+        return run_mira(p, w, family, order, threads, sharing, sum, step, steps,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           mira_pass(ascent, state, kind, visits, threads, check_signals);
                         });
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(),
-      "step"_a, "exact"_a, "prediction"_a,
+      "step"_a, "exact"_a, "prediction"_a, "spent"_a.noconvert(),
       "One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, "
-      "inferences, and exact updates that were not solved.");
+      "inferences, and exact updates that were not solved. `spent` is the sum of all steps on each example, which C "
+      "then bounds, or empty, and then C bounds each step.");
   m.def(
       "kbest_mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
          const Sharing* sharing, InOut<double>& sum, int64_t step, int64_t k) {
-        return run_mira(p, w, family, order, threads, sharing, sum, step,
+        return run_mira(p, w, family, order, threads, sharing, sum, step, nullptr,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           kbest_mira_pass(ascent, state, k, visits, threads, check_signals);
                         });

@@ -1,7 +1,7 @@
 // Dual coordinate ascent as an online learner (001, Alg. 1 and 2): at (inf, 1) this is 1-best MIRA.
 //
 // Every visit adds a new dual variable and leaves those of earlier visits alone, so that this ascends the dual of the
-// problem only in its first pass.
+// problem only in its first pass, unless C bounds the sum of all steps on an example.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,17 @@ enum class MiraUpdate {
 // updates u_t: Ascent::sum.
 struct MiraPass {
   int64_t before;            // steps of earlier passes
+  double* spent;             // the sum of all steps on each example, which C then bounds; null if C bounds each step
   std::vector<double> dual;  // what each visit has gathered of sum_i C (gamma c_i + H_i / beta)
   std::atomic<int64_t> inferences{0};
   std::atomic<int64_t> unsolved{0};  // exact updates that ended above mira::kSolved
 
   int64_t step(int64_t k) const { return before + k + 1; }
+
+  // The longest step that example i may take.
+  double longest(const Ascent& ascent, int64_t i) const {
+    return spent ? std::max(0.0, ascent.weight(i) - spent[i]) : ascent.weight(i);
+  }
 };
 
 namespace mira {
@@ -75,7 +81,8 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
   const Problem& problem = ascent.problem;
   const LossFamily& family = ascent.family;
   const int64_t n = problem.parts(i);
-  const double C = ascent.weight(i);
+  const double C = pass.longest(ascent, i);
+  if (C == 0) return;
   const int64_t t = pass.step(k);
   ++pass.inferences;
   double* theta = worker.theta.data();
@@ -97,6 +104,7 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
     if (square > 0) worker.longest = std::max(worker.longest, eta);
   }
   if (eta > 0) scatter_gradient(problem, i, worker, -eta * static_cast<double>(t), ascent.sum);
+  if (pass.spent) pass.spent[i] = eta < C ? pass.spent[i] + eta : ascent.weight(i);
   const double smooth = family.beta < kInfinity ? own.entropy / family.beta : 0.0;
   const double cost = family.gamma > 0 ? family.gamma * own.cost : 0.0;
   pass.dual[static_cast<size_t>(k)] = eta * (cost + smooth);
@@ -498,6 +506,7 @@ inline void mira_pass(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, con
   if (kind == MiraUpdate::kExact && ascent.family.beta < kInfinity) check_cost_of_parts(ascent.problem, ascent.family);
   if (kind == MiraUpdate::kPrediction && ascent.family.beta < kInfinity)
     throw InputError("updates against the prediction need beta = inf.");
+  if (kind == MiraUpdate::kExact && pass.spent) throw InputError("C bounds each exact update, not their sum.");
   pass.dual.assign(order.size(), 0.0);
   for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t k, AscentWorker& worker) {
     if (kind == MiraUpdate::kExact)
