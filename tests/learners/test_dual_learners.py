@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Problem, _core
 from margrave.features import AttributeTable, SparseFeatures
-from margrave.learners import LEARNERS, Learner, OnlineEG, Record, Solution, Task
+from margrave.learners import LEARNERS, Learner, OnlineEG, Record, Solution, Task, eg_bound, eg_steps
 from margrave.structures import Chain, NonProjectiveTree
 from tests.learners.test_learners import FAMILY, KINDS, Matching, Outputs, Watched, Weights, dual, matching, solve
 from tests.references.dual import (
@@ -505,6 +505,7 @@ def test_safe_rates_keep_the_promises_of_their_theorems(kind: str, beta: float, 
     loss, C, T = LossFamily(beta, gamma), 1.0, 25
     problem, examples = problem_of(kind, beta, gamma)
     optimum = optimum_of(kind, beta, gamma)
+    task = Task(problem, loss, C=C, n_threads=1)
     step = safe_rate(problem, loss, C)
     duals = duals_of(made("eg-batch", rate="safe", start=0.0), problem, loss, C, T)
     path = eg_path(examples, loss, C, step, T + 1)
@@ -512,10 +513,57 @@ def test_safe_rates_keep_the_promises_of_their_theorems(kind: str, beta: float, 
     slack = 1e-9 * optimum.primal
     for (before, after), (p, q) in zip(pairwise(duals), pairwise(met), strict=True):
         assert after - before >= C * divergence(p, q) / step - slack
+    known = C * divergence(optimum.alpha, path[0])
     for value, alpha in zip(duals, met, strict=True):
         t = next(k for k, other in enumerate(path) if other is alpha)
         if t:
-            assert optimum.dual - value <= C * divergence(optimum.alpha, path[0]) / (step * t) + slack
+            bound = eg_bound(task, t, divergence=known)
+            assert bound == pytest.approx(known / (step * t))
+            assert optimum.dual - value <= bound + slack
+            assert bound <= eg_bound(task, t) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("start", [0.0, 2.0])
+@pytest.mark.parametrize(("beta", "gamma"), [(1.0, 0.0), (3.0, 1.0), HINGE])
+@pytest.mark.parametrize("kind", ["multiclass", "chain", "tree"])
+def test_the_bound_of_002_is_known_before_the_first_step(kind: str, beta: float, gamma: float, start: float) -> None:
+    """002, sections 4.4 and 4.5, without the optimum, with sample weights, and from any start."""
+    loss = LossFamily(beta, gamma)
+    problem, _ = problem_of(kind, beta, gamma)
+    examples = listed(problem)
+    weight = np.random.default_rng(1).uniform(0.2, 1.5, size=problem.size)
+    optimum = best(examples, loss, [*weight])
+    task = Task(problem, loss, C=1.0, sample_weight=weight, n_threads=1)
+    right = [[sum(part in x.ys[x.gold] for part in y) for y in x.ys] for x in examples]
+    first = [np.exp(start * np.array(counts)) for counts in right]
+    largest = sum(c * np.log(p.sum()) for c, p in zip(weight, first, strict=True))
+    alpha = [p / p.sum() for p in first]
+    exact = sum(c * divergence([p], [q]) for c, p, q in zip(weight, optimum.alpha, alpha, strict=True))
+    R = max(problem.radius(i) for i in range(problem.size))
+    eta = 1 / (1 / beta + problem.size * weight.max() * R**2)
+    assert eg_bound(task, 10, start=start) == pytest.approx(largest / (10 * eta))
+    assert exact <= largest
+    settings: dict[str, Any] = {"C": 1.0, "sample_weight": weight, "tol": 0.0, "max_iter": 30}
+    history = solve(made("eg-batch", rate="safe", start=start), problem, loss, **settings).history
+    for steps, record in enumerate(history, start=1):
+        assert record.dual is not None
+        for bound in (eg_bound(task, steps, start=start), eg_bound(task, steps, start=start, divergence=exact)):
+            assert optimum.primal - record.dual <= bound + 1e-9 * optimum.primal
+    # The number of steps is the smallest at which the bound is kept.
+    missing = eg_bound(task, 7, start=start)
+    assert eg_steps(task, missing * (1 + 1e-9), start=start) == 7
+    assert eg_steps(task, missing * (1 - 1e-9), start=start) == 8
+
+
+def test_the_bound_of_002_refuses_what_has_no_bound() -> None:
+    problem, _ = problem_of("multiclass", *HINGE)
+    task = Task(problem, Hinge(), C=1.0)
+    with pytest.raises(MargraveError, match="steps must be"):
+        eg_bound(task, 0)
+    with pytest.raises(MargraveError, match="missing must be positive and finite"):
+        eg_steps(task, 0.0)
+    with pytest.raises(MargraveError, match="divergence must be finite and not negative"):
+        eg_bound(task, 1, divergence=-1.0)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -633,6 +681,38 @@ def test_mira_may_update_on_its_prediction(kind: str) -> None:
     assert_takes_the_steps(made("mira", prediction=True), problem, Hinge(), update, 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("beta", "gamma", "prediction"), [*((beta, gamma, False) for beta, gamma in LOSSES), (*HINGE, True)]
+)
+@pytest.mark.parametrize("kind", ["multiclass", "matching"])
+def test_cumulative_steps_sum_to_c_and_have_a_dual(kind: str, beta: float, gamma: float, prediction: bool) -> None:
+    """The steps of CRF++: what earlier steps on an example have left of C bounds the next one, and D stays valid."""
+    loss, C, seed, passes = LossFamily(beta, gamma), 0.4, 11, 6
+    problem, _ = problem_of(kind, beta, gamma)
+    examples = listed(problem)
+    weight = np.random.default_rng(3).uniform(0.5, 2, size=problem.size)
+    left = C * weight
+    update = closed_form(problem, loss, prediction, left)
+    expected = dca(examples, update, C, shuffles(problem.size, passes, seed))
+    optimum = best(examples, loss, [*(C * weight)])
+    learner = made("mira", cumulative=True, prediction=prediction)
+    settings: dict[str, Any] = {"C": C, "seed": seed, "sample_weight": weight, "tol": 0.0}
+    solution = solve(learner, problem, loss, max_iter=passes, **settings)
+    expected = expected[: len(solution.history)]  # It ends early if no example takes a step.
+    assert len(expected) > 1
+    assert_allclose(solution.w, expected[-1].average, rtol=0, atol=1e-9 * float(np.abs(solution.w).max()))
+    assert_allclose(
+        [certificate(record)[1] for record in solution.history], [each.dual for each in expected], rtol=1e-9
+    )
+    assert_bounds(solution.history, optimum)
+    assert_allclose(C * weight - solution.state.spent, left, rtol=0, atol=1e-9 * C)
+    # Some examples have nothing left, so that the bound has made a difference.
+    assert (solution.state.spent == C * weight).any()
+    last = solve(learner, problem, loss, max_iter=1000, **settings)
+    assert last.reason == "no example takes a step"
+    assert not last.converged
+
+
 @pytest.mark.parametrize(("beta", "gamma"), [(1.0, 0.0), (1.0, 3.0), HINGE])
 @pytest.mark.parametrize("kind", ["multiclass", "real chain"])
 def test_exact_mira_solves_every_step(kind: str, beta: float, gamma: float) -> None:
@@ -681,38 +761,6 @@ COPIES = [0, 1, 2, 3, 0, 1, 1, 2, 0, 1, 4, 1]
 @cache
 def optimum_of_copies(beta: float, gamma: float) -> Optimum:
     return best(copies(listed_of("multiclass", beta, gamma), COPIES), LossFamily(beta, gamma), 0.5)
-@pytest.mark.parametrize(
-    ("beta", "gamma", "prediction"), [*((beta, gamma, False) for beta, gamma in LOSSES), (*HINGE, True)]
-)
-@pytest.mark.parametrize("kind", ["multiclass", "matching"])
-def test_cumulative_steps_sum_to_c_and_have_a_dual(kind: str, beta: float, gamma: float, prediction: bool) -> None:
-    """The steps of CRF++: what earlier steps on an example have left of C bounds the next one, and D stays valid."""
-    loss, C, seed, passes = LossFamily(beta, gamma), 0.4, 11, 6
-    problem, _ = problem_of(kind, beta, gamma)
-    examples = listed(problem)
-    weight = np.random.default_rng(3).uniform(0.5, 2, size=problem.size)
-    left = C * weight
-    update = closed_form(problem, loss, prediction, left)
-    expected = dca(examples, update, C, shuffles(problem.size, passes, seed))
-    optimum = best(examples, loss, [*(C * weight)])
-    learner = made("mira", cumulative=True, prediction=prediction)
-    settings: dict[str, Any] = {"C": C, "seed": seed, "sample_weight": weight, "tol": 0.0}
-    solution = solve(learner, problem, loss, max_iter=passes, **settings)
-    expected = expected[: len(solution.history)]  # It ends early if no example takes a step.
-    assert len(expected) > 1
-    assert_allclose(solution.w, expected[-1].average, rtol=0, atol=1e-9 * float(np.abs(solution.w).max()))
-    assert_allclose(
-        [certificate(record)[1] for record in solution.history], [each.dual for each in expected], rtol=1e-9
-    )
-    assert_bounds(solution.history, optimum)
-    assert_allclose(C * weight - solution.state.spent, left, rtol=0, atol=1e-9 * C)
-    # Some examples have nothing left, so that the bound has made a difference.
-    assert (solution.state.spent == C * weight).any()
-    last = solve(learner, problem, loss, max_iter=1000, **settings)
-    assert last.reason == "no example takes a step"
-    assert not last.converged
-
-
 
 
 @pytest.mark.parametrize("case", list(cases(VARIANTS, ("multiclass",), [(1.0, 1.0), HINGE])), ids=str)

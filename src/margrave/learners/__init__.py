@@ -10,6 +10,7 @@ from margrave.learners.checkpoint import Checkpoint
 from margrave.learners.cutting_plane import CuttingPlane
 from margrave.learners.eg import Hybrid, OnlineEG
 from margrave.learners.eg_batch import BatchEG
+from margrave.learners.eg_bound import eg_bound, eg_steps
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.lp import LP
 from margrave.learners.lp_bound import lp_error_bound, lp_log_covering_number
@@ -57,7 +58,9 @@ __all__ = [
     "Step",
     "Task",
     "Weights",
+    "eg_bound",
     "eg_qp",
+    "eg_steps",
     "learner_named",
     "learner_table",
     "lp_error_bound",
