@@ -158,13 +158,12 @@ _APART = 0.01  # of the width or height of a plot: points that are nearer to eac
 _MOST_POINTS = 40
 
 
-def thinned(points: Sequence[Point], *views: View) -> Curve:
+def thinned(points: Sequence[Point], *views: View, apart: float = _APART, most: int = _MOST_POINTS) -> Curve:
     """The columns that the views show, at the first and last point and those that look apart from the one before.
 
-    If there are too many of them, they are taken further apart.
+    If there are more than `most` of them, they are taken further apart.
     """
     places = [_places(points, view) for view in views]
-    apart = _APART
     while True:
         chosen = [0]
         for k in range(1, len(points)):
@@ -172,7 +171,7 @@ def thinned(points: Sequence[Point], *views: View) -> Curve:
                 chosen.append(k)
         if chosen[-1] != len(points) - 1:
             chosen.append(len(points) - 1)
-        if len(chosen) <= _MOST_POINTS:
+        if len(chosen) <= most:
             names = dict.fromkeys(name for view in views for name in (view.x, view.y))
             return {name: [points[k][name] for k in chosen] for name in names}
         apart *= 1.1

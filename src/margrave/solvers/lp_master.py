@@ -210,6 +210,7 @@ class Extragradient:
     restarts: bool
     tolerances: tuple[float, float] | None
     threads: int
+    iterations: int = 0  # of all calls so far
 
     def solve(self, program: Program, goal: float, most: int, last: bool) -> tuple[float, float]:
         """Iterate Eq. 13 from the previous solution; the last master is solved more tightly (004, section 4.1)."""
@@ -218,7 +219,7 @@ class Extragradient:
         program.xi = np.maximum(program.xi, rows.slacks(rows.asked(program.w)))
         w = program.w[used]
         change, balance = (0.0, 0.0) if self.tolerances is None or last else self.tolerances
-        _, primal, dual, _, program.weight, best = _core.extragradient(
+        iterations, primal, dual, _, program.weight, best = _core.extragradient(
             rows.begin,
             rows.column,
             rows.value,
@@ -240,6 +241,7 @@ class Extragradient:
             most,
             self.threads,
         )
+        self.iterations += iterations
         program.w = np.zeros_like(program.w)
         program.w[used] = w
         program.inner = np.zeros_like(program.w)
