@@ -1,12 +1,13 @@
 """What the plots of the experiments share."""
 
 from collections.abc import Iterator, Mapping
+from itertools import cycle
 from typing import Any
 
 from benchmarks.curves import Curve
 
 DOTS = {"marker": ".", "markersize": 4}
-COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold", "navy", "lime")
+COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold", "navy", "lime", "teal", "maroon", "sienna", "salmon")
 
 
 def panels(columns: int = 1, rows: int = 1) -> tuple[Any, Any]:
@@ -45,7 +46,7 @@ def gap_axes(panel: Any, nearest: float, title: str) -> None:
 
 def coloured(learners: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Each learner with a colour that is the same in every panel, whether it could run there or not."""
-    yield from zip(sorted(learners), COLOURS, strict=False)
+    yield from zip(sorted(learners), cycle(COLOURS), strict=False)
 
 
 def draw_beside_linear(panel: Any, label: str, curve: Curve, x: str, y: str, colour: str) -> None:
