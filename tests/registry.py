@@ -18,7 +18,7 @@ from margrave.features import AttributeTable, SparseFeatures
 from margrave.labels import Taxonomy
 from margrave.learners import LEARNERS, Learner
 from margrave.losses import LossFamily
-from margrave.structures import CandidateLists, Chain, Multiclass, NodeSets, NonProjectiveTree
+from margrave.structures import CandidateLists, Chain, Multiclass, NodeSets, NonProjectiveTree, ProjectiveTree
 from tests.references.enumeration import (
     Array,
     ChainParts,
@@ -28,6 +28,7 @@ from tests.references.enumeration import (
     TableByDefinition,
     hash_of,
     multiclass_outputs,
+    projective_trees,
     tree_parts,
     trees,
     values_of,
@@ -354,14 +355,44 @@ def candidates(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
 @register("tree, several roots", single_root=False, form="real")
 @register("tree, hashed", single_root=True, bits=3)
 @register("tree, vectors", single_root=False, form="vectors")
+@register("tree, allowed", single_root=True, allow=True)
+@register("tree, allowed, several roots", single_root=False, allow=True)
+@register("projective tree, single root", single_root=True, projective=True)
+@register("projective tree, several roots", single_root=False, projective=True, form="real")
+@register("projective tree, hashed", single_root=False, projective=True, bits=3)
+@register("projective tree, allowed", single_root=True, projective=True, allow=True)
+@register("projective tree, allowed, several roots", single_root=False, projective=True, allow=True, form="vectors")
 def tree(
-    rng: np.random.Generator, cost: str, size: int, *, single_root: bool, form: str = "names", bits: int = 0
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    single_root: bool,
+    projective: bool = False,
+    allow: bool = False,
+    form: str = "names",
+    bits: int = 0,
 ) -> Case:
     words = [1, 4, *(int(n) for n in rng.integers(1, 5, max(0, size - 2)))][:size]
-    all_trees = [list(trees(n, single_root)) for n in words]
+    every_tree = projective_trees if projective else trees
+    all_trees = [list(every_tree(n, single_root)) for n in words]
     gold = [every[rng.integers(len(every))] for every in all_trees]
+    allowed = [rng.random(n * n) < 0.7 for n in words]
+    for mask, heads in zip(allowed, gold, strict=True):
+        mask[list(tree_parts(heads))] = True
+    if allow:
+        all_trees = [
+            [heads for heads in every if mask[list(tree_parts(heads))].all()]
+            for every, mask in zip(all_trees, allowed, strict=True)
+        ]
     rows = Rows(rng, [n * n for n in words], form, bits)
-    problem = bind(NonProjectiveTree(single_root), rows.given, gold, features=SparseFeatures(bits))
+    problem = bind(
+        (ProjectiveTree if projective else NonProjectiveTree)(single_root),
+        rows.given,
+        gold,
+        features=SparseFeatures(bits),
+        allowed=np.concatenate(allowed) if allow else None,
+    )
     matrices = []
     for n, arcs in zip(words, rows.pairs, strict=True):
         a = np.zeros((n * n, rows.count))

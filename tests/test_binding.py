@@ -15,7 +15,7 @@ from margrave.binding import bind, bind_shards
 from margrave.features import AttributeTable, ChainFeatures, NodeFeatures, SparseFeatures
 from margrave.files.stored import pack
 from margrave.losses import Hamming
-from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NonProjectiveTree
+from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NonProjectiveTree, ProjectiveTree
 from margrave.structures.node_sets import Nodes
 
 LABELS = ("a", "b", "c", "d")
@@ -62,6 +62,7 @@ MAKERS: dict[str, tuple[Any, Any, Any]] = {
     "candidates": (CandidateLists(), SparseFeatures, lists),
     "sets of nodes": (NodeSets("."), lambda: NodeFeatures(AttributeTable("observed")), sets),
     "trees": (NonProjectiveTree(), SparseFeatures, trees),
+    "projective trees": (ProjectiveTree(), SparseFeatures, trees),
 }
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from margrave import _core
-from tests.references.enumeration import ChainParts, Outputs, tree_parts, trees
+from tests.references.enumeration import ChainParts, Outputs, projective_trees, tree_parts, trees
 from tests.references.refusals import refusal
 
 seeds = st.integers(0, 2**32 - 1)
@@ -48,8 +48,16 @@ def structures(rng: np.random.Generator, gold: bool = True) -> dict[str, tuple[A
     some = [ys[rng.integers(len(ys))] for ys in all_trees]
     heads = np.array([h for y in some for h in y], dtype=np.int32)
     result["trees"] = (
-        _core.non_projective_tree(np.array(lengths), heads if gold else None, False),
+        _core.non_projective_tree(np.array(lengths), heads if gold else None, None, False),
         [Outputs(n * n, [tree_parts(y) for y in ys]) for n, ys in zip(lengths, all_trees, strict=True)],
+        [tree_parts(y) for y in some],
+    )
+    projective = [projective_trees(n, True) for n in lengths]
+    some = [ys[rng.integers(len(ys))] for ys in projective]
+    heads = np.array([h for y in some for h in y], dtype=np.int32)
+    result["projective trees"] = (
+        _core.projective_tree(np.array(lengths), heads if gold else None, None, True),
+        [Outputs(n * n, [tree_parts(y) for y in ys]) for n, ys in zip(lengths, projective, strict=True)],
         [tree_parts(y) for y in some],
     )
     counts = [1, 4, 2]
@@ -137,6 +145,7 @@ def test_columns_are_labels_or_parts() -> None:
         "chain of order 2": 3,
         "multiclass": 3,
         "trees": 1,
+        "projective trees": 1,
         "candidates": 1,
         "node sets": 4,
         "hypergraph": 1,

@@ -82,6 +82,17 @@ def trees(n: int, single_root: bool) -> Iterator[Parts]:
             yield heads
 
 
+def projective_trees(n: int, single_root: bool) -> list[Parts]:
+    """Those of them whose arcs do not cross above the positions 0..n."""
+    return [heads for heads in trees(n, single_root) if not crosses(heads)]
+
+
+def crosses(heads: Sequence[int]) -> bool:
+    """Whether exactly one end of an arc lies strictly between the ends of another, for any two arcs."""
+    arcs = [sorted((head, word)) for word, head in enumerate(heads, 1)]
+    return any(a < c < b < d for a, b in arcs for c, d in arcs)
+
+
 def _reaches_root(word: int, heads: Parts) -> bool:
     for _ in range(len(heads)):
         word = heads[word - 1]
@@ -278,6 +289,47 @@ def chain_graph(emission_parts: NDArray[np.int64], gram_parts: NDArray[np.int64]
                 edges.append((t * labels + k, ((t - 1) * labels + j,), parts))
     edges += [(length * labels, ((length - 1) * labels + k,), ()) for k in range(labels)]
     return Graph(length * labels + 1, edges)
+
+
+def projective_graph(n: int, single_root: bool) -> Graph:
+    """Projective trees of n words as a hypergraph, by the recurrences of Eisner (1996) with items for each direction.
+
+    An item (i, j, right, complete) covers the positions i..j; the head is i if `right`, otherwise j. Children of a
+    single root are counted by a root item of its own.
+    """
+    node: dict[tuple[object, ...], int] = {}
+    edges: list[tuple[int, Parts, Parts]] = []
+
+    def add(item: tuple[object, ...], ways: list[tuple[list[tuple[object, ...]], list[int]]]) -> None:
+        node[item] = len(node)
+        for tails, parts in ways:
+            if all(tail in node for tail in tails):
+                edges.append((node[item], tuple(node[tail] for tail in tails), tuple(parts)))
+
+    for i in range(1, n + 1):
+        for right in (True, False):
+            add((i, i, right, True), [([], [])])
+    for width in range(1, n):
+        for i in range(1, n + 1 - width):
+            j = i + width
+            halves = [[(i, k, True, True), (k + 1, j, False, True)] for k in range(i, j)]
+            add((i, j, True, False), [(tails, [arc_part(n, i, j)]) for tails in halves])
+            add((i, j, False, False), [(tails, [arc_part(n, j, i)]) for tails in halves])
+            ends = range(i + 1, j + 1)
+            add((i, j, True, True), [([(i, k, True, False), (k, j, True, True)], []) for k in ends])
+            add((i, j, False, True), [([(i, k, False, True), (k, j, False, False)], []) for k in range(i, j)])
+    # ("first", m): the trees of the first m words, each under the root; a tree over b..e has the root's child c.
+    add(("first", 0), [([], [])])
+    for m in range(1, n + 1):
+        add(
+            ("first", m),
+            [
+                ([("first", b - 1), (b, c, False, True), (c, m, True, True)], [arc_part(n, 0, c)])
+                for b in ([1] if single_root else range(1, m + 1))
+                for c in range(b, m + 1)
+            ],
+        )
+    return Graph(len(node), edges)
 
 
 def tree_logsum_lapack(theta: Array, n: int, single_root: bool) -> tuple[float, Array]:

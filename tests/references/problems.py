@@ -13,7 +13,8 @@ from margrave.features import AttributeTable, ChainFeatures, NodeFeatures, Outpu
 from margrave.features.outputs import OutputMatrix
 from margrave.losses import LossFamily
 from margrave.losses.costs import GivenCosts, Hamming
-from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NonProjectiveTree, NoOutputs
+from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs
+from margrave.structures.arc_trees import ArcTree
 from margrave.structures.node_sets import Nodes
 
 
@@ -64,7 +65,7 @@ def bind(
         if costs is not None:
             cost = GivenCosts(costs, cost or Hamming())
     else:
-        assert isinstance(structure, NonProjectiveTree)
+        assert isinstance(structure, ArcTree)
     bound = bind_examples(
         structure,
         features,

@@ -776,7 +776,7 @@ def test_allowed_labels_in_another_shape_are_refused() -> None:
 def test_without_gold_outputs_there_are_none_to_ask_for() -> None:
     multiclass = _core.multiclass(2, np.arange(2), None, _core.matrix_cost(2, np.ones(4)), None)
     chain = _core.chain(2, np.array([0, 3]), None, _core.matrix_cost(2, np.ones(4)), None, 1, True, None)
-    tree = _core.non_projective_tree(np.array([2]), None, True)
+    tree = _core.non_projective_tree(np.array([2]), None, None, True)
     graph = core_graph(Graph(1, [(0, (), (0,)), (0, (), (1,))]))
     hypergraph = _core.hypergraphs([graph], np.array([2]), None, None, None)
     for structure, parts in ((multiclass, 2), (chain, 10), (tree, 4), (hypergraph, 2)):

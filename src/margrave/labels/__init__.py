@@ -1,4 +1,4 @@
-"""Label sets, taxonomies of labels, and tags that encode spans."""
+"""Label sets, taxonomies of labels, tags that encode spans, and heads of dependency trees."""
 
 from margrave.labels.taxonomy import Taxonomy
 

@@ -7,6 +7,7 @@ from margrave.structures.chain import Chain
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
+from margrave.structures.projective_tree import ProjectiveTree
 
 __all__ = [
     "CandidateLists",
@@ -17,6 +18,7 @@ __all__ = [
     "NodeSets",
     "NonProjectiveTree",
     "Outputs",
+    "ProjectiveTree",
     "Structure",
 ]
 

@@ -10,11 +10,11 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engines/lazy_kbest.h"
 #include "protocol/problem.h"
 
 namespace margrave {
@@ -143,50 +143,37 @@ class Hypergraph {
     }
   }
 
-  // Huang and Chiang (2005), Algorithm 3: a node's next best derivation is sought only when somebody asks for it. The
-  // recursion is an explicit stack, since a chain of a million nodes must not overflow the machine's.
   void kbest(const double* theta, int64_t k, std::vector<ScoredOutput>& ys) const {
-    std::vector<double> best;
-    std::vector<int64_t> choice;
-    viterbi(theta, best, choice);
+    Ranked ranked{*this, theta, {}, {}};
+    viterbi(theta, ranked.values, ranked.choice);
     ys.clear();
-    if (best.back() == -kInfinity) return;
-    std::vector<Lazy> lazy(at(nodes_));
-    for (int64_t v = 0; v < nodes_; ++v) {
-      if (best[at(v)] == -kInfinity) continue;
-      const int64_t e = choice[at(v)];
-      lazy[at(v)].found.push_back({best[at(v)], e, std::vector<int32_t>(at(tail_count(e)), 0)});
-    }
-    for (int64_t rank = 0; rank < k && request(nodes_ - 1, rank, theta, lazy); ++rank) {
-      ScoredOutput scored{lazy.back().found[at(rank)].value, {}};
-      std::vector<std::pair<int64_t, int64_t>> open{{nodes_ - 1, rank}};
-      while (!open.empty()) {
-        const auto [v, r] = open.back();
-        open.pop_back();
-        const Derivation& d = lazy[at(v)].found[at(r)];
-        append_parts(d.edge, scored.y);
-        for (int64_t j = 0; j < tail_count(d.edge); ++j) open.emplace_back(tail(d.edge, j), d.ranks[at(j)]);
-      }
-      std::sort(scored.y.begin(), scored.y.end());
-      ys.push_back(std::move(scored));
+    if (ranked.values.back() == -kInfinity) return;
+    LazyKbest<Ranked> lazy(ranked);
+    for (int64_t rank = 0; rank < k && lazy.request(nodes_ - 1, rank); ++rank) {
+      ys.push_back({lazy.value(nodes_ - 1, rank), {}});
+      lazy.each_edge(nodes_ - 1, rank, [&](int64_t e) { append_parts(e, ys.back().y); });
+      std::sort(ys.back().y.begin(), ys.back().y.end());
     }
   }
 
  private:
-  struct Derivation {
-    double value;
-    int64_t edge;
-    std::vector<int32_t> ranks;  // which of each tail's derivations
-    bool operator<(const Derivation& other) const { return value < other.value; }
-  };
+  // The graph under some scores, as LazyKbest wants it.
+  struct Ranked {
+    const Hypergraph& graph;
+    const double* theta;
+    std::vector<double> values;  // by node: of its best derivation
+    std::vector<int64_t> choice;
 
-  struct Lazy {
-    std::vector<Derivation> found;       // best first
-    std::vector<Derivation> candidates;  // a heap
-    std::set<std::pair<int64_t, std::vector<int32_t>>> seen;
-    bool begun = false;
-    bool expanded = false;  // the successors of found.back() are among the candidates
-    bool exhausted = false;
+    int64_t nodes() const { return graph.nodes_; }
+    double best(int64_t v) const { return values[at(v)]; }
+    int64_t best_edge(int64_t v) const { return choice[at(v)]; }
+    template <class Visit>
+    void each_edge(int64_t v, const Visit& visit) const {
+      for (int64_t e = graph.edge_begin_[at(v)]; e < graph.edge_begin_[at(v + 1)]; ++e) visit(e);
+    }
+    int64_t tail_count(int64_t e) const { return graph.tail_count(e); }
+    int64_t tail(int64_t e, int64_t j) const { return graph.tail(e, j); }
+    double score(int64_t e) const { return graph.edge_score(e, theta); }
   };
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
@@ -293,74 +280,6 @@ class Hypergraph {
         }
       return;
     }
-  }
-
-  void push(Lazy& node, int64_t e, std::vector<int32_t> ranks, const double* theta,
-            const std::vector<Lazy>& lazy) const {
-    double value = edge_score(e, theta);
-    for (int64_t j = 0; j < tail_count(e); ++j) value += lazy[at(tail(e, j))].found[at(ranks[at(j)])].value;
-    if (value == -kInfinity || !node.seen.emplace(e, ranks).second) return;
-    node.candidates.push_back({value, e, std::move(ranks)});
-    std::push_heap(node.candidates.begin(), node.candidates.end());
-  }
-
-  // The other edges' best derivations become candidates when a second-best is first asked for.
-  void begin(int64_t v, const double* theta, std::vector<Lazy>& lazy) const {
-    Lazy& node = lazy[at(v)];
-    node.begun = true;
-    const Derivation& first = node.found.front();
-    node.seen.emplace(first.edge, first.ranks);
-    for (int64_t e = edge_begin_[at(v)]; e < edge_begin_[at(v + 1)]; ++e) {
-      bool alive = true;
-      for (int64_t j = 0; j < tail_count(e); ++j) alive = alive && !lazy[at(tail(e, j))].found.empty();
-      if (alive) push(node, e, std::vector<int32_t>(at(tail_count(e)), 0), theta, lazy);
-    }
-  }
-
-  // Makes found[rank] of node v available if it exists.
-  bool request(int64_t v, int64_t rank, const double* theta, std::vector<Lazy>& lazy) const {
-    std::vector<std::pair<int64_t, int64_t>> open{{v, rank}};
-    while (!open.empty()) {
-      const auto [u, r] = open.back();
-      Lazy& node = lazy[at(u)];
-      if (node.exhausted || node.found.empty() || static_cast<int64_t>(node.found.size()) > r) {
-        open.pop_back();
-        continue;
-      }
-      if (!node.begun) begin(u, theta, lazy);
-      if (!node.expanded && !expand(u, theta, lazy, open)) continue;  // the tails' next ones come first
-      if (node.candidates.empty()) {
-        node.exhausted = true;
-        continue;
-      }
-      std::pop_heap(node.candidates.begin(), node.candidates.end());
-      node.found.push_back(std::move(node.candidates.back()));
-      node.candidates.pop_back();
-      node.expanded = false;
-    }
-    return static_cast<int64_t>(lazy[at(v)].found.size()) > rank;
-  }
-
-  // Adds the successors of the latest derivation, one tail's rank raised at a time; false if a tail must be asked
-  // first.
-  bool expand(int64_t v, const double* theta, std::vector<Lazy>& lazy,
-              std::vector<std::pair<int64_t, int64_t>>& open) const {
-    const Derivation last = lazy[at(v)].found.back();
-    for (int64_t j = 0; j < tail_count(last.edge); ++j) {
-      const int64_t u = tail(last.edge, j);
-      const int64_t wanted = last.ranks[at(j)] + 1;
-      if (!lazy[at(u)].exhausted && static_cast<int64_t>(lazy[at(u)].found.size()) <= wanted) {
-        open.emplace_back(u, wanted);
-        return false;
-      }
-    }
-    for (int64_t j = 0; j < tail_count(last.edge); ++j) {
-      std::vector<int32_t> ranks = last.ranks;
-      if (static_cast<int64_t>(lazy[at(tail(last.edge, j))].found.size()) <= ++ranks[at(j)]) continue;
-      push(lazy[at(v)], last.edge, std::move(ranks), theta, lazy);
-    }
-    lazy[at(v)].expanded = true;
-    return true;
   }
 
   void check() {

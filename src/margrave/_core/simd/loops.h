@@ -122,6 +122,15 @@ struct Loops {
                       double* scratch);
   void (*tuple_lanes_viterbi)(const TupleTable& table, ChainLane* lanes, int64_t rows, double* tops, int32_t* back,
                               double* scratch);
+  // All spans of one width in a dynamic program over spans, for i < n and up to the next multiple of 8:
+  // out[i] = sum_t a[t a_step + i] b[t b_step + i], the same with max and +, and the adjoint of the sum:
+  // ga[t a_step + i] += g[i] b[t b_step + i] and gb[t b_step + i] += g[i] a[t a_step + i].
+  void (*sum_products)(int64_t n, int64_t terms, const double* a, int64_t a_step, const double* b, int64_t b_step,
+                       double* out);
+  void (*max_sums)(int64_t n, int64_t terms, const double* a, int64_t a_step, const double* b, int64_t b_step,
+                   double* out);
+  void (*spread_products)(int64_t n, int64_t terms, const double* g, const double* a, int64_t a_step, const double* b,
+                          int64_t b_step, double* ga, double* gb);
 };
 
 // Scaled probability space is exact while no product can underflow. Scores of one position and its transitions may

@@ -5,6 +5,7 @@
 #include "simd/gibbs_body.h"
 #include "simd/lanes_body.h"
 #include "simd/rows_body.h"
+#include "simd/spans_body.h"
 #include "simd/tuple_lanes_body.h"
 #include "simd/tuples_body.h"
 
@@ -123,7 +124,10 @@ constexpr Loops loops_named(const char* name) {
           chain_lanes,
           chain_lanes_viterbi,
           tuple_lanes,
-          tuple_lanes_viterbi};
+          tuple_lanes_viterbi,
+          sum_products,
+          max_sums,
+          spread_products};
 }
 
 }  // namespace

@@ -1,0 +1,620 @@
+// Arc-factored projective dependency trees (Eisner 1996): best tree, k best, best by cost, partition function and
+// marginals, samples.
+//
+// Words are 1..n and the root is position 0; arcs and their parts are those of engines/arborescence.h. A tree is
+// projective if no two arcs cross when all are drawn above the positions 0..n. Five kinds of items stand for what can
+// be built over the positions i..j:
+//
+//   Right(i, j)     i with descendants up to j             Left(i, j)     j with descendants down to i
+//   RightArc(i, j)  the same with the arc i -> j as last   LeftArc(i, j)  the same with the arc j -> i
+//   Join(i, j)      two neighbouring halves, between which an arc can be drawn
+//
+// With the weights of the arcs, and Right(i, i) = Left(i, i) = 1,
+//
+//   Join(i, j)     = sum_{i <= k < j}  Right(i, k) Left(k + 1, j)
+//   RightArc(i, j) = w(i -> j) Join(i, j),     LeftArc(i, j) = w(j -> i) Join(i, j)
+//   Right(i, j)    = sum_{i < k <= j}  RightArc(i, k) Right(k, j)
+//   Left(i, j)     = sum_{i <= k < j}  Left(i, k) LeftArc(k, j)
+//
+// and the partition function is Right(0, n). Nothing points to the root: w(j -> 0) = 0. A second arc from the root
+// needs Join(0, j) with more than the root alone on its left, hence Right(0, k) with 0 < k < n: a single root is
+// enforced by leaving these out. With max in place of + and + in place of the product, Right(0, n) is the score of the
+// best tree. Every tree has exactly one derivation.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "engines/arborescence.h"
+#include "engines/hypergraph.h"
+#include "engines/lazy_kbest.h"
+#include "engines/wide.h"
+#include "protocol/problem.h"
+
+namespace margrave::eisner {
+
+// ---- Items and rules -----------------------------------------------------------------------------------------------
+
+enum Kind : int { kRight, kLeft, kRightArc, kLeftArc, kJoin, kKinds, kRightWeight = kKinds, kLeftWeight, kTables };
+
+struct Item {
+  Kind kind;
+  int i, j;
+};
+
+// Split t of an item over i..j, 0 <= t < j - i: the left part ends at i + t + ends, and the right one begins at
+// i + t + begins.
+struct Rule {
+  Kind whole, left, right;
+  int ends, begins;
+
+  Item left_of(int i, int t) const { return {left, i, i + t + ends}; }
+  Item right_of(int i, int j, int t) const { return {right, i + t + begins, j}; }
+};
+inline constexpr Rule kJoinRule{kJoin, kRight, kLeft, 0, 1};
+inline constexpr Rule kRightRule{kRight, kRightArc, kRight, 1, 1};
+inline constexpr Rule kLeftRule{kLeft, kLeft, kLeftArc, 0, 0};
+
+inline const Rule& rule_of(Kind kind) { return kind == kJoin ? kJoinRule : kind == kRight ? kRightRule : kLeftRule; }
+inline bool is_arc(Kind kind) { return kind == kRightArc || kind == kLeftArc; }
+inline Kind weight_of(Kind arc) { return arc == kRightArc ? kRightWeight : kLeftWeight; }
+
+// A table of items keeps those of one width j - i in a row, by i. Rows are padded, so that loops over them can go up to
+// the next multiple of 8; what lies behind the last item stays zero (in whatever is added up).
+struct Shape {
+  explicit Shape(int words) : size(words + 1), stride(padded(words + 1) + 8) {}
+
+  int64_t cells() const { return size * stride + 8; }
+  int64_t cell(int i, int j) const { return (j - i) * stride + i; }
+
+  int64_t size;  // positions
+  int64_t stride;
+};
+
+template <class T>
+struct Chart {
+  Shape shape;
+  T* tables;
+
+  T* table(Kind kind) const { return tables + kind * shape.cells(); }
+  T* row(Kind kind, int64_t width) const { return table(kind) + width * shape.stride; }
+  T& at(const Item& item) const { return table(item.kind)[shape.cell(item.i, item.j)]; }
+};
+
+// Calls visit(k, arc) for the n arcs into word m, in the order of their parts, and visit(part, arc) for all arcs.
+template <class Visit>
+void each_arc_into(int n, int m, const Visit& visit) {
+  for (int h = 0; h < m; ++h) visit(h, Item{kRightArc, h, m});
+  for (int h = m + 1; h <= n; ++h) visit(h - 1, Item{kLeftArc, m, h});
+}
+template <class Visit>
+void each_arc(int n, const Visit& visit) {
+  for (int m = 1; m <= n; ++m) each_arc_into(n, m, [&](int k, const Item& arc) { visit(int64_t{m - 1} * n + k, arc); });
+}
+inline size_t part_of(int n, const Item& arc) {
+  return arc.kind == kRightArc ? tree::part(n, arc.i, arc.j) : tree::part(n, arc.j, arc.i);
+}
+
+// ---- From narrow to wide spans, and back ---------------------------------------------------------------------------
+
+// How values are combined: sums of products of doubles and of Wide, and maxima of sums.
+struct Sums {
+  using Value = double;
+  static constexpr double kZero = 0, kOne = 1;
+  static double times(double a, double b) { return a * b; }
+  static void combine(int64_t n, int64_t terms, const double* a, int64_t a_step, const double* b, int64_t b_step,
+                      double* out) {
+    loops().sum_products(n, terms, a, a_step, b, b_step, out);
+  }
+  static void spread(int64_t n, int64_t terms, const double* g, const double* a, int64_t a_step, const double* b,
+                     int64_t b_step, double* ga, double* gb) {
+    loops().spread_products(n, terms, g, a, a_step, b, b_step, ga, gb);
+  }
+};
+
+struct WideSums {
+  using Value = Wide;
+  static inline const Wide kZero{}, kOne{1.0};
+  static Wide times(Wide a, Wide b) { return a * b; }
+  static void combine(int64_t n, int64_t terms, const Wide* a, int64_t a_step, const Wide* b, int64_t b_step,
+                      Wide* out) {
+    std::fill_n(out, n, Wide());
+    for (int64_t t = 0; t < terms; ++t)
+      for (int64_t i = 0; i < n; ++i) out[i] = out[i] + a[t * a_step + i] * b[t * b_step + i];
+  }
+  static void spread(int64_t n, int64_t terms, const Wide* g, const Wide* a, int64_t a_step, const Wide* b,
+                     int64_t b_step, Wide* ga, Wide* gb) {
+    for (int64_t t = 0; t < terms; ++t) {
+      for (int64_t i = 0; i < n; ++i) {
+        Wide& left = ga[t * a_step + i];
+        Wide& right = gb[t * b_step + i];
+        left = left + g[i] * b[t * b_step + i];
+        right = right + g[i] * a[t * a_step + i];
+      }
+    }
+  }
+};
+
+struct Maxima {
+  using Value = double;
+  static constexpr double kZero = -kInfinity, kOne = 0;
+  static double times(double a, double b) { return a + b; }
+  static void combine(int64_t n, int64_t terms, const double* a, int64_t a_step, const double* b, int64_t b_step,
+                      double* out) {
+    loops().max_sums(n, terms, a, a_step, b, b_step, out);
+  }
+};
+
+// Where the operands of a rule begin for all items of a width, and how far their t-th splits are apart.
+struct Operands {
+  Operands(const Shape& shape, const Rule& rule, int64_t width)
+      : a(rule.ends * shape.stride),
+        a_step(shape.stride),
+        b((width - rule.begins) * shape.stride + rule.begins),
+        b_step(1 - shape.stride) {}
+
+  int64_t a, a_step, b, b_step;
+};
+
+// All items, from the weights of the arcs.
+template <class S>
+void inside(const Chart<typename S::Value>& chart, bool single_root) {
+  const Shape& shape = chart.shape;
+  const auto apply = [&](const Rule& rule, int64_t width) {
+    const Operands at(shape, rule, width);
+    S::combine(shape.size - width, width, chart.table(rule.left) + at.a, at.a_step, chart.table(rule.right) + at.b,
+               at.b_step, chart.row(rule.whole, width));
+  };
+  std::fill_n(chart.table(kRight), shape.size, S::kOne);
+  std::fill_n(chart.table(kLeft), shape.size, S::kOne);
+  for (int64_t width = 1; width < shape.size; ++width) {
+    apply(kJoinRule, width);
+    const auto* join = chart.row(kJoin, width);
+    for (const Kind arc : {kRightArc, kLeftArc}) {
+      const auto* weights = chart.row(weight_of(arc), width);
+      auto* items = chart.row(arc, width);
+      for (int64_t i = 0; i < shape.size - width; ++i) items[i] = S::times(weights[i], join[i]);
+    }
+    apply(kRightRule, width);
+    apply(kLeftRule, width);
+    if (single_root && width < shape.size - 1) chart.row(kRight, width)[0] = S::kZero;
+  }
+}
+
+// The derivatives of Right(0, n) with respect to all items, into tables that are zero: the same loops backwards.
+template <class S>
+void outside(const Chart<typename S::Value>& chart, bool single_root, const Chart<typename S::Value>& derivatives) {
+  const Shape& shape = chart.shape;
+  const auto apply = [&](const Rule& rule, int64_t width) {
+    const Operands at(shape, rule, width);
+    S::spread(shape.size - width, width, derivatives.row(rule.whole, width), chart.table(rule.left) + at.a, at.a_step,
+              chart.table(rule.right) + at.b, at.b_step, derivatives.table(rule.left) + at.a,
+              derivatives.table(rule.right) + at.b);
+  };
+  derivatives.row(kRight, shape.size - 1)[0] = S::kOne;
+  for (int64_t width = shape.size - 1; width > 0; --width) {
+    if (single_root && width < shape.size - 1) derivatives.row(kRight, width)[0] = S::kZero;
+    apply(kRightRule, width);
+    apply(kLeftRule, width);
+    auto* join = derivatives.row(kJoin, width);
+    for (const Kind arc : {kRightArc, kLeftArc}) {
+      const auto* weights = chart.row(weight_of(arc), width);
+      const auto* of_arcs = derivatives.row(arc, width);
+      for (int64_t i = 0; i < shape.size - width; ++i) join[i] = join[i] + of_arcs[i] * weights[i];
+    }
+    apply(kJoinRule, width);
+  }
+}
+
+// The heads of one derivation of Right(0, n), from the top down; choose(rule, item) returns the split of an item.
+template <class Choose>
+void derive(int n, const Choose& choose, std::vector<int32_t>& heads) {
+  heads.resize(static_cast<size_t>(n));
+  std::vector<Item> open{{kRight, 0, n}};
+  while (!open.empty()) {
+    Item item = open.back();
+    open.pop_back();
+    if (item.i == item.j) continue;
+    if (is_arc(item.kind)) {
+      const bool right = item.kind == kRightArc;
+      heads[static_cast<size_t>((right ? item.j : item.i) - 1)] = right ? item.i : item.j;
+      item.kind = kJoin;
+    }
+    const Rule& rule = rule_of(item.kind);
+    const int t = choose(rule, item);
+    open.push_back(rule.left_of(item.i, t));
+    open.push_back(rule.right_of(item.i, item.j, t));
+  }
+}
+
+// ---- The best trees ------------------------------------------------------------------------------------------------
+
+// The best value of every item.
+inline Chart<double> best_items(int n, const double* theta, bool single_root, Scratch& scratch) {
+  const Shape shape(n);
+  const Chart<double> chart{shape, scratch.take(kTables * shape.cells())};
+  std::fill_n(chart.tables, kTables * shape.cells(), -kInfinity);
+  each_arc(n, [&](int64_t part, Item arc) {
+    arc.kind = weight_of(arc.kind);
+    chart.at(arc) = theta[part];
+  });
+  inside<Maxima>(chart, single_root);
+  return chart;
+}
+
+// The first split that has the value of the item.
+inline int best_split(const Chart<double>& chart, const Rule& rule, const Item& item) {
+  const double value = chart.at(item);
+  int t = 0;
+  while (chart.at(rule.left_of(item.i, t)) + chart.at(rule.right_of(item.i, item.j, t)) != value) ++t;
+  return t;
+}
+
+// The best tree into `heads`, and its score; -inf if there is none.
+inline double argmax(int n, const double* theta, bool single_root, Scratch& scratch, std::vector<int32_t>& heads) {
+  const Chart<double> chart = best_items(n, theta, single_root, scratch);
+  if (chart.at({kRight, 0, n}) == -kInfinity) return -kInfinity;
+  derive(n, [&](const Rule& rule, const Item& item) { return best_split(chart, rule, item); }, heads);
+  return tree::score(n, theta, heads.data());
+}
+
+// The items as the nodes of a hypergraph, as LazyKbest wants it. The edge of split t of a node v is v * positions + t.
+struct ItemGraph {
+  Chart<double> chart;
+
+  int64_t nodes() const { return kKinds * chart.shape.cells(); }
+  int64_t node(const Item& item) const { return item.kind * chart.shape.cells() + chart.shape.cell(item.i, item.j); }
+  Item item(int64_t v) const {
+    const int64_t cell = v % chart.shape.cells();
+    const auto i = static_cast<int>(cell % chart.shape.stride);
+    return {static_cast<Kind>(v / chart.shape.cells()), i, i + static_cast<int>(cell / chart.shape.stride)};
+  }
+  Item head(int64_t e) const { return item(e / chart.shape.size); }
+
+  double best(int64_t v) const { return chart.tables[v]; }
+  int64_t best_edge(int64_t v) const {
+    const Item top = item(v);
+    const bool splits = top.i < top.j && !is_arc(top.kind);
+    return v * chart.shape.size + (splits ? best_split(chart, rule_of(top.kind), top) : 0);
+  }
+  template <class Visit>
+  void each_edge(int64_t v, const Visit& visit) const {
+    const Item top = item(v);
+    const int splits = top.i == top.j || is_arc(top.kind) ? 1 : top.j - top.i;
+    for (int t = 0; t < splits; ++t) visit(v * chart.shape.size + t);
+  }
+  int64_t tail_count(int64_t e) const {
+    const Item top = head(e);
+    return top.i == top.j ? 0 : is_arc(top.kind) ? 1 : 2;
+  }
+  int64_t tail(int64_t e, int64_t j) const {
+    const Item top = head(e);
+    if (is_arc(top.kind)) return node({kJoin, top.i, top.j});
+    const auto t = static_cast<int>(e % chart.shape.size);
+    const Rule& rule = rule_of(top.kind);
+    return node(j == 0 ? rule.left_of(top.i, t) : rule.right_of(top.i, top.j, t));
+  }
+  double score(int64_t e) const {
+    const Item top = head(e);
+    return is_arc(top.kind) ? chart.at({weight_of(top.kind), top.i, top.j}) : 0.0;
+  }
+};
+
+// The k best distinct trees as lists of parts, best first; fewer if fewer exist.
+inline void kbest(int n, const double* theta, bool single_root, int64_t k, Scratch& scratch,
+                  std::vector<ScoredOutput>& ys) {
+  const ItemGraph graph{best_items(n, theta, single_root, scratch)};
+  const int64_t goal = graph.node({kRight, 0, n});
+  LazyKbest<ItemGraph> lazy(graph);
+  ys.clear();
+  for (int64_t rank = 0; rank < k && lazy.request(goal, rank); ++rank) {
+    ys.push_back({lazy.value(goal, rank), {}});
+    Output& y = ys.back().y;
+    lazy.each_edge(goal, rank, [&](int64_t e) {
+      const Item top = graph.head(e);
+      if (is_arc(top.kind)) y.push_back(static_cast<int32_t>(part_of(n, top)));
+    });
+    std::sort(y.begin(), y.end());
+  }
+}
+
+// ---- The best tree of every cost -----------------------------------------------------------------------------------
+
+// The best value of every item for each cost that it can have. In a tree whose arcs cost 0 or 1 an item has as many
+// costs as words, and there are n^3 splits, so that this takes O(n^5).
+class BestByCost {
+ public:
+  BestByCost(int n, const double* theta, const std::vector<int64_t>& costs, bool single_root)
+      : n_(n), theta_(theta), costs_(costs), shape_(n) {
+    lists_.resize(static_cast<size_t>(kKinds * shape_.cells()));
+    for (int i = 0; i <= n; ++i) of({kRight, i, i}) = of({kLeft, i, i}) = {{0, 0.0}};
+    for (int width = 1; width <= n; ++width) {
+      for (int i = 0; i + width <= n; ++i) {
+        const int j = i + width;
+        fill(kJoinRule, i, j);
+        add_arc({kRightArc, i, j});
+        if (i > 0) add_arc({kLeftArc, i, j});
+        if (!(single_root && i == 0 && j < n)) fill(kRightRule, i, j);
+        fill(kLeftRule, i, j);
+      }
+    }
+  }
+
+  void outputs(std::vector<CostedOutput>& ys) {
+    ys.clear();
+    for (const Costed& found : of({kRight, 0, n_})) {
+      ys.push_back({found.cost, found.value, {}});
+      trace(found, ys.back().y);
+      std::sort(ys.back().y.begin(), ys.back().y.end());
+    }
+  }
+
+ private:
+  struct Costed {
+    int64_t cost;
+    double value;
+  };
+  using List = std::vector<Costed>;  // by ascending cost
+
+  List& of(const Item& item) {
+    return lists_[static_cast<size_t>(item.kind * shape_.cells() + shape_.cell(item.i, item.j))];
+  }
+
+  static const Costed* find(const List& list, int64_t cost) {
+    const auto place =
+        std::lower_bound(list.begin(), list.end(), cost, [](const Costed& a, int64_t c) { return a.cost < c; });
+    return place == list.end() || place->cost != cost ? nullptr : &*place;
+  }
+
+  void add_arc(const Item& arc) {
+    const size_t part = part_of(n_, arc);
+    if (theta_[part] == -kInfinity) return;
+    List& list = of(arc) = of({kJoin, arc.i, arc.j});
+    for (Costed& each : list) {
+      each.cost += costs_[part];
+      each.value += theta_[part];
+    }
+  }
+
+  // All pairs of costs of all splits, in a window over the costs if these lie close together, otherwise sorted.
+  void fill(const Rule& rule, int i, int j) {
+    int64_t low = std::numeric_limits<int64_t>::max(), high = std::numeric_limits<int64_t>::min(), pairs = 0;
+    const auto each_split = [&](const auto& visit) {
+      for (int t = 0; t < j - i; ++t) {
+        const List& left = of(rule.left_of(i, t));
+        const List& right = of(rule.right_of(i, j, t));
+        if (!left.empty() && !right.empty()) visit(left, right);
+      }
+    };
+    each_split([&](const List& left, const List& right) {
+      low = std::min(low, left.front().cost + right.front().cost);
+      high = std::max(high, left.back().cost + right.back().cost);
+      pairs += static_cast<int64_t>(left.size() * right.size());
+    });
+    List& list = of({rule.whole, i, j});
+    if (pairs == 0) return;
+    if (high - low < kCloseTogether * (pairs + 8)) {
+      window_.assign(static_cast<size_t>(high - low + 1), -kInfinity);
+      each_split([&](const List& left, const List& right) {
+        for (const Costed& a : left) {
+          for (const Costed& b : right) {
+            double& best = window_[static_cast<size_t>(a.cost + b.cost - low)];
+            best = std::max(best, a.value + b.value);
+          }
+        }
+      });
+      for (size_t c = 0; c < window_.size(); ++c)
+        if (window_[c] > -kInfinity) list.push_back({low + static_cast<int64_t>(c), window_[c]});
+      return;
+    }
+    each_split([&](const List& left, const List& right) {
+      for (const Costed& a : left)
+        for (const Costed& b : right) list.push_back({a.cost + b.cost, a.value + b.value});
+    });
+    std::sort(list.begin(), list.end(),
+              [](const Costed& a, const Costed& b) { return a.cost != b.cost ? a.cost < b.cost : a.value > b.value; });
+    const auto same = [](const Costed& a, const Costed& b) { return a.cost == b.cost; };
+    list.erase(std::unique(list.begin(), list.end(), same), list.end());
+  }
+
+  // The arcs of the best tree of this cost: a split whose parts have this cost and this value together.
+  void trace(const Costed& goal, Output& y) {
+    std::vector<std::pair<Item, Costed>> open{{{kRight, 0, n_}, goal}};
+    while (!open.empty()) {
+      auto [item, wanted] = open.back();
+      open.pop_back();
+      if (item.i == item.j) continue;
+      if (is_arc(item.kind)) {
+        const size_t part = part_of(n_, item);
+        y.push_back(static_cast<int32_t>(part));
+        item.kind = kJoin;
+        wanted.cost -= costs_[part];
+        wanted.value = find(of(item), wanted.cost)->value;
+      }
+      const Rule& rule = rule_of(item.kind);
+      bool found = false;
+      for (int t = 0; !found; ++t) {
+        const Item left = rule.left_of(item.i, t), right = rule.right_of(item.i, item.j, t);
+        for (const Costed& a : of(left)) {
+          const Costed* b = find(of(right), wanted.cost - a.cost);
+          if (!b || a.value + b->value != wanted.value) continue;
+          open.emplace_back(left, a);
+          open.emplace_back(right, *b);
+          found = true;
+          break;
+        }
+      }
+    }
+  }
+
+  static constexpr int64_t kCloseTogether = 4;  // a cell of the window costs less than sorting a pair
+
+  int n_;
+  const double* theta_;
+  const std::vector<int64_t>& costs_;
+  Shape shape_;
+  std::vector<List> lists_;  // by kind and cell
+  std::vector<double> window_;
+};
+
+inline void argmax_by_cost(int n, const double* theta, const double* delta, bool single_root,
+                           std::vector<CostedOutput>& ys) {
+  const std::vector<int64_t> costs = whole_costs(delta, int64_t{n} * n);
+  BestByCost(n, theta, costs, single_root).outputs(ys);
+}
+
+// ---- The partition function ----------------------------------------------------------------------------------------
+
+// The weights of the arcs into word m are exp(theta - c_m), with c_m such that the largest is 1 / s_m, where
+// s_m = min(27/4, the sum of all exp(theta - largest theta)). There are about (27/4)^n trees, so with these weights the
+// partition function Z stays within the range of doubles, for usual scores, up to some hundred words.
+//
+// What underflow loses does not matter if Z is large enough. The products that a double cannot hold are below 1e-307
+// each. An error e in an item changes Z by e times the sum of all contexts of that item. There are at most (27/4)^c
+// contexts of c words, up to a small factor, in which every arc weighs at most 1 / s_m; and every word of a context has
+// one head. Their sum is therefore at most both prod_m (27/4) / s_m and prod_m sum_h w_hm, and
+//
+//   Z > 1e-250 min(these two products)
+//
+// leaves more than 25 digits of Z, and of each marginal that is not below 1e-30 or so. If the rule is violated, or if
+// something overflowed, all is repeated in Wide.
+template <class S>
+class Partition {
+ public:
+  using T = typename S::Value;
+
+  // False if doubles are not enough. `memory` has room for kTables tables.
+  bool run(int n, const double* theta, bool single_root, T* memory) {
+    chart_ = {Shape(n), memory};
+    const int64_t cells = chart_.shape.cells();
+    std::fill_n(memory, kTables * cells, S::kZero);
+    log_z_ = -kInfinity;
+    if (!load(n, theta)) return true;
+    inside<S>(chart_, single_root);
+    z_ = chart_.at({kRight, 0, n});
+    if constexpr (kDouble) {
+      log_z_ = std::log(z_) + log_scale_;
+      return z_ < kInfinity && std::log(z_) > kLogSmallest + std::min(log_contexts_, log_heads_);
+    } else {
+      log_z_ = z_.zero() ? -kInfinity : z_.log() + log_scale_;
+      return true;
+    }
+  }
+
+  double log_z() const { return log_z_; }
+
+  // `memory` has room for kKinds tables.
+  void marginals(int n, bool single_root, T* memory, double* mu) const {
+    const Chart<T> derivatives{chart_.shape, memory};
+    std::fill_n(memory, kKinds * chart_.shape.cells(), S::kZero);
+    outside<S>(chart_, single_root, derivatives);
+    each_arc(n, [&](int64_t part, const Item& arc) { mu[part] = share(derivatives.at(arc), chart_.at(arc), z_); });
+  }
+
+  void sample(int n, Random& random, std::vector<int32_t>& heads) const {
+    std::vector<double> shares;
+    const auto draw = [&](const Rule& rule, const Item& item) {
+      shares.clear();
+      for (int t = 0; t < item.j - item.i; ++t)
+        shares.push_back(
+            share(chart_.at(rule.left_of(item.i, t)), chart_.at(rule.right_of(item.i, item.j, t)), chart_.at(item)));
+      return static_cast<int>(random.choose(shares.data(), item.j - item.i));
+    };
+    derive(n, draw, heads);
+  }
+
+ private:
+  static constexpr bool kDouble = std::is_same_v<T, double>;
+  static constexpr double kGrowth = 6.75;               // of the number of trees with the number of words
+  static constexpr double kLogSmallest = -575.6462732;  // log 1e-250
+
+  static double share(T a, T b, T whole) {
+    if constexpr (kDouble)
+      return a * b / whole;
+    else
+      return (a * b / whole).value();
+  }
+
+  // The weights of all arcs; false if a word has no head.
+  bool load(int n, const double* theta) {
+    log_scale_ = log_contexts_ = log_heads_ = 0;
+    std::vector<double> weights(static_cast<size_t>(n));
+    ChainTable exps{weights.data(), nullptr, 0, 0, false};
+    for (int m = 1; m <= n; ++m) {
+      const double* scores = theta + int64_t{m - 1} * n;
+      loops().exp_range(n, scores, &exps);
+      if (exps.top == -kInfinity) return false;
+      const double divisor = divide(exps.top, std::accumulate(weights.begin(), weights.end(), 0.0));
+      each_arc_into(n, m, [&](int k, Item arc) {
+        arc.kind = weight_of(arc.kind);
+        if constexpr (kDouble)
+          chart_.at(arc) = weights[static_cast<size_t>(k)] / divisor;
+        else
+          chart_.at(arc) = Wide::exp(scores[k] - exps.top) / Wide(divisor);
+      });
+    }
+    return true;
+  }
+
+  // s_m, from the largest score of a word and the sum of all exp(theta - largest theta).
+  double divide(double top, double sum) {
+    const double divisor = std::min(kGrowth, sum);
+    const double log_divisor = std::log(divisor);
+    log_scale_ += top + log_divisor;
+    log_contexts_ += std::log(kGrowth) - log_divisor;
+    if (sum > divisor) log_heads_ += std::log(sum) - log_divisor;
+    return divisor;
+  }
+
+  Chart<T> chart_{Shape(1), nullptr};
+  T z_{};
+  double log_z_ = 0, log_scale_ = 0, log_contexts_ = 0, log_heads_ = 0;
+};
+
+// Calls answer(partition, memory) with the partition function that did not fail, and room for kKinds further tables.
+template <class Answer>
+auto with_partition(int n, const double* theta, bool single_root, Scratch& scratch, const Answer& answer) {
+  const int64_t cells = Shape(n).cells();
+  double* memory = scratch.take((kTables + kKinds) * cells);
+  Partition<Sums> plain;
+  if (plain.run(n, theta, single_root, memory)) return answer(plain, memory + kTables * cells);
+  std::vector<Wide> wide_memory(static_cast<size_t>((kTables + kKinds) * cells));
+  Partition<WideSums> wide;
+  wide.run(n, theta, single_root, wide_memory.data());
+  return answer(wide, wide_memory.data() + kTables * cells);
+}
+
+// log sum over trees of exp(score), and the marginal of every part; -inf and zeros if there is no tree.
+inline double logsum(int n, const double* theta, bool single_root, Scratch& scratch, double* mu) {
+  return with_partition(n, theta, single_root, scratch, [&](const auto& partition, auto* memory) {
+    if (partition.log_z() == -kInfinity)
+      std::fill_n(mu, int64_t{n} * n, 0.0);
+    else
+      partition.marginals(n, single_root, memory, mu);
+    return partition.log_z();
+  });
+}
+
+// Calls take(heads) for `count` trees, each drawn with probability exp(score) / Z; false if there is no tree.
+template <class Take>
+bool sample(int n, const double* theta, bool single_root, int64_t count, Random& random, Scratch& scratch,
+            const Take& take) {
+  return with_partition(n, theta, single_root, scratch, [&](const auto& partition, auto*) {
+    if (partition.log_z() == -kInfinity) return false;
+    std::vector<int32_t> heads;
+    for (int64_t k = 0; k < count; ++k) {
+      partition.sample(n, random, heads);
+      take(heads);
+    }
+    return true;
+  });
+}
+
+}  // namespace margrave::eisner

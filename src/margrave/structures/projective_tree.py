@@ -1,0 +1,30 @@
+"""Dependency trees whose arcs do not cross; parts are arcs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.structures.arc_trees import ArcTree
+
+
+@dataclass
+class ProjectiveTree(ArcTree):
+    """Arc-factored projective trees: those of `NonProjectiveTree` in which no two arcs cross.
+
+    Arcs are drawn above the sentence, with the root on its left. Parts, rows of features and costs are those of
+    `NonProjectiveTree`. Gold trees must be projective; `margrave.labels.trees` has functions that test this and that
+    make a tree projective.
+
+    Parameters
+    ----------
+    single_root : whether the root must have exactly one child.
+    """
+
+    name = "projective-tree"
+
+    def _core(
+        self, words: NDArray[np.int64], heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
+    ) -> _core.Structure:
+        return _core.projective_tree(words, heads, allowed, self.single_root)
