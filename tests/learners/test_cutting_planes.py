@@ -134,6 +134,8 @@ EXACT = [
     *(Setup("hypergraph", form, "f1", seed=3) for form in FORMS),
     *(Setup("written in Python", form, "f1", seed=4) for form in FORMS),
     *(Setup("written in Python", form, "zero-one", seed=5) for form in FORMS),
+    *(Setup("projective tree, single root", form, seed=1) for form in FORMS),
+    *(Setup("projective tree, several roots", form, "f1", seed=2) for form in FORMS),
     Setup("tree, vectors", MARGIN, seed=1),
     Setup("tree, several roots", MARGIN, seed=2, C=0.2),
     *(Setup("hypergraph", form, seed=3) for form in FORMS),
@@ -577,6 +579,7 @@ CLASSES = tuple(kind.name for kind in KINDS if kind.name.startswith("multiclass"
 CHAINS = tuple(kind.name for kind in KINDS if kind.name.startswith("chain"))
 CANDIDATES = tuple(kind.name for kind in KINDS if "candidates" in kind.name)
 TREES = ("tree, single root", "tree, several roots")
+PROJECTIVE = tuple(kind.name for kind in KINDS if kind.name.startswith("projective tree"))
 OTHERS = ("hypergraph", "written in Python", "slice of one written in Python", "slice of a tree", *TREES)
 COUNTED = ("hypergraph", "written in Python", "slice of one written in Python")
 SEARCHES = [
@@ -592,7 +595,8 @@ SEARCHES = [
     Search(OTHERS, "parts", ("hamming",), (MARGIN, HARD), True),
     Search(OTHERS, "parts", ("hamming",), tuple(FORMS[1:]), None),
     Search(OTHERS, "zero-one", ("hamming",), ALL_FORMS, True),
-    Search(COUNTED, "f1", ("hamming",), ALL_FORMS, True),
+    Search(PROJECTIVE, "parts", ("hamming",), ALL_FORMS, True),
+    Search((*PROJECTIVE, *COUNTED), "f1", ("hamming",), ALL_FORMS, True),
 ]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.losses.costs import F1
 from margrave.structures.arc_trees import ArcTree
 
 
@@ -23,6 +24,7 @@ class ProjectiveTree(ArcTree):
     """
 
     name = "projective-tree"
+    costs = (*ArcTree.costs, F1)
 
     def _core(
         self, words: NDArray[np.int64], heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
