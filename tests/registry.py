@@ -18,7 +18,15 @@ from margrave.features import AttributeTable, SparseFeatures
 from margrave.labels import Taxonomy
 from margrave.learners import LEARNERS, Learner
 from margrave.losses import LossFamily
-from margrave.structures import CandidateLists, Chain, Multiclass, NodeSets, NonProjectiveTree, ProjectiveTree
+from margrave.structures import (
+    CandidateLists,
+    Chain,
+    Multiclass,
+    NodeSets,
+    NonProjectiveTree,
+    ProjectiveTree,
+    SecondOrderTree,
+)
 from tests.references.enumeration import (
     Array,
     ChainParts,
@@ -29,6 +37,7 @@ from tests.references.enumeration import (
     hash_of,
     multiclass_outputs,
     projective_trees,
+    second_order_parts,
     tree_parts,
     trees,
     values_of,
@@ -136,6 +145,17 @@ class Rows:
         number = {name: hash_of(name, bits) if bits else k for k, name in enumerate(names)}
         self.count = 1 << bits if bits else len(names)
         self.pairs = [[[(number[name], value) for name, value in token] for token in tokens] for tokens in named]
+
+    def matrices(self) -> list[Array]:
+        """A_i, if every row belongs to a part and every attribute has one weight."""
+        found = []
+        for rows in self.pairs:
+            a = np.zeros((len(rows), self.count))
+            for part, pairs in enumerate(rows):
+                for k, value in pairs:
+                    a[part, k] += value
+            found.append(a)
+        return found
 
 
 def random_forbidden(rng: np.random.Generator, labels: int) -> frozenset[tuple[int, int]]:
@@ -331,13 +351,7 @@ def candidates(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
         features=SparseFeatures(bits, "candidate"),
         loss=LossFamily(),
     )
-    matrices = []
-    for candidates_of in rows.pairs:
-        a = np.zeros((len(candidates_of), rows.count))
-        for part, pairs in enumerate(candidates_of):
-            for k, value in pairs:
-                a[part, k] += value
-        matrices.append(a)
+    matrices = rows.matrices()
     return Case(
         problem,
         [Outputs(n, multiclass_outputs(n)) for n in counts],
@@ -393,17 +407,67 @@ def tree(
         features=SparseFeatures(bits),
         allowed=np.concatenate(allowed) if allow else None,
     )
-    matrices = []
-    for n, arcs in zip(words, rows.pairs, strict=True):
-        a = np.zeros((n * n, rows.count))
-        for part, pairs in enumerate(arcs):
-            for k, value in pairs:
-                a[part, k] += value
-        matrices.append(a)
+    matrices = rows.matrices()
     return Case(
         problem,
         [Outputs(n * n, [tree_parts(heads) for heads in every]) for n, every in zip(words, all_trees, strict=True)],
         [tree_parts(heads) for heads in gold],
+        [
+            np.array([sum(a != b for a, b in zip(g, heads, strict=True)) for heads in every], dtype=float)
+            for g, every in zip(gold, all_trees, strict=True)
+        ],
+        matrices,
+    )
+
+
+def random_heads(rng: np.random.Generator, gold: Parts) -> list[list[int]]:
+    """For each word some heads that it may have, the gold one among them."""
+    n = len(gold)
+    return [
+        [head for head in range(n + 1) if head != word and (head == gold[word - 1] or rng.random() < 0.6)]
+        for word in range(1, n + 1)
+    ]
+
+
+@register("second-order tree, siblings", parts="siblings")
+@register("second-order tree, siblings, several roots", parts="siblings", single_root=False, form="real")
+@register("second-order tree, siblings, allowed", parts="siblings", allow=True)
+@register("second-order tree, grandparents", parts="grandparents", form="vectors")
+@register("second-order tree, grandparents, allowed", parts="grandparents", allow=True, single_root=False, bits=3)
+def second_order_tree(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    parts: str,
+    single_root: bool = True,
+    allow: bool = False,
+    form: str = "names",
+    bits: int = 0,
+) -> Case:
+    words = [1, 4, *(int(n) for n in rng.integers(1, 5, max(0, size - 2)))][:size]
+    all_trees = [projective_trees(n, single_root) for n in words]
+    gold = [every[rng.integers(len(every))] for every in all_trees]
+    allowed = [random_heads(rng, heads) for heads in gold] if allow else None
+    if allowed is not None:
+        all_trees = [
+            [tree for tree in every if all(head in may for head, may in zip(tree, heads, strict=True))]
+            for every, heads in zip(all_trees, allowed, strict=True)
+        ]
+    numbers = [
+        second_order_parts(n, parts == "grandparents", single_root, allowed and allowed[i]) for i, n in enumerate(words)
+    ]
+    rows = Rows(rng, [len(number) for number in numbers], form, bits)
+    structure = SecondOrderTree(parts, single_root)
+    problem = bind(structure, rows.given, gold, features=SparseFeatures(bits), allowed=allowed)
+    matrices = rows.matrices()
+    return Case(
+        problem,
+        [
+            Outputs(len(number), [number.of(heads) for heads in every])
+            for number, every in zip(numbers, all_trees, strict=True)
+        ],
+        [number.of(heads) for number, heads in zip(numbers, gold, strict=True)],
         [
             np.array([sum(a != b for a, b in zip(g, heads, strict=True)) for heads in every], dtype=float)
             for g, every in zip(gold, all_trees, strict=True)

@@ -1569,3 +1569,17 @@ def projective_tree(
     allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     single_root: bool,
 ) -> ProjectiveTreeStructure: ...
+
+class SecondOrderTreeStructure(Structure):
+    def part_tuples(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        (grandparent, head, sibling, word) of every part of example i, one after another; -1: it has none; sibling 0: there is none closer to the head.
+        """
+
+def second_order_tree(
+    words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    grandparents: bool,
+    single_root: bool,
+) -> SecondOrderTreeStructure: ...

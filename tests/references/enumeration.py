@@ -105,6 +105,50 @@ def tree_parts(heads: Sequence[int]) -> Parts:
     return tuple(sorted(arc_part(len(heads), head, word) for word, head in enumerate(heads, 1)))
 
 
+PartTuple = tuple[int, int, int, int]  # grandparent, head, sibling, word; -1: none; sibling 0: none closer to the head
+
+
+class SecondOrderParts(dict[PartTuple, int]):
+    """The numbers of the parts of a sentence, in their documented order."""
+
+    def of(self, heads: Sequence[int]) -> Parts:
+        """The parts of a tree, from the children of each head on each side, from the inside out."""
+        found: list[PartTuple] = []
+        for head in range(len(heads) + 1):
+            children = [word for word, its_head in enumerate(heads, 1) if its_head == head]
+            for side in ([c for c in children if c > head], [c for c in children if c < head][::-1]):
+                for sibling, word in zip([0, *side], side, strict=False):
+                    found += [(-1, head, -1, word), (-1, head, sibling, word)]
+                    if head > 0 and any(grandparent >= 0 for grandparent, *_ in self):
+                        found.append((heads[head - 1], head, -1, word))
+        return tuple(sorted(self[part] for part in found))
+
+
+def second_order_parts(
+    n: int, grandparents: bool, single_root: bool, allowed: Sequence[Iterable[int]] | None = None
+) -> SecondOrderParts:
+    """Arcs; for each arc the part without a sibling and those with one; for each arc (g, h) the parts (g, h, m)."""
+    arcs = [
+        (head, word)
+        for word in range(1, n + 1)
+        for head in range(n + 1)
+        if head != word and (allowed is None or head in allowed[word - 1])
+    ]
+    found: list[PartTuple] = [(-1, head, -1, word) for head, word in arcs]
+    for head, word in arcs:
+        found.append((-1, head, 0, word))
+        if head > 0 or not single_root:
+            between = range(min(head, word) + 1, max(head, word))
+            found += [(-1, head, sibling, word) for sibling in between if (head, sibling) in arcs]
+    for above, head in arcs if grandparents else []:
+        found += [
+            (above, head, -1, word)
+            for word in range(1, n + 1)
+            if (head, word) in arcs and word != above and not min(head, word) < above < max(head, word)
+        ]
+    return SecondOrderParts({part: k for k, part in enumerate(found)})
+
+
 @dataclass
 class Graph:
     """An acyclic hypergraph: edges (head, tails, parts), by head; outputs are the derivations of the last node."""
@@ -329,6 +373,62 @@ def projective_graph(n: int, single_root: bool) -> Graph:
                 for c in range(b, m + 1)
             ],
         )
+    return Graph(len(node), edges)
+
+
+def second_order_graph(n: int, number: SecondOrderParts, single_root: bool) -> Graph:
+    """Projective trees with second-order parts as a hypergraph, child by child.
+
+    ("half", g, h, e, m): h, whose head is g, with its children from the inside out up to m, which reach to e on one
+    side; m = 0 is no child. ("half", g, h, e): whatever m. ("whole", h, m, a, b): m, whose head is h, over a..b.
+    """
+    with_grandparents = any(grandparent >= 0 for grandparent, *_ in number)
+    node: dict[tuple[object, ...], int] = {}
+    edges: list[tuple[int, Parts, Parts]] = []
+
+    def add(item: tuple[object, ...], ways: list[tuple[list[tuple[object, ...]], list[PartTuple]]]) -> None:
+        node[item] = len(node)
+        for tails, parts in ways:
+            if all(tail in node for tail in tails) and all(part in number for part in parts):
+                edges.append((node[item], tuple(node[t] for t in tails), tuple(number[part] for part in parts)))
+
+    def parts(g: int, h: int, s: int, m: int) -> list[PartTuple]:
+        return [(-1, h, -1, m), (-1, h, s, m), *([(g, h, -1, m)] if with_grandparents and h > 0 else [])]
+
+    def half(g: int, h: int, e: int) -> None:
+        step = 1 if e > h else -1
+        for m in range(h + step, e + step, step):
+            ways = []
+            for a in range(h + step, m + step, step):  # where the tree of m begins
+                whole = ("whole", h, m, min(a, e), max(a, e))
+                ways += [
+                    ([("half", g, h, a - step, s), whole], parts(g, h, s, m)) for s in [0, *range(h + step, a, step)]
+                ]
+            add(("half", g, h, e, m), ways)
+        add(("half", g, h, e), [([("half", g, h, e, m)], []) for m in range(h + step, e + step, step)])
+
+    def every_head(h: int) -> list[int]:
+        return [g for g in range(n + 1) if g != h]
+
+    for h in range(n + 1):
+        for g in every_head(h) if h else [-1]:
+            add(("half", g, h, h, 0), [([], [])])
+            add(("half", g, h, h), [([("half", g, h, h, 0)], [])])
+    for width in range(n):
+        for h in range(1, n + 1):
+            for g in every_head(h):
+                for e in (h - width, h + width):
+                    if width and 1 <= e <= n and not min(h, e) < g <= max(h, e) and not min(h, e) <= g < max(h, e):
+                        half(g, h, e)
+        for a in range(1, n + 1 - width):
+            for m in range(a, a + width + 1):
+                for h in (h for h in range(n + 1) if not a <= h <= a + width):
+                    ends = [("half", h, m, a), ("half", h, m, a + width)]
+                    add(("whole", h, m, a, a + width), [(ends, [])])
+    if not single_root:
+        for e in range(1, n):
+            half(-1, 0, e)
+    half(-1, 0, n)
     return Graph(len(node), edges)
 
 

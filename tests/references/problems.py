@@ -13,7 +13,7 @@ from margrave.features import AttributeTable, ChainFeatures, NodeFeatures, Outpu
 from margrave.features.outputs import OutputMatrix
 from margrave.losses import LossFamily
 from margrave.losses.costs import GivenCosts, Hamming
-from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs
+from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs, SecondOrderTree
 from margrave.structures.arc_trees import ArcTree
 from margrave.structures.node_sets import Nodes
 
@@ -65,7 +65,7 @@ def bind(
         if costs is not None:
             cost = GivenCosts(costs, cost or Hamming())
     else:
-        assert isinstance(structure, ArcTree)
+        assert isinstance(structure, ArcTree | SecondOrderTree)
     bound = bind_examples(
         structure,
         features,
@@ -74,7 +74,9 @@ def bind(
         outputs=outputs,
         costs=cost,
         to_features={} if edges is None else {"edges": edges},
-        to_structure={} if allowed is None else {"allowed": np.asarray(allowed)},
+        to_structure={}
+        if allowed is None
+        else {"allowed": allowed if isinstance(allowed, list) else np.asarray(allowed)},
     )
     return bound.problem
 

@@ -8,6 +8,7 @@ from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
 from margrave.structures.projective_tree import ProjectiveTree
+from margrave.structures.second_order_tree import SecondOrderTree
 
 __all__ = [
     "CandidateLists",
@@ -19,6 +20,7 @@ __all__ = [
     "NonProjectiveTree",
     "Outputs",
     "ProjectiveTree",
+    "SecondOrderTree",
     "Structure",
 ]
 

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class ArcTree(Structure):
     """The base of arc-factored trees: one row of features, and one part, for each of the n * n arcs of a sentence."""
 
     examples = "sentences"
-    costs = (Hamming, ZeroOne, CostFunction)
+    costs: ClassVar[tuple[type[Cost], ...]] = (Hamming, ZeroOne, CostFunction)
 
     single_root: bool = True
 
@@ -30,10 +30,7 @@ class ArcTree(Structure):
 
     def learn(self, Y: Sequence[Sequence[int]]) -> NoOutputs:
         """Check that Y is a list; heads have nothing in common that could be learned."""
-        if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
-            raise MargraveError(f"y must be a list of lists of heads, not {type(Y).__name__}.")
-        if len(Y) == 0:
-            raise MargraveError("there are no sentences.")
+        check_trees(Y)
         return NoOutputs()
 
     def bind(
@@ -73,22 +70,41 @@ class ArcTree(Structure):
         self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
     ) -> list[list[int]]:
         """The heads of the words 1..n of every sentence."""
-        trees = []
-        for first, last, n in zip(begin[:-1], begin[1:], words_of(units), strict=True):
-            word, place = np.divmod(np.sort(parts[first:last]), max(int(n), 1))  # The index of the head skips the word.
-            trees.append((place + (place > word)).tolist())
-        return trees
+        return [
+            heads_of_arcs(parts[first:last], int(n))
+            for first, last, n in zip(begin[:-1], begin[1:], words_of(units), strict=True)
+        ]
 
     def present(
         self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
     ) -> list[NDArray[np.float64]]:
         """The probability of every head of every word: one (words, words + 1) array per sentence, the root first."""
-        tables = []
-        for first, n in zip(begin[:-1], words_of(units).tolist(), strict=True):
-            table = np.zeros((n, n + 1))
-            table[~np.eye(n, n + 1, 1, dtype=bool)] = mu[first : first + n * n]
-            tables.append(table)
-        return tables
+        return [
+            head_table(mu[first : first + n * n], n)
+            for first, n in zip(begin[:-1], words_of(units).tolist(), strict=True)
+        ]
+
+
+def check_trees(Y: Any) -> None:
+    """Refuse outputs that are not a list of trees."""
+    if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+        raise MargraveError(f"y must be a list of lists of heads, not {type(Y).__name__}.")
+    if len(Y) == 0:
+        raise MargraveError("there are no sentences.")
+
+
+def heads_of_arcs(arcs: NDArray[Any], n: int) -> list[int]:
+    """The heads of n words, from the numbers of their arcs."""
+    word, place = np.divmod(np.sort(arcs), max(n, 1))  # The index of the head skips the word.
+    heads: list[int] = (place + (place > word)).tolist()
+    return heads
+
+
+def head_table(mu: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Numbers of n * n arcs as an array (words, words + 1), the root first, with 0 where head and word are the same."""
+    table = np.zeros((n, n + 1))
+    table[~np.eye(n, n + 1, 1, dtype=bool)] = mu
+    return table
 
 
 def words_of(units: Units) -> NDArray[np.int64]:
@@ -126,21 +142,27 @@ def _allowed_arcs(allowed: Any, words: list[int]) -> NDArray[np.bool_]:
         if allowed.shape != (arcs,):
             raise MargraveError(f"allowed arcs must have shape ({arcs},), not {np.shape(allowed)}.")
         return np.ascontiguousarray(allowed)
-    if not is_list(allowed):
-        raise MargraveError(f"allowed must be a list with an entry for each sentence, not {type(allowed).__name__}.")
-    if len(allowed) != len(words):
-        raise MargraveError(f"there are {len(words)} sentences, but allowed heads for {len(allowed)}.")
-    masks = [_allowed_heads(i, heads, n).ravel() for i, (heads, n) in enumerate(zip(allowed, words, strict=True))]
+    check_entries(allowed, len(words))
+    masks = [allowed_heads(i, heads, n).ravel() for i, (heads, n) in enumerate(zip(allowed, words, strict=True))]
     return np.concatenate([np.zeros(0, dtype=np.bool_), *masks])
 
 
-def _allowed_heads(example: int, allowed: Any, n: int) -> NDArray[np.bool_]:
+def check_entries(allowed: Any, sentences: int) -> None:
+    """Refuse restrictions that are not one entry per sentence, each of them None or a list."""
+    if not is_list(allowed):
+        raise MargraveError(f"allowed must be a list with an entry for each sentence, not {type(allowed).__name__}.")
+    if len(allowed) != sentences:
+        raise MargraveError(f"there are {sentences} sentences, but allowed heads for {len(allowed)}.")
+    for i, heads in enumerate(allowed):
+        if heads is not None and not is_list(heads):
+            raise MargraveError(f"example {i}: its allowed heads must be a list, not {type(heads).__name__}.")
+
+
+def allowed_heads(example: int, allowed: Any, n: int) -> NDArray[np.bool_]:
     """The mask of one sentence: (words, heads), where the index of a head skips the word."""
     mask = np.ones((n, n), dtype=np.bool_)
     if allowed is None:
         return mask
-    if not is_list(allowed):
-        raise MargraveError(f"example {example}: its allowed heads must be a list, not {type(allowed).__name__}.")
     if len(allowed) != n:
         raise MargraveError(f"example {example} has {n} words, but allowed heads for {len(allowed)}.")
     for word, heads in enumerate(allowed, 1):

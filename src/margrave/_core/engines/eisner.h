@@ -108,6 +108,7 @@ inline size_t part_of(int n, const Item& arc) {
 struct Sums {
   using Value = double;
   static constexpr double kZero = 0, kOne = 1;
+  static double plus(double a, double b) { return a + b; }
   static double times(double a, double b) { return a * b; }
   static void combine(int64_t n, int64_t terms, const double* a, int64_t a_step, const double* b, int64_t b_step,
                       double* out) {
@@ -122,6 +123,7 @@ struct Sums {
 struct WideSums {
   using Value = Wide;
   static inline const Wide kZero{}, kOne{1.0};
+  static Wide plus(Wide a, Wide b) { return a + b; }
   static Wide times(Wide a, Wide b) { return a * b; }
   static void combine(int64_t n, int64_t terms, const Wide* a, int64_t a_step, const Wide* b, int64_t b_step,
                       Wide* out) {
@@ -472,6 +474,11 @@ inline void argmax_by_cost(int n, const double* theta, const double* delta, bool
 
 // ---- The partition function ----------------------------------------------------------------------------------------
 
+inline double to_double(double x) { return x; }
+inline double to_double(Wide x) { return x.value(); }
+inline double log_of(double x) { return std::log(x); }
+inline double log_of(Wide x) { return x.zero() ? -kInfinity : x.log(); }
+
 // The weights of the arcs into word m are exp(theta - c_m), with c_m such that the largest is 1 / s_m, where
 // s_m = min(27/4, the sum of all exp(theta - largest theta)). There are about (27/4)^n trees, so with these weights the
 // partition function Z stays within the range of doubles, for usual scores, up to some hundred words.
@@ -485,6 +492,31 @@ inline void argmax_by_cost(int n, const double* theta, const double* delta, bool
 //
 // leaves more than 25 digits of Z, and of each marginal that is not below 1e-30 or so. If the rule is violated, or if
 // something overflowed, all is repeated in Wide.
+class Scaling {
+ public:
+  // s_m, from the largest score of a word and the sum of all exp(theta - largest theta).
+  double divisor(double top, double sum) {
+    const double chosen = std::min(kGrowth, sum);
+    const double log_chosen = std::log(chosen);
+    log_scale_ += top + log_chosen;
+    log_contexts_ += std::log(kGrowth) - log_chosen;
+    if (sum > chosen) log_heads_ += std::log(sum) - log_chosen;
+    return chosen;
+  }
+
+  // Whether a partition function of the scaled weights is large enough to be exact.
+  bool trusts(double z) const {
+    return z < kInfinity && std::log(z) > kLogSmallest + std::min(log_contexts_, log_heads_);
+  }
+  double log_scale() const { return log_scale_; }  // sum_m c_m
+
+ private:
+  static constexpr double kGrowth = 6.75;               // of the number of trees with the number of words
+  static constexpr double kLogSmallest = -575.6462732;  // log 1e-250
+
+  double log_scale_ = 0, log_contexts_ = 0, log_heads_ = 0;
+};
+
 template <class S>
 class Partition {
  public:
@@ -499,13 +531,9 @@ class Partition {
     if (!load(n, theta)) return true;
     inside<S>(chart_, single_root);
     z_ = chart_.at({kRight, 0, n});
-    if constexpr (kDouble) {
-      log_z_ = std::log(z_) + log_scale_;
-      return z_ < kInfinity && std::log(z_) > kLogSmallest + std::min(log_contexts_, log_heads_);
-    } else {
-      log_z_ = z_.zero() ? -kInfinity : z_.log() + log_scale_;
-      return true;
-    }
+    log_z_ = log_of(z_) + scaling_.log_scale();
+    if constexpr (kDouble) return scaling_.trusts(z_);
+    return true;
   }
 
   double log_z() const { return log_z_; }
@@ -515,7 +543,8 @@ class Partition {
     const Chart<T> derivatives{chart_.shape, memory};
     std::fill_n(memory, kKinds * chart_.shape.cells(), S::kZero);
     outside<S>(chart_, single_root, derivatives);
-    each_arc(n, [&](int64_t part, const Item& arc) { mu[part] = share(derivatives.at(arc), chart_.at(arc), z_); });
+    each_arc(n,
+             [&](int64_t part, const Item& arc) { mu[part] = to_double(derivatives.at(arc) * chart_.at(arc) / z_); });
   }
 
   void sample(int n, Random& random, std::vector<int32_t>& heads) const {
@@ -523,8 +552,8 @@ class Partition {
     const auto draw = [&](const Rule& rule, const Item& item) {
       shares.clear();
       for (int t = 0; t < item.j - item.i; ++t)
-        shares.push_back(
-            share(chart_.at(rule.left_of(item.i, t)), chart_.at(rule.right_of(item.i, item.j, t)), chart_.at(item)));
+        shares.push_back(to_double(chart_.at(rule.left_of(item.i, t)) * chart_.at(rule.right_of(item.i, item.j, t)) /
+                                   chart_.at(item)));
       return static_cast<int>(random.choose(shares.data(), item.j - item.i));
     };
     derive(n, draw, heads);
@@ -532,26 +561,17 @@ class Partition {
 
  private:
   static constexpr bool kDouble = std::is_same_v<T, double>;
-  static constexpr double kGrowth = 6.75;               // of the number of trees with the number of words
-  static constexpr double kLogSmallest = -575.6462732;  // log 1e-250
-
-  static double share(T a, T b, T whole) {
-    if constexpr (kDouble)
-      return a * b / whole;
-    else
-      return (a * b / whole).value();
-  }
 
   // The weights of all arcs; false if a word has no head.
   bool load(int n, const double* theta) {
-    log_scale_ = log_contexts_ = log_heads_ = 0;
+    scaling_ = {};
     std::vector<double> weights(static_cast<size_t>(n));
     ChainTable exps{weights.data(), nullptr, 0, 0, false};
     for (int m = 1; m <= n; ++m) {
       const double* scores = theta + int64_t{m - 1} * n;
       loops().exp_range(n, scores, &exps);
       if (exps.top == -kInfinity) return false;
-      const double divisor = divide(exps.top, std::accumulate(weights.begin(), weights.end(), 0.0));
+      const double divisor = scaling_.divisor(exps.top, std::accumulate(weights.begin(), weights.end(), 0.0));
       each_arc_into(n, m, [&](int k, Item arc) {
         arc.kind = weight_of(arc.kind);
         if constexpr (kDouble)
@@ -563,19 +583,10 @@ class Partition {
     return true;
   }
 
-  // s_m, from the largest score of a word and the sum of all exp(theta - largest theta).
-  double divide(double top, double sum) {
-    const double divisor = std::min(kGrowth, sum);
-    const double log_divisor = std::log(divisor);
-    log_scale_ += top + log_divisor;
-    log_contexts_ += std::log(kGrowth) - log_divisor;
-    if (sum > divisor) log_heads_ += std::log(sum) - log_divisor;
-    return divisor;
-  }
-
   Chart<T> chart_{Shape(1), nullptr};
   T z_{};
-  double log_z_ = 0, log_scale_ = 0, log_contexts_ = 0, log_heads_ = 0;
+  Scaling scaling_;
+  double log_z_ = 0;
 };
 
 // Calls answer(partition, memory) with the partition function that did not fail, and room for kKinds further tables.

@@ -16,7 +16,7 @@ class TreeStructure final : public ArcTrees {
  public:
   TreeStructure(const std::vector<int64_t>& words, std::vector<int32_t> heads, std::vector<bool> allowed,
                 bool single_root)
-      : ArcTrees(words, std::move(heads), std::move(allowed), single_root, kLongest) {
+      : ArcTrees(Treebank(words, std::move(heads), single_root, kLongest), std::move(allowed)) {
     check_allowed();
   }
 

@@ -2,8 +2,6 @@
 // (engines/eisner.h).
 #pragma once
 
-#include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,9 +14,7 @@ class ProjectiveTreeStructure final : public ArcTrees {
  public:
   ProjectiveTreeStructure(const std::vector<int64_t>& words, std::vector<int32_t> heads, std::vector<bool> allowed,
                           bool single_root)
-      : ArcTrees(words, std::move(heads), std::move(allowed), single_root, kLongest) {
-    if (has_gold())
-      for (int64_t i = 0; i < size(); ++i) check_projective(i);
+      : ArcTrees(projective(Treebank(words, std::move(heads), single_root, kLongest)), std::move(allowed)) {
     check_allowed();
   }
 
@@ -64,20 +60,9 @@ class ProjectiveTreeStructure final : public ArcTrees {
  private:
   static constexpr int64_t kLongest = 4'000;  // twelve tables of n^2 numbers
 
-  // Two arcs of a tree cross if and only if a word under an arc has its head outside of it.
-  void check_projective(int64_t i) const {
-    const int32_t* heads = gold_heads(i);
-    for (int m = 1; m <= words(i); ++m) {
-      const int low = std::min(m, heads[m - 1]), high = std::max(m, heads[m - 1]);
-      for (int between = low + 1; between < high; ++between) {
-        const int head = heads[between - 1];
-        if (head < low || head > high)
-          refuse(i, m,
-                 "the arc from its head " + std::to_string(heads[m - 1]) + " crosses that from " +
-                     std::to_string(head) + " to " + std::to_string(between) +
-                     "; use NonProjectiveTree, or margrave.labels.trees.projectivise");
-      }
-    }
+  static Treebank projective(Treebank treebank) {
+    treebank.check_projective();
+    return treebank;
   }
 };
 

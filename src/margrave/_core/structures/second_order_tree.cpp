@@ -1,0 +1,38 @@
+// Python bindings of projective trees with parts of two arcs.
+#include "structures/second_order_tree.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bindings/binding.h"
+
+namespace margrave {
+
+void bind_second_order_tree(nb::module_& m) {
+  constexpr int64_t kLongest = 4'000;  // numbers of words must fit 16 bits, and tables of n^2 numbers the memory
+  nb::class_<SecondOrderTreeStructure, Structure>(m, "SecondOrderTreeStructure")
+      .def(
+          "part_tuples",
+          [](const SecondOrderTreeStructure& s, int64_t i) {
+            s.check_example(i);
+            std::vector<int32_t> tuples;
+            s.layout(i).each_part([&](int g, int h, int sibling, int word) {
+              for (const int each : {g, h, sibling, word}) tuples.push_back(each);
+            });
+            return to_numpy(std::move(tuples));
+          },
+          "i"_a, nb::rv_policy::move,
+          "(grandparent, head, sibling, word) of every part of example i, one after another; -1: it has none; sibling "
+          "0: there is none closer to the head.");
+  m.def(
+      "second_order_tree",
+      [](const In<int64_t>& words, const std::optional<In<int32_t>>& heads, const std::optional<In<bool>>& allowed,
+         bool grandparents, bool single_root) -> std::shared_ptr<SecondOrderTreeStructure> {
+        return std::make_shared<SecondOrderTreeStructure>(
+            Treebank(to_vector(words), to_vector(heads), single_root, kLongest), to_vector(allowed), grandparents);
+      },
+      "words"_a, "heads"_a.none(), "allowed"_a.none(), "grandparents"_a, "single_root"_a);
+}
+
+}  // namespace margrave

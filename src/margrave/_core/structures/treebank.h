@@ -1,0 +1,95 @@
+// The sentences of a data set of dependency trees: their lengths and their gold heads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/arborescence.h"
+#include "protocol/problem.h"
+
+namespace margrave {
+
+class Treebank {
+ public:
+  // words (examples): the length of each sentence. heads: all gold heads one after another, or empty.
+  Treebank(const std::vector<int64_t>& words, std::vector<int32_t> heads, bool single_root, int64_t longest)
+      : heads_(std::move(heads)), single_root_(single_root) {
+    for (size_t i = 0; i < words.size(); ++i) {
+      const std::string example = "example " + std::to_string(i);
+      if (words[i] < 1) throw InputError(example + " has no words.");
+      if (words[i] > longest)
+        throw InputError(example + " has " + std::to_string(words[i]) + " words: at most " + std::to_string(longest) +
+                         " are possible.");
+      begin_.push_back(begin_.back() + words[i]);
+    }
+    if (!heads_.empty() && static_cast<int64_t>(heads_.size()) != begin_.back())
+      throw InputError("there must be one head per word.");
+    if (!heads_.empty())
+      for (int64_t i = 0; i < size(); ++i) check_tree(i);
+  }
+
+  int64_t size() const { return static_cast<int64_t>(begin_.size()) - 1; }
+  int words(int64_t i) const {
+    return static_cast<int>(begin_[static_cast<size_t>(i) + 1] - begin_[static_cast<size_t>(i)]);
+  }
+  bool single_root() const { return single_root_; }
+  bool has_gold() const { return !heads_.empty() || begin_.back() == 0; }
+  const int32_t* gold_heads(int64_t i) const {
+    if (heads_.empty()) throw InputError("this problem was bound without gold trees.");
+    return heads_.data() + begin_[static_cast<size_t>(i)];
+  }
+
+  // Refuses gold trees with arcs that cross: a word under an arc then has its head outside of it.
+  void check_projective() const {
+    if (heads_.empty()) return;
+    for (int64_t i = 0; i < size(); ++i)
+      for (int m = 1; m <= words(i); ++m) check_arc(i, m);
+  }
+
+  [[noreturn]] static void refuse(int64_t i, int word, const std::string& what) {
+    throw InputError("example " + std::to_string(i) + ", word " + std::to_string(word) + ": " + what + ".");
+  }
+
+ private:
+  void check_tree(int64_t i) const {
+    const tree::HeadCheck found = tree::check(words(i), gold_heads(i), single_root_);
+    switch (found.error) {
+      case tree::HeadError::none: break;
+      case tree::HeadError::out_of_range: refuse(i, found.word, "its head is out of range");
+      case tree::HeadError::self: refuse(i, found.word, "it is its own head");
+      case tree::HeadError::cycle: refuse(i, found.word, "it is on a cycle");
+      case tree::HeadError::several_roots:
+        refuse(i, found.word, "it is a second child of the root, and single_root=True");
+    }
+  }
+
+  void check_arc(int64_t i, int m) const {
+    const int32_t* heads = gold_heads(i);
+    const int low = std::min(m, heads[m - 1]), high = std::max(m, heads[m - 1]);
+    for (int between = low + 1; between < high; ++between) {
+      const int head = heads[between - 1];
+      if (head < low || head > high)
+        refuse(i, m,
+               "the arc from its head " + std::to_string(heads[m - 1]) + " crosses that from " + std::to_string(head) +
+                   " to " + std::to_string(between) + "; use NonProjectiveTree, or margrave.labels.trees.projectivise");
+    }
+  }
+
+  std::vector<int64_t> begin_{0};
+  std::vector<int32_t> heads_;
+  bool single_root_;
+};
+
+// Inference would not end, or mean nothing, if a score were NaN or infinite.
+inline void check_tree_scores(int64_t i, const double* theta, int64_t parts) {
+  for (int64_t k = 0; k < parts; ++k)
+    if (!(theta[k] < kInfinity))
+      throw InputError("example " + std::to_string(i) + ": a score is " +
+                       (std::isnan(theta[k]) ? "not a number" : "infinite") + "; scale the features, or lower C.");
+}
+
+}  // namespace margrave
