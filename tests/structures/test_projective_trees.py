@@ -23,7 +23,15 @@ from tests.references.enumeration import (
 )
 from tests.references.problems import bind
 from tests.registry import core_graph
-from tests.structures.test_structures import SCORES, assert_close, frequencies_agree, random_scores
+from tests.structures.test_structures import (
+    SCORES,
+    assert_as_engine,
+    assert_as_enumerated,
+    assert_close,
+    extreme_scores,
+    frequencies_agree,
+    random_scores,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 roots = pytest.mark.parametrize("single_root", [True, False])
@@ -83,46 +91,18 @@ def test_hand_written_loops_agree_with_the_hypergraph_engine(single_root: bool, 
     hand, engine = plain(n, single_root), as_hypergraph(n, single_root)
     for style in (*SCORES, "1e4"):
         theta = 1e4 * random_scores(rng, n * n, "usual") if style == "1e4" else random_scores(rng, n * n, style)
-        best, expected = hand.argmax(0, theta)[0], engine.argmax(0, theta)[0]
-        assert best == expected or abs(best - expected) <= 1e-9 * max(1.0, abs(expected))
-        value, mu = hand.logsum(0, theta)
-        again, also = engine.logsum(0, theta)
-        assert (value == -inf) == (again == -inf)
-        if value > -inf:
-            assert_close(value, again)
-            # In log space, a sum of scores loses the digits that its size takes up.
-            assert_allclose(mu, also, rtol=max(1e-9, 1e-14 * abs(value)), atol=1e-30)
-        few_best = [v for v, _ in hand.kbest(0, theta, 20)]
-        assert_close(np.array(few_best), np.array([v for v, _ in engine.kbest(0, theta, 20)]))
-        delta = (rng.random(len(theta)) < 0.3).astype(float)
-        by_cost, engines = hand.argmax_by_cost(0, theta, delta), engine.argmax_by_cost(0, theta, delta)
-        assert [c for c, _, _ in by_cost] == [c for c, _, _ in engines]
-        assert_close(np.array([v for _, v, _ in by_cost]), np.array([v for _, v, _ in engines]))
+        assert_as_engine(hand, engine, theta, rng)
 
 
 @roots
 @given(seed=seeds, n=st.integers(1, 6))
 @settings(max_examples=25, deadline=None)
 def test_extreme_scores_and_forbidden_arcs_agree_with_enumeration(single_root: bool, seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    theta = rng.choice([1.0, 30.0, 100.0, 300.0, 1e4]) * rng.standard_normal(n * n)
-    theta *= rng.choice([1.0, 1e-3], n * n)
-    theta[rng.random(n * n) < rng.choice([0.0, 0.3, 0.6])] = -inf
+    theta = extreme_scores(np.random.default_rng(seed), n * n)
     outputs = Outputs(n * n, [tree_parts(heads) for heads in projective_trees(n, single_root)])
-    problem = plain(n, single_root)
-    value, mu = problem.logsum(0, theta)
-    expected, marginals = outputs.logsum(theta)
-    best, parts = problem.argmax(0, theta)
-    if expected == -inf:
-        assert value == best == -inf and not mu.any() and len(parts) == 0
-        assert problem.kbest(0, theta, 3) == [] and problem.argmax_by_cost(0, theta, np.zeros(n * n)) == []
-        with pytest.raises(MargraveError, match="forbidden"):
-            problem.sample(0, theta, seed)
-        return
-    assert_close(value, expected)
-    assert_close(mu, marginals, smallest=1e-30)
-    assert_close(best, float(outputs.values(theta).max()))
-    assert tuple(sorted(problem.sample(0, theta, seed).tolist())) in outputs.ys
+    assert_as_enumerated(plain(n, single_root), outputs, theta, seed)
+    if outputs.logsum(theta)[0] == -inf:
+        assert plain(n, single_root).argmax_by_cost(0, theta, np.zeros(n * n)) == []
 
 
 @roots

@@ -1,7 +1,5 @@
 """Second-order trees beyond what every registered structure is tested for: order of parts, engines, limits."""
 
-from math import inf
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,7 +20,14 @@ from tests.references.problems import bind
 from tests.registry import core_graph, random_heads
 from tests.structures.test_projective_trees import number_of_trees
 from tests.structures.test_projective_trees import plain as plain_projective
-from tests.structures.test_structures import SCORES, assert_close, random_scores
+from tests.structures.test_structures import (
+    SCORES,
+    assert_as_engine,
+    assert_as_enumerated,
+    assert_close,
+    extreme_scores,
+    random_scores,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 kinds = pytest.mark.parametrize("kind", ["siblings", "grandparents"])
@@ -88,17 +93,20 @@ def test_hand_written_loops_agree_with_the_hypergraph_engine(
     engine = _core.join(structure, _core.sparse_parts(0, rows, np.ones(1, dtype=np.int64)))
     for style in (*SCORES, "1e4"):
         theta = 1e4 * random_scores(rng, size, "usual") if style == "1e4" else random_scores(rng, size, style)
-        best, expected = hand.argmax(0, theta)[0], engine.argmax(0, theta)[0]
-        assert best == expected or abs(best - expected) <= 1e-9 * max(1.0, abs(expected))
-        value, mu = hand.logsum(0, theta)
-        again, also = engine.logsum(0, theta)
-        assert (value == -inf) == (again == -inf)
-        if value > -inf:
-            assert_close(value, again)
-            # In log space, a sum of scores loses the digits that its size takes up.
-            assert_allclose(mu, also, rtol=max(1e-9, 1e-14 * abs(value)), atol=1e-30)
-        few_best = [v for v, _ in hand.kbest(0, theta, 20)]
-        assert_close(np.array(few_best), np.array([v for v, _ in engine.kbest(0, theta, 20)]))
+        assert_as_engine(hand, engine, theta, rng)
+
+
+@kinds
+@roots
+@given(seed=seeds, n=st.integers(1, 5))
+@settings(max_examples=15, deadline=None)
+def test_extreme_scores_and_forbidden_parts_agree_with_enumeration(
+    kind: str, single_root: bool, seed: int, n: int
+) -> None:
+    number = second_order_parts(n, kind == "grandparents", single_root)
+    outputs = Outputs(len(number), [number.of(heads) for heads in projective_trees(n, single_root)])
+    theta = extreme_scores(np.random.default_rng(seed), outputs.n)
+    assert_as_enumerated(plain(n, kind, single_root), outputs, theta, seed)
 
 
 @kinds
