@@ -215,6 +215,10 @@ def test_what_does_not_fit_is_refused(kind: str) -> None:
         given = {"units": [size], **arguments}
         with pytest.raises(MargraveError, match=message):
             structure.bind(NoOutputs(), np.array(given.pop("units")), **given)
+    for lonely in range(5):  # a word without a head
+        allowed = [[] if word == lonely else None for word in range(5)]
+        with pytest.raises(MargraveError, match="example 0: its allowed arcs make no tree"):
+            structure.bind(NoOutputs(), np.array([1]), allowed=[allowed])
     with pytest.raises(MargraveError, match="unknown kind of parts 'cousins'"):
         SecondOrderTree("cousins")
     with pytest.raises(MargraveError, match="allow fewer arcs"):

@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -150,7 +151,7 @@ class Layout : public Sentence {
   void number_children() {
     begin.assign(at(n + 2), 0);
     for (int64_t a = 0; a < count; ++a) ++begin[at(arcs[a].head + 1)];
-    for (int h = 0; h <= n; ++h) begin[at(h + 1)] += begin[at(h)];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
     right.assign(begin.begin(), begin.end() - 1);
     std::vector<int64_t> next = right;
     words.resize(at(count));
@@ -247,15 +248,15 @@ class Items {
   void sort_by_width() {
     by_width_.resize(at(size_));
     incoming_.assign(at(size_ + 1), 0);
-    for (int64_t a = 0; a < at_.count; ++a) incoming_[at(at_.arcs[a].word + 1)] = a + 1;
+    for (int64_t a = 0; a < at_.count; ++a) ++incoming_[at(at_.arcs[a].word + 1)];
+    std::partial_sum(incoming_.begin(), incoming_.end(), incoming_.begin());
     for (int64_t a = 0; a < at_.count; ++a)
       by_width_[at(std::abs(at_.arcs[a].head - at_.arcs[a].word))].arcs.push_back(a);
     std::vector<bool> seen(at(Grandparents ? 0 : size_ * size_));
     for (int64_t k = 0; k < at_.count; ++k) {
       const auto [first, last] = at_.slots_between(at_.arcs[at_.by_slot[at(k)]].head, k);
       for (int64_t s = first; s < last; ++s) {
-        const int low = std::min(at_.words[at(s)], at_.words[at(k)]),
-                  high = std::max(at_.words[at(s)], at_.words[at(k)]);
+        const auto [low, high] = std::minmax({at_.words[at(s)], at_.words[at(k)]});
         if constexpr (!Grandparents) {
           if (seen[at(low * size_ + high)]) continue;  // the same for all heads
           seen[at(low * size_ + high)] = true;
