@@ -33,7 +33,7 @@ NEAR = (1e-3, 1e-5)  # of the optimum, relatively
 TOL = 1e-5
 LEARNERS: dict[str, tuple[str, tuple[float, ...]]] = {  # and looser gaps, each in a run of its own
     "margrave": ("lbfgs", ()),
-    "margrave_eg": ("eg", (0.1, 0.01, 0.001, 0.0001)),
+    "margrave_eg": ("eg", (0.1, 0.01, 0.005, 0.003, 0.001, 0.0001)),
 }
 C = 0.5
 OPTIMUM = 13139.27  # of P / C

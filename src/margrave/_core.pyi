@@ -1054,22 +1054,26 @@ def natural_parameters(
     """
 
 @overload
-def gold_parameters(
+def begin_at_gold(
     problem: Problem,
     threads: int,
     stored: StoredParts | None,
     start: float,
     t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> None: ...
 @overload
-def gold_parameters(
+def begin_at_gold(
     problem: Problem,
     threads: int,
     stored: StoredParts | None,
     start: float,
     t: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+    mu: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
 ) -> None:
-    """Sets t to `start` on the gold parts and to 0 on others."""
+    """
+    Sets mu to the counts of the gold parts, and t to `start` on them and to 0 on others.
+    """
 
 def part_offsets(problem: Problem) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """
@@ -1097,6 +1101,7 @@ def eg_pass(
     growth: float,
     cap: float,
     halving: bool,
+    start: bool | None,
 ) -> int: ...
 @overload
 def eg_pass(
@@ -1116,9 +1121,10 @@ def eg_pass(
     growth: float,
     cap: float,
     halving: bool,
+    start: bool | None,
 ) -> int:
     """
-    One pass of online exponentiated gradient over `order`; the number of trials.
+    One pass of online exponentiated gradient over `order`; the number of trials. `start` is given if all mass is on the gold outputs, and is the natural parameter of their parts before the first step.
     """
 
 @overload

@@ -4,8 +4,13 @@ A system that has promised more memory than it has ends the process without a wo
 the cause nor a remedy.
 """
 
+import mmap
 from math import inf
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from margrave.errors import MargraveError
 
@@ -40,6 +45,16 @@ def check_memory(size: float, what: str, remedy: str) -> None:
             f"{what} would take {size / 2**30:.3g} GiB of memory, and {available / 2**30:.3g} GiB are available: "
             f"{remedy}."
         )
+
+
+def lazy_zeros(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Zeros that take no memory before they are written.
+
+    NumPy asks for huge pages, which the system clears as a whole. Distributions are read and written example by
+    example, so huge pages gain nothing, and virtual machines can take long to provide them.
+    """
+    size = max(1, n * dtype.itemsize)
+    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), dtype, n)
 
 
 def _of_system() -> float:

@@ -381,7 +381,7 @@ def test_the_first_step_of_online_eg_goes_towards_the_fixed_point(beta: float, g
     problem, _ = matching(4, size=1)
     assert isinstance(problem, Matching)
     for C in (0.3, 3.0):
-        at = first_eg_step(problem, 12.0, loss, C)
+        at = first_eg_step(problem, 12.0, loss, C, at_gold=True)
         solution = solve(made("eg", rate=0.5, start=12.0), problem, loss, C=C, tol=0.0, max_iter=1)
 
         def beyond(rho: float, w: Weights = solution.w, at: Any = at) -> float:
@@ -441,7 +441,7 @@ def test_halving_takes_the_first_rate_that_raises_the_dual(beta: float, gamma: f
     assert isinstance(problem, Matching)
     most = 0
     for C in (0.3, 3.0, 300.0):
-        at = first_eg_step(problem, 6.0, loss, C)
+        at = first_eg_step(problem, 6.0, loss, C, at_gold=False)
         trials = next(k for k in range(60) if at(0.9 * 0.5**k)[0] >= at(0.0)[0])
         learner = made("eg", rate=0.9, start=6.0, halving=True)
         state = learner.begin(Task(problem, loss, C=C, n_threads=1))
@@ -1002,6 +1002,17 @@ def test_no_single_step_lowers_the_dual_and_w_stays_that_of_alpha(case: Case) ->
     else:
         expected = blocks.weights(problem, family, 1)
     assert_allclose(state.w, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize(("beta", "gamma"), LOSSES)
+def test_every_example_has_a_gibbs_distribution_after_the_first_pass_of_eg(beta: float, gamma: float, C: float) -> None:
+    """Also where C is so large that D falls below that of the gold outputs with every trial of a first visit."""
+    problem, _ = problem_of("chain", beta, gamma)
+    state = OnlineEG().begin(Task(problem, LossFamily(beta, gamma), C=C, n_threads=1))
+    assert state.dual() == 0 and not state.w.any()
+    OnlineEG().one_pass(state)
+    state.verify()  # marginals, entropies, costs and w are those of the natural parameters
 
 
 @pytest.mark.parametrize(("beta", "gamma"), LOSSES)

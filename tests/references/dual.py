@@ -380,16 +380,17 @@ def top(problem: Problem, i: int, x: Listed, w: Weights, gamma: float, k: int) -
 
 
 def first_eg_step(
-    problem: Matching, start: float, loss: LossFamily, C: float
+    problem: Matching, start: float, loss: LossFamily, C: float, *, at_gold: bool
 ) -> Callable[[float], tuple[float, Weights]]:
     """D and w after one step of online EG on the only example, by the share rho of the way to the fixed point.
 
-    alpha starts as the Gibbs distribution with `start` on the gold parts and zero elsewhere; finite beta.
+    alpha starts as the Gibbs distribution with `start` on the gold parts and zero elsewhere, or at the gold output,
+    where w = 0; finite beta.
     """
     examples = listed(problem)
     x = examples[0]
     gold = set(x.ys[x.gold])
     t = np.array([start * len(gold.intersection(y)) for y in x.ys])
     _, w = dual_of([softmax(t)], examples, loss, C)
-    aim = loss.beta * (x.features @ w + loss.gamma * x.cost)
+    aim = loss.beta * (x.features @ (0 * w if at_gold else w) + loss.gamma * x.cost)
     return lambda rho: dual_of([softmax((1 - rho) * t + rho * aim)], examples, loss, C)

@@ -18,14 +18,15 @@ from margrave.learners.dual import (
     blank_blocks,
     certified,
     check_order,
+    check_parts,
     dual_value,
     gold_counts,
-    gold_parameters,
     unseen,
 )
 from margrave.learners.resuming import check_same, check_that, scale_of_weights
 from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
+from margrave.memory import lazy_zeros
 
 _GROWTH = 1.3  # the maximum growth of a rate from one visit to the next
 _CAP = 20.0  # the maximum change of a natural parameter in one step
@@ -89,10 +90,12 @@ class OnlineEG(Learner):
         self.single = flag("single", self.single)
 
     def blank(self, task: Task) -> "GibbsState":
-        """Natural parameters on the gold parts, without their expectations."""
+        """Blocks without natural parameters and marginals, which take no memory before they are written."""
         stored = self.stored_parts(task)
-        t = gold_parameters(task, self.start, np.float32 if self.single else np.float64, stored)
-        return GibbsState(**blank_blocks(task), stored=stored, t=t, mu=np.zeros_like(t), rate=self.first_rates(task))
+        precision = np.dtype(np.float32 if self.single else np.float64)
+        n = check_parts(task, 2 * precision.itemsize, None if stored is None else stored.size)
+        t, mu = lazy_zeros(n, precision), lazy_zeros(n, precision)
+        return GibbsState(**blank_blocks(task), stored=stored, t=t, mu=mu, rate=self.first_rates(task))
 
     def first_rates(self, task: Task) -> NDArray[np.float64]:
         """The rates that the examples begin with."""
@@ -116,12 +119,24 @@ class OnlineEG(Learner):
             )
 
     def begin(self, task: Task) -> "GibbsState":
-        """The weights that the first distributions imply; one pass, or two from given weights."""
+        """All mass on the gold outputs, or the weights that the first distributions imply.
+
+        Adapted rates need no distributions before the first visits, which saves a pass; examples without weight are not
+        visited. The algorithms of the papers begin with the weights of given distributions.
+        """
         state = self.blank(task)
         if task.start is not None:
             state.begin_at(task.start)
-        state.expect()
+        else:
+            state.begin_at_gold(self.start)
+        if not (state.at_gold and self.adapts and (task.weights() > 0).all()):
+            state.expect()
         return state
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the rate of an example depends on what its last visit gained."""
+        return self.adaptive and self.rate != "safe" and not self.halving
 
     def carry(self, state: "GibbsState", task: Task) -> "GibbsState":
         """The same alpha with another C.
@@ -140,9 +155,8 @@ class OnlineEG(Learner):
 
     def one_pass(self, state: "GibbsState") -> Step:
         """Visits the examples that have something to gain."""
-        adaptive = self.adaptive and self.rate != "safe"
-        skip = self.skip and adaptive and not self.halving and state.task.loss.smooth
-        state.visit(state.visits(self.order, skip), _GROWTH if adaptive else 1.0, self.halving)
+        order = state.visits(self.order, self.skip and self.adapts and state.task.loss.smooth)
+        state.visit(order, _GROWTH if self.adapts else 1.0, halving=self.halving)
         return state.step()
 
     def certify(self, state: "GibbsState") -> Step:
@@ -271,6 +285,7 @@ class GibbsState(DualState):
 
     def __post_init__(self, stored: _core.StoredParts | None) -> None:
         self.stored_parts = stored
+        self.at_gold = False  # whether mu is that of the gold outputs, which no natural parameters express
         self.smo_passes = 0  # the number of passes after which natural parameters describe the blocks
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -300,9 +315,16 @@ class GibbsState(DualState):
         check_same("entropies", self.entropy, entropy, rounding, terms=largest)
         check_same("costs", self.cost, cost, rounding)
 
+    def begin_at_gold(self, start: float) -> None:
+        """All mass on the gold outputs; the first step goes from the natural parameter `start` on their parts."""
+        task = self.task
+        _core.begin_at_gold(task.problem, task.threads, self.stored_parts, start, self.t, self.mu)
+        self.at_gold = True
+
     def expect(self) -> None:
         """Compute marginals, entropies, costs and w from the natural parameters; one pass."""
         self.w = self._expectations(self.mu, self.entropy, self.cost)
+        self.at_gold = False
 
     def certify_exactly(self) -> Step:
         """P, D and the gap of the natural parameters in double precision; two passes. The state does not change."""
@@ -330,11 +352,13 @@ class GibbsState(DualState):
         """The estimate of the gap; None if beta is infinite, where a visit knows its gain but not what remains."""
         return super().estimate() if self.task.loss.smooth else None
 
-    def visit(self, order: NDArray[np.int64], growth: float, halving: bool = False) -> None:
+    def visit(self, order: NDArray[np.int64], growth: float, *, halving: bool = False) -> None:
         """One pass of EG over these examples."""
         blocks = (self.t, self.mu, self.rate, self.entropy, self.cost, self.gap)
         cap = _CAP if self.task.loss.smooth else _CAP_AT_INFINITY
-        trials = _core.eg_pass(*self.task.ascent(self.w, order), self.stored_parts, *blocks, growth, cap, halving)
+        settings = (growth, cap, halving, self.at_gold)
+        trials = _core.eg_pass(*self.task.ascent(self.w, order), self.stored_parts, *blocks, *settings)
+        self.at_gold = False
         self.trials += trials
         self.visited += len(order)
         self.count(trials)

@@ -16,7 +16,8 @@ void bind_eg_pass(nb::module_& m) {
       "eg_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
          const Sharing* sharing, const Stored& given, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate,
-         InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, double growth, double cap, bool halving) {
+         InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, double growth, double cap, bool halving,
+         bool first) {
         const Stored stored = checked(given, p);
         expect_size(t, stored->size(), "t");
         expect_size(mu, stored->size(), "mu");
@@ -29,13 +30,15 @@ void bind_eg_pass(nb::module_& m) {
                                      checked(gap, n, "gap")};
         return run_pass(
             p, w, family, order, threads, sharing, [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
-              return eg_pass(ascent, state, *stored, {growth, cap, halving}, visits, threads, check_signals);
+              return eg_pass(ascent, state, *stored, {growth, cap, halving, first}, visits, threads, check_signals);
             });
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "stored"_a.none(),
       "t"_a.noconvert(), "mu"_a.noconvert(), "rate"_a.noconvert(), "entropy"_a.noconvert(), "cost"_a.noconvert(),
-      "gap"_a.noconvert(), "growth"_a, "cap"_a, "halving"_a,
-      "One pass of online exponentiated gradient over `order`; the number of trials.");
+      "gap"_a.noconvert(), "growth"_a, "cap"_a, "halving"_a, "start"_a.none(),
+      "One pass of online exponentiated gradient over `order`; the number of trials. `start` is given if all mass is "
+      "on "
+      "the gold outputs, and is the natural parameter of their parts before the first step.");
 }
 
 template <typename Real>
@@ -66,27 +69,23 @@ void bind_expectations(nb::module_& m) {
 }
 
 template <typename Real>
-void bind_gold_parameters(nb::module_& m) {
+void bind_begin_at_gold(nb::module_& m) {
   m.def(
-      "gold_parameters",
-      [](const Problem& p, int threads, const Stored& given, double start, InOut<Real>& t) {
+      "begin_at_gold",
+      [](const Problem& p, int threads, const Stored& given, double start, InOut<Real>& t, InOut<Real>& mu) {
         expect_gold(p);
         const Stored stored = checked(given, p);
         expect_size(t, stored->size(), "t");
+        expect_size(mu, stored->size(), "mu");
         checked_threads(threads);
         const nb::gil_scoped_release release;
-        const auto visit = [&](int64_t i, int, Worker& worker) {
-          Real* own = t.data() + stored->begin(i);
-          double* all = worker.theta.data();
-          std::fill(all, all + p.parts(i), 0.0);
-          p.gold(i, 0, worker.gold);
-          for (const int32_t part : worker.gold) all[part] = start;
-          stored->of(p, i).each([&](int64_t k, int64_t part) { own[k] = static_cast<Real>(all[part]); });
-        };
-        for_examples(p, threads, check_signals, visit);
+        for_examples(p, threads, check_signals, [&](int64_t i, int, Worker& worker) {
+          const int64_t at = stored->begin(i);
+          begin_at_gold(p, stored->of(p, i), start, i, worker, t.data() + at, mu.data() + at);
+        });
       },
-      "problem"_a, "threads"_a, "stored"_a.none(), "start"_a, "t"_a.noconvert(),
-      "Sets t to `start` on the gold parts and to 0 on others.");
+      "problem"_a, "threads"_a, "stored"_a.none(), "start"_a, "t"_a.noconvert(), "mu"_a.noconvert(),
+      "Sets mu to the counts of the gold parts, and t to `start` on them and to 0 on others.");
 }
 
 template <typename Real>
@@ -136,8 +135,8 @@ void bind_gibbs(nb::module_& m) {
       },
       "problem"_a, "mu"_a, "threads"_a,
       "The natural parameters of the maximum-entropy distributions with these expected parts of all examples.");
-  bind_gold_parameters<double>(m);
-  bind_gold_parameters<float>(m);
+  bind_begin_at_gold<double>(m);
+  bind_begin_at_gold<float>(m);
   m.def(
       "part_offsets", [](const Problem& p) { return to_numpy(part_offsets(p)); }, "problem"_a,
       "Where the parts of each example begin, of all examples one after another.");

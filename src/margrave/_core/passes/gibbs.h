@@ -65,6 +65,7 @@ struct GibbsSettings {
   double growth;          // the most that a rate grows from one visit to the next; 1: rates are fixed
   double cap;             // the most that a natural parameter changes in one step
   bool halving;           // every visit begins at the same rate and halves it until D gains (002, section 7)
+  bool first;             // the first pass, before which all mass is on the gold outputs
   double relaxation = 1;  // beyond the best rate of a block
 };
 
@@ -134,7 +135,24 @@ void unpack(const WeightedParts& stored, const Real* values, double* all) {
   stored.each([&](int64_t k, int64_t part) { all[part] = static_cast<double>(values[k]); });
 }
 
+// All mass on the gold output, whose weights are 0, and the natural parameters from which the first step goes.
+template <typename Real>
+void begin_at_gold(const Problem& problem, const WeightedParts& stored, double start, int64_t i, Worker& worker,
+                   Real* t, Real* mu) {
+  double* counts = worker.theta.data();
+  std::fill(counts, counts + stored.parts(), 0.0);
+  problem.gold(i, 0, worker.gold);
+  for (const int32_t part : worker.gold) counts[part] += 1;
+  stored.each([&](int64_t k, int64_t part) {
+    t[k] = static_cast<Real>(counts[part] > 0 ? start : 0.0);
+    mu[k] = static_cast<Real>(counts[part]);
+  });
+}
+
 // One visit: moves t_i if D does not fall, else halves the rate and tries again. Returns the number of trials.
+//
+// Before its first visit an example has all its mass on the gold output, which no natural parameters express. If D
+// falls with every trial of that visit, because C is very large, the last of them is accepted all the same.
 //
 // Parts that are not stored have no weight, no cost and t = 0. They contribute nothing to the sums below, and only
 // inference sees them.
@@ -190,7 +208,8 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double value_change = C * (family.gamma * cost_change + smooth_change);
     if (!all) unpack(stored, d, all_d);
     const double gain = value_change - problem.move(i, all_d, C, ascent.w);
-    const bool accepted = gain >= -noise || !(adaptive || settings.halving);
+    const bool last = trial == (adaptive ? gibbs::kTrials : gibbs::kHalvings);
+    const bool accepted = gain >= -noise || !(adaptive || settings.halving) || (settings.first && last);
     if (!accepted) problem.move(i, all_d, -C, ascent.w);
 
     const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
@@ -209,7 +228,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       }
       return trial;
     }
-    if (lost || trial == (adaptive ? gibbs::kTrials : gibbs::kHalvings)) {
+    if (last || (lost && !settings.first)) {
       if (adaptive && !lost) block.rate *= 0.5;  // the next visit tries again, not much below
       return trial;
     }

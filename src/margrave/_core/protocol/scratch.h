@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 namespace margrave {
@@ -14,22 +15,18 @@ class Scratch {
   double* take(int64_t n) {
     if (used_ == buffers_.size()) buffers_.emplace_back();
     Buffer& buffer = buffers_[used_++];
-    if (buffer.size < n) {
-      buffer.size = n + n / 2;
-      buffer.memory.reset();  // before the larger one is there
-      buffer.memory.reset(new double[static_cast<size_t>(buffer.size)]);
-    }
+    if (buffer.size < n) buffer.resize(n + n / 2);
     return buffer.memory.get();
   }
 
   // One buffer that its owner finds again as it left it; `kept` tells whether it does.
   double* reuse(const void* owner, int64_t n, bool& kept) {
-    kept = owner == owner_ && reused_.size() == static_cast<size_t>(n);
+    kept = owner == owner_ && reused_.size == n;
     if (!kept) {
       owner_ = owner;
-      reused_.resize(static_cast<size_t>(n));
+      reused_.resize(n);
     }
-    return reused_.data();
+    return reused_.memory.get();
   }
 
   class Frame {
@@ -45,14 +42,26 @@ class Scratch {
   };
 
  private:
+  // Vectors that straddle two cache lines take twice as long to read.
+  static constexpr std::align_val_t kCacheLine{64};
+  struct Delete {
+    void operator()(double* memory) const { ::operator delete[](memory, kCacheLine); }
+  };
   // Not initialised: what a caller does not use of a large buffer takes no memory.
   struct Buffer {
-    std::unique_ptr<double[]> memory;
+    std::unique_ptr<double[], Delete> memory;
     int64_t size = 0;
+
+    void resize(int64_t n) {
+      memory.reset();  // before the other one is there
+      size = 0;
+      memory.reset(static_cast<double*>(::operator new[](sizeof(double) * static_cast<size_t>(n), kCacheLine)));
+      size = n;
+    }
   };
   std::vector<Buffer> buffers_;
   size_t used_ = 0;
-  std::vector<double> reused_;
+  Buffer reused_;
   const void* owner_ = nullptr;
 };
 

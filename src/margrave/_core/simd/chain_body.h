@@ -44,6 +44,41 @@ struct Range {
 
 inline V smallest_live(V smallest, V x) { return min(smallest, x > 0.0 ? x : all(kInf)); }
 
+// The scores of a position as exp(theta - top), or false if their range and that of the transitions into it is too
+// large for scaled probabilities.
+inline bool exp_scores(int64_t labels, int64_t vectors, const double* score, double range_of_table, double* e,
+                       double* top, bool* forbidden) {
+  Range range;
+  for (int64_t k = 0; k < vectors; ++k) range.add(load_row(score, k, labels, -kInf));
+  *top = range.top();
+  if (!(range.width() + range_of_table <= kScaledRange)) return false;
+  V lowest = all(kInf);
+  for (int64_t k = 0; k < vectors; ++k) {
+    lowest = min(lowest, load_row(score, k, labels, *top));
+    store(e + kLanes * k, fast_exp(load_row(score, k, labels, -kInf) - *top));
+  }
+  *forbidden |= min(lowest) == -kInf;
+  return true;
+}
+
+// A message times the scores of its position, divided by the sum, which is returned; 0 if it or, where states may be
+// forbidden, a live state is too small.
+inline double scaled_message(int64_t vectors, const double* message, const double* e, bool forbidden, double* out) {
+  V sums = all(0.0);
+  V smallest = all(kInf);
+  for (int64_t k = 0; k < vectors; ++k) {
+    const V x = load(message + kLanes * k) * load(e + kLanes * k);
+    store(out + kLanes * k, x);
+    sums += x;
+    smallest = smallest_live(smallest, x);
+  }
+  const double total = sum(sums);
+  if (!(total > kScaledSmallest) || (forbidden && min(smallest) < kScaledSmallest * total)) return 0;
+  const double inverse = 1 / total;
+  for (int64_t k = 0; k < vectors; ++k) store(out + kLanes * k, load(out + kLanes * k) * inverse);
+  return total;
+}
+
 template <int N>
 int64_t vectors_of(int64_t labels) {
   return N > 0 ? N : (labels + kLanes - 1) / kLanes;
@@ -80,8 +115,8 @@ void row_times_table(int64_t labels, int64_t vectors, const double* x, const dou
   }
 }
 
-// out[i] = sum_j table[i][j] v[j] for R rows; with `mu`, also mu[i][j] = x[i] table[i][j] v[j].
-template <int R, bool Pairs>
+// out[i] = sum_j table[i][j] v[j] and mu[i][j] = x[i] table[i][j] v[j] for R rows.
+template <int R>
 void table_times_column_block(int64_t labels, int64_t vectors, const double* table, const double* v, double* out,
                               const double* x, double* mu) {
   V sums[R];
@@ -90,26 +125,85 @@ void table_times_column_block(int64_t labels, int64_t vectors, const double* tab
     for (int r = 0; r < R; ++r) {
       const V product = load(table + r * kLanes * vectors + kLanes * k) * load(v + kLanes * k);
       sums[r] += product;
-      if (Pairs) store_row(mu + r * labels, k, labels, x[r] * product);
+      store_row(mu + r * labels, k, labels, x[r] * product);
     }
   for (int r = 0; r < R; ++r) out[r] = sum(sums[r]);
 }
 
-template <bool Pairs>
 void table_times_column(int64_t labels, int64_t vectors, const double* table, const double* v, double* out,
                         const double* x, double* mu) {
   int64_t i = 0;
   const auto rows = [&]<int R>() {  // at once
     for (; i + R <= labels; i += R)
-      table_times_column_block<R, Pairs>(labels, vectors, table + i * kLanes * vectors, v, out + i, x + i,
-                                         Pairs ? mu + i * labels : nullptr);
+      table_times_column_block<R>(labels, vectors, table + i * kLanes * vectors, v, out + i, x + i, mu + i * labels);
   };
-  if (!Pairs) {
-    rows.template operator()<8>();
-    rows.template operator()<4>();
-  }
   rows.template operator()<2>();
   rows.template operator()<1>();
+}
+
+// One step forward and one backward with the same table, of which every entry is read once:
+// ahead[j] = sum_i x[i] table[i][j] and behind[i] += sum_j table[i][j] y[j], for R rows and B vectors of columns.
+template <int R, int B>
+inline void both_products_rows(int64_t width, const double* table, const double* x, const V (&y)[B], V (&ahead)[B],
+                               double* behind) {
+  V sums[R];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) {
+    const V source = all(x[r]);
+    sums[r] = all(0.0);
+#pragma GCC unroll 16
+    for (int b = 0; b < B; ++b) {
+      V entries = load(table + r * width + kLanes * b);
+#ifdef __AVX512F__
+      __asm__("" : "+v"(entries));  // Otherwise the compiler reads them twice.
+#endif
+      ahead[b] += source * entries;
+      sums[r] += entries * y[b];
+    }
+  }
+  if constexpr (R == 4)
+    add_sums(sums, behind);
+  else
+    for (int r = 0; r < R; ++r) behind[r] += sum(sums[r]);
+}
+
+template <int B>
+void both_products_block(int64_t labels, int64_t width, const double* table, const double* x, const double* y,
+                         double* ahead, double* behind) {
+  V columns[B];
+  V sums[B];
+  for (int b = 0; b < B; ++b) {
+    columns[b] = load(y + kLanes * b);
+    sums[b] = all(0.0);
+  }
+  int64_t i = 0;
+  for (; i + 4 <= labels; i += 4) both_products_rows<4, B>(width, table + i * width, x + i, columns, sums, behind + i);
+  for (; i < labels; ++i) both_products_rows<1, B>(width, table + i * width, x + i, columns, sums, behind + i);
+  for (int b = 0; b < B; ++b) store(ahead + kLanes * b, sums[b]);
+}
+
+void both_products(int64_t labels, int64_t vectors, const double* table, const double* x, const double* y,
+                   double* ahead, double* behind) {
+  using Block = void (*)(int64_t, int64_t, const double*, const double*, const double*, double*, double*);
+#ifdef __AVX512F__
+  constexpr Block kBlocks[] = {both_products_block<1>,  both_products_block<2>,  both_products_block<3>,
+                               both_products_block<4>,  both_products_block<5>,  both_products_block<6>,
+                               both_products_block<7>,  both_products_block<8>,  both_products_block<9>,
+                               both_products_block<10>, both_products_block<11>, both_products_block<12>};
+#else  // 16 registers
+  constexpr Block kBlocks[] = {both_products_block<1>, both_products_block<2>, both_products_block<3>,
+                               both_products_block<4>};
+#endif
+  constexpr int64_t kLargest = sizeof(kBlocks) / sizeof(kBlocks[0]);
+  const int64_t width = kLanes * vectors;
+  for (int64_t i = 0; i < width; ++i) behind[i] = 0;
+  int64_t k = 0;
+  for (int64_t blocks = (vectors + kLargest - 1) / kLargest; blocks > 0; --blocks) {
+    const int64_t size = (vectors - k + blocks - 1) / blocks;
+    const int64_t at = kLanes * k;
+    kBlocks[size - 1](labels, width, table + at, x, y + at, ahead + at, behind);
+    k += size;
+  }
 }
 
 // mu[i][j] = table[i][j] sum_t alpha[t][i] v[t + 1][j] over `steps` steps: R rows and B vectors of columns in
@@ -184,10 +278,83 @@ void chain_table(int64_t labels, const double* transitions, ChainTable* out) {
   }
 }
 
+// Forward-backward with many labels and one table, which is too large for the first-level cache: the messages forward
+// to position t and backward to position length - 1 - t are computed together. Messages of both directions sum to 1
+// with the scores of their positions, alpha[t] forward and v[t] backward, so that with beta[t] = M v[t + 1], or 1 at
+// the end, and z[t] = <alpha[t], beta[t]>
+//
+//   mu[t] = alpha[t] beta[t] / z[t],   mu[t, t + 1] = alpha[t] M v[t + 1] / z[t].
+bool chain_logsum_both_ways(int64_t length, int64_t labels, const double* theta, const ChainTable& table, double* mu,
+                            double* mu_transitions, double* scratch, double* log_z) {
+  const int64_t vectors = vectors_of<0>(labels);
+  const int64_t width = kLanes * vectors;
+  double* emission = scratch;                 // (length, width): exp(theta - max)
+  double* alpha = emission + length * width;  // (length, width)
+  double* v = alpha + length * width;         // (length, width)
+  double* ahead = v + length * width;         // (width)
+  double* behind = ahead + width;             // (width): beta
+  if (length > 1 && table.top == -kInf) return false;
+  double shift = static_cast<double>(length - 1) * table.top;  // what was taken out of the exponents
+  double scale = 1;  // product of the latest normalisers, whose logs sum to log Z
+  bool forbidden = length > 1 && table.forbidden;
+  for (int64_t t = 0; t < length; ++t) {
+    double top;
+    if (!exp_scores(labels, vectors, theta + t * labels, t > 0 ? table.range : 0.0, emission + t * width, &top,
+                    &forbidden))
+      return false;
+    shift += top;
+  }
+  const auto forward = [&](int64_t t) {
+    const double total = scaled_message(vectors, ahead, emission + t * width, forbidden, alpha + t * width);
+    scale *= total;
+    if (scale < 1e-90 || scale > 1e90) {
+      shift += __builtin_log(scale);
+      scale = 1;
+    }
+    return total > 0;
+  };
+  const auto backward = [&](int64_t t) {  // to v[t], after beta[t] has been put down where the marginals will be
+    for (int64_t k = 0; k < vectors; ++k) store_row(mu + t * labels, k, labels, load(behind + kLanes * k));
+    return t == 0 || scaled_message(vectors, behind, emission + t * width, forbidden, v + t * width) > 0;
+  };
+  for (int64_t k = 0; k < vectors; ++k) {
+    store(ahead + kLanes * k, all(1.0));
+    store(behind + kLanes * k, all(1.0));
+  }
+  if (!forward(0) || !backward(length - 1)) return false;
+  for (int64_t t = 1; t < length; ++t) {
+    both_products(labels, vectors, table.forward, alpha + (t - 1) * width, v + (length - t) * width, ahead, behind);
+    if (!forward(t) || !backward(length - 1 - t)) return false;
+  }
+  *log_z = shift + __builtin_log(scale);
+
+  for (int64_t t = 0; t < length; ++t) {
+    const double* a = alpha + t * width;
+    double* row = mu + t * labels;
+    V sums = all(0.0);
+    for (int64_t k = 0; k < vectors; ++k) {
+      const V x = load(a + kLanes * k) * load_row(row, k, labels, 0.0);
+      store_row(row, k, labels, x);
+      sums += x;
+    }
+    const double z = sum(sums);
+    if (!(z > kScaledSmallest)) return false;
+    const double inverse = 1 / z;
+    for (int64_t k = 0; k < vectors; ++k) store_row(row, k, labels, load_row(row, k, labels, 0.0) * inverse);
+    if (t + 1 == length) break;
+    double* after = v + (t + 1) * width;
+    for (int64_t k = 0; k < vectors; ++k) store(after + kLanes * k, load(after + kLanes * k) * inverse);
+  }
+  outer_products(length - 1, labels, vectors, alpha, v + width, table.forward, mu_transitions);
+  return true;
+}
+
 // N is the number of vectors of a row of labels if the compiler shall know it, or 0. Padding has probability 0.
 template <int N>
 bool chain_logsum(int64_t length, int64_t labels, const double* theta, const ChainTable* tables, int64_t stride,
                   double* mu, double* mu_transitions, double* scratch, double* log_z) {
+  if (N == 0 && stride == 0)
+    return chain_logsum_both_ways(length, labels, theta, *tables, mu, mu_transitions, scratch, log_z);
   const int64_t vectors = vectors_of<N>(labels);
   const int64_t width = kLanes * vectors;
   double* emission = scratch;                 // (length, width): exp(theta - max) over the normaliser
@@ -201,20 +368,11 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
   for (int64_t t = 0; t < length; ++t) {
     const ChainTable* table = t == 0 ? nullptr : tables + (stride == 0 ? 0 : t - 1);
     if (table && table->top == -kInf) return false;
-    const double* score = theta + t * labels;
-    Range range;
-    for (int64_t k = 0; k < vectors; ++k) range.add(load_row(score, k, labels, -kInf));
-    const double top = range.top();
-    if (!(range.width() + (table ? table->range : 0.0) <= kScaledRange)) return false;
-    shift += top + (table ? table->top : 0.0);
     double* e = emission + t * width;
-    V lowest = all(kInf);
-    for (int64_t k = 0; k < vectors; ++k) {
-      const V x = load_row(score, k, labels, -kInf);
-      lowest = min(lowest, load_row(score, k, labels, top));
-      store(e + kLanes * k, fast_exp(x - top));
-    }
-    forbidden |= min(lowest) == -kInf || (table && table->forbidden);
+    double top;
+    if (!exp_scores(labels, vectors, theta + t * labels, table ? table->range : 0.0, e, &top, &forbidden)) return false;
+    shift += top + (table ? table->top : 0.0);
+    forbidden |= table && table->forbidden;
 
     double* a = alpha + t * width;
     V sums = all(0.0);
@@ -284,10 +442,7 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
     if (forbidden && min(smallest) < kScaledSmallest * sum(sums)) return false;
     const double* before = a - width;
     if constexpr (N == 0) {
-      if (stride == 0)
-        table_times_column<false>(labels, vectors, table.forward, v, room, before, nullptr);
-      else
-        table_times_column<true>(labels, vectors, table.forward, v, room, before, mu_transitions + (t - 1) * stride);
+      table_times_column(labels, vectors, table.forward, v, room, before, mu_transitions + (t - 1) * stride);
       continue;
     }
     if (stride == 0) {
@@ -307,9 +462,7 @@ bool chain_logsum(int64_t length, int64_t labels, const double* theta, const Cha
     for (int64_t j = 0; j < labels; ++j)
       for (int64_t k = 0; k < vectors; ++k) beta[k] += v[j] * load(table.backward + j * width + kLanes * k);
   }
-  if (N == 0 && stride == 0) {
-    outer_products(length - 1, labels, vectors, alpha, emission + width, tables->forward, mu_transitions);
-  } else if (stride == 0) {
+  if (N > 0 && stride == 0) {
     for (int64_t i = 0; i < labels; ++i)
       for (int64_t k = 0; k < vectors; ++k) {
         const int64_t at = i * width + kLanes * k;

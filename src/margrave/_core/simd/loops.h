@@ -142,7 +142,7 @@ inline constexpr double kScaledSmallest = 1e-200;
 inline constexpr int64_t padded(int64_t labels) { return (labels + 7) / 8 * 8; }  // whole vectors of any width
 
 // Doubles of scratch that chain_logsum and chain_viterbi need.
-inline int64_t chain_scratch(int64_t length, int64_t labels) { return (2 * length + labels + 4) * padded(labels); }
+inline int64_t chain_scratch(int64_t length, int64_t labels) { return (3 * length + labels + 4) * padded(labels); }
 
 const Loops& baseline_loops();
 #ifdef MARGRAVE_X86

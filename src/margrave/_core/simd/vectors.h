@@ -35,6 +35,24 @@ inline double sum(V x) {
   for (int k = 2; k < kLanes / 2; k += 2) result += total[k] + total[k + 1];
   return result;
 }
+// out[r] += the sum of x[r] across the lanes, for four vectors at once.
+inline void add_sums(const V (&x)[4], double* out) {
+#ifdef __AVX512F__
+  const V pairs = __builtin_shufflevector(x[0], x[1], 0, 8, 2, 10, 4, 12, 6, 14) +
+                  __builtin_shufflevector(x[0], x[1], 1, 9, 3, 11, 5, 13, 7, 15);
+  const V others = __builtin_shufflevector(x[2], x[3], 0, 8, 2, 10, 4, 12, 6, 14) +
+                   __builtin_shufflevector(x[2], x[3], 1, 9, 3, 11, 5, 13, 7, 15);
+  const V halves = __builtin_shufflevector(pairs, others, 0, 1, 8, 9, 4, 5, 12, 13) +
+                   __builtin_shufflevector(pairs, others, 2, 3, 10, 11, 6, 7, 14, 15);
+  for (int r = 0; r < 4; ++r) out[r] += halves[r] + halves[r + 4];
+#else
+  const V pairs = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6) + __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7);
+  const V others = __builtin_shufflevector(x[2], x[3], 0, 4, 2, 6) + __builtin_shufflevector(x[2], x[3], 1, 5, 3, 7);
+  const V sums =
+      __builtin_shufflevector(pairs, others, 0, 1, 4, 5) + __builtin_shufflevector(pairs, others, 2, 3, 6, 7);
+  for (int r = 0; r < 4; ++r) out[r] += sums[r];
+#endif
+}
 inline double max(V x) {
   double top[kLanes / 2];
   for (int k = 0; k < kLanes / 2; ++k) top[k] = x[k] > x[k + kLanes / 2] ? x[k] : x[k + kLanes / 2];
