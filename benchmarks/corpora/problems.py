@@ -23,8 +23,10 @@ from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree
 class Tagging:
     """Sequences bound to chains, tied or not, and others tagged by the same features."""
 
-    def __init__(self, X: Any, Y: Sequence[Sequence[str]], pairs: str = "observed", order: int = 1) -> None:
-        self.X, self.Y, self.order = X, Y, order
+    def __init__(
+        self, X: Any, Y: Sequence[Sequence[str]], pairs: str = "observed", order: int = 1, edges: Any = None
+    ) -> None:
+        self.X, self.Y, self.order, self.edges = X, Y, order, edges
         self.features = ChainFeatures(AttributeTable(pairs))
         self.outputs = Chain().learn(Y)
         self.tokens = sum(map(len, Y))
@@ -32,7 +34,15 @@ class Tagging:
     def bind(self, tied: bool) -> _core.Problem:
         """The learning problem, with the Hamming cost."""
         chain = Chain(order=self.order, tied=tied)
-        return bind(chain, self.features, self.X, self.Y, outputs=self.outputs, costs=Hamming()).problem
+        return bind(
+            chain,
+            self.features,
+            self.X,
+            self.Y,
+            outputs=self.outputs,
+            costs=Hamming(),
+            to_features={"edges": self.edges},
+        ).problem
 
     def f1(self, X: Any, Y: Sequence[Sequence[str]]) -> Callable[[Weights], float]:
         """The F1 of the spans of other sequences, by weights."""

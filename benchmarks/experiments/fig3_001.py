@@ -1,12 +1,12 @@
 """001, Fig. 3: F1 on development data after each pass of DCA (mira), SGD and L-BFGS, log loss."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.corpora.columns import conll2003, last_column
 from benchmarks.corpora.lines import Attributes
 from benchmarks.corpora.problems import Tagging
-from benchmarks.curves import View, follow, thinned
-from benchmarks.experiments.fig4 import numbered
+from benchmarks.curves import Point, View, follow, thinned
 from benchmarks.plots import DOTS, draw, finished, panels
 from benchmarks.tables import along, along_cells, markdown
 from margrave.inputs import default_templates
@@ -46,6 +46,11 @@ def measure() -> Result:
                 runs[f"{learner.name}, C = {C:g}"] = run
         result[f"{n:,} sentences"] = {"tokens": data.tokens, "weights": problem.dim, "learners": runs}
     return {"seconds": SECONDS, "data": result}
+
+
+def numbered(points: Sequence[Point]) -> list[Point]:
+    """The points with their number, which counts visits to all examples and not the trials made on them."""
+    return [point | {"pass": n} for n, point in enumerate(points, 1)]
 
 
 def table(result: Result) -> str:

@@ -1,79 +1,256 @@
-"""000, Fig. 4: D after each pass of SMO, of online EG by rates and by starts, and of EG after SMO."""
+"""000, Fig. 4: D after each pass of SMO, of online EG by rates and by starts, and of EG after SMO.
 
-from collections.abc import Sequence
-from typing import Any
+The paper states neither its C nor the scale of its features, so that its eta = 1 can be any rate here: multiplying all
+features by s has the same effect as multiplying C by s^2 and dividing eta by s^2, up to a factor on D. Both are
+therefore varied. The paper does not say either how its SMO chooses the pair of outputs between which mass moves.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+from typing import Any, ClassVar
+
+import numpy as np
 
 from benchmarks.corpora.columns import conll2003, last_column
-from benchmarks.corpora.lines import Attributes
+from benchmarks.corpora.lines import Attributes, Rows
 from benchmarks.corpora.problems import Tagging
-from benchmarks.curves import Point, View, follow, thinned
+from benchmarks.curves import View, thinned
 from benchmarks.plots import draw, finished, panels
-from benchmarks.tables import along, along_cells, markdown
-from margrave.inputs import default_templates
-from margrave.learners import SMO, Hybrid, Learner, OnlineEG, Task
+from benchmarks.summaries import summary
+from benchmarks.tables import markdown, with_interval
+from margrave import _core
+from margrave.inputs import Templates
+from margrave.learners import BCFW, SMO, Hybrid, Learner, OnlineEG, Step, Task
+from margrave.learners.dual import DualState
 from margrave.losses import Hinge
 
 Result = dict[str, Any]
 
 CORPORA = ("conll2003-en",)
 RESULT = "fig4"
-SECONDS = 60.0  # after which a learner makes no further pass
-MARKS = (1, 3, 10, 30, 100)  # passes in the table
-FIG4_PASSES = 100
-FIG4_RATES = (0.03, 0.1, 0.3, 1.0)
-FIG4_STARTS = (0.0, 3.0, 6.0, 12.0)
+SENTENCES = 1000  # as in the paper
+PASSES = 100
+MARKS = (1, 3, 10, 30, 100, 200)  # passes whose D is kept
+SEEDS = (0, 1, 2)  # of the order of visits
+CS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+DRAWN = ("nodes and edges", (1.0, 10.0), 200)  # the features and the C whose curves are drawn, over more passes
+STEPS = (0.1, 0.3, 1.0)  # eta C: what a violation of 1 adds to a natural parameter in one visit
+SMALL_STEPS = (0.03, 0.1, 0.3)  # the same for C >= 1, where D falls sooner
+SMOS = ("SMO", "SMO, random pairs")
+STARTS = (0.0, 2.0, 4.0, 6.0, 8.0)
+START_C = 0.1  # with eta = 1 D falls at C = 1, and EG is slow at C = 0.01
+
+FUNCTIONS = ("", ".lower", ".prefix2", ".prefix3", ".suffix1", ".suffix2", ".suffix3", ".shape")
+NODES = Templates([f"0[{offset}]{function}" for offset in (-1, 0, 1) for function in FUNCTIONS])
+EDGES = Templates([f"0[{offset}]{function}" for offset in (-1, 0) for function in FUNCTIONS] + ["0[-2]", "0[1]"])
+
+
+@dataclass
+class RandomPairs(SMO):
+    """SMO that draws the output that loses mass from alpha, where SMO searches for the worst one that has any."""
+
+    name: ClassVar[str] = "smo-random"
+
+    def one_pass(self, state: Any) -> Step:
+        """One step for every example."""
+        begin = _core.part_offsets(state.task.problem)
+        for i in state.visits(self.order, False).tolist():
+            _move_mass(state, i, state.mu[begin[i] : begin[i + 1]])
+        return state.step()
+
+
+def _move_mass(state: DualState, i: int, mu: Any) -> None:
+    """Moves mass from an output drawn from alpha to the loss-augmented best one, by exact line search."""
+    problem, C = state.task.problem, state.task.C
+    delta, _ = problem.cost(i)
+    v = problem.score(i, state.w) + delta
+    drawn = problem.sample(i, problem.entropy(i, mu)[1], int(state.random.integers(2**31)))
+    best = problem.argmax(i, v)[1]
+    d = np.zeros_like(mu)
+    np.add.at(d, drawn, 1.0)
+    np.add.at(d, best, -1.0)
+    slope = -float(v @ d)
+    if not slope > 0:
+        return
+    index, value = problem.row(i, d)
+    most = mu[d > 0].min()
+    mass = min(most, slope / max(C * float(value @ value), 1e-300))
+    mu -= mass * d
+    mu[mu < 1e-13] = 0.0  # what rounding has left over
+    state.cost[i] -= mass * float(delta @ d)
+    state.w[index] += C * mass * value
 
 
 def measure() -> Result:
-    """000, Fig. 4: D after each pass of SMO, of online EG by rates and by starts, and of EG that goes on from SMO.
+    """D of all learners by C with and without attributes of edges, and of EG with eta = 1 by starts."""
+    sentences = conll2003("train")[:SENTENCES]
+    result: Result = {"sentences": len(sentences), "features": {}}
+    for features in ("nodes", "nodes and edges"):
+        data = tagging(sentences, edges=features == DRAWN[0])
+        problem = data.bind(tied=False)
+        by_C = {f"{C:g}": compare(problem, C, drawn=features == DRAWN[0] and C in DRAWN[1]) for C in CS}
+        result["features"][features] = {"weights": problem.dim, "C": by_C}
+    result["without_contradictions"] = compare_without_contradictions(sentences, DRAWN[1][-1])
+    starts = {f"EG, start {start:g}": fixed(1.0, start) for start in STARTS}
+    result["starts"] = runs(problem, START_C, {"SMO": SMO(), **starts}, PASSES, drawn=True)
+    return result | {"tokens": data.tokens, "tags": len(data.outputs.classes)}
 
-    Rates stay fixed as in the paper, but for the comparison of starts: there D would fall soon at eta = 1.
-    """
-    sentences = conll2003("train")[:1000]
-    data = Tagging(Attributes(sentences, default_templates(1).attributes), last_column(sentences))
-    problem = data.bind(tied=False)
+
+def tagging(sentences: list[Rows], *, edges: bool) -> Tagging:
+    """The features that the paper describes, with a weight for every assignment."""
+    of_edges = Attributes(sentences, EDGES.attributes) if edges else None
+    return Tagging(Attributes(sentences, NODES.attributes), last_column(sentences), "all", edges=of_edges)
+
+
+def compare_without_contradictions(sentences: list[Rows], C: float) -> Result:
+    """D of SMO and EG on the sentences that the attributes can tell apart."""
+    rest = without_contradictions(sentences)
     learners: dict[str, Learner] = {"SMO": SMO(), "EG": OnlineEG()}
-    learners |= {f"EG, eta {rate:g}": OnlineEG(rate=rate, adaptive=False) for rate in FIG4_RATES}
-    learners |= {f"EG, start {start:g}": OnlineEG(rate=1.0, start=start) for start in FIG4_STARTS}
-    learners |= {f"EG after {n} x SMO": Hybrid(smo_passes=n) for n in (1, 3, 10)}
-    runs = {}
+    problem = tagging(rest, edges=True).bind(tied=False)
+    return {"sentences": len(rest), "C": C, "runs": runs(problem, C, learners, PASSES, drawn=False)}
+
+
+def without_contradictions(sentences: list[Rows]) -> list[Rows]:
+    """The sentences in which no word has the same neighbours as another of the same form but a different tag."""
+    tags: dict[tuple[str, ...], set[str]] = {}
+    for rows in sentences:
+        for window, row in zip(windows(rows), rows, strict=True):
+            tags.setdefault(window, set()).add(row[-1])
+    return [rows for rows in sentences if all(len(tags[window]) == 1 for window in windows(rows))]
+
+
+def windows(rows: Rows) -> list[tuple[str, ...]]:
+    """Each word with two on either side: all that the attributes of the word and of its two edges describe."""
+    words = ["", "", *(row[0] for row in rows), "", ""]
+    return [tuple(words[t : t + 5]) for t in range(len(rows))]
+
+
+def fixed(eta: float, start: float) -> OnlineEG:
+    """Online EG as printed."""
+    return OnlineEG(rate=eta, adaptive=False, start=start)
+
+
+def compare(problem: _core.Problem, C: float, *, drawn: bool) -> Result:
+    """D of all learners at one C, and an upper bound on it.
+
+    If C is large, the optimum has little mass beside most gold outputs, so that EG begins closer to them.
+    """
+    start = max(3.0, 4.0 + log(C))
+    learners: dict[str, Learner] = {"SMO": SMO(), "SMO, random pairs": RandomPairs(), "EG": OnlineEG()}
+    learners |= {f"EG, eta {step / C:g}": fixed(step / C, start) for step in (STEPS if C < 1 else SMALL_STEPS)}
+    learners |= {"EG after SMO": Hybrid()}
+    bound = BCFW().solve(Task(problem, Hinge(), C=C, max_iter=3 * PASSES, tol=1e-5, n_threads=1)).kept.primal
+    passes = DRAWN[2] if drawn else PASSES
+    return {"bound": bound, "start": start, "runs": runs(problem, C, learners, passes, drawn=drawn)}
+
+
+def runs(problem: _core.Problem, C: float, learners: dict[str, Learner], passes: int, *, drawn: bool) -> Result:
+    """D of each learner along the way, seed by seed, and the curve of the first seed if it is drawn."""
+    result: Result = {}
     for name, learner in learners.items():
-        task = Task(problem, Hinge(), C=1.0, max_iter=FIG4_PASSES, n_threads=1)
-        run = follow(learner, task, [1e-6], SECONDS)
-        run["D_after"] = along([point["D"] for point in run["curve"]], MARKS)
-        run["curve"] = thinned(numbered(run["curve"]), View("pass", "D", log_y=False, low=0.0))
-        runs[name] = run
-    sizes = {
-        "sentences": len(sentences),
-        "tokens": data.tokens,
-        "tags": len(data.outputs.classes),
-        "weights": problem.dim,
-    }
-    return {"C": 1.0, "seconds": SECONDS, **sizes, "learners": runs}
+        duals = np.array([dual_after_passes(learner, problem, C, passes, seed) for seed in SEEDS])
+        result[name] = {str(n): duals[:, n - 1].tolist() for n in MARKS if n <= passes}
+        result[name]["highest"] = duals.max(axis=1).tolist()
+        if drawn:
+            points = [{"pass": n, "D": float(dual)} for n, dual in enumerate(duals[0], 1)]
+            result[name]["curve"] = thinned(points, View("pass", "D", log_y=False, low=0.0))
+    return result
 
 
-def numbered(points: Sequence[Point]) -> list[Point]:
-    """The points with their number, which counts visits to all examples and not the trials made on them."""
-    return [point | {"pass": n} for n, point in enumerate(points, 1)]
+def dual_after_passes(learner: Learner, problem: _core.Problem, C: float, passes: int, seed: int) -> list[float]:
+    """D after every pass; a run that ends at the optimum stays there."""
+    task = Task(problem, Hinge(), C=C, max_iter=passes, tol=1e-9, seed=seed, n_threads=1)
+    duals = [record.dual for record in learner.solve(task).history]
+    assert all(dual is not None for dual in duals)
+    return duals + [duals[-1]] * (passes - len(duals))
+
+
+def lead(of: Result, name: str, over: str) -> Result:
+    """By how much D is higher than that of another learner after PASSES, relatively, seed by seed."""
+    ours, theirs = (of["runs"][each][str(PASSES)] for each in (name, over))
+    return summary(a / b - 1 for a, b in zip(ours, theirs, strict=True))
+
+
+def best_fixed(of: Result) -> str:
+    """EG with the fixed rate whose D is highest after PASSES."""
+    rates = [name for name in of["runs"] if name.startswith("EG, eta")]
+    return max(rates, key=lambda name: sum(of["runs"][name][str(PASSES)]))
+
+
+def possible(of: Result, over: str) -> float:
+    """The lead of the upper bound, which no learner can exceed."""
+    return float(of["bound"] / np.mean(of["runs"][over][str(PASSES)]) - 1)
+
+
+def cells(result: Result) -> Iterator[tuple[str, float, Result]]:
+    """The runs of the learners at each C; JSON sorts them as text."""
+    for features, data in result["features"].items():
+        for C in sorted(data["C"], key=float):
+            yield features, float(C), data["C"][C]
 
 
 def table(result: Result) -> str:
-    """D along the way."""
-    rows = [[name, *along_cells(run["D_after"], MARKS)] for name, run in result["learners"].items()]
-    title = f"D after so many passes; {result['sentences']:,} sentences, {result['tokens']:,} tokens"
-    return f"{title}\n\n{markdown(['learner', *map(str, MARKS), 'highest'], rows)}"
+    """The lead over both kinds of SMO by C, and D along the way of all that is drawn."""
+    rest = result["without_contradictions"]
+    return "\n\n".join(
+        [
+            f"Lead in D after {PASSES} passes, %; {result['sentences']:,} sentences, {result['tokens']:,} tokens",
+            leads_table(result),
+            f"The same of EG over SMO at C = {rest['C']:g} without sentences that contradict each other, "
+            f"{rest['sentences']} of them left: {with_interval(lead(rest, 'EG', 'SMO'), '+.2f', 100)}",
+            *(duals_table(title, of) for title, of in drawn(result)),
+        ]
+    )
+
+
+def leads_table(result: Result) -> str:
+    """The lead over both kinds of SMO by C, beside the one that the upper bound allows."""
+    rows = []
+    for features, C, of in cells(result):
+        rate = best_fixed(of)
+        for over in SMOS:
+            leads = [with_interval(lead(of, name, over), "+.2f", 100) for name in ("EG", "EG after SMO", rate)]
+            rows.append([features, f"{C:g}", over, f"{100 * possible(of, over):.2f}", *leads, rate])
+    header = ["features", "C", "over", "possible", "EG", "EG after SMO", "EG, best fixed rate", "which"]
+    return markdown(header, rows)
+
+
+def drawn(result: Result) -> Iterator[tuple[str, Result]]:
+    """The runs whose curves are kept, with a title."""
+    features, Cs, _ = DRAWN
+    for C in Cs:
+        yield f"{features}, C = {C:g}", result["features"][features]["C"][f"{C:g}"]["runs"]
+    yield f"{features}, C = {START_C:g}, eta = 1", result["starts"]
+
+
+def duals_table(title: str, of: Result) -> str:
+    """D after some passes."""
+    kept = [n for n in map(str, MARKS) if n in of["SMO"]]
+    rows = [[name, *(with_interval(summary(run[n]), ".2f") for n in kept)] for name, run in of.items()]
+    return f"D after so many passes; {title}\n\n{markdown(['learner', *kept], rows)}"
 
 
 def plot(result: Result) -> Any:
-    """000, Fig. 4: D after each pass, by rates, by starts, and of EG after SMO."""
-    highest = max(run["D_after"]["highest"] for run in result["learners"].values())
-    figure, axes = panels(3)
-    for panel, kind in zip(axes, ("EG, eta", "EG, start", "EG after"), strict=True):
-        panel.set(xlabel="passes", ylabel="D", xscale="log")
-        everywhere = {"SMO": {"color": "black", "linestyle": "--"}, "EG": {"color": "grey", "linestyle": "--"}}
-        for name, run in result["learners"].items():
-            if name in everywhere or name.startswith(kind):
-                draw(panel, name, run["curve"], "pass", "D", **everywhere.get(name, {}))
-        panel.set_ylim(-0.05 * highest, 1.05 * highest)
-    axes[0].set_title(f"CoNLL-2003, {result['sentences']:,} sentences, hinge loss")
+    """D after each pass at two values of C and from several starts, and the lead of EG over SMO by C."""
+    figure, axes = panels(2, 2)
+    styles = dict(zip(SMOS, ({"color": "black", "linestyle": "--"}, {"color": "grey", "linestyle": "--"}), strict=True))
+    for panel, (title, of) in zip(axes, drawn(result), strict=False):
+        highest = max(max(run["highest"]) for run in of.values())
+        panel.set(xlabel="passes", ylabel="D", xscale="log", title=title, ylim=(-0.05 * highest, 1.05 * highest))
+        for name, run in of.items():
+            draw(panel, name, run["curve"], "pass", "D", **styles.get(name, {}))
+    draw_leads(axes[-1], result)
     return finished(figure)
+
+
+def draw_leads(panel: Any, result: Result) -> None:
+    """The lead of EG over both kinds of SMO by C, and that of the paper."""
+    panel.set(xlabel="C", ylabel="lead in D, %", xscale="log", title=f"lead of EG after {PASSES} passes")
+    for features, colour in zip(result["features"], ("C0", "C1"), strict=True):
+        for over, line in zip(SMOS, ("-", ":"), strict=True):
+            leads = {C: lead(of, "EG", over) for name, C, of in cells(result) if name == features}
+            means, halves = ([100 * of[key] for of in leads.values()] for key in ("mean", "interval"))
+            style = {"color": colour, "linestyle": line, "marker": "o", "markersize": 3}
+            panel.errorbar(list(leads), means, halves, label=f"over {over}; {features}", **style)
+    panel.axhline(10, color="black", linewidth=0.8, label="the paper: more than this")
