@@ -23,7 +23,8 @@ RESULT = "brown"
 TAGS = "cut at -, + and *"
 C = 0.5  # CRFsuite's c2 = 1
 NEAR = (1e-3, 1e-5)  # of the optimum, relatively
-TOLS = (1e-1, 1e-2, 5e-3, 3e-3, 1e-3, 1e-4, 1e-6)  # each in a run of its own, since P is computed only where tol is expected
+# Each in a run of its own, since P is computed only where tol is expected.
+TOLS = (1e-1, 1e-2, 5e-3, 3e-3, 1e-3, 1e-4, 1e-6)
 CRFSUITE_ITERATIONS = 250
 
 

@@ -220,7 +220,11 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       block.entropy = entropy;
       block.cost += cost_change;
       block.gap = std::max(0.0, seen.gap() / C);
-      if (adaptive && !lost) {
+      if (adaptive && settings.first && trial > 1) {
+        // The gain over the gold output says nothing about steps between Gibbs distributions: rates as small as this
+        // one might gain so little that they would never grow again.
+        block.rate *= 0.5;
+      } else if (adaptive && !lost) {
         const double best = std::clamp(settings.relaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
         block.rate = smooth ? std::min(best, 1.0) : best;
       } else if (adaptive && !smooth) {
