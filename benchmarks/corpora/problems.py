@@ -44,10 +44,15 @@ class Tagging:
             to_features={"edges": self.edges},
         ).problem
 
+    def tags(self, X: Any) -> Callable[[Weights], list[list[str]]]:
+        """The best tags of other sequences, by weights."""
+        others = bind(Chain(order=self.order), self.features, X, outputs=self.outputs)
+        return lambda w: others.best(w, 1)
+
     def f1(self, X: Any, Y: Sequence[Sequence[str]]) -> Callable[[Weights], float]:
         """The F1 of the spans of other sequences, by weights."""
-        others = bind(Chain(order=self.order), self.features, X, outputs=self.outputs)
-        return lambda w: span_scores(Y, others.best(w, 1)).f1
+        tags = self.tags(X)
+        return lambda w: span_scores(Y, tags(w)).f1
 
 
 class SavedTagging:
