@@ -2,7 +2,8 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from margrave.datasets import read_svmlight_paths
 from margrave.labels import Taxonomy
 
 MOST_WORDS = 20_000  # the most frequent, of a text corpus
+FEWEST_BOOKS = 8  # of a genre as a class: with four to learn from, as many are left to test on
 
 
 class Corpus(NamedTuple):
@@ -67,6 +69,21 @@ def blurbs() -> Corpus:
     books = list(_json_lines("taxonomy-blurbs-de", "blurbs-dev.jsonl"))
     counts = _word_counts([f"{book['title']}\n{book['body']}" for book in books], None)
     return Corpus(counts, [tuple(book["labels"]) for book in books], _hierarchy("taxonomy-blurbs-de"), True)
+
+
+def books() -> Corpus:
+    """The blurbs of books whose genres are one path from the top; the class is the lowest genre, if it has enough."""
+    corpus = blurbs()
+    lowest = [_end_of_path(corpus.taxonomy, labels) for labels in corpus.y]
+    sizes = Counter(lowest)
+    kept = [i for i, genre in enumerate(lowest) if genre is not None and sizes[genre] >= FEWEST_BOOKS]
+    return Corpus(corpus.X[kept], [lowest[i] for i in kept], corpus.taxonomy, True)
+
+
+def _end_of_path(taxonomy: Taxonomy, labels: Collection[str]) -> str | None:
+    """The lowest of these nodes if they are one path from the top, else None."""
+    lowest = max(labels, key=lambda node: len(taxonomy.ancestors(node)))
+    return lowest if set(labels) == set(taxonomy.ancestors(lowest)) else None
 
 
 def _hierarchy(name: str) -> Taxonomy:
