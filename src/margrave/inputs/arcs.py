@@ -1,42 +1,69 @@
-"""Attributes of the arcs of sentences, from templates over the columns of the head and of the word.
+"""Attributes of the parts of dependency trees, from templates over the columns of their words.
 
-A template consists of terms joined by `|`. `h[0]` is column 0 of the head and `w[1]` is column 1 of the word; both can
-be followed by `.function`, as in the templates of tokens (inputs/templates.py). `way` is the direction of the arc with
-its length, binned. The attribute is the template, `=`, and the values joined by `|`. The root has the value ROOT in
-every column.
+A template consists of terms joined by `|`. A term is a column, counted from 0, of one of the words of a part, with an
+offset to a neighbouring word and a function if needed:
 
-    template        its attribute for the arc from "barks" (VERB) to "dog" (NOUN) in "the dog barks"
-    h[1]|w[1]       h[1]|w[1]=VERB|NOUN
-    w[0].lower|way  w[0].lower|way=dog|<1
+    h[0]        column 0 of the head
+    w[1]        column 1 of the word
+    s[1]        column 1 of the next child of the head, between the head and the word (siblings)
+    g[1]        column 1 of the head of the head (grandparents)
+    h[1]+1      column 1 of the word after the head; w[1]-2: of the second word before the word
+    w[0].lower  a function, as in the templates of tokens (inputs/templates.py)
+    w[2].each   each of the values of a list such as Case=Nom|Number=Sing; _ is an empty list
+
+The other terms are:
+
+    between[1]  each distinct value of column 1 among the words between head and word
+    way         the direction of the arc with its length, binned
+    dir         the direction of the arc; with a grandparent, also the direction of the arc to the head
+    label       the label of the arc
+
+A template with `s` is about neighbouring children of a head, one with `g` about a head and its head, one with `label`
+about an arc with its label, and every other template about an arc. The attribute is the template, `=`, and the values
+joined by `|`; if a term has several values, there are several attributes, and there is none if a function has no
+value. The root has the value ROOT in every column. Before the root and behind the last word the value is NONE. The
+first child on a side of a head has the sibling ROOT.
+
+    template           its attributes for the arc from "barks" (VERB) to "dog" (NOUN) in "the dog barks"
+    h[1]|w[1]          h[1]|w[1]=VERB|NOUN
+    w[0].lower|way     w[0].lower|way=dog|<1
+    w[1]-1|w[1]        w[1]-1|w[1]=DET|NOUN
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
 
+from margrave import _core
 from margrave.errors import MargraveError, unknown
-from margrave.inputs.base import ColumnTemplates, Row
-from margrave.inputs.templates import FUNCTIONS
+from margrave.inputs.base import ColumnTemplates, Row, check_width
+from margrave.inputs.templates import FUNCTIONS, function_results
 
-ROOT = "ROOT"
+ROOT, NONE = "ROOT", "NONE"
+_EACH = "each"
+_PLAIN = ("way", "dir", "label")
+# Numbered values take some 50 bytes each. When there are more than these, numbering starts anew.
+_MOST_VALUES = 2_000_000
 
 
 class _Term(NamedTuple):
-    end: str  # h, w or way
-    column: int
-    function: str | None
+    what: str  # h, w, s, g, between, way, dir or label
+    column: int = 0
+    offset: int = 0
+    function: str = ""
 
 
-_TERM = re.compile(r"(h|w)\[(0|[1-9][0-9]{0,3})\](?:\.(\w+))?")
+_TERM = re.compile(r"(h|w|s|g|between)\[(0|[1-9][0-9]{0,3})\]([+-][1-9][0-9]{0,3})?(?:\.(\w+))?")
 
 
 class ArcTemplates(ColumnTemplates):
-    """Templates for arcs: every sentence of n rows gives n * n lists of attributes, word by word and head by head.
+    """Templates for the parts of trees: arcs, arcs with labels, and pairs of arcs.
 
     Parameters
     ----------
-    templates : the templates; None chooses a built-in set: forms, tags (the second column, if there is one) and their
-        pairs, each alone and with the direction and the length of the arc.
+    templates : the templates; None chooses a built-in set for the columns of the training data
+        (`default_arc_templates`).
     label : where the column to predict stands in rows that have one; -1 is behind all other columns.
 
     >>> arcs = ArcTemplates(["h[0]|w[0]", "way"])
@@ -46,8 +73,18 @@ class ArcTemplates(ColumnTemplates):
 
     name = "arc-templates"
 
+    _compiled: _core.TreeTemplates | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the compiled templates, which are made again when they are needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_compiled"}
+
     def _parse(self, template: str) -> tuple[_Term, ...]:
         return _parse(template)
+
+    def _set(self, templates: Sequence[str]) -> None:
+        super()._set(templates)
+        self._compiled = None
 
     def _built_in(self, columns: int) -> Sequence[str]:
         return default_arc_templates(columns)
@@ -55,54 +92,163 @@ class ArcTemplates(ColumnTemplates):
     def _units(self, rows: Sequence[Row]) -> int:
         return len(rows) ** 2
 
-    def attributes(self, rows: Sequence[Row]) -> list[list[str]]:
-        """The attributes of the n * n arcs of one sentence."""
-        values: dict[_Term, list[str | None]] = {}  # the values of the root and of every word
-        for term in {term for terms in self._terms.values() for term in terms if term.end != "way"}:
-            call = FUNCTIONS[term.function] if term.function else lambda value: value
-            values[term] = [ROOT, *(call(row[term.column]) for row in rows)]
-        n = len(rows)
-        return [self._arc(values, head, word) for word in range(1, n + 1) for head in range(n + 1) if head != word]
+    def learn(self, X: Any) -> "ArcTemplates":
+        """The same templates for rows with the columns of these sentences."""
+        return self._for_columns(X.width) if isinstance(X, _core.ColumnTable) else super().learn(X)
 
-    def _arc(self, values: Mapping[_Term, Sequence[str | None]], head: int, word: int) -> list[str]:
+    def transform(self, X: Any) -> Any:
+        """The values of the words of sentences whose rows have the columns of the training data, or those and a label.
+
+        Parameters
+        ----------
+        X : lists of rows, or a table of the core.
+        """
+        if self.columns is None:
+            return super().transform(X)  # which says what is missing
+        if isinstance(X, _core.ColumnTable):
+            check_width(X.width, self.columns, "the table")
+            return self._values(X, self.label if X.width > self.columns else -1)
+        table = _core.table_of_rows(X, self.columns, self.label)
+        if table is None:  # Rows of other types; what is wrong with those that cannot be taken is said here.
+            rows = [[list(row) for row in lazy.rows] for lazy in super().transform(X)]
+            table = _core.table_of_rows(rows, self.columns, self.label)
+        if table is None:
+            raise MargraveError("the columns of a word must be strings.")
+        return self._values(table, -1)
+
+    def _values(self, table: _core.ColumnTable, label: int) -> _core.TreeAttributes:
+        compiled = self._compiled
+        if compiled is None or len(compiled) > _MOST_VALUES:
+            self._compiled = compiled = _core.TreeTemplates(self.templates, list(map(list, self._terms.values())))
+        return compiled.attributes(table, label, function_results)
+
+    def attributes(self, rows: Sequence[Row]) -> list[list[str]]:
+        """The attributes of the n * n arcs of one sentence, by the templates about arcs, without labels.
+
+        Parameters
+        ----------
+        rows : the rows of the sentence, without the label.
+        """
+        n = len(rows)
+        arcs = [(head, word) for word in range(1, n + 1) for head in range(n + 1) if head != word]
+        return [self.part_attributes(rows, head, word) for head, word in arcs]
+
+    def part_attributes(
+        self,
+        rows: Sequence[Row],
+        head: int,
+        word: int,
+        *,
+        sibling: int | None = None,
+        grandparent: int | None = None,
+        label: str | None = None,
+    ) -> list[str]:
+        """The attributes of one part of a tree, as strings.
+
+        Parameters
+        ----------
+        rows : the rows of the sentence, without the label.
+        head, word : the ends of the arc; 0 is the root.
+        sibling : the next child of the head towards the head, or 0 if there is none.
+        grandparent : the head of the head.
+        label : the label of the arc.
+        """
+        places = {"h": head, "w": word, "s": sibling, "g": grandparent}
+        wanted = {name for name, place in (("s", sibling), ("g", grandparent), ("label", label)) if place is not None}
         found = []
         for template, terms in self._terms.items():
-            parts = [
-                _way(word - head) if term.end == "way" else values[term][head if term.end == "h" else word]
-                for term in terms
-            ]
-            if None not in parts:
-                found.append(f"{template}={'|'.join(map(str, parts))}")
+            if {term.what for term in terms} & {"s", "g", "label"} != wanted:
+                continue
+            values = [_values(rows, term, places, label) for term in terms]
+            found += [f"{template}={'|'.join(each)}" for each in product(*values)]
         return found
 
 
 def default_arc_templates(columns: int) -> list[str]:
-    """Forms and tags of either end, pairs of both ends, and all of these combined with direction and distance."""
-    head, word = ["h[0].lower"], ["w[0].lower"]
+    """The built-in templates of arcs.
+
+    These are the templates of McDonald, Crammer and Pereira (2005): forms and tags of head and word in all
+    combinations, also with the first five letters in place of the form; the tags around and between them; and all of
+    these combined with the direction and the length of the arc.
+
+    Parameters
+    ----------
+    columns : the number of columns: the form, the tag, and lists of morphological features.
+    """
+    both: list[str] = []
+    for form in ("[0].lower", "[0].stem5"):
+        head, word = f"h{form}", f"w{form}"
+        both += [head, word, f"{head}|{word}"]
+        if columns > 1:
+            both += [f"{head}|h[1]", f"{word}|w[1]", f"{head}|h[1]|{word}|w[1]", f"h[1]|{word}|w[1]"]
+            both += [f"{head}|{word}|w[1]", f"{head}|h[1]|w[1]", f"{head}|h[1]|{word}"]
     if columns > 1:
-        head, word = [*head, "h[1]"], [*word, "w[1]"]
-    plain = [*head, *word, *(f"{h}|{w}" for h in head for w in word)]
-    return ["way", *plain, *(f"{template}|way" for template in plain)]
+        both += ["h[1]", "w[1]", "h[1]|w[1]", "h[1]|between[1]|w[1]"]
+        around = ["h[1]-1|h[1]", "h[1]|h[1]+1"], ["w[1]-1|w[1]", "w[1]|w[1]+1"]
+        both += [f"{head}|{word}" for head in around[0] for word in around[1]]
+        both += [*(f"{head}|w[1]" for head in around[0]), *(f"h[1]|{word}" for word in around[1])]
+    for column in range(2, columns):
+        both += [f"h[1]|w[1]|h[{column}].each", f"h[1]|w[1]|w[{column}].each", f"h[{column}].each|w[{column}].each"]
+    return ["way", *both, *(f"{template}|way" for template in both)]
 
 
 def _parse(template: str) -> tuple[_Term, ...]:
     terms = []
     for text in template.split("|"):
-        if text == "way":
-            terms.append(_Term("way", -1, None))
+        if text in _PLAIN:
+            terms.append(_Term(text))
             continue
         match = _TERM.fullmatch(text)
         if match is None:
-            raise MargraveError(f"bad template {template!r}: expected terms like h[0], w[1].lower or way joined by |.")
-        end, column, function = match.groups()
-        if function is not None and function not in FUNCTIONS:
-            raise unknown("template function", function, FUNCTIONS)
-        terms.append(_Term(end, int(column), function))
+            raise MargraveError(
+                f"bad template {template!r}: expected terms like h[0], w[1]+1.lower, between[1] or way joined by |."
+            )
+        what, column, offset, function = match.groups()
+        if function is not None and function != _EACH and function not in FUNCTIONS:
+            raise unknown("template function", function, [*FUNCTIONS, _EACH])
+        if what == "between" and (offset or (function or "").startswith((_EACH, "prefix", "suffix"))):
+            raise MargraveError(f"bad template {template!r}: {text} must have one value for every word between.")
+        terms.append(_Term(what, int(column), int(offset or 0), function or ""))
+    if len({term.what for term in terms} & {"s", "g", "label"}) > 1:
+        raise MargraveError(f"bad template {template!r}: it can have only one of s, g and label.")
     return tuple(terms)
+
+
+def _values(rows: Sequence[Row], term: _Term, places: dict[str, int | None], label: str | None) -> list[str]:
+    """The values of a term."""
+    head, word, grandparent = places["h"] or 0, places["w"] or 0, places["g"]
+    if term.what == "way":
+        return [_way(word - head)]
+    if term.what == "dir":
+        up = "" if grandparent is None else _direction(head - grandparent)
+        return [_direction(word - head) + up]
+    if term.what == "label":
+        return [label or ""]
+    if term.what == "between":
+        inside = {value for t in range(min(head, word) + 1, max(head, word)) for value in _at(rows, term, t)}
+        every = (value for t in range(1, len(rows) + 1) for value in _at(rows, term, t))
+        return [value for value in dict.fromkeys(every) if value in inside]
+    return _at(rows, term, (places[term.what] or 0) + term.offset)
+
+
+def _at(rows: Sequence[Row], term: _Term, place: int) -> list[str]:
+    """The values of a column at a place; 0 is the root."""
+    if place == 0:
+        return [ROOT]
+    if not 0 < place <= len(rows):
+        return [NONE]
+    value = rows[place - 1][term.column]
+    if term.function == _EACH:
+        return [] if value == "_" else value.split("|")
+    result = FUNCTIONS[term.function](value) if term.function else value
+    return [] if result is None else [result]
 
 
 def _way(distance: int) -> str:
     """The direction and the length of an arc; long lengths are binned."""
     length = abs(distance)
-    bucket = length if length < 5 else 5 if length <= 10 else 11
-    return f"{'<' if distance < 0 else '>'}{bucket}"
+    return f"{_direction(distance)}{length if length < 5 else 5 if length <= 10 else 11}"
+
+
+def _direction(distance: int) -> str:
+    return "<" if distance < 0 else ">"

@@ -20,6 +20,7 @@ The functions:
     shape               letters become X or x, and digits d:                McX-12. -> XxX-dd.
     short_shape         the shape with one character per run:               McDonald-12. -> XxXx-d.
     prefixN, suffixN    the first or the last N characters (N = 1 to 9); no value if there are fewer than N
+    stemN               the first N characters, or the whole value if there are fewer
 
 Models store attributes, so these strings never change. A `|` inside a value is not escaped: the values `a|b`, `c` and
 `a`, `b|c` give the same attribute.
@@ -100,7 +101,7 @@ class Templates(ColumnTemplates):
                 [(term.column, term.offset, term.function or "") for term in terms] for terms in self._terms.values()
             ]
             self._names = names = _core.TemplateNames(self.templates, terms)
-        return names.attributes(table, label, _results)
+        return names.attributes(table, label, function_results)
 
     def attributes(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
         """The attributes of every token of one sentence, in the order of the templates.
@@ -216,6 +217,10 @@ def _suffix(n: int, value: str) -> str | None:
     return value[-n:] if len(value) >= n else None
 
 
+def _stem(n: int, value: str) -> str:
+    return value[:n]
+
+
 FUNCTIONS: dict[str, Callable[[str], str | None]] = {
     "lower": str.lower,
     "digits": _digits,
@@ -223,10 +228,11 @@ FUNCTIONS: dict[str, Callable[[str], str | None]] = {
     "short_shape": _short_shape,
     **{f"prefix{n}": partial(_prefix, n) for n in range(1, 10)},
     **{f"suffix{n}": partial(_suffix, n) for n in range(1, 10)},
+    **{f"stem{n}": partial(_stem, n) for n in range(1, 10)},
 }
 
 
-def _results(function: str, values: list[str]) -> list[str | None]:
+def function_results(function: str, values: list[str]) -> list[str | None]:
     """What a function makes of each value."""
     return [*map(FUNCTIONS[function], values)]
 

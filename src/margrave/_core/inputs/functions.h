@@ -21,11 +21,15 @@ class TemplateFunction {
       if (name.starts_with("suffix")) what_ = What::kSuffix;
       affix_ = name[6] - '0';
     }
+    if (name.size() == 5 && name.starts_with("stem") && name[4] >= '1' && name[4] <= '9') {
+      what_ = What::kStem;
+      affix_ = name[4] - '0';
+    }
   }
 
   // Whether `apply` knows the result for a value.
   bool knows(std::string_view value) const {
-    if (what_ == What::kPrefix || what_ == What::kSuffix) return true;
+    if (what_ == What::kPrefix || what_ == What::kSuffix || what_ == What::kStem) return true;
     if (what_ == What::kOther) return false;
     for (const char c : value)
       if (static_cast<unsigned char>(c) >= 0x80) return false;
@@ -33,7 +37,7 @@ class TemplateFunction {
   }
 
   std::optional<std::string> apply(std::string_view value) const {
-    if (what_ == What::kPrefix || what_ == What::kSuffix) return affix(value);
+    if (what_ == What::kPrefix || what_ == What::kSuffix || what_ == What::kStem) return affix(value);
     std::string result;
     for (const char c : value) {
       const char changed = change(c);
@@ -43,7 +47,7 @@ class TemplateFunction {
   }
 
  private:
-  enum class What { kOther, kLower, kDigits, kShape, kShortShape, kPrefix, kSuffix };
+  enum class What { kOther, kLower, kDigits, kShape, kShortShape, kPrefix, kSuffix, kStem };
 
   char change(char c) const {
     const bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z', digit = c >= '0' && c <= '9';
@@ -54,12 +58,13 @@ class TemplateFunction {
     }
   }
 
-  // So many characters at the beginning or at the end; none if there are fewer.
+  // So many characters at the beginning or at the end; if there are fewer, none or, of a stem, all.
   std::optional<std::string> affix(std::string_view value) const {
     const auto continues = [&](size_t at) { return (static_cast<unsigned char>(value[at]) & 0xc0) == 0x80; };
-    size_t at = what_ == What::kPrefix ? 0 : value.size();
+    size_t at = what_ == What::kSuffix ? value.size() : 0;
     for (int left = affix_; left > 0; --left) {
-      if (what_ == What::kPrefix) {
+      if (what_ != What::kSuffix) {
+        if (at == value.size() && what_ == What::kStem) break;
         if (at == value.size()) return std::nullopt;
         do ++at;
         while (at < value.size() && continues(at));
@@ -69,7 +74,7 @@ class TemplateFunction {
         while (at > 0 && continues(at));
       }
     }
-    return std::string(what_ == What::kPrefix ? value.substr(0, at) : value.substr(at));
+    return std::string(what_ != What::kSuffix ? value.substr(0, at) : value.substr(at));
   }
 
   What what_ = What::kOther;

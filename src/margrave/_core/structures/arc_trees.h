@@ -9,11 +9,12 @@
 
 #include "engines/arborescence.h"
 #include "protocol/problem.h"
+#include "structures/tree_layout.h"
 #include "structures/treebank.h"
 
 namespace margrave {
 
-class ArcTrees : public Structure {
+class ArcTrees : public Structure, public TreeLayout {
  public:
   // allowed: for the parts of all examples one after another, whether an arc may be used; empty: all may. A required
   // arc is the only one that is allowed for its word.
@@ -27,6 +28,13 @@ class ArcTrees : public Structure {
   int64_t size() const override { return treebank_.size(); }
   int64_t parts(int64_t i) const override { return int64_t{words(i)} * words(i); }
   int64_t choice(int64_t i) const override { return words(i); }  // every word has one head
+  int words(int64_t i) const override { return treebank_.words(i); }
+  void tree_parts(int64_t i, std::vector<TreePart>& parts) const override {
+    parts.clear();
+    for (int m = 1; m <= words(i); ++m)
+      for (int h = 0; h <= words(i); ++h)
+        if (h != m) parts.push_back({-1, h, -1, m, -1});
+  }
   bool has_gold() const override { return treebank_.has_gold(); }
   void gold(int64_t i, int64_t, Output& y) const override { to_parts(words(i), treebank_.gold_heads(i), y); }
 
@@ -47,7 +55,6 @@ class ArcTrees : public Structure {
   }
 
  protected:
-  int words(int64_t i) const { return treebank_.words(i); }
   bool single_root() const { return treebank_.single_root(); }
 
   static void to_parts(int n, const int32_t* heads, Output& y) {

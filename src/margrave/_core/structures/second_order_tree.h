@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "engines/second_order.h"
+#include "structures/tree_layout.h"
 #include "structures/treebank.h"
 
 namespace margrave {
 
-class SecondOrderTreeStructure final : public Structure {
+class SecondOrderTreeStructure final : public Structure, public TreeLayout {
  public:
   // allowed: for the n * n arcs of all sentences one after another, whether an arc may be used; empty: all may.
   SecondOrderTreeStructure(Treebank treebank, const std::vector<bool>& allowed, bool grandparents)
@@ -37,6 +38,11 @@ class SecondOrderTreeStructure final : public Structure {
 
   int64_t size() const override { return treebank_.size(); }
   int64_t parts(int64_t i) const override { return parts_[static_cast<size_t>(i)]; }
+  int words(int64_t i) const override { return treebank_.words(i); }
+  void tree_parts(int64_t i, std::vector<TreePart>& parts) const override {
+    parts.clear();
+    layout(i).each_part([&](int g, int h, int sibling, int word) { parts.push_back({g, h, sibling, word, -1}); });
+  }
   unsigned offers() const override { return kArgmax | kLogsum | kKbest | kSample; }
   bool has_gold() const override { return treebank_.has_gold(); }
   void gold(int64_t i, int64_t, Output& y) const override { layout(i).parts_of(treebank_.gold_heads(i), y); }

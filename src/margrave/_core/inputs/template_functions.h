@@ -1,0 +1,57 @@
+// What the bindings of templates share: numbering the values of a table, with the results of functions in Python.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/binding.h"
+#include "inputs/templates.h"
+
+namespace margrave {
+
+using ResultsOf = nb::typed<nb::callable, nb::object(nb::str, nb::typed<nb::list, nb::str>)>;
+
+// The results of all functions for values that are new; Python is asked once for those that the core does not know.
+// The mutex is not held while Python runs.
+inline void apply_functions(TemplateNames& names, const ResultsOf& results_of) {
+  for (size_t k = 0; k < names.functions(); ++k) {
+    TemplateNames::Unknown unknown;
+    {
+      const nb::gil_scoped_release release;
+      const std::lock_guard lock(names.mutex);
+      unknown = names.apply(k);
+    }
+    if (unknown.texts.empty()) continue;
+    const nb::list results = nb::cast<nb::list>(results_of(names.function(k), unknown.texts));
+    if (results.size() != unknown.texts.size())
+      throw InputError("a function of templates must give one result per value.");
+    std::vector<std::optional<std::string>> found;
+    for (const nb::handle result : results) found.push_back(nb::cast<std::optional<std::string>>(result));
+    const nb::gil_scoped_release release;
+    const std::lock_guard lock(names.mutex);
+    names.add_results(k, unknown, found);
+  }
+}
+
+// The numbers of the values of all columns that templates name, with the functions applied. label: a column of the
+// table to pass over, or -1.
+inline std::vector<std::vector<int32_t>> interned(TemplateNames& names, const ColumnTable& table, int64_t label,
+                                                  const ResultsOf& results_of) {
+  std::vector<int64_t> place;
+  for (const int64_t column : names.columns()) {
+    place.push_back(label >= 0 && column >= label ? column + 1 : column);
+    table.expect_column(place.back());
+  }
+  std::vector<std::vector<int32_t>> ids;
+  {
+    const nb::gil_scoped_release release;
+    const std::lock_guard lock(names.mutex);
+    ids = names.intern(table, place);
+  }
+  apply_functions(names, results_of);
+  return ids;
+}
+
+}  // namespace margrave
