@@ -19,6 +19,7 @@ from margrave.labels import Taxonomy
 from margrave.learners import LEARNERS, Learner
 from margrave.losses import LossFamily
 from margrave.structures import (
+    Arcs,
     CandidateLists,
     Chain,
     Multiclass,
@@ -371,11 +372,16 @@ def candidates(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
 @register("tree, vectors", single_root=False, form="vectors")
 @register("tree, allowed", single_root=True, allow=True)
 @register("tree, allowed, several roots", single_root=False, allow=True)
+@register("tree, pruned", single_root=True, prune=True)
+@register("tree, pruned and allowed, several roots", single_root=False, prune=True, allow=True, form="real")
 @register("projective tree, single root", single_root=True, projective=True)
 @register("projective tree, several roots", single_root=False, projective=True, form="real")
 @register("projective tree, hashed", single_root=False, projective=True, bits=3)
 @register("projective tree, allowed", single_root=True, projective=True, allow=True)
 @register("projective tree, allowed, several roots", single_root=False, projective=True, allow=True, form="vectors")
+@register("projective tree, pruned", single_root=True, projective=True, prune=True, form="vectors")
+@register("projective tree, pruned and allowed", single_root=True, projective=True, prune=True, allow=True)
+@register("projective tree, pruned, several roots", single_root=False, projective=True, prune=True, bits=3)
 def tree(
     rng: np.random.Generator,
     cost: str,
@@ -384,6 +390,7 @@ def tree(
     single_root: bool,
     projective: bool = False,
     allow: bool = False,
+    prune: bool = False,
     form: str = "names",
     bits: int = 0,
 ) -> Case:
@@ -391,33 +398,45 @@ def tree(
     every_tree = projective_trees if projective else trees
     all_trees = [list(every_tree(n, single_root)) for n in words]
     gold = [every[rng.integers(len(every))] for every in all_trees]
-    allowed = [rng.random(n * n) < 0.7 for n in words]
-    for mask, heads in zip(allowed, gold, strict=True):
-        mask[list(tree_parts(heads))] = True
-    if allow:
-        all_trees = [
-            [heads for heads in every if mask[list(tree_parts(heads))].all()]
-            for every, mask in zip(all_trees, allowed, strict=True)
-        ]
-    rows = Rows(rng, [n * n for n in words], form, bits)
+    left, allowed = random_arcs(rng, gold, prune), random_arcs(rng, gold, allow)
+    all_trees = [
+        [heads for heads in every if (here & may)[list(tree_parts(heads))].all()]
+        for every, here, may in zip(all_trees, left, allowed, strict=True)
+    ]
+    number = [np.cumsum(mask) - 1 for mask in left]  # of the arcs that are left
+    parts = [lambda heads, here=here: tuple(here[list(tree_parts(heads))].tolist()) for here in number]
+    rows = Rows(rng, [int(mask.sum()) for mask in left], form, bits)
     problem = bind(
         (ProjectiveTree if projective else NonProjectiveTree)(single_root),
         rows.given,
         gold,
         features=SparseFeatures(bits),
         allowed=np.concatenate(allowed) if allow else None,
+        arcs=Arcs(np.array(words), np.concatenate(left)) if prune else None,
     )
-    matrices = rows.matrices()
     return Case(
         problem,
-        [Outputs(n * n, [tree_parts(heads) for heads in every]) for n, every in zip(words, all_trees, strict=True)],
-        [tree_parts(heads) for heads in gold],
         [
-            np.array([sum(a != b for a, b in zip(g, heads, strict=True)) for heads in every], dtype=float)
-            for g, every in zip(gold, all_trees, strict=True)
+            Outputs(int(mask.sum()), [of(heads) for heads in every])
+            for mask, of, every in zip(left, parts, all_trees, strict=True)
         ],
-        matrices,
+        [of(heads) for of, heads in zip(parts, gold, strict=True)],
+        [attachment_errors(heads, every) for heads, every in zip(gold, all_trees, strict=True)],
+        rows.matrices(),
     )
+
+
+def random_arcs(rng: np.random.Generator, gold: list[Parts], some: bool) -> list[NDArray[np.bool_]]:
+    """For each sentence some of its arcs, those of the gold tree among them, or all."""
+    masks = [rng.random(len(heads) ** 2) < (0.7 if some else 1.0) for heads in gold]
+    for mask, heads in zip(masks, gold, strict=True):
+        mask[list(tree_parts(heads))] = True
+    return masks
+
+
+def attachment_errors(gold: Parts, every: list[Parts]) -> Array:
+    """The number of wrong heads of every tree."""
+    return np.array([sum(a != b for a, b in zip(gold, heads, strict=True)) for heads in every], dtype=float)
 
 
 def random_heads(rng: np.random.Generator, gold: Parts) -> list[list[int]]:
@@ -468,10 +487,7 @@ def second_order_tree(
             for number, every in zip(numbers, all_trees, strict=True)
         ],
         [number.of(heads) for number, heads in zip(numbers, gold, strict=True)],
-        [
-            np.array([sum(a != b for a, b in zip(g, heads, strict=True)) for heads in every], dtype=float)
-            for g, every in zip(gold, all_trees, strict=True)
-        ],
+        [attachment_errors(heads, every) for heads, every in zip(gold, all_trees, strict=True)],
         matrices,
     )
 

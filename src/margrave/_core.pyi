@@ -338,6 +338,56 @@ class Structure:
         The parts of the first gold output of every example, one after another: bounds and parts.
         """
 
+class TreeStructure(Structure):
+    """Dependency trees over the sentences of a data set."""
+
+    @property
+    def words(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of words of every sentence."""
+
+    @property
+    def part_counts(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of parts of every sentence."""
+
+    def arcs(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+    ]:
+        """
+        The parts that are arcs, which are the first ones of every sentence: bounds, heads, words, and labels (-1 without labels).
+        """
+
+    def read(
+        self,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        examples: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+    ]:
+        """
+        Outputs as bounds, heads and labels (none without labels), one after another. examples: which example each output belongs to; None: each has one.
+        """
+
+    def head_tables(
+        self,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Numbers of parts, such as marginals, summed by arc: a table (words, words + 1) per example, with the root first, one after another.
+        """
+
+class TreesOfArcs(TreeStructure):
+    """Trees without labels."""
+
 class Features:
     @property
     def dim(self) -> int: ...
@@ -1556,7 +1606,7 @@ def node_sets(
 ) -> NodeSetStructure:
     """Sets of nodes of a forest that hold, with a node, its parent."""
 
-class TreeStructure(Structure):
+class NonProjectiveTreeStructure(TreesOfArcs):
     pass
 
 def non_projective_tree(
@@ -1564,9 +1614,10 @@ def non_projective_tree(
     heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     single_root: bool,
-) -> TreeStructure: ...
+    arcs: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+) -> NonProjectiveTreeStructure: ...
 
-class ProjectiveTreeStructure(Structure):
+class ProjectiveTreeStructure(TreesOfArcs):
     pass
 
 def projective_tree(
@@ -1574,9 +1625,10 @@ def projective_tree(
     heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     single_root: bool,
+    arcs: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
 ) -> ProjectiveTreeStructure: ...
 
-class SecondOrderTreeStructure(Structure):
+class SecondOrderTreeStructure(TreesOfArcs):
     def part_tuples(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """
         (grandparent, head, sibling, word) of every part of example i, one after another; -1: it has none; sibling 0: there is none closer to the head.
@@ -1588,4 +1640,5 @@ def second_order_tree(
     allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     grandparents: bool,
     single_root: bool,
+    arcs: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
 ) -> SecondOrderTreeStructure: ...

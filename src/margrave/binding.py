@@ -30,10 +30,21 @@ class Bound:
     structure: Structure
     outputs: Any
     units: Units
+    core: _core.Structure  # the structure of the problem
 
-    def decode(self, begin: NDArray[np.int64], parts: NDArray[np.int32]) -> Any:
-        """The outputs of all examples, from their parts."""
-        return self.structure.decode(self.outputs, self.units, begin, parts)
+    def decode(
+        self, begin: NDArray[np.int64], parts: NDArray[np.int32], examples: NDArray[np.int64] | None = None
+    ) -> Any:
+        """Outputs from their parts: one per example or, if `examples` are given, output k is one of examples[k]."""
+        return self.structure.decode_bound(self.outputs, self.units, self.core, examples, begin, parts)
+
+    def decode_one(self, i: int, parts: NDArray[np.int32]) -> Any:
+        """The output of example i that has these parts."""
+        return self.decode(np.array([0, len(parts)], dtype=np.int64), parts, np.array([i], dtype=np.int64))[0]
+
+    def present(self, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> Any:
+        """The marginals of all examples in the user's form."""
+        return self.structure.present_bound(self.outputs, self.units, self.core, begin, mu)
 
     def best(self, w: Weights, threads: int) -> Any:
         """The best outputs of all examples."""
@@ -79,7 +90,8 @@ def bind(
     bound = structure.bind(outputs, units, Y, costs=costs, **(to_structure or {}))
     if training:
         features.learn(rows, bound)
-    return Bound(_core.join(bound, features.map(rows, bound, training=training)), structure, outputs, units)
+    problem = _core.join(bound, features.map(rows, bound, training=training))
+    return Bound(problem, structure, outputs, units, bound)
 
 
 def bind_shards(
@@ -110,6 +122,6 @@ def bind_shards(
     for each, bound in zip(rows, bounds, strict=True):
         features.learn(each, bound)
     return [
-        Bound(_core.join(bound, features.map(each, bound)), structure, outputs, n)
+        Bound(_core.join(bound, features.map(each, bound)), structure, outputs, n, bound)
         for each, bound, n in zip(rows, bounds, units, strict=True)
     ]

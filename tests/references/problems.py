@@ -13,8 +13,8 @@ from margrave.features import AttributeTable, ChainFeatures, NodeFeatures, Outpu
 from margrave.features.outputs import OutputMatrix
 from margrave.losses import LossFamily
 from margrave.losses.costs import GivenCosts, Hamming
-from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs, SecondOrderTree
-from margrave.structures.arc_trees import ArcTree
+from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs
+from margrave.structures.arc_trees import Arcs, DependencyTree
 from margrave.structures.node_sets import Nodes
 
 
@@ -29,6 +29,7 @@ def bind(
     loss: LossFamily | None = None,
     edges: Any = None,
     allowed: Any = None,
+    arcs: Arcs | None = None,
     output: csr_array | None = None,
     lengths: Any = None,
     intercept: bool = True,
@@ -65,7 +66,7 @@ def bind(
         if costs is not None:
             cost = GivenCosts(costs, cost or Hamming())
     else:
-        assert isinstance(structure, ArcTree | SecondOrderTree)
+        assert isinstance(structure, DependencyTree)
     bound = bind_examples(
         structure,
         features,
@@ -74,9 +75,8 @@ def bind(
         outputs=outputs,
         costs=cost,
         to_features={} if edges is None else {"edges": edges},
-        to_structure={}
-        if allowed is None
-        else {"allowed": allowed if isinstance(allowed, list) else np.asarray(allowed)},
+        to_structure=({} if arcs is None else {"arcs": arcs})
+        | ({} if allowed is None else {"allowed": allowed if isinstance(allowed, list) else np.asarray(allowed)}),
     )
     return bound.problem
 

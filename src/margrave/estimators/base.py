@@ -35,7 +35,7 @@ from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.checks import check_loss, check_settings
 from margrave.learners.task import available_threads
 from margrave.losses import Cost, LossFamily, loss_named
-from margrave.structures.base import Outputs, Structure, decode_one
+from margrave.structures.base import Outputs, Structure
 
 Weights = NDArray[np.float64]
 
@@ -130,8 +130,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
         """A function from an example and parts to an output in the form that cost functions take."""
-        bound = training.bound
-        return lambda i, parts: decode_one(bound.structure, bound.outputs, bound.units, i, parts)
+        return training.bound.decode_one
 
     def _no_examples(self, features: Any) -> Given:
         """An empty list of examples for a model with these features."""
@@ -423,14 +422,14 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         bound = self._bind(given)
         _check_offer(bound, "logsum", "predict_marginals")
         begin, _, mu = _core.marginals_all(bound.problem, self._weights(), self._temperature(), self._threads())
-        return bound.structure.present(bound.outputs, bound.units, begin, mu)
+        return bound.present(begin, mu)
 
     def _predict_kbest(self, given: Given, k: int) -> list[list[tuple[float, Any]]]:
         k = whole("k", k, 1, 2**31 - 1)
         bound = self._bind(given)
         _check_offer(bound, "kbest", "predict_kbest")
         begin, values, part_begin, parts = _core.kbest_all(bound.problem, self._weights(), k, self._threads())
-        outputs = self._repeated(bound, begin[1:] - begin[:-1]).decode(part_begin, parts)
+        outputs = bound.decode(part_begin, parts, np.repeat(np.arange(bound.problem.size), begin[1:] - begin[:-1]))
         scored = list(zip(values.tolist(), outputs, strict=True))
         return [scored[first:last] for first, last in pairwise(begin.tolist())]
 
@@ -439,13 +438,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         bound = self._bind(given)
         _check_offer(bound, "sample", "sample")
         begin, parts = _core.sample_all(bound.problem, self._weights(), self._temperature(), n, seed, self._threads())
-        outputs = self._repeated(bound, np.full(bound.problem.size, n)).decode(begin, parts)
+        outputs = bound.decode(begin, parts, np.repeat(np.arange(bound.problem.size), n))
         return [list(outputs[first : first + n]) for first in range(0, len(outputs), n)]
-
-    @staticmethod
-    def _repeated(bound: Bound, counts: NDArray[np.int64]) -> Bound:
-        """The same examples, each repeated `counts` times, for decoding several outputs of each."""
-        return replace(bound, units=np.repeat(bound.units, counts))
 
     def _bind(self, given: Given) -> Bound:
         """New examples, bound with what the model has learned."""

@@ -1,8 +1,9 @@
-"""What dependency trees have in common whose parts are arcs: heads, the arcs that are allowed, and their layout."""
+"""What structures of dependency trees have in common: heads and labels of words, and the arcs that have parts."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,76 +14,175 @@ from margrave import _core
 from margrave.checks import flag
 from margrave.errors import MargraveError
 from margrave.losses.costs import Cost, CostFunction, Hamming, ZeroOne
-from margrave.structures.base import NoOutputs, Structure, Units, is_list
+from margrave.structures.base import NoOutputs, Outputs, Structure, Units, is_list
 
 
-@dataclass
-class ArcTree(Structure):
-    """The base of arc-factored trees: one row of features, and one part, for each of the n * n arcs of a sentence."""
+@dataclass(frozen=True, eq=False)
+class Arcs:
+    """The arcs of some sentences that have parts: those that pruning leaves.
+
+    Parameters
+    ----------
+    words : the number of words of each sentence.
+    left : whether an arc has a part: a boolean array over the n * n arcs of each sentence of n words, word by word
+        (m = 1..n) and head by head (h = 0..n without m), all sentences concatenated; None leaves all of them.
+
+    >>> Arcs([2, 1], [True, True, False, True, True]).count.tolist()
+    [3, 1]
+    """
+
+    words: NDArray[np.int64]
+    left: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        words = np.ascontiguousarray(self.words)
+        if words.ndim != 1 or (words.size and words.dtype.kind not in "iu"):
+            raise MargraveError("the numbers of words must be a list of whole numbers.")
+        for i in np.flatnonzero(words < 1):
+            raise MargraveError(f"example {i} has no words.")
+        object.__setattr__(self, "words", words.astype(np.int64))
+        if self.left is None:
+            return
+        left, arcs = np.ascontiguousarray(self.left), int((self.words**2).sum())
+        if left.dtype != np.bool_ or left.shape != (arcs,):
+            raise MargraveError(
+                f"the arcs that are left must be a boolean array of shape ({arcs},), not {left.dtype} of {left.shape}."
+            )
+        object.__setattr__(self, "left", left)
+
+    @property
+    def count(self) -> NDArray[np.int64]:
+        """The number of arcs with parts of each sentence."""
+        begin = np.concatenate([[0], np.cumsum(self.words**2)])
+        if self.left is not None:
+            begin = np.concatenate([[0], np.cumsum(self.left, dtype=np.int64)])[begin]
+        counts: NDArray[np.int64] = begin[1:] - begin[:-1]
+        return counts
+
+
+class DependencyTree(Structure):
+    """The base of all dependency trees. Their first parts are the arcs of a sentence, or those that pruning leaves."""
 
     examples = "sentences"
     costs: ClassVar[tuple[type[Cost], ...]] = (Hamming, ZeroOne, CostFunction)
 
-    single_root: bool = True
+    single_root: bool
 
-    def __post_init__(self) -> None:
-        self.single_root = flag("single_root", self.single_root)
-
-    def learn(self, Y: Sequence[Sequence[int]]) -> NoOutputs:
+    def learn(self, Y: Sequence[Sequence[Any]]) -> Outputs:
         """Check that Y is a list; heads have nothing in common that could be learned."""
         check_trees(Y)
         return NoOutputs()
 
     def bind(
         self,
-        outputs: NoOutputs,
+        outputs: Any,
         units: Units,
-        Y: Sequence[Sequence[int]] | None = None,
+        Y: Sequence[Sequence[Any]] | None = None,
         *,
         costs: Cost | None = None,
         allowed: Any = None,
-    ) -> _core.Structure:
-        """Make the core's structure for sentences with these numbers of arcs.
+        arcs: Arcs | None = None,
+    ) -> _core.TreeStructure:
+        """Make the core's structure for some sentences.
 
         Parameters
         ----------
         outputs : what `learn` returned.
-        units : the number of arcs of each sentence.
+        units : the number of parts of each sentence. Without `arcs`, numbers of words follow from it.
         Y : the heads of each sentence, if known, with 0 for the root.
         costs : the costs of wrong heads, if they are needed.
         allowed : for each sentence None or, for each of its words, None or the heads that it may have; a single head is
-            required. Or a boolean array over the arcs of all sentences, concatenated.
+            required. Or a boolean array over the n * n arcs of all sentences, concatenated.
+        arcs : the words of each sentence, and which arcs have parts; None: all.
         """
-        words = words_of(units)
         if costs is not None:
             self.check_cost(costs)
-        heads = None if Y is None else flat_heads(words, Y)
-        mask = None if allowed is None else _allowed_arcs(allowed, words.tolist())
-        return self._core(words, heads, mask)
+        given = arcs is not None
+        if arcs is None:
+            arcs, allowed = self._arcs(units, allowed)
+        elif not isinstance(arcs, Arcs):
+            raise MargraveError(f"arcs must be an object of Arcs, not {type(arcs).__name__}.")
+        if len(arcs.words) != len(units):
+            raise MargraveError(f"there are {len(units)} sentences, but arcs of {len(arcs.words)}.")
+        mask = None if allowed is None else allowed_arcs(allowed, arcs.words.tolist())
+        if mask is not None and arcs.left is not None:
+            mask = np.ascontiguousarray(mask[arcs.left])
+        heads = None if Y is None else flat_heads(arcs.words, Y)
+        bound = self._of_arcs(arcs, heads, mask)
+        if not given:
+            self._check_units(bound, units)
+        return bound
 
     @abstractmethod
-    def _core(
-        self, words: NDArray[np.int64], heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
-    ) -> _core.Structure:
-        """The core's structure."""
+    def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
+        """The arcs of sentences with so many parts, and what is allowed of them."""
+
+    @abstractmethod
+    def _of_arcs(
+        self, arcs: Arcs, heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
+    ) -> _core.TreesOfArcs:
+        """The core's structure without labels; `allowed` has an entry for each arc with a part."""
+
+    def _check_units(self, bound: _core.TreeStructure, units: Units) -> None:
+        for i in np.flatnonzero(bound.part_counts != units).tolist():
+            raise MargraveError(f"example {i} has attributes for {units[i]} parts, but its arcs have {bound.parts(i)}.")
 
     def decode(
-        self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
-    ) -> list[list[int]]:
-        """The heads of the words 1..n of every sentence."""
-        return [
-            heads_of_arcs(parts[first:last], int(n))
-            for first, last, n in zip(begin[:-1], begin[1:], words_of(units), strict=True)
-        ]
+        self, outputs: Any, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32], **layout: Any
+    ) -> list[list[Any]]:
+        """The heads of the words 1..n of every sentence; `layout` are the arguments `allowed` and `arcs` of `bind`."""
+        return self.decode_bound(outputs, units, self.bind(outputs, units, **layout), None, begin, parts)
+
+    def decode_bound(
+        self,
+        outputs: Any,
+        units: Units,
+        bound: _core.Structure,
+        examples: NDArray[np.int64] | None,
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+    ) -> list[list[Any]]:
+        """The heads of the words 1..n of every output."""
+        assert isinstance(bound, _core.TreeStructure)
+        word_begin, heads, _ = bound.read(begin, parts, examples)
+        flat = heads.tolist()
+        return [flat[first:last] for first, last in pairwise(word_begin.tolist())]
 
     def present(
-        self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+        self, outputs: Any, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64], **layout: Any
+    ) -> list[NDArray[np.float64]]:
+        """The probability of every head of every word; `layout` as in `decode`."""
+        return self.present_bound(outputs, units, self.bind(outputs, units, **layout), begin, mu)
+
+    def present_bound(
+        self,
+        outputs: Any,
+        units: Units,
+        bound: _core.Structure,
+        begin: NDArray[np.int64],
+        mu: NDArray[np.float64],
     ) -> list[NDArray[np.float64]]:
         """The probability of every head of every word: one (words, words + 1) array per sentence, the root first."""
+        assert isinstance(bound, _core.TreeStructure)
+        words = bound.words
+        tables, ends = bound.head_tables(begin, mu), np.cumsum(words * (words + 1)).tolist()
         return [
-            head_table(mu[first : first + n * n], n)
-            for first, n in zip(begin[:-1], words_of(units).tolist(), strict=True)
+            tables[first:last].reshape(n, n + 1)
+            for (first, last), n in zip(pairwise([0, *ends]), words.tolist(), strict=True)
         ]
+
+
+@dataclass
+class ArcTree(DependencyTree):
+    """The base of arc-factored trees: one part for each of the n * n arcs of a sentence, or for those that are left."""
+
+    single_root: bool = True
+
+    def __post_init__(self) -> None:
+        self.single_root = flag("single_root", self.single_root)
+
+    def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
+        return Arcs(words_of(units)), allowed
 
 
 def check_trees(Y: Any) -> None:
@@ -91,20 +191,6 @@ def check_trees(Y: Any) -> None:
         raise MargraveError(f"y must be a list of lists of heads, not {type(Y).__name__}.")
     if len(Y) == 0:
         raise MargraveError("there are no sentences.")
-
-
-def heads_of_arcs(arcs: NDArray[Any], n: int) -> list[int]:
-    """The heads of n words, from the numbers of their arcs."""
-    word, place = np.divmod(np.sort(arcs), max(n, 1))  # The index of the head skips the word.
-    heads: list[int] = (place + (place > word)).tolist()
-    return heads
-
-
-def head_table(mu: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Numbers of n * n arcs as an array (words, words + 1), the root first, with 0 where head and word are the same."""
-    table = np.zeros((n, n + 1))
-    table[~np.eye(n, n + 1, 1, dtype=bool)] = mu
-    return table
 
 
 def words_of(units: Units) -> NDArray[np.int64]:
@@ -116,27 +202,24 @@ def words_of(units: Units) -> NDArray[np.int64]:
 
 
 def flat_heads(words: NDArray[np.int64], Y: Sequence[Sequence[int]]) -> NDArray[np.int32]:
-    """The heads of all sentences, concatenated."""
+    """The heads of all sentences, concatenated; those that do not fit 32 bits become -1, which the core refuses."""
     if len(Y) != len(words):
         raise MargraveError(f"there are {len(words)} sentences and {len(Y)} lists of heads.")
-    numbers = [_heads_of(k, tree, int(n)) for k, (n, tree) in enumerate(zip(words, Y, strict=True))]
-    return np.concatenate([np.zeros(0, dtype=np.int32), *numbers])
+    for i, (tree, n) in enumerate(zip(Y, words.tolist(), strict=True)):
+        if isinstance(tree, str | bytes) or not hasattr(tree, "__len__"):
+            raise MargraveError(f"example {i}: its heads must be a list of numbers, not {type(tree).__name__}.")
+        if len(tree) != n:
+            raise MargraveError(f"example {i} has arcs for {n} words and {len(tree)} heads.")
+    heads = list(chain.from_iterable(Y))
+    if not all(issubclass(kind, Integral) and not issubclass(kind, bool) for kind in set(map(type, heads))):
+        where = ((i, head) for i, tree in enumerate(Y) for head in tree)
+        i, head = next((i, head) for i, head in where if not isinstance(head, Integral) or isinstance(head, bool))
+        raise MargraveError(f"example {i}: a head must be the number of a word, not {head!r}.")
+    return np.array([head if 0 <= head < 2**31 else -1 for head in heads], dtype=np.int32)
 
 
-def _heads_of(example: int, tree: Any, words: int) -> NDArray[np.int32]:
-    """The heads of one sentence; those that do not fit 32 bits become -1, which the core refuses with its word."""
-    if isinstance(tree, str | bytes) or not hasattr(tree, "__len__"):
-        raise MargraveError(f"example {example}: its heads must be a list of numbers, not {type(tree).__name__}.")
-    if len(tree) != words:
-        raise MargraveError(f"example {example} has arcs for {words} words and {len(tree)} heads.")
-    for head in tree:
-        if not isinstance(head, Integral) or isinstance(head, bool):
-            raise MargraveError(f"example {example}: a head must be the number of a word, not {head!r}.")
-    return np.array([head if 0 <= head < 2**31 else -1 for head in tree], dtype=np.int32)
-
-
-def _allowed_arcs(allowed: Any, words: list[int]) -> NDArray[np.bool_]:
-    """Whether an arc is allowed: one entry per arc of all sentences."""
+def allowed_arcs(allowed: Any, words: list[int]) -> NDArray[np.bool_]:
+    """Whether an arc is allowed: one entry for each of the n * n arcs of all sentences."""
     arcs = sum(n * n for n in words)
     if isinstance(allowed, np.ndarray) and allowed.dtype == np.bool_:
         if allowed.shape != (arcs,):

@@ -128,6 +128,32 @@ class Structure(Stored, kind="structure"):
         """The marginals in the user's form, one array per example; those of example i begin at begin[i]."""
         return [mu[first:last] for first, last in pairwise(begin.tolist())]
 
+    def decode_bound(
+        self,
+        outputs: Any,
+        units: Units,
+        bound: _core.Structure,
+        examples: NDArray[np.int64] | None,
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+    ) -> Any:
+        """As `decode`, for outputs of a bound structure, which may know more about its examples than their units.
+
+        Output k belongs to example examples[k], or to example k if `examples` is None.
+        """
+        return self.decode(outputs, units if examples is None else units[examples], begin, parts)
+
+    def present_bound(
+        self,
+        outputs: Any,
+        units: Units,
+        bound: _core.Structure,
+        begin: NDArray[np.int64],
+        mu: NDArray[np.float64],
+    ) -> Any:
+        """As `present`, for marginals of a bound structure."""
+        return self.present(outputs, units, begin, mu)
+
     def part_names(self, outputs: Any) -> list[Any]:
         """The names of the columns of a feature table (labels, nodes); empty if every part has its own row."""
         return []
@@ -146,11 +172,6 @@ class Structure(Stored, kind="structure"):
         n = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else len(Y)
         if n != len(Y):
             raise MargraveError(f"there are {n} {self.examples} in X and {len(Y)} in {where}.")
-
-
-def decode_one(structure: Structure, outputs: Any, units: Units, i: int, parts: NDArray[np.int32]) -> Any:
-    """The output of example i that has these parts."""
-    return structure.decode(outputs, units[i : i + 1], np.array([0, len(parts)], dtype=np.int64), parts)[0]
 
 
 def is_list(x: Any) -> bool:

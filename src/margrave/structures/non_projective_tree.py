@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.structures.arc_trees import ArcTree
+from margrave.structures.arc_trees import Arcs, ArcTree
 
 
 @dataclass
 class NonProjectiveTree(ArcTree):
     """Arc-factored trees over the words 1..n and the root 0: every word has one head, and all words reach the root.
 
-    Examples have one row of features for each of their n * n arcs, word by word (m = 1..n) and head by head (h = 0..n
-    without m). The cost of a tree is its number of wrong heads.
+    Parts are the n * n arcs of a sentence, word by word (m = 1..n) and head by head (h = 0..n without m), or those of
+    them that pruning leaves, in the same order (`arcs` of `bind`). The cost of a tree is its number of wrong heads.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class NonProjectiveTree(ArcTree):
 
     name = "non-projective-tree"
 
-    def _core(
-        self, words: NDArray[np.int64], heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
-    ) -> _core.Structure:
-        return _core.non_projective_tree(words, heads, allowed, self.single_root)
+    def _of_arcs(
+        self, arcs: Arcs, heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
+    ) -> _core.NonProjectiveTreeStructure:
+        return _core.non_projective_tree(arcs.words, heads, allowed, self.single_root, arcs.left)

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.losses.costs import F1
-from margrave.structures.arc_trees import ArcTree
+from margrave.structures.arc_trees import Arcs, ArcTree
 
 
 @dataclass
 class ProjectiveTree(ArcTree):
     """Arc-factored projective trees: those of `NonProjectiveTree` in which no two arcs cross.
 
-    Arcs are drawn above the sentence, with the root on its left. Parts, rows of features and costs are those of
+    Arcs are drawn above the sentence, with the root on its left. Parts and costs are those of
     `NonProjectiveTree`. Gold trees must be projective; `margrave.labels.trees` has functions that test this and that
     make a tree projective.
 
@@ -26,7 +26,7 @@ class ProjectiveTree(ArcTree):
     name = "projective-tree"
     costs = (*ArcTree.costs, F1)
 
-    def _core(
-        self, words: NDArray[np.int64], heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
-    ) -> _core.Structure:
-        return _core.projective_tree(words, heads, allowed, self.single_root)
+    def _of_arcs(
+        self, arcs: Arcs, heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
+    ) -> _core.ProjectiveTreeStructure:
+        return _core.projective_tree(arcs.words, heads, allowed, self.single_root, arcs.left)

@@ -59,6 +59,16 @@ inline size_t part(int n, int head, int word) {
   return static_cast<size_t>(word - 1) * static_cast<size_t>(n) + static_cast<size_t>(head < word ? head : head - 1);
 }
 
+// An arc, and its head and word from the number of its part.
+struct Arc {
+  int16_t head, word;
+};
+
+inline Arc arc_of(int n, int64_t part_number) {
+  const int64_t word = part_number / n + 1, place = part_number % n;  // the place of a head skips the word
+  return {static_cast<int16_t>(place < word ? place : place + 1), static_cast<int16_t>(word)};
+}
+
 inline double score(int n, const double* theta, const int32_t* heads) {
   double sum = 0;
   for (int word = 1; word <= n; ++word) sum += theta[part(n, heads[word - 1], word)];

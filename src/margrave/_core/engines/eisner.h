@@ -236,6 +236,51 @@ void derive(int n, const Choose& choose, std::vector<int32_t>& heads) {
   }
 }
 
+// Whether a projective tree has only arcs for which has_arc(head, word) is true. Items are bits, and all splits of an
+// item are tried at once: the bits of row i and of column j that a split needs lie at the same place.
+template <class HasArc>
+bool any_tree(int n, const HasArc& has_arc, bool single_root) {
+  const int64_t blocks = n / 64 + 1;
+  const auto at = [blocks](int row, int k) { return static_cast<size_t>(row * blocks + k / 64); };
+  struct Bits {
+    std::vector<uint64_t> rows;
+  };
+  const Bits none{std::vector<uint64_t>(static_cast<size_t>((n + 1) * blocks))};
+  // By the left end, the right ends of Right, RightArc and Left; by the right end, the left ends of Right, LeftArc and,
+  // less one, Left.
+  Bits right = none, right_arc = none, left = none, right_to = none, left_arc_to = none, left_to = none;
+  const auto set = [&](Bits& bits, int row, int k) { bits.rows[at(row, k)] |= uint64_t{1} << (k % 64); };
+  const auto meet = [&](const Bits& a, int row, const Bits& b, int other) {
+    for (int k = 0; k <= n; k += 64)
+      if (a.rows[at(row, k)] & b.rows[at(other, k)]) return true;
+    return false;
+  };
+  const auto add_right = [&](int i, int j) {
+    set(right, i, j);
+    set(right_to, j, i);
+  };
+  const auto add_left = [&](int i, int j) {
+    set(left, i, j);
+    if (i > 0) set(left_to, j, i - 1);
+  };
+  for (int i = 0; i <= n; ++i) {
+    add_right(i, i);
+    add_left(i, i);
+  }
+  for (int width = 1; width <= n; ++width) {
+    for (int i = 0; i + width <= n; ++i) {
+      const int j = i + width;
+      if (meet(right, i, left_to, j)) {
+        if (has_arc(i, j)) set(right_arc, i, j);
+        if (i > 0 && has_arc(j, i)) set(left_arc_to, j, i);
+      }
+      if (!(single_root && i == 0 && j < n) && meet(right_arc, i, right_to, j)) add_right(i, j);
+      if (meet(left, i, left_arc_to, j)) add_left(i, j);
+    }
+  }
+  return right.rows[at(0, n)] >> (n % 64) & 1;
+}
+
 // ---- The best trees ------------------------------------------------------------------------------------------------
 
 // The best value of every item.
@@ -329,12 +374,19 @@ inline void kbest(int n, const double* theta, bool single_root, int64_t k, Scrat
 
 // ---- The best tree of every cost -----------------------------------------------------------------------------------
 
+// An arc may be there in several versions, such as labels, with scores and costs of their own: their numbers.
+struct Versions {
+  int64_t first = 0, last = 0;
+};
+
 // The best value of every item for each cost that it can have. In a tree whose arcs cost 0 or 1 an item has as many
-// costs as words, and there are n^3 splits, so that this takes O(n^5).
+// costs as words, and there are n^3 splits, so that this takes O(n^5). Outputs consist of versions of arcs.
 class BestByCost {
  public:
-  BestByCost(int n, const double* theta, const std::vector<int64_t>& costs, bool single_root)
-      : n_(n), theta_(theta), costs_(costs), shape_(n) {
+  // versions: by the part of an arc. theta, costs: by version.
+  BestByCost(int n, const std::vector<Versions>& versions, const double* theta, const std::vector<int64_t>& costs,
+             bool single_root)
+      : n_(n), versions_(versions), theta_(theta), costs_(costs), shape_(n) {
     lists_.resize(static_cast<size_t>(kKinds * shape_.cells()));
     for (int i = 0; i <= n; ++i) of({kRight, i, i}) = of({kLeft, i, i}) = {{0, 0.0}};
     for (int width = 1; width <= n; ++width) {
@@ -375,14 +427,29 @@ class BestByCost {
     return place == list.end() || place->cost != cost ? nullptr : &*place;
   }
 
+  // Calls visit(version, cost, score) for the versions of an arc that may be used.
+  template <class Visit>
+  void each_version(const Item& arc, const Visit& visit) const {
+    const Versions& range = versions_[part_of(n_, arc)];
+    for (int64_t v = range.first; v < range.last; ++v)
+      if (theta_[v] > -kInfinity) visit(v, costs_[static_cast<size_t>(v)], theta_[v]);
+  }
+
   void add_arc(const Item& arc) {
-    const size_t part = part_of(n_, arc);
-    if (theta_[part] == -kInfinity) return;
-    List& list = of(arc) = of({kJoin, arc.i, arc.j});
-    for (Costed& each : list) {
-      each.cost += costs_[part];
-      each.value += theta_[part];
-    }
+    const List& join = of({kJoin, arc.i, arc.j});
+    List& list = of(arc);
+    each_version(arc, [&](int64_t, int64_t cost, double score) {
+      for (const Costed& each : join) list.push_back({each.cost + cost, each.value + score});
+    });
+    keep_best(list);
+  }
+
+  // Of each cost the best value, by ascending cost.
+  static void keep_best(List& list) {
+    std::sort(list.begin(), list.end(),
+              [](const Costed& a, const Costed& b) { return a.cost != b.cost ? a.cost < b.cost : a.value > b.value; });
+    const auto same = [](const Costed& a, const Costed& b) { return a.cost == b.cost; };
+    list.erase(std::unique(list.begin(), list.end(), same), list.end());
   }
 
   // All pairs of costs of all splits, in a window over the costs if these lie close together, otherwise sorted.
@@ -420,10 +487,7 @@ class BestByCost {
       for (const Costed& a : left)
         for (const Costed& b : right) list.push_back({a.cost + b.cost, a.value + b.value});
     });
-    std::sort(list.begin(), list.end(),
-              [](const Costed& a, const Costed& b) { return a.cost != b.cost ? a.cost < b.cost : a.value > b.value; });
-    const auto same = [](const Costed& a, const Costed& b) { return a.cost == b.cost; };
-    list.erase(std::unique(list.begin(), list.end(), same), list.end());
+    keep_best(list);
   }
 
   // The arcs of the best tree of this cost: a split whose parts have this cost and this value together.
@@ -434,11 +498,18 @@ class BestByCost {
       open.pop_back();
       if (item.i == item.j) continue;
       if (is_arc(item.kind)) {
-        const size_t part = part_of(n_, item);
-        y.push_back(static_cast<int32_t>(part));
-        item.kind = kJoin;
-        wanted.cost -= costs_[part];
-        wanted.value = find(of(item), wanted.cost)->value;
+        const Item join{kJoin, item.i, item.j};
+        int64_t chosen = -1;
+        Costed below = wanted;
+        each_version(item, [&](int64_t v, int64_t cost, double score) {
+          const Costed* found = find(of(join), wanted.cost - cost);
+          if (chosen >= 0 || !found || found->value + score != wanted.value) return;
+          chosen = v;
+          below = *found;
+        });
+        y.push_back(static_cast<int32_t>(chosen));
+        item = join;
+        wanted = below;
       }
       const Rule& rule = rule_of(item.kind);
       bool found = false;
@@ -459,18 +530,13 @@ class BestByCost {
   static constexpr int64_t kCloseTogether = 4;  // a cell of the window costs less than sorting a pair
 
   int n_;
+  const std::vector<Versions>& versions_;
   const double* theta_;
   const std::vector<int64_t>& costs_;
   Shape shape_;
   std::vector<List> lists_;  // by kind and cell
   std::vector<double> window_;
 };
-
-inline void argmax_by_cost(int n, const double* theta, const double* delta, bool single_root,
-                           std::vector<CostedOutput>& ys) {
-  const std::vector<int64_t> costs = whole_costs(delta, int64_t{n} * n);
-  BestByCost(n, theta, costs, single_root).outputs(ys);
-}
 
 // ---- The partition function ----------------------------------------------------------------------------------------
 

@@ -47,9 +47,7 @@ namespace margrave::second_order {
 
 inline size_t at(int64_t k) { return static_cast<size_t>(k); }
 
-struct Arc {
-  int16_t head, word;
-};
+using tree::Arc;
 
 struct Sentence {
   int n;            // words

@@ -27,7 +27,7 @@ void bind_tree_map(nb::module_& m) {
       .def("__len__", &FingerprintTable::size)
       .def(
           "observe",
-          [](FingerprintTable& table, const TreeAttributes& attributes, const Structure& structure,
+          [](FingerprintTable& table, const TreeAttributes& attributes, const TreeStructure& structure,
              const std::vector<std::string>& labels) {
             const nb::gil_scoped_release release;
             TreeMap::observe(attributes, structure, labels, table);
@@ -67,7 +67,7 @@ void bind_tree_map(nb::module_& m) {
           "i"_a, "part"_a, "w"_a, "labels"_a, "The names and the weights of the attributes of a part.");
   m.def(
       "tree_map",
-      [](std::shared_ptr<TreeAttributes> attributes, std::shared_ptr<Structure> structure, int hash_bits,
+      [](std::shared_ptr<TreeAttributes> attributes, std::shared_ptr<TreeStructure> structure, int hash_bits,
          std::shared_ptr<FingerprintTable> table, int64_t labels) -> std::shared_ptr<TreeMap> {
         if (!attributes || !structure) throw InputError("a map of trees needs attributes and a structure.");
         return std::make_shared<TreeMap>(std::move(attributes), std::move(structure),

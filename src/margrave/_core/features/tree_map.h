@@ -18,7 +18,7 @@
 #include "features/sparse_rows.h"
 #include "inputs/tree_templates.h"
 #include "protocol/problem.h"
-#include "structures/tree_layout.h"
+#include "structures/tree_structure.h"
 
 namespace margrave {
 
@@ -72,19 +72,17 @@ class TreeWeights {
 
 class TreeMap final : public Features {
  public:
-  TreeMap(std::shared_ptr<const TreeAttributes> attributes, std::shared_ptr<const Structure> structure,
+  TreeMap(std::shared_ptr<const TreeAttributes> attributes, std::shared_ptr<const TreeStructure> structure,
           TreeWeights weights)
       : attributes_(std::move(attributes)), structure_(std::move(structure)), weights_(std::move(weights)) {
-    layout_ = dynamic_cast<const TreeLayout*>(structure_.get());
-    if (!layout_) throw InputError("templates of trees need a structure of trees.");
     if (structure_->size() != attributes_->examples())
       throw InputError("there are attributes for " + std::to_string(attributes_->examples()) + " sentences, and " +
                        std::to_string(structure_->size()) + " trees.");
     for (int64_t i = 0; i < size(); ++i)
-      if (layout_->words(i) != attributes_->words(i))
+      if (structure_->words(i) != attributes_->words(i))
         throw InputError("example " + std::to_string(i) + " has attributes for " +
                          std::to_string(attributes_->words(i)) + " words, and a tree of " +
-                         std::to_string(layout_->words(i)) + ".");
+                         std::to_string(structure_->words(i)) + ".");
   }
 
   int64_t size() const override { return attributes_->examples(); }
@@ -114,7 +112,7 @@ class TreeMap final : public Features {
   // An output has one arc per word, one pair with a sibling, and at most one with a grandparent, so that two outputs
   // differ by at most twice the longest rows of each kind for every word.
   double radius(int64_t i) const override {
-    std::vector<double> longest(static_cast<size_t>(TreeTemplates::kGroups * (layout_->words(i) + 1)), 0.0);
+    std::vector<double> longest(static_cast<size_t>(TreeTemplates::kGroups * (structure_->words(i) + 1)), 0.0);
     Row row;
     std::vector<std::pair<int64_t, double>> entries;
     each_group(i, [&](const Group& group) {
@@ -140,7 +138,7 @@ class TreeMap final : public Features {
   void explain(int64_t i, int64_t part, const double* w, const std::vector<std::string>& labels,
                std::vector<std::pair<std::string, double>>& found) const {
     std::vector<TreePart> tree_parts;
-    layout_->tree_parts(i, tree_parts);
+    structure_->tree_parts(i, tree_parts);
     each_named(*attributes_, i, tree_parts.at(static_cast<size_t>(part)), labels,
                [&](uint64_t f, bool of_label, const std::string& name) {
                  const int32_t label = tree_parts[static_cast<size_t>(part)].label;
@@ -150,15 +148,14 @@ class TreeMap final : public Features {
   }
 
   // Adds the attributes of the gold trees to a table, with their names.
-  static void observe(const TreeAttributes& attributes, const Structure& structure,
+  static void observe(const TreeAttributes& attributes, const TreeStructure& structure,
                       const std::vector<std::string>& labels, FingerprintTable& table) {
-    const auto* layout = dynamic_cast<const TreeLayout*>(&structure);
-    if (!layout || structure.size() != attributes.examples())
-      throw InputError("templates of trees need a structure of as many trees.");
+    if (structure.size() != attributes.examples())
+      throw InputError("there must be attributes for as many sentences as there are trees.");
     std::vector<TreePart> parts;
     Output gold;
     for (int64_t i = 0; i < structure.size(); ++i) {
-      layout->tree_parts(i, parts);
+      structure.tree_parts(i, parts);
       structure.gold(i, 0, gold);
       for (const int32_t part : gold) {
         const TreePart& of = parts.at(static_cast<size_t>(part));
@@ -203,7 +200,7 @@ class TreeMap final : public Features {
     // Kept from example to example, since they are large; a thread uses them for one map at a time.
     thread_local Memory memory;
     auto& [fingerprints, parts, found, labelled, plain] = memory;
-    layout_->tree_parts(i, parts);
+    structure_->tree_parts(i, parts);
     fingerprints.begin(*attributes_, i);
     const auto n = static_cast<int64_t>(parts.size());
     for (int64_t first = 0, last = 0; first < n; first = last) {
@@ -267,8 +264,7 @@ class TreeMap final : public Features {
   }
 
   std::shared_ptr<const TreeAttributes> attributes_;
-  std::shared_ptr<const Structure> structure_;
-  const TreeLayout* layout_;
+  std::shared_ptr<const TreeStructure> structure_;
   TreeWeights weights_;
 };
 

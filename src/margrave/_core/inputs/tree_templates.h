@@ -26,7 +26,7 @@
 
 #include "features/vocabulary.h"
 #include "inputs/templates.h"
-#include "structures/tree_layout.h"
+#include "structures/tree_part.h"
 
 namespace margrave {
 

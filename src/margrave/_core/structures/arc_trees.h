@@ -1,5 +1,5 @@
-// What dependency trees have in common whose parts are the n * n arcs of a sentence of n words
-// (engines/arborescence.h): costs, and arcs that are forbidden or required.
+// What dependency trees without labels have in common: their first parts are arcs, those of engines/arborescence.h or
+// the ones among them that pruning leaves, and arcs can be forbidden or required.
 #pragma once
 
 #include <algorithm>
@@ -9,89 +9,135 @@
 
 #include "engines/arborescence.h"
 #include "protocol/problem.h"
-#include "structures/tree_layout.h"
+#include "structures/tree_structure.h"
 #include "structures/treebank.h"
 
 namespace margrave {
 
-class ArcTrees : public Structure, public TreeLayout {
+class TreesOfArcs : public TreeStructure {
  public:
-  // allowed: for the parts of all examples one after another, whether an arc may be used; empty: all may. A required
-  // arc is the only one that is allowed for its word.
-  ArcTrees(Treebank treebank, std::vector<bool> allowed)
-      : treebank_(std::move(treebank)), allowed_(std::move(allowed)) {
-    for (int64_t i = 0; i < size(); ++i) part_begin_.push_back(part_begin_.back() + parts(i));
-    if (!allowed_.empty() && static_cast<int64_t>(allowed_.size()) != part_begin_.back())
-      throw InputError("there must be one entry of allowed per arc.");
+  // left: for the n * n arcs of all sentences one after another, whether they have parts; empty: all have. allowed: for
+  // the arcs that have parts one after another, whether they may be used; empty: all may. A required arc is the only
+  // one that is allowed for its word.
+  TreesOfArcs(Treebank treebank, const std::vector<bool>& left, bool listed, std::vector<bool> allowed)
+      : treebank_(std::move(treebank)), arcs_(treebank_, left, listed), allowed_(std::move(allowed)) {
+    if (!allowed_.empty() && static_cast<int64_t>(allowed_.size()) != arcs_.begin(size()))
+      throw InputError("there must be one entry of allowed per arc: " + std::to_string(arcs_.begin(size())) + ", not " +
+                       std::to_string(allowed_.size()) + ".");
   }
 
   int64_t size() const override { return treebank_.size(); }
-  int64_t parts(int64_t i) const override { return int64_t{words(i)} * words(i); }
-  int64_t choice(int64_t i) const override { return words(i); }  // every word has one head
   int words(int64_t i) const override { return treebank_.words(i); }
-  void tree_parts(int64_t i, std::vector<TreePart>& parts) const override {
-    parts.clear();
-    for (int m = 1; m <= words(i); ++m)
-      for (int h = 0; h <= words(i); ++h)
-        if (h != m) parts.push_back({-1, h, -1, m, -1});
+  int64_t arc_parts(int64_t i) const override { return arcs_.count(i); }
+  LabelledArc arc(int64_t i, int64_t part) const override {
+    const tree::Arc found = arcs_.at(i, part);
+    return {found.head, found.word, -1};
   }
+  int64_t first_arc(int64_t i) const { return arcs_.begin(i); }  // among those of all sentences
+  const int32_t* gold_heads(int64_t i) const { return treebank_.gold_heads(i); }
   bool has_gold() const override { return treebank_.has_gold(); }
-  void gold(int64_t i, int64_t, Output& y) const override { to_parts(words(i), treebank_.gold_heads(i), y); }
 
-  // Attachment errors: 1 for every word with a wrong head.
+  // Attachment errors: 1 for every word with a wrong head, and nothing for parts that are no arcs.
   double cost(int64_t i, double* delta) const override {
-    std::fill(delta, delta + parts(i), 1.0);
-    Output y;
-    gold(i, 0, y);
-    for (const int32_t part : y) delta[part] = 0;
+    const int32_t* heads = treebank_.gold_heads(i);
+    std::fill_n(delta, parts(i), 0.0);
+    for (int64_t a = 0; a < arcs_.count(i); ++a) {
+      const tree::Arc found = arcs_.at(i, a);
+      delta[a] = heads[found.word - 1] == found.head ? 0.0 : 1.0;
+    }
     return 0;
   }
 
   bool constrained() const override { return !allowed_.empty(); }
   void forbid(int64_t i, double* theta) const override {
     if (allowed_.empty()) return;
-    for (int64_t k = 0; k < parts(i); ++k)
-      if (!allows(i, k)) theta[k] = -kInfinity;
+    for (int64_t a = 0; a < arcs_.count(i); ++a)
+      if (!allows(i, a)) theta[a] = -kInfinity;
+  }
+
+  // The best output for each cost, where every arc is there in several versions: arc a as the numbers from begin[a] to
+  // begin[a + 1], with their own scores and costs. Outputs consist of these numbers.
+  virtual void argmax_by_cost_of(int64_t, const int64_t*, const double*, const double*,
+                                 std::vector<CostedOutput>&) const {
+    unsupported("argmax_by_cost");
   }
 
  protected:
+  const Arcs& arcs() const { return arcs_; }
   bool single_root() const { return treebank_.single_root(); }
-
-  static void to_parts(int n, const int32_t* heads, Output& y) {
-    y.clear();
-    for (int m = 1; m <= n; ++m) y.push_back(static_cast<int32_t>(tree::part(n, heads[m - 1], m)));
-  }
-
   void check_scores(int64_t i, const double* theta) const { check_tree_scores(i, theta, parts(i)); }
 
-  // For the constructors of derived classes: refuses examples whose allowed arcs make no tree, or not the gold tree.
-  void check_allowed() const {
-    if (allowed_.empty()) return;
-    Scratch scratch;
-    Output y;
+  // For the constructors of derived classes: refuses sentences whose arcs make no tree, or not the gold tree.
+  // any_tree(n, has_arc) tells whether there is a tree over the arcs for which has_arc(head, word) is true.
+  template <class AnyTree>
+  void check_arcs(const AnyTree& any_tree) const {
+    if (arcs_.all() && allowed_.empty()) return;
     for (int64_t i = 0; i < size(); ++i) {
-      const Scratch::Frame frame(scratch);
-      double* theta = scratch.take(parts(i));
-      std::fill_n(theta, parts(i), 0.0);
-      forbid(i, theta);
-      if (argmax(i, theta, y, scratch) == -kInfinity)
-        throw InputError("example " + std::to_string(i) + ": its allowed arcs make no tree.");
-      if (!has_gold()) continue;
-      gold(i, 0, y);
+      const auto has_arc = [&](int head, int word) {
+        const int64_t a = arcs_.find(i, head, word);
+        return a >= 0 && (allowed_.empty() || allows(i, a));
+      };
+      if (!has_gold()) {
+        if (!any_tree(words(i), has_arc))
+          throw InputError("example " + std::to_string(i) + ": its allowed arcs make no tree" +
+                           (single_root() ? " with a single root." : "."));
+        continue;
+      }
+      const int32_t* heads = treebank_.gold_heads(i);
       for (int m = 1; m <= words(i); ++m)
-        if (!allows(i, y[static_cast<size_t>(m - 1)]))
-          Treebank::refuse(i, m, "its head " + std::to_string(treebank_.gold_heads(i)[m - 1]) + " is not allowed");
+        if (!has_arc(heads[m - 1], m))
+          Treebank::refuse(i, m, "its head " + std::to_string(heads[m - 1]) + " is not allowed");
     }
   }
 
  private:
-  bool allows(int64_t i, int64_t part) const {
-    return allowed_[static_cast<size_t>(part_begin_[static_cast<size_t>(i)] + part)];
-  }
+  bool allows(int64_t i, int64_t arc) const { return allowed_[static_cast<size_t>(arcs_.begin(i) + arc)]; }
 
   Treebank treebank_;
+  Arcs arcs_;
   std::vector<bool> allowed_;
-  std::vector<int64_t> part_begin_{0};
+};
+
+// Trees whose parts are arcs and nothing else. Engines take scores of all n * n arcs.
+class ArcTrees : public TreesOfArcs {
+ public:
+  ArcTrees(Treebank treebank, const std::vector<bool>& left, std::vector<bool> allowed)
+      : TreesOfArcs(std::move(treebank), left, false, std::move(allowed)) {}
+
+  int64_t parts(int64_t i) const override { return arcs().count(i); }
+  // Every word has one head; groups of arcs that pruning leaves differ in size.
+  int64_t choice(int64_t i) const override { return arcs().all() ? words(i) : 1; }
+  void gold(int64_t i, int64_t, Output& y) const override { to_parts(i, gold_heads(i), y); }
+
+ protected:
+  // The parts of a tree.
+  void to_parts(int64_t i, const int32_t* heads, Output& y) const {
+    y.clear();
+    for (int m = 1; m <= words(i); ++m) y.push_back(static_cast<int32_t>(arcs().find(i, heads[m - 1], m)));
+  }
+  // Numbers of the parts as numbers of all arcs, with `missing` for those that have no part, and back.
+  const double* spread(int64_t i, const double* values, double missing, Scratch& scratch) const {
+    if (arcs().all()) return values;
+    const int n = words(i);
+    double* every = scratch.take(int64_t{n} * n);
+    std::fill_n(every, int64_t{n} * n, missing);
+    const tree::Arc* const list = arcs().of(i);
+    for (int64_t a = 0; a < arcs().count(i); ++a) every[tree::part(n, list[a].head, list[a].word)] = values[a];
+    return every;
+  }
+  void gather(int64_t i, const double* every, double* values) const {
+    const int n = words(i);
+    const tree::Arc* const list = arcs().of(i);
+    for (int64_t a = 0; a < arcs().count(i); ++a) values[a] = every[tree::part(n, list[a].head, list[a].word)];
+  }
+  // The parts of an output that consists of the numbers of arcs.
+  void renumber(int64_t i, Output& y) const {
+    if (arcs().all()) return;
+    for (int32_t& part : y) {
+      const tree::Arc found = tree::arc_of(words(i), part);
+      part = static_cast<int32_t>(arcs().find(i, found.head, found.word));
+    }
+  }
 };
 
 }  // namespace margrave

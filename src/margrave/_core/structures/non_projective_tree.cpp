@@ -8,14 +8,15 @@
 namespace margrave {
 
 void bind_non_projective_tree(nb::module_& m) {
-  nb::class_<TreeStructure, Structure>(m, "TreeStructure");
+  nb::class_<NonProjectiveTreeStructure, TreesOfArcs>(m, "NonProjectiveTreeStructure");
   m.def(
       "non_projective_tree",
       [](const In<int64_t>& words, const std::optional<In<int32_t>>& heads, const std::optional<In<bool>>& allowed,
-         bool single_root) -> std::shared_ptr<TreeStructure> {
-        return std::make_shared<TreeStructure>(to_vector(words), to_vector(heads), to_vector(allowed), single_root);
+         bool single_root, const std::optional<In<bool>>& arcs) -> std::shared_ptr<NonProjectiveTreeStructure> {
+        return std::make_shared<NonProjectiveTreeStructure>(to_vector(words), to_vector(heads), to_vector(arcs),
+                                                            to_vector(allowed), single_root);
       },
-      "words"_a, "heads"_a.none(), "allowed"_a.none(), "single_root"_a);
+      "words"_a, "heads"_a.none(), "allowed"_a.none(), "single_root"_a, "arcs"_a.none() = nb::none());
 }
 
 }  // namespace margrave

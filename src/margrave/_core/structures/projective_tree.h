@@ -1,7 +1,7 @@
-// Projective dependency trees as a structure: the parts of a sentence of n words are its n * n arcs
-// (engines/eisner.h).
+// Projective dependency trees as a structure: the parts of a sentence are its arcs (engines/eisner.h).
 #pragma once
 
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -12,10 +12,10 @@ namespace margrave {
 
 class ProjectiveTreeStructure final : public ArcTrees {
  public:
-  ProjectiveTreeStructure(const std::vector<int64_t>& words, std::vector<int32_t> heads, std::vector<bool> allowed,
-                          bool single_root)
-      : ArcTrees(projective(Treebank(words, std::move(heads), single_root, kLongest)), std::move(allowed)) {
-    check_allowed();
+  ProjectiveTreeStructure(const std::vector<int64_t>& words, std::vector<int32_t> heads, const std::vector<bool>& left,
+                          std::vector<bool> allowed, bool single_root)
+      : ArcTrees(Treebank::projective(words, std::move(heads), single_root, kLongest), left, std::move(allowed)) {
+    check_arcs([&](int n, const auto& has_arc) { return eisner::any_tree(n, has_arc, single_root); });
   }
 
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
@@ -24,23 +24,42 @@ class ProjectiveTreeStructure final : public ArcTrees {
     check_scores(i, theta);
     std::vector<int32_t> heads;
     y.clear();
-    const double value = eisner::argmax(words(i), theta, single_root(), scratch, heads);
-    if (value > -kInfinity) to_parts(words(i), heads.data(), y);
+    const double value = eisner::argmax(words(i), scores(i, theta, scratch), single_root(), scratch, heads);
+    if (value > -kInfinity) to_parts(i, heads.data(), y);
     return value;
   }
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
     check_scores(i, theta);
-    return eisner::logsum(words(i), theta, single_root(), scratch, mu);
+    const double* every = scores(i, theta, scratch);
+    if (every == theta) return eisner::logsum(words(i), every, single_root(), scratch, mu);
+    double* of_all = scratch.take(int64_t{words(i)} * words(i));
+    const double value = eisner::logsum(words(i), every, single_root(), scratch, of_all);
+    gather(i, of_all, mu);
+    return value;
   }
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                       Scratch&) const override {
     check_scores(i, theta);
-    eisner::argmax_by_cost(words(i), theta, delta, single_root(), ys);
+    std::vector<int64_t> begin(static_cast<size_t>(parts(i) + 1));
+    std::iota(begin.begin(), begin.end(), int64_t{0});
+    argmax_by_cost_of(i, begin.data(), theta, delta, ys);
+  }
+  void argmax_by_cost_of(int64_t i, const int64_t* begin, const double* theta, const double* delta,
+                         std::vector<CostedOutput>& ys) const override {
+    const int n = words(i);
+    const std::vector<int64_t> costs = whole_costs(delta, begin[arcs().count(i)]);
+    std::vector<eisner::Versions> versions(static_cast<size_t>(n) * static_cast<size_t>(n));
+    for (int64_t a = 0; a < arcs().count(i); ++a) {
+      const tree::Arc arc = arcs().at(i, a);
+      versions[tree::part(n, arc.head, arc.word)] = {begin[a], begin[a + 1]};
+    }
+    eisner::BestByCost(n, versions, theta, costs, single_root()).outputs(ys);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {
     check_scores(i, theta);
-    eisner::kbest(words(i), theta, single_root(), k, scratch, ys);
+    eisner::kbest(words(i), scores(i, theta, scratch), single_root(), k, scratch, ys);
+    for (ScoredOutput& each : ys) renumber(i, each.y);
   }
   void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
     std::vector<Output> ys(1);
@@ -52,17 +71,17 @@ class ProjectiveTreeStructure final : public ArcTrees {
                    Scratch& scratch) const override {
     check_scores(i, theta);
     auto next = ys.begin();
-    const auto take = [&](const std::vector<int32_t>& heads) { to_parts(words(i), heads.data(), *next++); };
-    if (!eisner::sample(words(i), theta, single_root(), static_cast<int64_t>(ys.size()), random, scratch, take))
+    const auto take = [&](const std::vector<int32_t>& heads) { to_parts(i, heads.data(), *next++); };
+    if (!eisner::sample(words(i), scores(i, theta, scratch), single_root(), static_cast<int64_t>(ys.size()), random,
+                        scratch, take))
       throw InputError("every tree is forbidden.");
   }
 
  private:
   static constexpr int64_t kLongest = 4'000;  // twelve tables of n^2 numbers
 
-  static Treebank projective(Treebank treebank) {
-    treebank.check_projective();
-    return treebank;
+  const double* scores(int64_t i, const double* theta, Scratch& scratch) const {
+    return spread(i, theta, -kInfinity, scratch);
   }
 };
 

@@ -10,8 +10,7 @@
 namespace margrave {
 
 void bind_second_order_tree(nb::module_& m) {
-  constexpr int64_t kLongest = 4'000;  // numbers of words must fit 16 bits, and tables of n^2 numbers the memory
-  nb::class_<SecondOrderTreeStructure, Structure>(m, "SecondOrderTreeStructure")
+  nb::class_<SecondOrderTreeStructure, TreesOfArcs>(m, "SecondOrderTreeStructure")
       .def(
           "part_tuples",
           [](const SecondOrderTreeStructure& s, int64_t i) {
@@ -28,11 +27,12 @@ void bind_second_order_tree(nb::module_& m) {
   m.def(
       "second_order_tree",
       [](const In<int64_t>& words, const std::optional<In<int32_t>>& heads, const std::optional<In<bool>>& allowed,
-         bool grandparents, bool single_root) -> std::shared_ptr<SecondOrderTreeStructure> {
-        return std::make_shared<SecondOrderTreeStructure>(
-            Treebank(to_vector(words), to_vector(heads), single_root, kLongest), to_vector(allowed), grandparents);
+         bool grandparents, bool single_root,
+         const std::optional<In<bool>>& arcs) -> std::shared_ptr<SecondOrderTreeStructure> {
+        return std::make_shared<SecondOrderTreeStructure>(to_vector(words), to_vector(heads), to_vector(arcs),
+                                                          to_vector(allowed), grandparents, single_root);
       },
-      "words"_a, "heads"_a.none(), "allowed"_a.none(), "grandparents"_a, "single_root"_a);
+      "words"_a, "heads"_a.none(), "allowed"_a.none(), "grandparents"_a, "single_root"_a, "arcs"_a.none() = nb::none());
 }
 
 }  // namespace margrave

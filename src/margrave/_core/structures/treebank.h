@@ -1,4 +1,4 @@
-// The sentences of a data set of dependency trees: their lengths and their gold heads.
+// The sentences of a data set of dependency trees: their lengths, their gold heads, and the arcs that have parts.
 #pragma once
 
 #include <algorithm>
@@ -43,11 +43,14 @@ class Treebank {
     return heads_.data() + begin_[static_cast<size_t>(i)];
   }
 
-  // Refuses gold trees with arcs that cross: a word under an arc then has its head outside of it.
-  void check_projective() const {
-    if (heads_.empty()) return;
-    for (int64_t i = 0; i < size(); ++i)
-      for (int m = 1; m <= words(i); ++m) check_arc(i, m);
+  // The same, but refuses gold trees with arcs that cross: a word under an arc then has its head outside of it.
+  static Treebank projective(const std::vector<int64_t>& words, std::vector<int32_t> heads, bool single_root,
+                             int64_t longest) {
+    Treebank treebank(words, std::move(heads), single_root, longest);
+    if (treebank.heads_.empty()) return treebank;
+    for (int64_t i = 0; i < treebank.size(); ++i)
+      for (int m = 1; m <= treebank.words(i); ++m) treebank.check_arc(i, m);
+    return treebank;
   }
 
   [[noreturn]] static void refuse(int64_t i, int word, const std::string& what) {
@@ -82,6 +85,56 @@ class Treebank {
   std::vector<int64_t> begin_{0};
   std::vector<int32_t> heads_;
   bool single_root_;
+};
+
+// The arcs of every sentence that have parts: those that pruning leaves, word by word and head by head.
+class Arcs {
+ public:
+  // left: for the n * n arcs of all sentences one after another, whether they have parts; empty: all have. Arcs are
+  // stored only if some are missing, or if `listed`.
+  Arcs(const Treebank& treebank, const std::vector<bool>& left, bool listed) : treebank_(treebank) {
+    int64_t every = 0;
+    for (int64_t i = 0; i < treebank.size(); ++i) every += int64_t{treebank.words(i)} * treebank.words(i);
+    if (!left.empty() && static_cast<int64_t>(left.size()) != every)
+      throw InputError("there must be one entry of arcs per arc: " + std::to_string(every) + ", not " +
+                       std::to_string(left.size()) + ".");
+    all_ = std::find(left.begin(), left.end(), false) == left.end();
+    stored_ = listed || !all_;
+    if (stored_) arcs_.reserve(static_cast<size_t>(all_ ? every : std::count(left.begin(), left.end(), true)));
+    int64_t next = 0;
+    for (int64_t i = 0; i < treebank.size(); ++i) {
+      const int n = treebank.words(i);
+      if (stored_)
+        for (int64_t part = 0; part < int64_t{n} * n; ++part)
+          if (all_ || left[static_cast<size_t>(next + part)]) arcs_.push_back(tree::arc_of(n, part));
+      next += int64_t{n} * n;
+      begin_.push_back(stored_ ? static_cast<int64_t>(arcs_.size()) : next);
+    }
+  }
+
+  bool all() const { return all_; }  // of every sentence
+  int64_t begin(int64_t i) const { return begin_[static_cast<size_t>(i)]; }
+  int64_t count(int64_t i) const { return begin(i + 1) - begin(i); }
+  const tree::Arc* of(int64_t i) const { return arcs_.data() + begin(i); }  // where they are stored
+  tree::Arc at(int64_t i, int64_t arc) const { return stored_ ? of(i)[arc] : tree::arc_of(treebank_.words(i), arc); }
+
+  // The number of an arc among those of its sentence; -1 if it is not one of them.
+  int64_t find(int64_t i, int head, int word) const {
+    const int n = treebank_.words(i);
+    const auto number = static_cast<int64_t>(tree::part(n, head, word));
+    if (all_) return number;
+    const tree::Arc *first = of(i), *last = first + count(i);
+    const tree::Arc* found = std::lower_bound(first, last, number, [n](const tree::Arc& arc, int64_t wanted) {
+      return static_cast<int64_t>(tree::part(n, arc.head, arc.word)) < wanted;
+    });
+    return found != last && found->head == head && found->word == word ? found - first : -1;
+  }
+
+ private:
+  const Treebank& treebank_;
+  bool all_ = true, stored_ = false;
+  std::vector<tree::Arc> arcs_;
+  std::vector<int64_t> begin_{0};
 };
 
 // Inference would not end, or mean nothing, if a score were NaN or infinite.

@@ -1,8 +1,7 @@
-// The parts of dependency trees as words: what feature maps of trees need to know about a structure.
+// A part of a dependency tree, by its words: what structures of trees tell the feature maps of trees.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 namespace margrave {
 
@@ -15,13 +14,6 @@ struct TreePart {
   int32_t label = -1;  // of the arc; -1: not mentioned
 
   bool operator==(const TreePart&) const = default;
-};
-
-class TreeLayout {
- public:
-  virtual ~TreeLayout() = default;
-  virtual int words(int64_t i) const = 0;
-  virtual void tree_parts(int64_t i, std::vector<TreePart>& parts) const = 0;  // in the order of the scores
 };
 
 }  // namespace margrave
