@@ -119,7 +119,7 @@ class ArcTemplates(ColumnTemplates):
     def _values(self, table: _core.ColumnTable, label: int) -> _core.TreeAttributes:
         compiled = self._compiled
         if compiled is None or len(compiled) > _MOST_VALUES:
-            self._compiled = compiled = _core.TreeTemplates(self.templates, list(map(list, self._terms.values())))
+            self._compiled = compiled = _core.TreeTemplates(self.templates, [[tuple(term) for term in terms] for terms in self._terms.values()], self._tags())
         return compiled.attributes(table, label, function_results)
 
     def attributes(self, rows: Sequence[Row]) -> list[list[str]]:

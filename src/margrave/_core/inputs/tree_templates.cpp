@@ -26,15 +26,15 @@ TreeTerm::Kind kind_of(const std::string& name) {
   throw InputError("unknown term '" + name + "' of a template.");
 }
 
-std::shared_ptr<TreeTemplates> compile(std::vector<std::string> templates,
-                                       const std::vector<std::vector<Term>>& terms) {
+std::shared_ptr<TreeTemplates> compile(std::vector<std::string> templates, const std::vector<std::vector<Term>>& terms,
+                                       int64_t tags) {
   std::vector<std::vector<TreeTerm>> parsed;
   for (const std::vector<Term>& of : terms) {
     parsed.emplace_back();
     for (const auto& [kind, column, offset, function] : of)
       parsed.back().push_back({kind_of(kind), column, offset, function});
   }
-  return std::make_shared<TreeTemplates>(std::move(templates), std::move(parsed));
+  return std::make_shared<TreeTemplates>(std::move(templates), std::move(parsed), tags);
 }
 
 std::shared_ptr<TreeAttributes> attributes(const std::shared_ptr<TreeTemplates>& templates, const ColumnTable& table,
@@ -58,10 +58,18 @@ void bind_tree_templates(nb::module_& m) {
   nb::class_<TreeAttributes>(m, "TreeAttributes", "The values of the words of sentences, for templates of trees.")
       .def("__len__", &TreeAttributes::examples)
       .def_prop_ro(
+          "words",
+          [](const TreeAttributes& of) {
+            std::vector<int64_t> words;
+            for (int64_t i = 0; i < of.examples(); ++i) words.push_back(of.words(i));
+            return to_numpy(std::move(words));
+          },
+          nb::rv_policy::move, "The number of words of every sentence.")
+      .def_prop_ro(
           "example_begin", [](const TreeAttributes& of) { return to_numpy(arc_begin(of)); }, nb::rv_policy::move,
           "Where the arcs of each sentence begin, n * n of them for n words.");
   nb::class_<TreeTemplates>(m, "TreeTemplates", "Compiled templates over the parts of trees.")
-      .def(nb::new_(&compile), "templates"_a, "terms"_a)
+      .def(nb::new_(&compile), "templates"_a, "terms"_a, "tags"_a)
       .def(
           "__len__", [](const TreeTemplates& of) { return of.names()->size(); },
           "How many values have a number so far.")

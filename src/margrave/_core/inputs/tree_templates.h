@@ -93,10 +93,12 @@ class TreeTemplates {
     std::vector<uint64_t> ways;  // (ways x directions to the grandparent, single): the terms way and dir
   };
 
-  TreeTemplates(std::vector<std::string> templates, std::vector<std::vector<TreeTerm>> terms)
+  // tags: the column of the tags of words, whatever templates there are; -1: words have none.
+  TreeTemplates(std::vector<std::string> templates, std::vector<std::vector<TreeTerm>> terms, int64_t tags)
       : texts_(std::move(templates)), terms_(std::move(terms)) {
     if (texts_.size() != terms_.size()) throw InputError("every template needs its terms.");
     for (size_t k = 0; k < texts_.size(); ++k) compile(k);
+    if (tags >= 0) tag_ = static_cast<int64_t>(add_atom({TreeTerm::Kind::kWord, tags, 0, ""}));
     std::vector<std::vector<TemplateTerm>> parsed;
     std::vector<std::string> names;
     for (const Atom& atom : atoms_) {
@@ -110,6 +112,7 @@ class TreeTemplates {
 
   const std::shared_ptr<TemplateNames>& names() const { return names_; }
   size_t atoms() const { return atoms_.size(); }
+  int64_t tag() const { return tag_; }  // the atom of the tags, or -1
   bool is_list(size_t atom) const { return atoms_[atom].each(); }
   const OfGroup& group(int k) const { return groups_[static_cast<size_t>(k)]; }
   const std::string& text(size_t k) const { return texts_[k]; }
@@ -192,6 +195,7 @@ class TreeTemplates {
   std::vector<std::string> texts_;
   std::vector<std::vector<TreeTerm>> terms_;
   std::vector<Atom> atoms_;
+  int64_t tag_ = -1;
   std::shared_ptr<TemplateNames> names_;
   std::array<OfGroup, kGroups> groups_;
 };
@@ -247,6 +251,12 @@ class TreeAttributes {
     if (place == 0) return kRoot;
     if (place < 0 || place > words(i)) return kOutside;
     return hashes_[token(i, place) * templates_->atoms() + atom];
+  }
+
+  // The hash of the tag of a word, or of the root.
+  uint64_t tag(int64_t i, int64_t place) const {
+    if (templates_->tag() < 0) throw InputError("words have no tags.");
+    return hash(i, static_cast<size_t>(templates_->tag()), place);
   }
 
   template <typename Visit>

@@ -1,0 +1,126 @@
+// Which arcs of a sentence deserve parts: by the tags of their ends, and by the posterior of a simpler model.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "inputs/tree_templates.h"
+#include "protocol/problem.h"
+#include "structures/tree_structure.h"
+
+namespace margrave {
+
+// What gold trees have for each pair of tags of head and word: the longest arcs, and the labels.
+class TagPairs {
+ public:
+  struct Seen {
+    int32_t left = 0, right = 0;  // the longest arcs from the head to the left and to the right; 0: there was none
+    std::vector<int32_t> labels;  // ascending
+  };
+
+  static uint64_t key(uint64_t head, uint64_t word) { return mix_bits(head) + word; }
+
+  // heads, labels: those of the words of all sentences one after another; no labels: arcs have none.
+  void learn(const TreeAttributes& words, const int32_t* heads, const int32_t* labels) {
+    for (int64_t i = 0; i < words.examples(); ++i)
+      for (int m = 1; m <= words.words(i); ++m, ++heads) {
+        if (*heads < 0 || *heads > words.words(i)) throw InputError("a head is out of range.");
+        Seen& seen = seen_[key(words.tag(i, *heads), words.tag(i, m))];
+        int32_t& longest = *heads < m ? seen.right : seen.left;
+        longest = std::max(longest, static_cast<int32_t>(std::abs(*heads - m)));
+        if (!labels) continue;
+        const int32_t label = *labels++;
+        const auto at = std::lower_bound(seen.labels.begin(), seen.labels.end(), label);
+        if (at == seen.labels.end() || *at != label) seen.labels.insert(at, label);
+      }
+  }
+
+  const Seen* find(uint64_t head, uint64_t word) const {
+    const auto found = seen_.find(key(head, word));
+    return found == seen_.end() ? nullptr : &found->second;
+  }
+
+  // For the n * n arcs of every sentence: whether an arc is no longer than the longest one that was seen with its tags.
+  // Arcs from the root and between neighbours are always left, so that a projective tree is.
+  std::vector<bool> arcs(const TreeAttributes& words) const {
+    std::vector<bool> left;
+    for (int64_t i = 0; i < words.examples(); ++i) {
+      const int n = words.words(i);
+      for (int m = 1; m <= n; ++m)
+        for (int h = 0; h <= n; ++h)
+          if (h != m) left.push_back(leaves(words, i, h, m));
+    }
+    return left;
+  }
+
+  // The labels of the arcs that are left (all, if `left` is empty): for each of them, where its labels begin, and all
+  // labels one after another. Pairs of tags that were not seen have all labels.
+  void labels_of(const TreeAttributes& words, const std::vector<bool>& left, int32_t labels,
+                 std::vector<int64_t>& begin, std::vector<int32_t>& all) const {
+    begin.assign(1, 0);
+    all.clear();
+    size_t next = 0;
+    for (int64_t i = 0; i < words.examples(); ++i) {
+      const int n = words.words(i);
+      for (int m = 1; m <= n; ++m)
+        for (int h = 0; h <= n; ++h) {
+          if (h == m || (!left.empty() && !left.at(next++))) continue;
+          const Seen* seen = find(words.tag(i, h), words.tag(i, m));
+          if (seen && !seen->labels.empty())
+            all.insert(all.end(), seen->labels.begin(), seen->labels.end());
+          else
+            for (int32_t label = 0; label < labels; ++label) all.push_back(label);
+          begin.push_back(static_cast<int64_t>(all.size()));
+        }
+    }
+    if (next != left.size()) throw InputError("there must be one entry of left per arc.");
+  }
+
+  const std::unordered_map<uint64_t, Seen>& seen() const { return seen_; }
+  void restore(uint64_t key, Seen seen) { seen_[key] = std::move(seen); }
+
+ private:
+  bool leaves(const TreeAttributes& words, int64_t i, int h, int m) const {
+    if (h == 0 || std::abs(h - m) == 1) return true;
+    const Seen* seen = find(words.tag(i, h), words.tag(i, m));
+    return seen && std::abs(h - m) <= (h < m ? seen->right : seen->left);
+  }
+
+  std::unordered_map<uint64_t, Seen> seen_;
+};
+
+// For the n * n arcs of every sentence: whether its posterior is at least `ratio` of the best head's of its word, and
+// among the `most` best ones. mu: marginals of the parts of all sentences. Arcs of these trees are always left; they
+// are given by the heads of all words, one after another.
+inline std::vector<bool> pruned(const TreeStructure& trees, const double* mu, double ratio, int64_t most,
+                                const std::vector<const int32_t*>& kept) {
+  std::vector<bool> left;
+  std::vector<double> table, best;
+  int64_t first = 0;
+  for (int64_t i = 0; i < trees.size(); ++i) {
+    const int n = trees.words(i);
+    table.resize(static_cast<size_t>(n) * static_cast<size_t>(n + 1));
+    trees.head_table(i, mu, table.data());
+    mu += trees.parts(i);
+    for (int m = 1; m <= n; ++m, ++first) {
+      const double* const of = table.data() + static_cast<size_t>(m - 1) * static_cast<size_t>(n + 1);
+      best.assign(of, of + n + 1);
+      const auto rank = static_cast<size_t>(std::min<int64_t>(most, n) - 1);
+      std::nth_element(best.begin(), best.begin() + static_cast<int64_t>(rank), best.end(), std::greater<>());
+      const double least = std::max(best[rank], ratio * *std::max_element(best.begin(), best.end()));
+      for (int h = 0; h <= n; ++h) {
+        if (h == m) continue;
+        bool stays = of[h] >= least && of[h] > 0;
+        for (const int32_t* heads : kept) stays = stays || heads[first] == h;
+        left.push_back(stays);
+      }
+    }
+  }
+  return left;
+}
+
+}  // namespace margrave
