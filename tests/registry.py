@@ -19,6 +19,7 @@ from margrave.labels import Taxonomy
 from margrave.learners import LEARNERS, Learner
 from margrave.losses import LossFamily
 from margrave.structures import (
+    ArcLabels,
     Arcs,
     CandidateLists,
     Chain,
@@ -32,9 +33,11 @@ from tests.references.enumeration import (
     Array,
     ChainParts,
     Graph,
+    LabelledParts,
     Outputs,
     Parts,
     TableByDefinition,
+    arc_part,
     hash_of,
     multiclass_outputs,
     projective_trees,
@@ -489,6 +492,89 @@ def second_order_tree(
         [number.of(heads) for number, heads in zip(numbers, gold, strict=True)],
         [attachment_errors(heads, every) for heads, every in zip(gold, all_trees, strict=True)],
         matrices,
+    )
+
+
+@register("labelled tree", structure=NonProjectiveTree)
+@register("labelled tree, several roots", structure=NonProjectiveTree, single_root=False, form="real", wrong_label=0.5)
+@register("labelled tree, pruned", structure=NonProjectiveTree, prune=True, bits=3)
+@register("labelled tree, pruned and allowed", structure=NonProjectiveTree, prune=True, allow=True, single_root=False)
+@register("labelled projective tree", structure=ProjectiveTree, form="vectors")
+@register("labelled projective tree, pruned", structure=ProjectiveTree, prune=True, wrong_label=2.0)
+@register("labelled projective tree, several roots", structure=ProjectiveTree, prune=True, single_root=False)
+@register("labelled tree, siblings", structure=SecondOrderTree, form="real")
+@register("labelled tree, siblings, pruned", structure=SecondOrderTree, prune=True, allow=True)
+@register("labelled tree, grandparents, pruned", structure=SecondOrderTree, parts="grandparents", prune=True)
+def labelled_tree(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    structure: Any,
+    parts: str = "siblings",
+    single_root: bool = True,
+    prune: bool = False,
+    allow: bool = False,
+    wrong_label: float = 1.0,
+    form: str = "names",
+    bits: int = 0,
+) -> Case:
+    classes = ["a", "b", "c"]
+    second = structure is SecondOrderTree
+    words = [1, 3, *(int(n) for n in rng.integers(1, 4, max(0, size - 2)))][:size]
+    every_tree = trees if structure is NonProjectiveTree else projective_trees
+    all_trees = [list(every_tree(n, single_root)) for n in words]
+    heads = [every[rng.integers(len(every))] for every in all_trees]
+    left, allowed = random_arcs(rng, heads, prune), random_arcs(rng, heads, allow)
+    sets = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    of_arc = [[sets[rng.integers(len(sets))] for _ in mask] for mask in left]  # of all n * n arcs
+    gold = []
+    for tree, its_sets in zip(heads, of_arc, strict=True):
+        its_labels = [its_sets[arc_part(len(tree), head, word)] for word, head in enumerate(tree, 1)]
+        gold.append([(head, int(rng.choice(labels))) for head, labels in zip(tree, its_labels, strict=True)])
+
+    numbers, outputs = [], []
+    for n, here, may, its_sets, every in zip(words, left, allowed, of_arc, all_trees, strict=True):
+        arcs = [(h, m) for m in range(1, n + 1) for h in range(n + 1) if h != m and here[arc_part(n, h, m)]]
+        number = LabelledParts(arcs, lambda h, m, n=n, its=its_sets: its[arc_part(n, h, m)])
+        if second:
+            every_head = [[h for h, word in arcs if word == m] for m in range(1, n + 1)]
+            number.add_pairs(second_order_parts(n, parts == "grandparents", single_root, every_head))
+        possible = [tree for tree in every if (here & may)[list(tree_parts(tree))].all()]
+        outputs.append([y for tree in possible for y in number.labelled(tree)])
+        numbers.append(number)
+    rows = Rows(rng, [number.count for number in numbers], form, bits)
+    kept = [its_sets[k] for mask, its_sets in zip(left, of_arc, strict=True) for k in np.flatnonzero(mask)]
+    options = {"single_root": single_root, "labelled": True, "wrong_label": wrong_label}
+    problem = bind(
+        structure(**options, parts=parts) if second else structure(**options),
+        rows.given,
+        [[(head, classes[label]) for head, label in y] for y in gold],
+        features=SparseFeatures(bits),
+        classes=classes,
+        allowed=np.concatenate(allowed) if allow else None,
+        arcs=Arcs(np.array(words), np.concatenate(left) if prune else None),
+        labels=ArcLabels(
+            [sets.index(labels) for labels in kept],
+            np.cumsum([0, *(len(labels) for labels in sets)]),
+            [label for labels in sets for label in labels],
+        ),
+    )
+    return Case(
+        problem,
+        [Outputs(number.count, [number.of(y) for y in ys]) for number, ys in zip(numbers, outputs, strict=True)],
+        [number.of(y) for number, y in zip(numbers, gold, strict=True)],
+        [
+            np.array(
+                [
+                    sum(1.0 if a != b else wrong_label * (k != j) for (a, k), (b, j) in zip(g, y, strict=True))
+                    for y in ys
+                ],
+                dtype=float,
+            )
+            for g, ys in zip(gold, outputs, strict=True)
+        ],
+        rows.matrices(),
     )
 
 

@@ -346,6 +346,10 @@ class TreeStructure(Structure):
         """The number of words of every sentence."""
 
     @property
+    def labels(self) -> int:
+        """The number of labels; 0: arcs have none."""
+
+    @property
     def part_counts(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
         """The number of parts of every sentence."""
 
@@ -1581,6 +1585,22 @@ def tree_cost(
 ) -> TreeCost:
     """
     The cost of two classes is the height of the lowest node that is above both, or `root` if there is none. Given: the nodes above each class, the classes below each node, and the height of each node.
+    """
+
+class LabelledTreeStructure(TreeStructure):
+    pass
+
+def labelled_tree(
+    trees: TreesOfArcs,
+    labels: int,
+    of_arc: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    wrong_label: float,
+) -> LabelledTreeStructure:
+    """
+    Trees whose arcs have labels. of_arc: the set of labels of every arc of all sentences; begin, members: the labels of each set, ascending; gold: the label of every word; wrong_label: the cost of a word with the right head and a wrong label.
     """
 
 class MulticlassStructure(Structure):

@@ -4,7 +4,7 @@ Nothing here uses the core. An output is a sorted tuple of part ids; `Outputs` h
 answers what the protocol asks by looking at each of them. Sums are taken in extended precision.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
@@ -147,6 +147,31 @@ def second_order_parts(
             if (head, word) in arcs and word != above and not min(head, word) < above < max(head, word)
         ]
     return SecondOrderParts({part: k for k, part in enumerate(found)})
+
+
+class LabelledParts:
+    """The numbers of the parts (head, word, label) of a sentence, arc by arc, and then those of pairs of arcs."""
+
+    def __init__(self, arcs: Sequence[tuple[int, int]], labels: Callable[[int, int], Sequence[int]]) -> None:
+        every = [(head, word, label) for head, word in arcs for label in labels(head, word)]
+        self.number = {part: k for k, part in enumerate(every)}
+        self.labels, self.arcs, self.pairs, self.count = labels, len(arcs), SecondOrderParts(), len(every)
+
+    def add_pairs(self, pairs: SecondOrderParts) -> None:
+        self.pairs = pairs
+        self.count += len(pairs) - self.arcs
+
+    def labelled(self, heads: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+        """All outputs with these heads: (head, label) of every word."""
+        for labels in product(*(self.labels(head, word) for word, head in enumerate(heads, 1))):
+            yield tuple(zip(heads, labels, strict=True))
+
+    def of(self, y: Sequence[tuple[int, int]]) -> Parts:
+        found = [self.number[head, word, label] for word, (head, label) in enumerate(y, 1)]
+        if self.pairs:
+            inner = self.pairs.of([head for head, _ in y])
+            found += [part - self.arcs + len(self.number) for part in inner if part >= self.arcs]
+        return tuple(sorted(found))
 
 
 @dataclass

@@ -14,7 +14,7 @@ from margrave.features.outputs import OutputMatrix
 from margrave.losses import LossFamily
 from margrave.losses.costs import GivenCosts, Hamming
 from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs
-from margrave.structures.arc_trees import Arcs, DependencyTree
+from margrave.structures.arc_trees import ArcLabels, Arcs, DependencyTree
 from margrave.structures.node_sets import Nodes
 
 
@@ -30,6 +30,7 @@ def bind(
     edges: Any = None,
     allowed: Any = None,
     arcs: Arcs | None = None,
+    labels: ArcLabels | None = None,
     output: csr_array | None = None,
     lengths: Any = None,
     intercept: bool = True,
@@ -76,6 +77,7 @@ def bind(
         costs=cost,
         to_features={} if edges is None else {"edges": edges},
         to_structure=({} if arcs is None else {"arcs": arcs})
+        | ({} if labels is None else {"labels": labels})
         | ({} if allowed is None else {"allowed": allowed if isinstance(allowed, list) else np.asarray(allowed)}),
     )
     return bound.problem

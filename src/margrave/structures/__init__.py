@@ -1,7 +1,7 @@
 """Which bags of parts are outputs: one file per structure."""
 
 from margrave.files.stored import import_modules
-from margrave.structures.arc_trees import Arcs
+from margrave.structures.arc_trees import ArcLabels, Arcs
 from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
 from margrave.structures.chain import Chain
@@ -12,6 +12,7 @@ from margrave.structures.projective_tree import ProjectiveTree
 from margrave.structures.second_order_tree import SecondOrderTree
 
 __all__ = [
+    "ArcLabels",
     "Arcs",
     "CandidateLists",
     "Chain",

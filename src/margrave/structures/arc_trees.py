@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from math import inf
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -11,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag
+from margrave.checks import flag, real
 from margrave.errors import MargraveError
+from margrave.labels.classes import label_numbers
 from margrave.losses.costs import Cost, CostFunction, Hamming, ZeroOne
-from margrave.structures.base import NoOutputs, Outputs, Structure, Units, is_list
+from margrave.structures.base import Labels, NoOutputs, Outputs, Structure, Units, is_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +62,65 @@ class Arcs:
         return counts
 
 
+@dataclass(frozen=True, eq=False)
+class ArcLabels:
+    """The labels that each arc may have: one of several sets, such as those seen with a pair of tags.
+
+    Parameters
+    ----------
+    of_arc : the set of every arc that has a part, sentence by sentence, in the order of the arcs.
+    begin : where each set begins in `members`, and the end of the last one.
+    members : the labels of all sets, as numbers of the classes, ascending in each set.
+
+    >>> ArcLabels([0, 1, 1], [0, 1, 3], [2, 0, 1]).count.tolist()  # label 2 alone, or 0 and 1
+    [1, 2, 2]
+    """
+
+    of_arc: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    members: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        for name, kind in (("of_arc", np.int32), ("begin", np.int64), ("members", np.int32)):
+            numbers = np.ascontiguousarray(getattr(self, name))
+            if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+                raise MargraveError(f"{name} of ArcLabels must be a list of whole numbers.")
+            object.__setattr__(self, name, numbers.astype(kind, copy=False))
+
+    @property
+    def count(self) -> NDArray[np.int64]:
+        """The number of labels of each arc."""
+        counts: NDArray[np.int64] = np.diff(self.begin)[self.of_arc]
+        return counts
+
+
 class DependencyTree(Structure):
-    """The base of all dependency trees. Their first parts are the arcs of a sentence, or those that pruning leaves."""
+    """The base of all dependency trees. Their first parts are the arcs of a sentence, or those that pruning leaves.
+
+    With `labelled`, an output has a pair (head, label) for every word. In place of an arc there is a part for each
+    label that it may have, label by label, and the other parts follow.
+    """
 
     examples = "sentences"
     costs: ClassVar[tuple[type[Cost], ...]] = (Hamming, ZeroOne, CostFunction)
 
     single_root: bool
+    labelled: bool
+    wrong_label: float
+
+    def __post_init__(self) -> None:
+        self.single_root = flag("single_root", self.single_root)
+        self.labelled = flag("labelled", self.labelled)
+        self.wrong_label = real(
+            "wrong_label", self.wrong_label, "be finite and not negative", lambda cost: 0 <= cost < inf
+        )
 
     def learn(self, Y: Sequence[Sequence[Any]]) -> Outputs:
-        """Check that Y is a list; heads have nothing in common that could be learned."""
+        """The labels of the words; without labels, heads have nothing in common that could be learned."""
         check_trees(Y)
-        return NoOutputs()
+        return (
+            Labels.of(list({label for tree in split_labels(Y)[1] for label in tree})) if self.labelled else NoOutputs()
+        )
 
     def bind(
         self,
@@ -82,18 +131,21 @@ class DependencyTree(Structure):
         costs: Cost | None = None,
         allowed: Any = None,
         arcs: Arcs | None = None,
+        labels: ArcLabels | None = None,
     ) -> _core.TreeStructure:
         """Make the core's structure for some sentences.
 
         Parameters
         ----------
         outputs : what `learn` returned.
-        units : the number of parts of each sentence. Without `arcs`, numbers of words follow from it.
-        Y : the heads of each sentence, if known, with 0 for the root.
+        units : the number of arcs of each sentence or, for second-order trees, of parts. Without `arcs`, numbers of
+            words follow from it; with `arcs` it may be the number of any rows of features.
+        Y : the heads of each sentence, if known, with 0 for the root; with labels, pairs (head, label).
         costs : the costs of wrong heads, if they are needed.
         allowed : for each sentence None or, for each of its words, None or the heads that it may have; a single head is
             required. Or a boolean array over the n * n arcs of all sentences, concatenated.
         arcs : the words of each sentence, and which arcs have parts; None: all.
+        labels : the labels that each arc may have; None: all.
         """
         if costs is not None:
             self.check_cost(costs)
@@ -107,11 +159,32 @@ class DependencyTree(Structure):
         mask = None if allowed is None else allowed_arcs(allowed, arcs.words.tolist())
         if mask is not None and arcs.left is not None:
             mask = np.ascontiguousarray(mask[arcs.left])
+        names = None
+        if Y is not None and self.labelled:
+            Y, names = split_labels(Y)
         heads = None if Y is None else flat_heads(arcs.words, Y)
         bound = self._of_arcs(arcs, heads, mask)
         if not given:
             self._check_units(bound, units)
+        if self.labelled:
+            return self._labelled(outputs, bound, arcs, labels, names)
+        if labels is not None:
+            raise MargraveError("labels of arcs need labelled=True.")
         return bound
+
+    def _labelled(
+        self, outputs: Labels, bound: _core.TreesOfArcs, arcs: Arcs, labels: ArcLabels | None, names: Any
+    ) -> _core.LabelledTreeStructure:
+        """The same trees with labels; by default every arc may have every label."""
+        size = len(outputs.classes)
+        if labels is None:
+            labels = ArcLabels(
+                np.zeros(int(arcs.count.sum()), np.int32), np.array([0, size]), np.arange(size, dtype=np.int32)
+            )
+        elif not isinstance(labels, ArcLabels):
+            raise MargraveError(f"labels must be an object of ArcLabels, not {type(labels).__name__}.")
+        gold = None if names is None else label_numbers(list(chain.from_iterable(names)), outputs.names)
+        return _core.labelled_tree(bound, size, labels.of_arc, labels.begin, labels.members, gold, self.wrong_label)
 
     @abstractmethod
     def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
@@ -130,7 +203,7 @@ class DependencyTree(Structure):
     def decode(
         self, outputs: Any, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32], **layout: Any
     ) -> list[list[Any]]:
-        """The heads of the words 1..n of every sentence; `layout` are the arguments `allowed` and `arcs` of `bind`."""
+        """The heads of the words 1..n of every sentence; `layout` are arguments of `bind`."""
         return self.decode_bound(outputs, units, self.bind(outputs, units, **layout), None, begin, parts)
 
     def decode_bound(
@@ -142,10 +215,13 @@ class DependencyTree(Structure):
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
     ) -> list[list[Any]]:
-        """The heads of the words 1..n of every output."""
+        """The heads of the words 1..n of every output or, with labels, pairs (head, label)."""
         assert isinstance(bound, _core.TreeStructure)
-        word_begin, heads, _ = bound.read(begin, parts, examples)
+        word_begin, heads, labels = bound.read(begin, parts, examples)
         flat = heads.tolist()
+        if self.labelled:
+            names = outputs.names
+            flat = list(zip(flat, [names[k] for k in labels.tolist()], strict=True))
         return [flat[first:last] for first, last in pairwise(word_begin.tolist())]
 
     def present(
@@ -171,15 +247,35 @@ class DependencyTree(Structure):
             for (first, last), n in zip(pairwise([0, *ends]), words.tolist(), strict=True)
         ]
 
+    def present_labels(
+        self, bound: _core.LabelledTreeStructure, begin: NDArray[np.int64], mu: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
+        """The probability of every head and label: one (words, words + 1, labels) array per sentence, the root first.
+
+        Parameters
+        ----------
+        bound : what `bind` returned.
+        begin, mu : the marginals of all sentences; those of sentence i begin at begin[i].
+        """
+        arc_begin, heads, words, labels = bound.arcs()
+        tables = []
+        for i, n in enumerate(bound.words.tolist()):
+            arcs = slice(arc_begin[i], arc_begin[i + 1])
+            table = np.zeros((n, n + 1, bound.labels))
+            table[words[arcs] - 1, heads[arcs], labels[arcs]] = mu[
+                begin[i] : begin[i] + arc_begin[i + 1] - arc_begin[i]
+            ]
+            tables.append(table)
+        return tables
+
 
 @dataclass
 class ArcTree(DependencyTree):
     """The base of arc-factored trees: one part for each of the n * n arcs of a sentence, or for those that are left."""
 
     single_root: bool = True
-
-    def __post_init__(self) -> None:
-        self.single_root = flag("single_root", self.single_root)
+    labelled: bool = False
+    wrong_label: float = 1.0
 
     def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
         return Arcs(words_of(units)), allowed
@@ -191,6 +287,19 @@ def check_trees(Y: Any) -> None:
         raise MargraveError(f"y must be a list of lists of heads, not {type(Y).__name__}.")
     if len(Y) == 0:
         raise MargraveError("there are no sentences.")
+
+
+def split_labels(Y: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], list[list[Any]]]:
+    """The heads and the labels of words that are pairs (head, label)."""
+    for i, tree in enumerate(Y):
+        if not is_list(tree):
+            raise MargraveError(
+                f"example {i}: its words must be a list of pairs (head, label), not {type(tree).__name__}."
+            )
+        for word, pair in enumerate(tree, 1):
+            if not is_list(pair) or len(pair) != 2:
+                raise MargraveError(f"example {i}, word {word}: its output must be a pair (head, label), not {pair!r}.")
+    return [[head for head, _ in tree] for tree in Y], [[label for _, label in tree] for tree in Y]
 
 
 def words_of(units: Units) -> NDArray[np.int64]:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag
 from margrave.errors import MargraveError, unknown
 from margrave.structures.arc_trees import Arcs, DependencyTree, allowed_heads, check_entries
 from margrave.structures.base import Units
@@ -38,6 +37,8 @@ class SecondOrderTree(DependencyTree):
     ----------
     parts : "siblings", or "grandparents" for siblings and grandparents.
     single_root : whether the root must have exactly one child.
+    labelled : whether arcs have labels; parts of two arcs have none.
+    wrong_label : the cost of a word with the right head and a wrong label; one with a wrong head costs 1.
 
     >>> SecondOrderTree().part_tuples(3)[-2:].tolist()  # the parts of the arc from 2 to 3 and of that from 1, with 2
     [[-1, 1, 2, 3], [-1, 2, 0, 3]]
@@ -47,11 +48,13 @@ class SecondOrderTree(DependencyTree):
 
     parts: str = "siblings"
     single_root: bool = True
+    labelled: bool = False
+    wrong_label: float = 1.0
 
     def __post_init__(self) -> None:
         if self.parts not in KINDS:
             raise unknown("kind of parts", self.parts, KINDS)
-        self.single_root = flag("single_root", self.single_root)
+        super().__post_init__()
 
     def part_tuples(self, words: int, allowed: Any = None) -> NDArray[np.int32]:
         """The parts of a sentence in order, as rows (grandparent, head, sibling, word).

@@ -57,7 +57,7 @@ class TreesOfArcs : public TreeStructure {
 
   // The best output for each cost, where every arc is there in several versions: arc a as the numbers from begin[a] to
   // begin[a + 1], with their own scores and costs. Outputs consist of these numbers.
-  virtual void argmax_by_cost_of(int64_t, const int64_t*, const double*, const double*,
+  virtual void argmax_by_cost_of(int64_t, const int32_t*, const double*, const double*,
                                  std::vector<CostedOutput>&) const {
     unsupported("argmax_by_cost");
   }

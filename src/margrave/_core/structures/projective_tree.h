@@ -40,11 +40,11 @@ class ProjectiveTreeStructure final : public ArcTrees {
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                       Scratch&) const override {
     check_scores(i, theta);
-    std::vector<int64_t> begin(static_cast<size_t>(parts(i) + 1));
-    std::iota(begin.begin(), begin.end(), int64_t{0});
+    std::vector<int32_t> begin(static_cast<size_t>(parts(i) + 1));
+    std::iota(begin.begin(), begin.end(), 0);
     argmax_by_cost_of(i, begin.data(), theta, delta, ys);
   }
-  void argmax_by_cost_of(int64_t i, const int64_t* begin, const double* theta, const double* delta,
+  void argmax_by_cost_of(int64_t i, const int32_t* begin, const double* theta, const double* delta,
                          std::vector<CostedOutput>& ys) const override {
     const int n = words(i);
     const std::vector<int64_t> costs = whole_costs(delta, begin[arcs().count(i)]);

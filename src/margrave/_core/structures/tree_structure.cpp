@@ -45,6 +45,7 @@ void bind_tree_structure(nb::module_& m) {
             return to_numpy(std::move(words));
           },
           nb::rv_policy::move, "The number of words of every sentence.")
+      .def_prop_ro("labels", &TreeStructure::labels, "The number of labels; 0: arcs have none.")
       .def_prop_ro(
           "part_counts",
           [](const TreeStructure& s) {

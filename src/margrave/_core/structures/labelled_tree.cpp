@@ -1,0 +1,27 @@
+// Python bindings of dependency trees with labels.
+#include "structures/labelled_tree.h"
+
+#include <memory>
+#include <utility>
+
+#include "bindings/binding.h"
+
+namespace margrave {
+
+void bind_labelled_tree(nb::module_& m) {
+  nb::class_<LabelledTreeStructure, TreeStructure>(m, "LabelledTreeStructure");
+  m.def(
+      "labelled_tree",
+      [](std::shared_ptr<const TreesOfArcs> trees, int labels, const In<int32_t>& of_arc, const In<int64_t>& begin,
+         const In<int32_t>& members, const std::optional<In<int32_t>>& gold,
+         double wrong_label) -> std::shared_ptr<LabelledTreeStructure> {
+        LabelSets sets{labels, to_vector(of_arc), to_vector(begin), to_vector(members)};
+        return std::make_shared<LabelledTreeStructure>(std::move(trees), std::move(sets), to_vector(gold), wrong_label);
+      },
+      "trees"_a, "labels"_a, "of_arc"_a, "begin"_a, "members"_a, "gold"_a.none(), "wrong_label"_a,
+      "Trees whose arcs have labels. of_arc: the set of labels of every arc of all sentences; begin, members: the "
+      "labels of each set, ascending; gold: the label of every word; wrong_label: the cost of a word with the right "
+      "head and a wrong label.");
+}
+
+}  // namespace margrave
