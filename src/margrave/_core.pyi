@@ -697,6 +697,51 @@ def encode(
     Tokens from lists of attribute strings or dictionaries. With several threads, names are looked up on one thread while another walks the lists that follow.
     """
 
+class FingerprintTable:
+    """The attributes of trees that have weights, with their names."""
+
+    @overload
+    def __init__(self) -> None: ...
+    @overload
+    def __init__(
+        self,
+        fingerprints: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def observe(self, attributes: TreeAttributes, structure: TreeStructure, labels: Sequence[str]) -> None:
+        """Add the attributes of the gold trees of a structure."""
+
+    def names(self) -> list[str]:
+        """The names of all attributes, in the order of their weights."""
+
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint8], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    ]:
+        """The fingerprints, the bytes of all names, and where each name begins."""
+
+class TreeMap(Features):
+    def explain(
+        self,
+        i: int,
+        part: int,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Sequence[str],
+    ) -> list[tuple[str, float]]:
+        """The names and the weights of the attributes of a part."""
+
+def tree_map(
+    attributes: TreeAttributes, structure: TreeStructure, hash_bits: int, table: FingerprintTable | None, labels: int
+) -> TreeMap:
+    """
+    The feature map of trees by templates. table: the attributes that have weights, or None if they are hashed. labels: the number of labels of arcs, or 0.
+    """
+
 class Vocabulary:
     @overload
     def __init__(self) -> None: ...
@@ -737,6 +782,9 @@ class Vocabulary:
 
 class ColumnTable:
     """Sentences whose tokens have columns of text."""
+
+    def __init__(self) -> None:
+        """A table without sentences."""
 
     @property
     def width(self) -> int: ...
@@ -816,6 +864,34 @@ class TemplateNames(KeyedNames):
     ) -> TemplateAttributes:
         """
         The attributes of all tokens. label: a column to pass over, or -1. results_of(name, values) gives the results of a function, None where it has none.
+        """
+
+class TreeAttributes:
+    """The values of the words of sentences, for templates of trees."""
+
+    def __len__(self) -> int: ...
+    @property
+    def words(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of words of every sentence."""
+
+    @property
+    def example_begin(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """Where the arcs of each sentence begin, n * n of them for n words."""
+
+class TreeTemplates:
+    """Compiled templates over the parts of trees."""
+
+    def __init__(
+        self, templates: Sequence[str], terms: Sequence[Sequence[tuple[str, int, int, str]]], tags: int
+    ) -> None: ...
+    def __len__(self) -> int:
+        """How many values have a number so far."""
+
+    def attributes(
+        self, table: ColumnTable, label: int, results_of: Callable[[str, list[str]], object]
+    ) -> TreeAttributes:
+        """
+        The attributes of all sentences. label: a column to pass over, or -1. results_of(name, values) gives the results of a function, None where it has none.
         """
 
 def losses_and_gradient(
@@ -1647,6 +1723,77 @@ def projective_tree(
     single_root: bool,
     arcs: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
 ) -> ProjectiveTreeStructure: ...
+
+class TagPairs:
+    """What gold trees have for each pair of tags of head and word."""
+
+    @overload
+    def __init__(self) -> None: ...
+    @overload
+    def __init__(
+        self,
+        keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        lengths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def learn(
+        self,
+        words: TreeAttributes,
+        heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    ) -> None:
+        """Learn from the heads and labels of all words."""
+
+    def arcs(self, words: TreeAttributes) -> Annotated[NDArray[numpy.bool_], dict(shape=(None,))]:
+        """
+        For the n * n arcs of every sentence, whether an arc is no longer than those that were seen with its tags.
+        """
+
+    def labels(
+        self,
+        words: TreeAttributes,
+        left: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        labels: int,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+    ]:
+        """
+        The labels that each arc that is left can have: the set of every arc, where sets begin, and their labels.
+        """
+
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+    ]:
+        """Keys, lengths, bounds and labels, for a file."""
+
+def arcs_of_trees(
+    words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.bool_], dict(shape=(None,))]:
+    """
+    For the n * n arcs of every sentence, whether a tree has the arc. heads: those of all words, one after another.
+    """
+
+def pruned(
+    trees: TreeStructure,
+    mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ratio: float,
+    most: int,
+    tree: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> Annotated[NDArray[numpy.bool_], dict(shape=(None,))]:
+    """
+    For the n * n arcs of every sentence, whether the posterior mu leaves an arc.
+    """
 
 class SecondOrderTreeStructure(TreesOfArcs):
     def part_tuples(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:

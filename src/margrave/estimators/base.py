@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf, isfinite
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class Given:
     to_structure: Mapping[str, Any] = field(default_factory=dict)  # allowed labels
     costs: Any = None  # the costs of the outputs of each example
     original: Any = None  # X before it was converted, which can have column names
-    fitted: Mapping[str, Any] = field(default_factory=dict)  # attributes that a fit on these data sets
+    fitted: dict[str, Any] = field(default_factory=dict)  # attributes that a fit on these data sets
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,10 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     n_support_: int  # for kernels: the number of kernel evaluations that the prediction of one input takes
     metadata_: dict[str, Any]
 
+    # Further attributes after `fit` that are saved: values that files can store, and estimators that this one consists
+    # of; None where it has none.
+    _more: ClassVar[tuple[str, ...]] = ()
+
     _n_left_out: int = 0  # the number of zero weights that are not in coef_ because the file left them out
 
     # ---- what an estimator defines -----------------------------------------------------------------------------------
@@ -127,6 +131,10 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _raw(self, X: Any) -> Any:
         """New examples in the form that the inputs take or, without inputs, the features."""
         return X
+
+    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
+        """Further arguments of `Structure.bind`; X is what the inputs made of the examples."""
+        return given.to_structure
 
     def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
         """A function from an example and parts to an output in the form that cost functions take."""
@@ -252,15 +260,16 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         features = self._features(outputs)
         chosen = self._chosen_inputs()
         inputs = None if chosen is None else chosen.learn(given.X)
+        X = given.X if inputs is None else inputs.transform(given.X)
         bound = bind(
             structure,
             features,
-            given.X if inputs is None else inputs.transform(given.X),
+            X,
             given.Y,
             outputs=outputs,
             costs=self._costs(loss, outputs, given),
             to_features=given.to_features,
-            to_structure=given.to_structure,
+            to_structure=self._to_structure(given, X, outputs),
             threads=self._threads(),
         )
         return Training(given, bound, features, inputs, sample_weight)
@@ -450,13 +459,14 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return self._bound(given, self.outputs_, self.features_, self.inputs_)
 
     def _bound(self, given: Given, outputs: Any, features: Features, inputs: Inputs | None) -> Bound:
+        X = given.X if inputs is None else inputs.transform(given.X)
         return bind(
             self._structure(given),
             features,
-            given.X if inputs is None else inputs.transform(given.X),
+            X,
             outputs=outputs,
             to_features=given.to_features,
-            to_structure=given.to_structure,
+            to_structure=self._to_structure(given, X, outputs),
         )
 
     def _threads(self) -> int:
@@ -516,6 +526,11 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         path : the file.
         metadata : further information by name, in any form that JSON can store.
         """
+        header, arrays = self._packed(metadata)
+        model_file.write(path, header, arrays)
+
+    def _packed(self, metadata: Mapping[str, Any] | None = None) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
+        """The header and the arrays of a file."""
         self._check_fitted()
         kept = self.certificate_
         # A bound that is infinite or NaN says nothing.
@@ -542,7 +557,32 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             "stop_reason": self.stop_reason_,
             "metadata": dict(metadata),
         }
-        model_file.write(path, header, arrays)
+        if self._more:
+            header["more"] = {name: self._packed_more(name, arrays) for name in self._more}
+        return header, arrays
+
+    def _packed_more(self, name: str, arrays: dict[str, NDArray[Any]]) -> object:
+        value = getattr(self, name)
+        if not isinstance(value, StructuredEstimator):
+            return pack(value, arrays, name)
+        header, own = value._packed()
+        arrays.update({f"{name}/{place}": array for place, array in own.items()})
+        return {"kind": "estimator", "header": header}
+
+    @staticmethod
+    def _unpacked_more(name: str, stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        match stored:
+            case {"kind": "estimator", "header": {"estimator": str(kind)} as header}:
+                found = SavedEstimator.registered.get(kind)
+                if found is None:
+                    raise MargraveError(f"it contains a {kind}, which is unknown here.")
+                own = {
+                    place.removeprefix(f"{name}/"): array
+                    for place, array in arrays.items()
+                    if place.startswith(f"{name}/")
+                }
+                return found._from_file(header, own)
+        return unpack(stored, arrays)
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
@@ -572,6 +612,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         weights = vector(unpack(header["weights"], arrays), np.float64, "weights")
         if not np.isfinite(weights).all():
             raise MargraveError("its weights must be finite.")
+        for name in cls._more:
+            setattr(model, name, cls._unpacked_more(name, header["more"][name], arrays))
         empty = model._bound(model._no_examples(features), outputs, features, None)
         if len(weights) != empty.problem.dim:
             raise MargraveError(f"it has {len(weights)} weights, and needs {empty.problem.dim}.")
@@ -610,7 +652,7 @@ def check_path(Cs: Any) -> list[float]:
     return values
 
 
-def check_choice(name: str, value: Any, valid: Sequence[str]) -> None:
+def check_choice(name: str, value: Any, valid: Sequence[Any]) -> None:
     """Refuse a value that is not valid."""
     if value not in valid:
-        raise unknown(name, value, valid)
+        raise unknown(name, value, [*map(str, valid)])

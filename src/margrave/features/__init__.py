@@ -1,19 +1,23 @@
 """Feature maps, which turn weights into scores of parts: one file per map."""
 
+from margrave.features.base import Features
 from margrave.features.chain import ChainFeatures
 from margrave.features.mercer import Kernel
 from margrave.features.outputs import NodeFeatures, OutputFeatures
 from margrave.features.sparse import SparseFeatures
 from margrave.features.table import AttributeTable, features_named
+from margrave.features.trees import TreeFeatures
 from margrave.files.stored import import_modules
 
 __all__ = [
     "AttributeTable",
     "ChainFeatures",
+    "Features",
     "Kernel",
     "NodeFeatures",
     "OutputFeatures",
     "SparseFeatures",
+    "TreeFeatures",
     "features_named",
 ]
 

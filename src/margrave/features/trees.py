@@ -42,6 +42,8 @@ class TreeFeatures(Features):
 
     def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> _core.TreeAttributes:
         """The values of the words of all sentences."""
+        if isinstance(X, list) and not X:
+            return _core.TreeTemplates([], [], -1).attributes(_core.ColumnTable(), -1, lambda function, values: [])
         if not isinstance(X, _core.TreeAttributes):
             raise MargraveError("features of trees take what ArcTemplates make of sentences.")
         return X
@@ -56,6 +58,7 @@ class TreeFeatures(Features):
     def learn(self, rows: _core.TreeAttributes, bound: _core.Structure) -> None:
         """Give weights to the attributes of the gold trees, unless attributes are hashed."""
         self.trained = True
+        assert isinstance(bound, _core.TreeStructure)
         if self.hash_bits == 0:
             if self.table is None:
                 self.table = _core.FingerprintTable()
@@ -63,6 +66,7 @@ class TreeFeatures(Features):
 
     def map(self, rows: _core.TreeAttributes, bound: _core.Structure, *, training: bool = False) -> _core.TreeMap:
         """The core's map of the parts of these trees."""
+        assert isinstance(bound, _core.TreeStructure)
         return _core.tree_map(rows, bound, self.hash_bits, self.table, len(self.labels))
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:

@@ -31,9 +31,9 @@ first child on a side of a head has the sibling ROOT.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from margrave import _core
 from margrave.errors import MargraveError, unknown
@@ -41,6 +41,8 @@ from margrave.inputs.base import ColumnTemplates, Row, check_width
 from margrave.inputs.templates import FUNCTIONS, function_results
 
 ROOT, NONE = "ROOT", "NONE"
+TAG = 1  # the column of the tag, if there is one
+BUILT_IN = ("arcs", "siblings", "grandparents", "labels", "pruning")
 _EACH = "each"
 _PLAIN = ("way", "dir", "label")
 # Numbered values take some 50 bytes each. When there are more than these, numbering starts anew.
@@ -64,6 +66,8 @@ class ArcTemplates(ColumnTemplates):
     ----------
     templates : the templates; None chooses a built-in set for the columns of the training data
         (`default_arc_templates`).
+    built_in : which built-in set: "arcs"; "siblings" or "grandparents" for arcs and pairs of arcs; "pruning" for a
+        smaller set of arcs; "labels" for arcs with labels. Several sets are joined by +.
     label : where the column to predict stands in rows that have one; -1 is behind all other columns.
 
     >>> arcs = ArcTemplates(["h[0]|w[0]", "way"])
@@ -74,6 +78,13 @@ class ArcTemplates(ColumnTemplates):
     name = "arc-templates"
 
     _compiled: _core.TreeTemplates | None = None
+
+    def __init__(self, templates: Sequence[str] | None = None, *, built_in: str = "arcs", label: int = -1) -> None:
+        for each in built_in.split("+"):
+            if each not in BUILT_IN:
+                raise unknown("built-in set of templates", each, BUILT_IN)
+        self.built_in = built_in
+        super().__init__(templates, label=label)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the compiled templates, which are made again when they are needed."""
@@ -87,12 +98,24 @@ class ArcTemplates(ColumnTemplates):
         self._compiled = None
 
     def _built_in(self, columns: int) -> Sequence[str]:
-        return default_arc_templates(columns)
+        return default_arc_templates(columns, self.built_in)
+
+    def _unlearned(self) -> Self:
+        return type(self)(self.given, built_in=self.built_in, label=self.label)
 
     def _units(self, rows: Sequence[Row]) -> int:
         return len(rows) ** 2
 
-    def learn(self, X: Any) -> "ArcTemplates":
+    def stored_settings(self) -> dict[str, Any]:
+        """The templates, and where the label stands."""
+        return super().stored_settings() | {"built_in": self.built_in}
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The templates of a file."""
+        return cls(settings["templates"], built_in=settings.get("built_in", "arcs"), label=settings["label"])
+
+    def learn(self, X: Any) -> Self:
         """The same templates for rows with the columns of these sentences."""
         return self._for_columns(X.width) if isinstance(X, _core.ColumnTable) else super().learn(X)
 
@@ -119,7 +142,10 @@ class ArcTemplates(ColumnTemplates):
     def _values(self, table: _core.ColumnTable, label: int) -> _core.TreeAttributes:
         compiled = self._compiled
         if compiled is None or len(compiled) > _MOST_VALUES:
-            self._compiled = compiled = _core.TreeTemplates(self.templates, [[tuple(term) for term in terms] for terms in self._terms.values()], self._tags())
+            terms = [[tuple(term) for term in terms] for terms in self._terms.values()]
+            self._compiled = compiled = _core.TreeTemplates(
+                self.templates, terms, TAG if (self.columns or 0) > TAG else -1
+            )
         return compiled.attributes(table, label, function_results)
 
     def attributes(self, rows: Sequence[Row]) -> list[list[str]]:
@@ -164,32 +190,66 @@ class ArcTemplates(ColumnTemplates):
         return found
 
 
-def default_arc_templates(columns: int) -> list[str]:
-    """The built-in templates of arcs.
+def default_arc_templates(columns: int, built_in: str = "arcs") -> list[str]:
+    """The built-in templates.
 
-    These are the templates of McDonald, Crammer and Pereira (2005): forms and tags of head and word in all
+    The templates of arcs are those of McDonald, Crammer and Pereira (2005): forms and tags of head and word in all
     combinations, also with the first five letters in place of the form; the tags around and between them; and all of
-    these combined with the direction and the length of the arc.
+    these combined with the direction and the length of the arc. Those of pairs of arcs are combinations of forms and
+    tags with the direction (McDonald and Pereira 2006; Carreras 2007).
 
     Parameters
     ----------
     columns : the number of columns: the form, the tag, and lists of morphological features.
+    built_in : as in `ArcTemplates`.
     """
+    if "+" in built_in:
+        return [template for each in built_in.split("+") for template in default_arc_templates(columns, each)]
+    if built_in == "labels":
+        return _labels(columns)
+    pairs = {"siblings": "s", "grandparents": "sg"}.get(built_in, "")
+    arcs = _arcs(columns, small=built_in == "pruning")
+    return [*arcs, *(template for third in pairs for template in _pairs(columns, third))]
+
+
+def _arcs(columns: int, small: bool) -> list[str]:
     both: list[str] = []
-    for form in ("[0].lower", "[0].stem5"):
+    for form in ("[0].lower",) if small else ("[0].lower", "[0].stem5"):
         head, word = f"h{form}", f"w{form}"
         both += [head, word, f"{head}|{word}"]
         if columns > 1:
-            both += [f"{head}|h[1]", f"{word}|w[1]", f"{head}|h[1]|{word}|w[1]", f"h[1]|{word}|w[1]"]
-            both += [f"{head}|{word}|w[1]", f"{head}|h[1]|w[1]", f"{head}|h[1]|{word}"]
+            both += [f"{head}|h[1]", f"{word}|w[1]", f"{head}|h[1]|w[1]", f"h[1]|{word}|w[1]"]
+        if columns > 1 and not small:
+            both += [f"{head}|h[1]|{word}|w[1]", f"{head}|{word}|w[1]", f"{head}|h[1]|{word}"]
     if columns > 1:
         both += ["h[1]", "w[1]", "h[1]|w[1]", "h[1]|between[1]|w[1]"]
-        around = ["h[1]-1|h[1]", "h[1]|h[1]+1"], ["w[1]-1|w[1]", "w[1]|w[1]+1"]
-        both += [f"{head}|{word}" for head in around[0] for word in around[1]]
-        both += [*(f"{head}|w[1]" for head in around[0]), *(f"h[1]|{word}" for word in around[1])]
-    for column in range(2, columns):
+        heads, words = ["h[1]-1|h[1]", "h[1]|h[1]+1"], ["w[1]-1|w[1]", "w[1]|w[1]+1"]
+        both += [f"{head}|{word}" for head in heads for word in words]
+        both += [*(f"{head}|w[1]" for head in heads), *(f"h[1]|{word}" for word in words)]
+    for column in () if small else range(2, columns):
         both += [f"h[1]|w[1]|h[{column}].each", f"h[1]|w[1]|w[{column}].each", f"h[{column}].each|w[{column}].each"]
     return ["way", *both, *(f"{template}|way" for template in both)]
+
+
+def _labels(columns: int) -> list[str]:
+    head, word = "h[0].lower", "w[0].lower"
+    plain = ["way", head, word, f"{head}|{word}", "w[0].suffix3", "w[0].stem5"]
+    if columns > 1:
+        plain += ["h[1]", "w[1]", "h[1]|w[1]", "h[1]|w[1]|way", f"{head}|w[1]", f"h[1]|{word}", f"{head}|h[1]|w[1]"]
+        plain += [f"h[1]|{word}|w[1]", "w[1]-1|w[1]|h[1]", "w[1]|w[1]+1|h[1]", "w[1]|h[1]|h[1]+1", "w[1]|h[1]-1|h[1]"]
+        plain += ["w[1]-1|w[1]|w[1]+1", "h[1]|between[1]|w[1]", "w[0]-1.lower|w[1]", "w[0]+1.lower|w[1]"]
+    for column in range(2, columns):
+        plain += [f"h[1]|w[1]|h[{column}].each", f"h[1]|w[1]|w[{column}].each"]
+    return [f"{template}|label" for template in plain]
+
+
+def _pairs(columns: int, third: str) -> list[str]:
+    forms = {end: f"{end}[0].lower" for end in ("h", "w", third)}
+    plain = [f"{forms[third]}|{forms['w']}"]
+    if columns > 1:
+        plain += [f"{third}[1]|w[1]", f"h[1]|{third}[1]|w[1]", f"{forms[third]}|w[1]", f"{third}[1]|{forms['w']}"]
+        plain += [f"{forms['h']}|{third}[1]|w[1]", f"h[1]|{forms[third]}|w[1]", f"h[1]|{third}[1]|{forms['w']}"]
+    return [f"{template}|dir" for template in plain]
 
 
 def _parse(template: str) -> tuple[_Term, ...]:

@@ -108,7 +108,7 @@ class ColumnTemplates(Inputs):
         return self._for_columns(len(first))
 
     def _for_columns(self, columns: int) -> Self:
-        learned = type(self)(self.given, label=self.label)
+        learned = self._unlearned()
         if self.given is None:
             learned._set(self._built_in(columns))
         if learned.n_columns > columns:
@@ -118,6 +118,10 @@ class ColumnTemplates(Inputs):
             )
         learned.columns = columns
         return learned
+
+    def _unlearned(self) -> Self:
+        """A copy with the same settings."""
+        return type(self)(self.given, label=self.label)
 
     def transform(self, X: Any) -> list[Lazy]:
         """The attributes of sentences whose rows have the columns of the training data, or those and a label."""

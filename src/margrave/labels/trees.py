@@ -7,6 +7,8 @@ projective if its arcs do not cross when they are drawn above the sentence, with
 from collections.abc import Sequence
 from numbers import Integral
 
+import numpy as np
+
 from margrave.errors import MargraveError
 
 
@@ -21,6 +23,24 @@ def is_projective(heads: Sequence[int]) -> bool:
     (True, False)
     """
     return not _crossing(_checked(heads))
+
+
+def crossing_words(heads: Sequence[int]) -> list[int]:
+    """List the words whose arcs make a tree non-projective: a word under the arc does not descend from its head.
+
+    Parameters
+    ----------
+    heads : the head of every word.
+
+    >>> crossing_words([3, 0, 2])
+    [1]
+    """
+    checked = _checked(heads)
+    ends = np.sort(np.stack([np.arange(1, len(checked) + 1), checked]), axis=0)
+    (low, high), others = ends[:, :, None], ends[:, None, :]
+    # Most trees have no arcs that cross, which is quick to see.
+    crosses = (low < others[0]) & (others[0] < high) & (high < others[1])
+    return _crossing(checked) if crosses.any() else []
 
 
 def projectivise(heads: Sequence[int]) -> list[int]:

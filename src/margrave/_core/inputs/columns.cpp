@@ -114,6 +114,7 @@ ConlluColumn conllu_column(const std::pair<int64_t, std::string>& column) {
 void bind_columns(nb::module_& m) {
   using Labels = std::vector<std::string>;
   nb::class_<ColumnTable>(m, "ColumnTable", "Sentences whose tokens have columns of text.")
+      .def(nb::new_([] { return ColumnTable(nullptr, 0); }), "A table without sentences.")
       .def_prop_ro("width", &ColumnTable::width)
       .def_prop_ro("tokens", &ColumnTable::tokens)
       .def("__len__", &ColumnTable::sentences)

@@ -53,6 +53,20 @@ class LabelledTreeStructure final : public TreeStructure {
     return found;
   }
 
+  void tree_parts(int64_t i, std::vector<TreePart>& parts) const override {
+    std::vector<TreePart> inner;
+    trees_->tree_parts(i, inner);
+    parts.clear();
+    const int32_t* const begin = begin_of(i);
+    const int64_t arcs = trees_->arc_parts(i);
+    for (int64_t a = 0; a < arcs; ++a)
+      for (int32_t k = 0; k < begin[a + 1] - begin[a]; ++k) {
+        parts.push_back(inner[static_cast<size_t>(a)]);
+        parts.back().label = set_of(i, a)[k];
+      }
+    parts.insert(parts.end(), inner.begin() + arcs, inner.end());
+  }
+
   unsigned offers() const override { return trees_->offers(); }
   bool has_gold() const override { return trees_->has_gold() && (!gold_.empty() || word_begin_.back() == 0); }
   void gold(int64_t i, int64_t, Output& y) const override {

@@ -87,14 +87,30 @@ void bind_pruning(nb::module_& m) {
       .def(
           "labels",
           [](const TagPairs& pairs, const TreeAttributes& words, const std::optional<In<bool>>& left, int32_t labels) {
-            std::vector<int64_t> begin;
-            std::vector<int32_t> all;
-            pairs.labels_of(words, to_flags(left), labels, begin, all);
-            return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(all)));
+            TagPairs::Sets sets = pairs.labels_of(words, to_flags(left), labels);
+            return std::make_tuple(to_numpy(std::move(sets.of_arc)), to_numpy(std::move(sets.begin)),
+                                   to_numpy(std::move(sets.members)));
           },
           "words"_a, "left"_a.none(), "labels"_a,
-          "The labels that each arc that is left can have: bounds, and the labels one after another.")
+          "The labels that each arc that is left can have: the set of every arc, where sets begin, and their labels.")
       .def("arrays", &arrays, nb::rv_policy::move, "Keys, lengths, bounds and labels, for a file.");
+  m.def(
+      "arcs_of_trees",
+      [](const In<int64_t>& words, const In<int32_t>& heads) {
+        std::vector<bool> left;
+        size_t at = 0;
+        for (size_t i = 0; i < words.size(); ++i)
+          for (int64_t word = 1; word <= words.data()[i]; ++word, ++at) {
+            if (at >= heads.size()) throw InputError("there must be one head per word.");
+            for (int64_t h = 0; h <= words.data()[i]; ++h)
+              if (h != word) left.push_back(heads.data()[at] == h);
+          }
+        expect_size(heads, static_cast<int64_t>(at), "heads");
+        return flags(left);
+      },
+      "words"_a, "heads"_a, nb::rv_policy::move,
+      "For the n * n arcs of every sentence, whether a tree has the arc. heads: those of all words, one after "
+      "another.");
   m.def(
       "pruned",
       [](const TreeStructure& trees, const In<double>& mu, double ratio, int64_t most, const In<int32_t>& tree,

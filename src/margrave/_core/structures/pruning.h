@@ -57,12 +57,17 @@ class TagPairs {
     return left;
   }
 
-  // The labels of the arcs that are left (all, if `left` is empty): for each of them, where its labels begin, and all
-  // labels one after another. Pairs of tags that were not seen have all labels.
-  void labels_of(const TreeAttributes& words, const std::vector<bool>& left, int32_t labels,
-                 std::vector<int64_t>& begin, std::vector<int32_t>& all) const {
-    begin.assign(1, 0);
-    all.clear();
+  // The labels that arcs can have, as sets: the first set has all labels, for pairs of tags that were not seen.
+  struct Sets {
+    std::vector<int32_t> of_arc;  // of the arcs that are left, one after another
+    std::vector<int64_t> begin{0};
+    std::vector<int32_t> members;
+  };
+  Sets labels_of(const TreeAttributes& words, const std::vector<bool>& left, int32_t labels) const {
+    Sets sets;
+    for (int32_t label = 0; label < labels; ++label) sets.members.push_back(label);
+    sets.begin.push_back(labels);
+    std::unordered_map<const Seen*, int32_t> numbers{{nullptr, 0}};
     size_t next = 0;
     for (int64_t i = 0; i < words.examples(); ++i) {
       const int n = words.words(i);
@@ -70,14 +75,17 @@ class TagPairs {
         for (int h = 0; h <= n; ++h) {
           if (h == m || (!left.empty() && !left.at(next++))) continue;
           const Seen* seen = find(words.tag(i, h), words.tag(i, m));
-          if (seen && !seen->labels.empty())
-            all.insert(all.end(), seen->labels.begin(), seen->labels.end());
-          else
-            for (int32_t label = 0; label < labels; ++label) all.push_back(label);
-          begin.push_back(static_cast<int64_t>(all.size()));
+          if (seen && seen->labels.empty()) seen = nullptr;
+          const auto [at, is_new] = numbers.emplace(seen, static_cast<int32_t>(numbers.size()));
+          if (is_new) {
+            sets.members.insert(sets.members.end(), seen->labels.begin(), seen->labels.end());
+            sets.begin.push_back(static_cast<int64_t>(sets.members.size()));
+          }
+          sets.of_arc.push_back(at->second);
         }
     }
     if (next != left.size()) throw InputError("there must be one entry of left per arc.");
+    return sets;
   }
 
   const std::unordered_map<uint64_t, Seen>& seen() const { return seen_; }
