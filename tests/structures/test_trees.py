@@ -1,6 +1,7 @@
 """Dependency trees of every kind: the arcs that have parts, decoding, limits, and what they do not offer."""
 
 from itertools import product
+from math import comb, log
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from margrave import MargraveError, _core
+from margrave import DependencyParser, MargraveError, _core
 from margrave.binding import Bound
 from margrave.binding import bind as bind_examples
 from margrave.features import SparseFeatures
-from margrave.structures import Arcs, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
+from margrave.structures import ArcLabels, Arcs, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
 from tests.references.enumeration import arc_part, projective_trees, tree_parts, trees
 
 seeds = st.integers(0, 2**32 - 1)
@@ -57,7 +58,7 @@ def test_outputs_of_pruned_sentences_are_decoded_by_what_they_are_bound_to(
     name: str, single_root: bool, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    words = rng.integers(1, 7, 4).tolist()
+    words = rng.integers(1, 6, 4).tolist()
     arcs = some_arcs(rng, words)
     bound, w = bound_with_weights(name, arcs, single_root)
     left = np.split(arcs.left, np.cumsum(arcs.words**2)[:-1])
@@ -181,3 +182,200 @@ def test_what_does_not_fit_is_refused_in_one_sentence(name: str) -> None:
             bound.read(np.array(begin), np.array(parts, np.int32), None if examples is None else np.array(examples))
     with pytest.raises(MargraveError, match="there are 1 numbers"):
         bound.head_tables(np.array([0, 1]), np.zeros(1))
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------------
+
+LABELLED = {
+    "non-projective": lambda **more: NonProjectiveTree(labelled=True, **more),
+    "projective": lambda **more: ProjectiveTree(labelled=True, **more),
+    "siblings": lambda **more: SecondOrderTree("siblings", labelled=True, **more),
+    "grandparents": lambda **more: SecondOrderTree("grandparents", labelled=True, **more),
+}
+TREES = [[(2, "subject"), (0, "root"), (2, "object")], [(0, "root")]]
+
+
+@every
+def test_labels_are_learned_and_decoded(name: str) -> None:
+    structure = LABELLED[name]()
+    outputs = structure.learn(TREES)
+    assert outputs.classes.tolist() == ["object", "root", "subject"]
+    left = np.ones(10, dtype=bool)
+    left[arc_part(3, 1, 3)] = False
+    arcs = Arcs([3, 1], left)
+    sets = ArcLabels([0] * 9, [0, 3], [0, 1, 2])
+    for labels in (None, sets):
+        bound = structure.bind(outputs, arcs.count, TREES, arcs=arcs, labels=labels)
+        begin, parts = bound.gold_parts()
+        assert structure.decode_bound(outputs, arcs.count, bound, None, begin, parts) == TREES
+        assert structure.decode(outputs, arcs.count, begin, parts, arcs=arcs, labels=labels) == TREES
+    assert bound.labels == 3 and bound.words.tolist() == [3, 1]
+    arc_begin, heads, words, labels = bound.arcs()
+    assert arc_begin.tolist() == [0, 24, 27] and labels[:6].tolist() == [0, 1, 2, 0, 1, 2]
+    assert (heads[3:6] == 2).all() and (words[3:6] == 1).all()
+    problem = problem_of(bound)
+    mu = np.concatenate([problem.logsum(i, np.cos(np.arange(problem.parts(i))))[1] for i in range(2)])
+    mu_begin = np.concatenate([[0], np.cumsum(bound.part_counts)])
+    tables = structure.present_labels(bound, mu_begin, mu)
+    assert [table.shape for table in tables] == [(3, 4, 3), (1, 2, 3)]
+    for table, by_head in zip(tables, structure.present_bound(outputs, arcs.count, bound, mu_begin, mu), strict=True):
+        assert_allclose(table.sum(axis=2), by_head, rtol=1e-12)
+        assert_allclose(by_head.sum(axis=1), 1.0, rtol=1e-9)
+    assert tables[0][2, 1].sum() == 0  # the arc that is not left
+
+
+@every
+def test_without_scores_of_labels_marginals_are_those_of_arcs(name: str) -> None:
+    """Labels that score the same share the probability of their arc, also where it is tiny."""
+    rng = np.random.default_rng(0)
+    for n, size in ((7, 1.0), (7, 300.0), (7, 1e4)):
+        arcs = some_arcs(rng, [n])
+        plain = STRUCTURES[name](True).bind(NoOutputs(), arcs.count, arcs=arcs)
+        count, arc_count = plain.parts(0), int(arcs.count[0])
+        outputs = LABELLED[name]().learn([[(0, k) for k in range(4)]])
+        bound = LABELLED[name]().bind(outputs, arcs.count, arcs=arcs)
+        theta = size * rng.standard_normal(count)
+        spread = np.concatenate([np.repeat(theta[:arc_count], 4), theta[arc_count:]])
+        one, four = problem_of(plain), problem_of(bound)
+        value, mu = one.logsum(0, theta)
+        again, also = four.logsum(0, spread)
+        assert_allclose(again, value + n * np.log(4), rtol=1e-12)
+        assert_allclose(also[: 4 * arc_count].reshape(-1, 4).sum(axis=1), mu[:arc_count], rtol=1e-9)
+        assert_allclose(also[4 * arc_count :], mu[arc_count:], rtol=1e-9)
+        assert_allclose(four.argmax(0, spread)[0], one.argmax(0, theta)[0], rtol=1e-12)
+        best = four.kbest(0, spread, 4**3)  # the labellings of the best tree come first, and all score the same
+        assert len({tuple(parts.tolist()) for _, parts in best}) == 4**3
+        assert_allclose([v for v, _ in best], best[0][0], rtol=1e-9)
+
+
+def problem_of(bound: _core.Structure) -> _core.Problem:
+    """Parts without attributes; only their scores matter."""
+    counts = [bound.parts(i) for i in range(bound.size)]
+    begin = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    rows = _core.Tokens(begin, np.zeros(begin[-1] + 1, dtype=np.int64), np.zeros(0, np.int32), None)
+    return _core.join(bound, _core.sparse_parts(0, rows, bound.choices))
+
+
+@every
+@given(seed=seeds)
+@settings(max_examples=5, deadline=None)
+def test_the_k_best_labelled_trees_of_longer_sentences_are_in_order_and_distinct(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arcs = some_arcs(rng, [9], 0.4)
+    outputs = LABELLED[name]().learn([[(0, k) for k in range(3)]])
+    bound = LABELLED[name]().bind(outputs, arcs.count, arcs=arcs)
+    problem = problem_of(bound)
+    theta = rng.standard_normal(bound.parts(0))
+    found = problem.kbest(0, theta, 300)
+    assert len({tuple(parts.tolist()) for _, parts in found}) == len(found) == 300
+    values = [value for value, _ in found]
+    assert values == sorted(values, reverse=True)
+    assert_allclose(values, [theta[parts].sum() for _, parts in found], rtol=1e-9)
+    assert_allclose(problem.kbest(0, theta, 20)[-1][0], values[19], rtol=1e-12)
+    # Nothing is left out: what is drawn and better than the last of them is among them.
+    known = {tuple(sorted(parts.tolist())) for _, parts in found}
+    for seed_of_draw in range(50):
+        parts = problem.sample(0, 3 * theta, seed_of_draw)
+        assert theta[parts].sum() <= values[-1] + 1e-9 or tuple(sorted(parts.tolist())) in known
+
+
+@every
+def test_labels_that_do_not_fit_are_refused_in_one_sentence(name: str) -> None:
+    structure: Any = LABELLED[name]()
+    outputs = structure.learn(TREES)
+    arcs = Arcs([3, 1])
+
+    def bind(Y: Any = None, **sets: Any) -> Any:
+        labels = ArcLabels(**{"of_arc": [0] * 10, "begin": [0, 3], "members": [0, 1, 2]} | sets) if sets else None
+        return structure.bind(outputs, arcs.count, Y, arcs=arcs, labels=labels)
+
+    for call, message in (
+        (lambda: structure.learn([[2, 0]]), r"example 0, word 1: its output must be a pair \(head, label\), not 2"),
+        (lambda: structure.learn([5]), "example 0: its words must be a list of pairs"),
+        (lambda: structure.learn([[(0, "a", "b")]]), "must be a pair"),
+        (lambda: bind([[(2, "verb"), (0, "root"), (2, "object")], [(0, "root")]]), "'verb' is not among the classes"),
+        (
+            lambda: bind(TREES, members=[0, 1], begin=[0, 2]),
+            "example 0, word 1: its label 2 is not allowed for the arc",
+        ),
+        (lambda: bind(of_arc=[0] * 9), "one set for each of 10 arcs, not 9"),
+        (lambda: bind(of_arc=[1] * 10), "there is no set 1 of 1"),
+        (lambda: bind(of_arc=[-1] * 10), "there is no set -1"),
+        (lambda: bind(members=[0, 2, 1]), "set 0 must have ascending numbers below 3"),
+        (lambda: bind(members=[0, 1, 3]), "set 0 must have ascending numbers below 3"),
+        (lambda: bind(begin=[0, 2]), "bounds of sets must go from 0"),
+        (lambda: bind(begin=[0, 4, 3]), "bounds of sets must ascend"),
+        (lambda: bind(begin=[0, 0, 3]), "example 0, word 1: the arc from 0 has no label"),
+        (lambda: ArcLabels([0.5], [0, 1], [0]), "of_arc of ArcLabels must be a list of whole numbers"),
+        (
+            lambda: structure.bind(outputs, arcs.count, arcs=arcs, labels=[0]),
+            "must be an object of ArcLabels, not list",
+        ),
+        (
+            lambda: STRUCTURES[name](True).bind(outputs, arcs.count, arcs=arcs, labels=ArcLabels([0], [0, 1], [0])),
+            "labels of arcs need labelled=True",
+        ),
+        (lambda: LABELLED[name](wrong_label=-1), "wrong_label must be finite and not negative"),
+        (lambda: LABELLED[name](single_root="yes"), "single_root must be True or False"),
+    ):
+        with pytest.raises(MargraveError, match=message):
+            call()
+
+
+# ---- numbers of trees, long sentences, and what trees do not offer ---------------------------------------------------
+
+
+@roots
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
+def test_the_number_of_trees_is_that_of_the_known_formulas(n: int, single_root: bool) -> None:
+    """(n + 1)^(n - 1) with several roots and n^(n - 1) with one (Cayley); projective ones: A001764 and A006013."""
+    projective = comb(3 * n - 2, n - 1) // n if single_root else comb(3 * n, n) // (2 * n + 1)
+    non_projective = n ** (n - 1) if single_root else (n + 1) ** (n - 1)
+    for name, make in STRUCTURES.items():
+        count = non_projective if name == "non-projective" else projective
+        problem = problem_of(make(single_root).bind(NoOutputs(), np.array([0]), arcs=Arcs([n])))
+        zero = np.zeros(problem.parts(0))
+        assert_allclose(problem.logsum(0, zero)[0], log(count), rtol=1e-12, atol=1e-12)
+        found = problem.kbest(0, zero, count + 1)
+        assert len({tuple(sorted(parts.tolist())) for _, parts in found}) == len(found) == count
+
+
+@every
+def test_a_thousand_words_with_ten_heads_each_neither_overflow_nor_crash(name: str) -> None:
+    n = 1000
+    near = np.array([[abs(h - m) <= 5 and h != m for h in range(n + 1)] for m in range(1, n + 1)])
+    near[n // 2 :: 97, 0] = True
+    left = near[~np.eye(n, n + 1, 1, dtype=bool)]
+    bound = STRUCTURES[name](True).bind(NoOutputs(), np.array([0]), arcs=Arcs([n], left))
+    problem = problem_of(bound)
+    theta = 30 * np.random.default_rng(0).standard_normal(problem.parts(0))
+    best, parts = problem.argmax(0, theta)
+    assert_allclose(theta[parts].sum(), best, rtol=1e-9)
+    assert bound.read(np.array([0, len(parts)]), parts)[1].tolist().count(0) == 1
+    value, mu = problem.logsum(0, theta)
+    assert np.isfinite(value) and value >= best - 1e-6
+    table = bound.head_tables(np.array([0, len(mu)]), mu).reshape(n, n + 1)
+    assert_allclose(table.sum(axis=1), 1.0, rtol=1e-9)
+
+
+@every
+@given(seed=seeds, n=st.integers(1, 5))
+@settings(max_examples=10, deadline=None)
+def test_entropy_is_log_z_minus_the_expected_score(name: str, seed: int, n: int) -> None:
+    """Of the model's own distribution; the entropy of given marginals is not offered."""
+    rng = np.random.default_rng(seed)
+    problem = problem_of(STRUCTURES[name](True).bind(NoOutputs(), np.array([0]), arcs=some_arcs(rng, [n])))
+    theta = rng.standard_normal(problem.parts(0))
+    value, mu = problem.logsum(0, theta)
+    scores = np.array([v for v, _ in problem.kbest(0, theta, 10**6)])
+    p = np.exp(scores - value)
+    assert_allclose(value - theta @ mu, -(p * np.log(p)).sum(), rtol=1e-9, atol=1e-12)
+    assert {"entropy", "untied"}.isdisjoint(problem.offers)
+    with pytest.raises(MargraveError, match="offers no entropy"):
+        problem.entropy(0, mu)
+
+
+@pytest.mark.parametrize("learner", ["smo", "smo-eg"])
+def test_smo_is_refused_on_trees_in_one_sentence(learner: str) -> None:
+    with pytest.raises(MargraveError, match=r"^[^.]*untied[^.]*\.$|^[^.]*entropy[^.]*\.$"):
+        DependencyParser("hinge", learner=learner).fit([[("a", "A"), ("b", "B")]], [[2, 0]])
