@@ -468,17 +468,76 @@ def test_the_cycle_that_is_reported_is_one(heads: list[int]) -> None:
         (word_line(1, "x"), 1, "head 'x' is not a number."),
         (word_line(1, "-1"), 1, "head '-1' is not a number."),
         (word_line(1, "1_0"), 1, "head '1_0' is not a number."),
-        (tree_text([0, 1]) + "\n" + tree_text([0, 3]), 5, "head 3, but the last word is 2."),
+        (
+            tree_text([0, 1]) + "\n" + tree_text([0, 3]),
+            5,
+            "word 2 ('w') of the sentence that starts in line 4 has head 3, but the last word is 2.",
+        ),
+        (
+            tree_text([0]) + "\n# sent_id = s2\n" + tree_text([0, 3]),
+            5,
+            "word 2 ('w') of sentence s2 has head 3, but the last word is 2.",
+        ),
         (tree_text([0]) + "\n# c\n" + tree_text([2, 1]), 3, "the sentence that starts here has no root"),
-        (tree_text([0]) + "\n# c\n" + tree_text([0, 3, 2]), 3, "the heads of the sentence that starts here form"),
-        (tree_text([0, 2]), 1, "the heads of the sentence that starts here form a cycle: 2 -> 2."),
+        (
+            tree_text([0]) + "\n# sent_id = s2\n" + tree_text([2, 1]),
+            3,
+            "sentence s2 has no root, a word whose",
+        ),
+        (
+            tree_text([0]) + "\n# c\n" + tree_text([0, 3, 2]),
+            5,
+            "word 2 ('w') of the sentence that starts in line 3 is its own ancestor, since the heads form a cycle: 2",
+        ),
+        (
+            "# sent_id = a b\n" + tree_text([0, 2]),
+            3,
+            "word 2 ('w') of sentence a b is its own ancestor, since the heads form a cycle: 2 -> 2.",
+        ),
         (tree_text([0]) + "\n# only a comment\n", 3, "the sentence has no words."),
+        (tree_text([0]) + "\n# text = \n# sent_id = s2\n", 3, "sentence s2 has no words."),
         (tree_text([0]) + "\n# c\n" + word_line("0.1", "_"), 3, "the sentence has no words."),
     ],
 )
 def test_conllu_mistakes_are_named_by_file_and_line(file: File, text: str, line: int, expected: str) -> None:
     path = file(text)
     assert refusal(read_conllu, path).startswith(message(path, line, expected))
+
+
+@pytest.mark.parametrize("reader", [read_conllu, read_conllx])
+def test_a_second_root_is_refused_on_request(file: File, reader: Callable[..., Any]) -> None:
+    path = file(tree_text([0, 1]) + "\n" + tree_text([2, 0, 0, 0, "_"]))
+    assert [sentence.words[0].head for sentence in reader(path)] == [0, 2]
+    told = refusal(reader, path, single_root=True)
+    assert told == message(
+        path, 6, "word 3 ('w') of the sentence that starts in line 4 is a second root besides word 2 ('w')."
+    )
+    assert len(list(reader(file(tree_text([0, 1]) + "\n" + tree_text([2, 0])), single_root=True))) == 2
+
+
+rows = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1, max_size=4)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_whatever_conllu_holds_survives_reading_and_writing(data: st.DataObject) -> None:
+    def line(id: str, head: str) -> str:
+        fields = [data.draw(rows) for _ in range(8)]
+        return "\t".join([id, *fields[:5], head, *fields[5:]]) + "\n"
+
+    text = ""
+    for _ in range(data.draw(st.integers(1, 3))):
+        text += "".join(f"#{data.draw(rows)}\n" for _ in range(data.draw(st.integers(0, 2))))
+        count, covered = data.draw(st.integers(1, 5)), 0
+        text += line("0.1", "_") if data.draw(st.booleans()) else ""
+        for id in range(1, count + 1):
+            if id > covered and id < count and data.draw(st.booleans()):
+                covered = data.draw(st.integers(id + 1, count))
+                text += line(f"{id}-{covered}", "_")
+            text += line(str(id), str(data.draw(st.integers(0, id - 1))))
+            text += "".join(line(f"{id}.{k}", "_") for k in range(1, data.draw(st.integers(1, 3))))
+        text += "\n"
+    assert "".join(f"{each}\n" for each in conllu_lines(read_conllu(io.StringIO(text, newline="\n")))) == text
 
 
 def test_conllx_is_read_and_written_byte_for_byte(file: File, tmp_path: Path) -> None:
@@ -497,7 +556,12 @@ def test_conllx_is_read_and_written_byte_for_byte(file: File, tmp_path: Path) ->
         ("# comment\n" + tree_text([0]), 1, "1 column"),
         (word_line("1-2", "_") + tree_text([0, 1]), 1, "id 1-2 is out of order after word 0."),
         (tree_text([0]) + word_line("1.1", "_"), 2, "id 1.1 is out of order after word 1."),
-        (tree_text([0, 4]), 2, "head 4, but the last word is 2."),
+        (
+            tree_text([0, 4]),
+            2,
+            "word 2 ('w') of the sentence that starts in line 1 has head 4, but the last word is",
+        ),
+        (tree_text([0, 3, 2]), 2, "word 2 ('w') of the sentence that starts in line 1 is its own ancestor, since the"),
         (tree_text([0]) + "\n" + tree_text([2, 1]), 3, "the sentence that starts here has no root"),
     ],
 )
@@ -513,7 +577,10 @@ def test_conllx_mistakes_are_named_by_file_and_line(file: File, text: str, line:
         (Sentence(words=[Word(1, "a\nb", head=0)]), "line 3: '1\\ta\\nb"),
         (Sentence(words=[Word(1, "", head=0)]), "line 3: column 2 is empty"),
         (Sentence(words=[Word(2, "a", head=0)]), "line 3: id 2 is out of order"),
-        (Sentence(words=[Word(1, "a", head=2)]), "line 3: head 2, but the last word is 1."),
+        (
+            Sentence(words=[Word(1, "a", head=2)]),
+            "line 3: word 1 ('a') of the sentence that starts in line 3 has",
+        ),
         (Sentence(words=[Word(1, "a", head=1)]), "line 3: the sentence that starts here has no root"),
         (Sentence(["no hash"], [Word(1, "a", head=0)]), "line 3: 1 column"),
         (Sentence(words=[Word(1, "a", head=0)], multiword=[("1-2", *"abcdefghi")]), "line 3: the range ends at 2"),

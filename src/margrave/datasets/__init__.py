@@ -1,6 +1,6 @@
 """Readers and writers for the field's file formats, and small built-in data sets."""
 
-from margrave.datasets.builtin import load_digits, load_town
+from margrave.datasets.builtin import load_digits, load_harbour, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
 from margrave.datasets.nbest import NBestList, read_nbest, read_references, write_nbest
@@ -17,6 +17,7 @@ __all__ = [
     "conllu_lines",
     "convert_tags",
     "load_digits",
+    "load_harbour",
     "load_town",
     "read_columns",
     "read_conllu",

@@ -1,12 +1,13 @@
 """Small data sets for trying things out, from this package or from scikit-learn."""
 
 from importlib.resources import files
-from typing import Literal, get_args
+from typing import IO, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.datasets.columns import read_columns
+from margrave.datasets.conllu import Sentence, read_conllu
 from margrave.errors import unknown
 
 Part = Literal["train", "dev", "test"]
@@ -19,10 +20,23 @@ def load_town(part: Part) -> list[list[tuple[str, str, str]]]:
     ----------
     part : which part of the data to load: "train", "dev" or "test".
     """
-    if part not in get_args(Part):
-        raise unknown("part", part, get_args(Part))
-    with (files("margrave.datasets") / "town" / f"{part}.conll").open(encoding="utf-8") as stream:
+    with _opened("town", part, "conll") as stream:
         return [[(word, pos, tag) for word, pos, tag in sentence] for sentence in read_columns(stream)]
+
+
+def load_harbour(part: Part) -> list[Sentence]:
+    """Load sentences about a harbour with their dependency trees.
+
+    Parameters
+    ----------
+    part : which part of the data to load: "train", "dev" or "test".
+
+    >>> sentence = load_harbour("test")[0]
+    >>> [word.form for word in sentence.words][-3:], sentence.heads[-3:]
+    (['Mrs', 'Quill', '.'], [5, 7, 5])
+    """
+    with _opened("harbour", part, "conllu") as stream:
+        return list(read_conllu(stream))
 
 
 def load_digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -34,3 +48,10 @@ def load_digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
     images, digits = load_digits(return_X_y=True)
     return images / 16.0, digits
+
+
+def _opened(name: str, part: str, extension: str) -> IO[str]:
+    """A file of a data set in this package."""
+    if part not in get_args(Part):
+        raise unknown("part", part, get_args(Part))
+    return (files("margrave.datasets") / name / f"{part}.{extension}").open(encoding="utf-8")

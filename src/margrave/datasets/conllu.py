@@ -13,6 +13,7 @@ _RANGE = re.compile("([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY = re.compile("(0|[1-9][0-9]*)[.]([1-9][0-9]*)")
 _BEFORE, _WORD, _AFTER = range(3)  # A multiword token comes before its first word, an empty node after its word.
 _UNWRITABLE = re.compile("[\n\r\0]")
+_SENTENCE_ID = "# sent_id = "
 CONLLU_BLANKS = " \t"  # Lines of these only stand between sentences.
 
 _Block = list[tuple[int, str]]  # the numbered lines of one sentence
@@ -63,30 +64,36 @@ class Sentence:
         return heads
 
 
-def read_conllu(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]:
+def read_conllu(path: TextSource, encoding: str = "utf-8", *, single_root: bool = False) -> Iterator[Sentence]:
     """Read sentences from a CoNLL-U file, one at a time.
 
+    A sentence without words and heads that are no tree are errors. Words may lack heads.
+
     Parameters
     ----------
     path : a file (plain or gzip) or an open text stream.
     encoding : the encoding of the file.
+    single_root : refuse sentences in which several words hang on the root.
     """
-    yield from conllu_sentences(source_name(path), read_lines(path, encoding))
+    yield from conllu_sentences(source_name(path), read_lines(path, encoding), single_root=single_root)
 
 
-def conllu_sentences(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sentence]:
+def conllu_sentences(name: str, lines: Iterable[tuple[int, str]], *, single_root: bool = False) -> Iterator[Sentence]:
     """The sentences of numbered lines."""
     for block in _blocks(lines):
-        yield _sentence(name, block)
+        yield _sentence(name, block, single_root)
 
 
-def read_conllx(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]:
+def read_conllx(path: TextSource, encoding: str = "utf-8", *, single_root: bool = False) -> Iterator[Sentence]:
     """Read sentences from a CoNLL-X file, one at a time.
+
+    Heads that are no tree are errors. Words may lack heads.
 
     Parameters
     ----------
     path : a file (plain or gzip) or an open text stream.
     encoding : the encoding of the file.
+    single_root : refuse sentences in which several words hang on the root.
     """
     name = source_name(path)
     for block in _blocks(read_lines(path, encoding)):
@@ -96,15 +103,16 @@ def read_conllx(path: TextSource, encoding: str = "utf-8") -> Iterator[Sentence]
             if fields[0] != str(id):
                 raise DataError(name, number, f"id {fields[0]} is out of order after word {id - 1}.")
             words.append(_word(name, number, fields))
-        _check_tree(name, block[0][0], [number for number, _ in block], words)
-        yield Sentence(words=words)
+        sentence = Sentence(words=words)
+        _check_tree(name, block[0][0], [number for number, _ in block], sentence, single_root)
+        yield sentence
 
 
 def write_conllu(path: str | PathLike[str], sentences: Iterable[Sentence]) -> None:
     """Write sentences to a CoNLL-U file.
 
     Sentences that `read_conllu` or `read_conllx` have read are written back byte for byte. Only deviations from the
-    format are lost: other line ends, and more than one blank line after a sentence.
+    format are lost: other line ends, other encodings than UTF-8, and more or less than one blank line after a sentence.
 
     Parameters
     ----------
@@ -126,7 +134,7 @@ def conllu_lines(sentences: Iterable[Sentence], name: str = "<output>") -> Itera
         for at, line in enumerate(lines, number):
             if _UNWRITABLE.search(line):
                 raise DataError(name, at, f"{line!r} contains a line break or NUL, which CoNLL-U cannot express.")
-        _sentence(name, list(enumerate(lines, number)))  # Nothing is written that could not be read.
+        _sentence(name, list(enumerate(lines, number)), False)  # Nothing is written that could not be read.
         yield from lines
         yield ""
         number += len(lines) + 1
@@ -144,7 +152,7 @@ def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[_Block]:
         yield block
 
 
-def _sentence(name: str, block: _Block) -> Sentence:
+def _sentence(name: str, block: _Block, single_root: bool) -> Sentence:
     sentence = Sentence()
     numbers: list[int] = []  # the line of every word
     place = (0, 0, 0)  # the place of the previous row
@@ -174,11 +182,17 @@ def _sentence(name: str, block: _Block) -> Sentence:
             covered, covered_line = place[2], number
             sentence.multiword.append(fields)
     if not sentence.words:
-        raise DataError(name, block[0][0], "the sentence has no words.")
+        raise DataError(name, block[0][0], f"{_named(sentence) or 'the sentence'} has no words.")
     if covered > len(sentence.words):
         raise DataError(name, covered_line, f"the range ends at {covered}, but the last word is {len(sentence.words)}.")
-    _check_tree(name, block[0][0], numbers, sentence.words)
+    _check_tree(name, block[0][0], numbers, sentence, single_root)
     return sentence
+
+
+def _named(sentence: Sentence) -> str:
+    """The sentence by its id in the comments; empty if it has none."""
+    ids = (line.removeprefix(_SENTENCE_ID) for line in sentence.comments if line.startswith(_SENTENCE_ID))
+    return next((f"sentence {id}" for id in ids), "")
 
 
 def _place(id: str) -> tuple[int, int, int] | None:
@@ -210,17 +224,27 @@ def _word(name: str, number: int, fields: tuple[str, ...]) -> Word:
     return Word(int(id), form, lemma, upos, xpos, feats, parent, deprel, deps, misc)
 
 
-def _check_tree(name: str, first: int, numbers: list[int], words: list[Word]) -> None:
+def _check_tree(name: str, first: int, numbers: list[int], sentence: Sentence, single_root: bool) -> None:
     """Check that all heads are words of the sentence and lead to a root; words without a head are ignored."""
+    words = sentence.words
     heads = [word.head for word in words]
-    for number, word in zip(numbers, words, strict=True):
+
+    def mistake(word: Word, what: str) -> DataError:
+        whose = _named(sentence) or f"the sentence that starts in line {first}"
+        return DataError(name, numbers[word.id - 1], f"word {word.id} ({word.form!r}) of {whose} {what}")
+
+    for word in words:
         if word.head is not None and word.head > len(words):
-            raise DataError(name, number, f"head {word.head}, but the last word is {len(words)}.")
+            raise mistake(word, f"has head {word.head}, but the last word is {len(words)}.")
     if 0 not in heads and None not in heads:
-        raise DataError(name, first, "the sentence that starts here has no root, a word whose head is 0.")
+        whose = _named(sentence) or "the sentence that starts here"
+        raise DataError(name, first, f"{whose} has no root, a word whose head is 0.")
     if cycle := _cycle(heads):
         arrows = " -> ".join(map(str, cycle))
-        raise DataError(name, first, f"the heads of the sentence that starts here form a cycle: {arrows}.")
+        raise mistake(words[cycle[0] - 1], f"is its own ancestor, since the heads form a cycle: {arrows}.")
+    roots = [word for word in words if word.head == 0]
+    if single_root and len(roots) > 1:
+        raise mistake(roots[1], f"is a second root besides word {roots[0].id} ({roots[0].form!r}).")
 
 
 def _cycle(heads: list[int | None]) -> list[int]:

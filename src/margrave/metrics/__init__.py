@@ -1,13 +1,25 @@
-"""Scores of predictions, which equal those of the field's reference scorers, and significance tests.
+"""Scores of predictions, which equal those of the field's reference scorers, their confidence, and significance tests.
 
 All scores except NIST are fractions between 0 and 1.
 """
 
 from margrave.metrics.accuracy import sequence_accuracy, token_accuracy
-from margrave.metrics.attachment import AttachmentScores, attachment_scores
+from margrave.metrics.attachment import (
+    AttachmentReport,
+    AttachmentScores,
+    UniversalScores,
+    attachment_report,
+    attachment_scores,
+    attachment_statistics,
+    conll18_scores,
+    las_of_statistics,
+    punctuation,
+    uas_of_statistics,
+    universal_labels,
+)
 from margrave.metrics.counting import Counts
 from margrave.metrics.labels import LabelScores, hierarchical_scores, label_scores
-from margrave.metrics.significance import approximate_randomisation
+from margrave.metrics.significance import Interval, approximate_randomisation, bootstrap_interval
 from margrave.metrics.spans import SpanCounts, SpanScores, span_scores
 from margrave.metrics.translation import (
     BleuStatistics,
@@ -21,26 +33,37 @@ from margrave.metrics.translation import (
 from margrave.metrics.trees import TreeScores, tree_loss, tree_scores
 
 __all__ = [
+    "AttachmentReport",
     "AttachmentScores",
     "BleuStatistics",
     "Counts",
+    "Interval",
     "LabelScores",
     "NistStatistics",
     "SpanCounts",
     "SpanScores",
     "TreeScores",
+    "UniversalScores",
     "approximate_randomisation",
+    "attachment_report",
     "attachment_scores",
+    "attachment_statistics",
     "bleu",
     "bleu_of_statistics",
+    "bootstrap_interval",
+    "conll18_scores",
     "hierarchical_scores",
     "label_scores",
+    "las_of_statistics",
     "nist",
     "nist_of_statistics",
+    "punctuation",
     "sentence_bleu",
     "sequence_accuracy",
     "span_scores",
     "token_accuracy",
     "tree_loss",
     "tree_scores",
+    "uas_of_statistics",
+    "universal_labels",
 ]

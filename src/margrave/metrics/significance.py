@@ -1,6 +1,11 @@
-"""Significance of the difference between two systems, by approximate randomisation (Riezler and Maxwell 2005)."""
+"""How sure scores are: the significance of the difference between two systems, and confidence intervals.
+
+The test is approximate randomisation (Riezler and Maxwell 2005), and the intervals are percentiles of the bootstrap
+(Efron and Tibshirani 1993, chapter 13).
+"""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +16,7 @@ from margrave.errors import MargraveError
 
 # Differences that differ by less than this are equal except for the rounding of their sums.
 _ROUNDING = 1e-10
-# The number of swaps of segments that are stored at a time (8 bytes each).
+# The number of swaps or weights of segments that are stored at a time (8 bytes each).
 _AT_A_TIME = 4_000_000
 
 
@@ -63,6 +68,64 @@ def approximate_randomisation(
     if 1 << n <= trials:
         return sum(map(as_large, _all_swaps(n))) / (1 << n)
     return (1 + sum(map(as_large, _random_swaps(n, trials, seed)))) / (1 + trials)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A score, or the difference between two scores, and the ends of its confidence interval."""
+
+    score: float
+    low: float
+    high: float
+
+
+def bootstrap_interval(
+    statistics: NDArray[Any],
+    score: Callable[[Any], Any],
+    *,
+    minus: NDArray[Any] | None = None,
+    confidence: float = 0.95,
+    trials: int = 10_000,
+    seed: int = 0,
+) -> Interval:
+    """Compute a confidence interval of a score, or of the difference between two systems' scores, by the bootstrap.
+
+    Each trial draws as many segments as there are, with replacement. The interval lies between percentiles of the
+    trials' scores. For a difference, the same segments are drawn for both systems (a paired bootstrap). Such an
+    interval tells how large the difference is; `approximate_randomisation` tests whether it could be chance.
+
+    Parameters
+    ----------
+    statistics : what the system achieved on each segment, an array (segments, k).
+    score : a function from sums (..., k) to scores (...), such as `uas_of_statistics` or `bleu_of_statistics`.
+    minus : the statistics of another system on the same segments, whose score is subtracted; None for the score alone.
+    confidence : the probability that the interval is meant to have.
+    trials : the number of random trials.
+    seed : the seed of the random numbers.
+
+    >>> right = np.array([[1, 1], [1, 0]] * 50)  # words and right words of 100 segments
+    >>> bootstrap_interval(right, lambda sums: sums[..., 1] / sums[..., 0])
+    Interval(score=0.5, low=0.4, high=0.6)
+    """
+    trials = whole("trials", trials, 1, 10**12)
+    seed = whole("seed", seed, 0, 2**63 - 1)
+    if not 0 < confidence < 1:
+        raise MargraveError(f"confidence must lie between 0 and 1, and it is {confidence!r}.")
+    systems = [np.asarray(each) for each in (statistics, minus) if each is not None]
+    if len({each.shape for each in systems}) > 1 or systems[0].ndim != 2:
+        shapes = " and ".join(str(each.shape) for each in systems)
+        raise MargraveError(f"statistics must have the same shape (segments, numbers), and they have {shapes}.")
+    n = len(systems[0])
+    if n == 0:
+        raise MargraveError("there are no segments to draw from.")
+
+    def scores(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        first, *second = (scores_of_rows(score, weights @ each.astype(np.float64)) for each in systems)
+        return first - second[0] if second else first
+
+    drawn = np.concatenate([scores(weights) for weights in _random_weights(n, trials, seed)])
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    return Interval(scores(np.ones((1, n))).item(), low, high)
 
 
 # Maps swaps (trials, segments), which are 1 where a segment is swapped, to the scores of both systems in each trial.
@@ -125,3 +188,13 @@ def _random_swaps(n: int, trials: int, seed: int) -> Iterator[NDArray[np.float64
     step = max(1, _AT_A_TIME // n)
     for begin in range(0, trials, step):
         yield generator.integers(0, 2, (min(step, trials - begin), n)).astype(np.float64)
+
+
+def _random_weights(n: int, trials: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """How often each segment is drawn in each trial."""
+    generator = np.random.default_rng(seed)
+    step = max(1, _AT_A_TIME // n)
+    for begin in range(0, trials, step):
+        rows = min(step, trials - begin)
+        drawn = generator.integers(0, n, (rows, n)) + n * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

@@ -1,0 +1,386 @@
+"""Arc diagrams of dependency trees: words in a row, arcs from heads to words, gold trees above and predictions below.
+
+One unit of the drawing is a point (1/72 inch), so that text can be measured and everything fits its place. The arcs of
+a tree are stacked by length, each above all arcs that it overlaps. Arcs at one word leave it in the order of their
+lengths, so that arcs cross only if the tree is not projective.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from margrave.errors import MargraveError
+from margrave.plots.saving import fonts_for, require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WORD, _TAG, _LABEL = 11.0, 7.5, 7.5  # sizes of text
+_LINE = 1.0  # width of arcs
+_GAP = 12.0  # between words
+_PORT = 6.0  # between the arcs of a word
+_LEVEL = 17.0  # between stacked arcs
+_BASE = 9.0  # between words and the ends of arcs
+_CORNER = 5.0  # radius of the corners of arcs
+_MARGIN = 14.0
+_LONGEST = 30  # characters that are shown of a word, tag or label
+
+_RIGHT, _WRONG, _FAINT = "#333333", "#c8102e", "#777777"
+
+
+@dataclass(eq=False)
+class _Arc:
+    """An arc from a head to a word, both counted from 0, or to a word from the root (head -1)."""
+
+    head: int
+    word: int
+    label: str
+    colour: Any
+    label_colour: str
+    dashed: bool
+    level: int = 0
+    places: dict[int, float] = field(default_factory=dict)  # of its ends, relative to the centres of the words
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The two words, from left to right."""
+        return min(self.head, self.word), max(self.head, self.word)
+
+
+def arc_diagram(
+    words: Sequence[str],
+    heads: Sequence[int],
+    labels: Sequence[str] | None = None,
+    *,
+    tags: Sequence[str] | None = None,
+    gold_heads: Sequence[int] | None = None,
+    gold_labels: Sequence[str] | None = None,
+    probabilities: Sequence[float] | None = None,
+    title: str | None = None,
+) -> "Figure":
+    """Draw a dependency tree as arcs above its words, or a predicted tree below and the gold tree above the words.
+
+    Arcs of a prediction with another head than the gold tree, and the gold arcs that it misses, are dashed and red; so
+    are labels that differ. If there are probabilities, the colours of predicted arcs show them instead.
+
+    Parameters
+    ----------
+    words : the words of the sentence.
+    heads : the head of every word: 0 for the root, otherwise the number of a word, counted from 1.
+    labels : the label of every arc; None to draw arcs without labels.
+    tags : what to write below the words, such as parts of speech.
+    gold_heads, gold_labels : the right heads and labels, if `heads` and `labels` are predicted.
+    probabilities : the probability of every arc, or another confidence between 0 and 1.
+    title : a line above the picture.
+
+    >>> from margrave.plots import arc_diagram, save_figure
+    >>> figure = arc_diagram(["Dogs", "bark"], [2, 0], ["nsubj", "root"], tags=["NOUN", "VERB"])
+    >>> save_figure(figure, "tree.svg")  # doctest: +SKIP
+    """
+    _check(words, heads, labels, tags, gold_heads, gold_labels, probabilities)
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(dpi=72)  # A pixel is a point, so that measured text has the right size.
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    predicted = _arcs(heads, labels, gold_heads, gold_labels, probabilities)
+    gold = None if gold_heads is None else _arcs(gold_heads, gold_labels, heads, labels, None)
+    picture = _Picture(axes, [_short(word) for word in words], [_short(tag) for tag in tags or ()], title)
+    picture.draw(predicted if gold is None else gold, None if gold is None else predicted, probabilities is not None)
+    return figure
+
+
+def _check(
+    words: Sequence[str],
+    heads: Sequence[int],
+    labels: Sequence[str] | None,
+    tags: Sequence[str] | None,
+    gold_heads: Sequence[int] | None,
+    gold_labels: Sequence[str] | None,
+    probabilities: Sequence[float] | None,
+) -> None:
+    if not len(words):
+        raise MargraveError("there are no words to draw.")
+    rows = {
+        "heads": heads,
+        "labels": labels,
+        "tags": tags,
+        "gold_heads": gold_heads,
+        "gold_labels": gold_labels,
+        "probabilities": probabilities,
+    }
+    for name, row in rows.items():
+        if row is not None and len(row) != len(words):
+            raise MargraveError(f"there are {len(words)} words, but {name} has length {len(row)}.")
+    if gold_labels is not None and gold_heads is None:
+        raise MargraveError("gold_labels need gold_heads.")
+    for name, row in (("heads", heads), ("gold_heads", gold_heads)):
+        for word, head in enumerate(() if row is None else row, 1):
+            if not 0 <= head <= len(words) or head == word:
+                raise MargraveError(f"{name}: the head of word {word} must be 0 or another word, and it is {head!r}.")
+    for word, probability in enumerate(() if probabilities is None else probabilities, 1):
+        if not (isfinite(probability) and -1e-9 <= probability <= 1 + 1e-9):
+            raise MargraveError(f"the probability of word {word} must lie between 0 and 1, and it is {probability!r}.")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _arcs(
+    heads: Sequence[int],
+    labels: Sequence[str] | None,
+    other_heads: Sequence[int] | None,
+    other_labels: Sequence[str] | None,
+    probabilities: Sequence[float] | None,
+) -> list[_Arc]:
+    """The arcs of a tree, with the colours that its comparison with another tree gives them."""
+    colours = None if probabilities is None else _confidence_colours()
+    arcs = []
+    for at, head in enumerate(heads):
+        attached = other_heads is None or other_heads[at] == head
+        labelled = labels is None or other_labels is None or other_labels[at] == labels[at]
+        colour = _RIGHT if attached else _WRONG
+        if colours is not None and probabilities is not None:
+            colour = colours(float(probabilities[at]))
+        label_colour = _RIGHT if attached and labelled else _WRONG
+        label = _short("root" if head == 0 else "") if labels is None else _short(labels[at])
+        arcs.append(_Arc(int(head) - 1, at, label, colour, label_colour, not attached))
+    return arcs
+
+
+def _confidence_colours() -> Callable[[float], Any]:
+    """Colours of probabilities, from orange (0) to dark blue (1), all of them dark enough for thin lines."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours: Callable[[float], Any] = LinearSegmentedColormap.from_list("confidence", ["#ff8c00", "#b5367a", "#10218b"])
+    return colours
+
+
+class _Picture:
+    """A sentence on axes whose unit is a point."""
+
+    def __init__(self, axes: "Axes", words: list[str], tags: list[str], title: str | None) -> None:
+        self.axes, self.words, self.tags, self.title = axes, words, tags, title
+        self.fonts = fonts_for([*words, *tags, title or ""])
+
+    def draw(self, above: list[_Arc], below: list[_Arc] | None, confident: bool) -> None:
+        """Draws everything, and gives the figure its size."""
+        trees = [above] if below is None else [above, below]
+        widths = [self.width(word, _WORD) for word in self.words]
+        for at, tag in enumerate(self.tags):
+            widths[at] = max(widths[at], self.width(tag, _TAG))
+        for tree in trees:
+            _stack(tree)
+            for at, width in enumerate(_place_ends(tree, len(self.words))):
+                widths[at] = max(widths[at], width)
+            for arc in tree:
+                if arc.head < 0:
+                    widths[arc.word] = max(widths[arc.word], self.width(arc.label, _LABEL))
+        centres = self.centres(widths, trees)
+        height = _WORD + (_TAG + 4 if self.tags else 0)
+        left = -_MARGIN - (12 if below is not None else 0)
+        right = centres[-1] + widths[-1] / 2 + _MARGIN
+        top = self.tree(above, centres, _BASE + _WORD / 2, 1)
+        bottom = _WORD / 2 - height
+        for centre, word in zip(centres, self.words, strict=True):
+            self.text(centre, 0, word, _WORD)
+        for centre, tag in zip(centres, self.tags, strict=False):
+            self.text(centre, -_WORD / 2 - 3 - _TAG / 2, tag, _TAG, _FAINT)
+        if below is not None:
+            start = bottom - _BASE - 2
+            bottom = self.tree(below, centres, start, -1)
+            for name, y in (("gold", (_BASE + _WORD / 2 + top) / 2), ("predicted", (start + bottom) / 2)):
+                self.text(left + 10, y, name, _LABEL, _FAINT, rotation=90)
+        if self.title:
+            top += _WORD + 6
+            self.text(left + _MARGIN, top - _WORD / 2, self.title, _WORD, horizontalalignment="left")
+            right = max(right, left + 2 * _MARGIN + self.width(self.title, _WORD))
+        if below is not None or confident:
+            bottom -= 22
+            right = max(right, self.legend(left + _MARGIN, bottom + 5, below is not None, confident) + _MARGIN)
+        self.resize(left, right, bottom - 8, top + 8)
+
+    def centres(self, widths: list[float], trees: list[list[_Arc]]) -> list[float]:
+        """The centre of every word, so that words do not touch and every label fits on its arc."""
+        gaps = [_GAP] * len(widths)
+
+        def positions() -> list[float]:
+            steps = [(a + b) / 2 + gap for a, b, gap in zip(widths, widths[1:], gaps, strict=False)]
+            return list(accumulate(steps, initial=widths[0] / 2))
+
+        centres = positions()
+        arcs = [arc for tree in trees for arc in tree if arc.head >= 0]
+        for arc in sorted(arcs, key=lambda arc: arc.ends[1] - arc.ends[0]):
+            left, right = arc.ends
+            length = centres[right] + arc.places[right] - centres[left] - arc.places[left]
+            lacking = self.width(arc.label, _LABEL) + 2 * _CORNER + 2 - length
+            if lacking > 0:
+                gaps[left] += lacking
+                centres = positions()
+        return centres
+
+    def tree(self, arcs: list[_Arc], centres: list[float], start: float, up: int) -> float:
+        """Draws the arcs of a tree upwards or downwards (up = -1), and returns how far they reach."""
+
+        def height(arc: _Arc) -> float:
+            return start + up * _LEVEL * arc.level
+
+        legs = [(centres[at] + x, arc) for arc in arcs for at, x in arc.places.items()]
+        for arc in arcs:
+            y = height(arc)
+            tip = centres[arc.word] + arc.places[arc.word]
+            if arc.head < 0:
+                self.line([(tip, y), (tip, start)], arc)
+                self.text(tip, y + up * (_LABEL / 2 + 1), arc.label, _LABEL, arc.label_colour, boxed=True)
+            else:
+                tail = centres[arc.head] + arc.places[arc.head]
+                corner = min(_CORNER, abs(tip - tail) / 2) * (1 if tip > tail else -1)
+                inside = y - up * _CORNER
+                self.line(
+                    [(tail, start), (tail, inside), (tail, y), (tail + corner, y), (tip - corner, y), (tip, y),
+                     (tip, inside), (tip, start)],
+                    arc,
+                )  # fmt: skip
+                room = self.width(arc.label, _LABEL) / 2 + 2
+                crossing = [x for x, other in legs if other.level > arc.level or other.head < 0]
+                self.text(
+                    _free_place(min(tail, tip), max(tail, tip), room, crossing), y, arc.label, _LABEL,
+                    arc.label_colour, boxed=True,
+                )  # fmt: skip
+            self.arrow(tip, start, up, arc)
+        ends = [height(arc) + up * (_LABEL + 3 if arc.head < 0 else _LABEL / 2) for arc in arcs]
+        return max(ends) if up > 0 else min(ends)
+
+    def line(self, points: list[tuple[float, float]], arc: _Arc) -> None:
+        """A line through points; with eight points, the third and the sixth are rounded corners."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        curve, to = Path.CURVE3, Path.LINETO
+        codes = [Path.MOVETO, *([to] if len(points) == 2 else [to, curve, curve, to, curve, curve, to])]
+        style = "--" if arc.dashed else "-"
+        self.axes.add_patch(
+            PathPatch(Path(points, codes), fill=False, edgecolor=arc.colour, linewidth=_LINE, linestyle=style, zorder=1)
+        )
+
+    def arrow(self, x: float, y: float, up: int, arc: _Arc) -> None:
+        """The tip of an arc."""
+        from matplotlib.patches import Polygon
+
+        tip = y - up * 4.0
+        corners = [(x, tip), (x - 2.2, y + up * 1.5), (x + 2.2, y + up * 1.5)]
+        self.axes.add_patch(Polygon(corners, facecolor=arc.colour, edgecolor="none", zorder=2))
+
+    def legend(self, x: float, y: float, compared: bool, confident: bool) -> float:
+        """What colours and lines mean; returns where it ends."""
+        if confident:
+            colours = _confidence_colours()
+            steps, step = 60, 1.5
+            x = self.note(x, y, "probability 0")
+            for k in range(steps):
+                self.axes.fill_between([x, x + step], y - 3, y + 3, color=colours((k + 0.5) / steps), linewidth=0)
+                x += step
+            x = self.note(x + 4, y, "1") + 10
+        if compared:
+            entries = [("right", _RIGHT, False), ("wrong head", _WRONG, True)]
+            for name, colour, dashed in entries:
+                arc = _Arc(0, 0, "", _FAINT if confident else colour, "", dashed)
+                self.line([(x, y), (x + 22, y)], arc)
+                x = self.note(x + 27, y, name) + 10
+            x = self.note(x, y, "label", _WRONG) + 2
+            x = self.note(x, y, "wrong head or label")
+        return x
+
+    def note(self, x: float, y: float, text: str, colour: str = _RIGHT) -> float:
+        """Small text that begins at x; returns where it ends."""
+        self.text(x, y, text, _LABEL, colour, horizontalalignment="left")
+        return x + self.width(text, _LABEL) + 4
+
+    def text(
+        self, x: float, y: float, text: str, size: float, colour: str = _RIGHT, *, boxed: bool = False, **style: Any
+    ) -> None:
+        """Text in the middle of a point; with `boxed`, it hides the lines behind it."""
+        if not text:
+            return
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8} if boxed else None
+        style = {"horizontalalignment": "center", "verticalalignment": "center_baseline", **style}
+        self.axes.text(
+            x, y, text, fontsize=size, color=colour, family=self.fonts, parse_math=False, bbox=box, zorder=3, **style
+        )
+
+    def width(self, text: str, size: float) -> float:
+        """The width of text in points."""
+        from matplotlib.text import Text
+
+        figure = self.axes.figure
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            measured = Text(0, 0, text, fontsize=size, family=self.fonts, parse_math=False, figure=figure)
+            return float(measured.get_window_extent().width)
+
+    def resize(self, left: float, right: float, bottom: float, top: float) -> None:
+        """Makes the figure as large as what was drawn."""
+        self.axes.set_xlim(left, right)
+        self.axes.set_ylim(bottom, top)
+        self.axes.set_axis_off()
+        figure: Any = self.axes.figure
+        figure.set_size_inches((right - left) / 72, (top - bottom) / 72)
+
+
+def _stack(arcs: list[_Arc]) -> None:
+    """Gives every arc a level above all shorter arcs that it overlaps, and the root's arcs one above what they meet."""
+    placed: list[_Arc] = []
+    for arc in sorted(arcs, key=lambda arc: (arc.head < 0, arc.ends[1] - arc.ends[0], arc.ends[0])):
+        left, right = (arc.word, arc.word) if arc.head < 0 else arc.ends
+        levels = [
+            other.level
+            for other in placed
+            if other.head >= 0
+            and (
+                other.ends[0] <= left <= other.ends[1]
+                if arc.head < 0
+                else other.ends[0] < right and left < other.ends[1]
+            )
+        ]
+        arc.level = 1 + max(levels, default=0)
+        placed.append(arc)
+
+
+def _place_ends(arcs: list[_Arc], n: int) -> list[float]:
+    """Places the ends of arcs at each word side by side, and returns the width that each word needs for them.
+
+    From left to right: arcs to the left from short to long, the root's arc, and arcs to the right from long to short.
+    """
+    at_word: list[list[_Arc]] = [[] for _ in range(n)]
+    for arc in arcs:
+        at_word[arc.word].append(arc)
+        if arc.head >= 0:
+            at_word[arc.head].append(arc)
+
+    def order(word: int, arc: _Arc) -> tuple[int, int]:
+        other = word if arc.head < 0 else arc.head + arc.word - word
+        side = (other > word) - (other < word)
+        return side, -side * arc.level
+
+    for word, ends in enumerate(at_word):
+        for k, arc in enumerate(sorted(ends, key=lambda arc: order(word, arc))):
+            arc.places[word] = _PORT * (k - (len(ends) - 1) / 2)
+    return [_PORT * len(ends) for ends in at_word]
+
+
+def _free_place(left: float, right: float, room: float, crossing: list[float]) -> float:
+    """The place on an arc nearest to its middle where no line crosses its label; the middle if there is none."""
+    middle = (left + right) / 2
+    most: float = max(0.0, (right - left) / 2 - room - _CORNER)
+    for k in range(21):
+        x = middle + most * ((k + 1) // 2) / 10 * (1 if k % 2 else -1)
+        if all(abs(x - line) > room for line in crossing):
+            return x
+    return middle
