@@ -226,7 +226,7 @@ class DependencyParser(StructuredEstimator):
         begin, heads, labels = tree_structure(bound).read(*parts)
         if self.labeller_ is not None:
             inner = replace(given, Y=None, to_structure={"arcs": arcs_of_trees(np.diff(begin), heads)})
-            _, heads, labels = self.labeller_._best(inner)
+            return self.labeller_._best(inner)
         return begin, heads, labels if len(labels) else None
 
     def _best_parts(self, bound: Bound) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -302,19 +302,9 @@ class DependencyParser(StructuredEstimator):
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         """The fraction of words with the right head, and label if y has labels."""
-        if has_labels(Y) and has_labels(predicted):
-            right = [
-                tuple(a) == tuple(b)
-                for gold, found in zip(Y, predicted, strict=True)
-                for a, b in zip(gold, found, strict=True)
-            ]
-        else:
-            right = [
-                head_of(a) == head_of(b)
-                for gold, found in zip(Y, predicted, strict=True)
-                for a, b in zip(gold, found, strict=True)
-            ]
-        return sum(right) / max(len(right), 1)
+        compared = (lambda word: word) if has_labels(Y) and has_labels(predicted) else head_of
+        words = [(a, b) for gold, found in zip(Y, predicted, strict=True) for a, b in zip(gold, found, strict=True)]
+        return sum(compared(a) == compared(b) for a, b in words) / max(len(words), 1)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
