@@ -554,7 +554,7 @@ def labelled_tree(
         classes=classes,
         allowed=np.concatenate(allowed) if allow else None,
         arcs=Arcs(np.array(words), np.concatenate(left) if prune else None),
-        labels=ArcLabels(
+        arc_labels=ArcLabels(
             [sets.index(labels) for labels in kept],
             np.cumsum([0, *(len(labels) for labels in sets)]),
             [label for labels in sets for label in labels],

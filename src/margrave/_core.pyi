@@ -1066,9 +1066,9 @@ class Cuts:
         rounds: int,
         variant_a: bool,
         goal: float,
-    ) -> tuple[int, float, float, bool, int, float, list[tuple[int, float, float]], int]:
+    ) -> tuple[int, float, float, int, int, int, float, list[tuple[int, float, float]], int]:
         """
-        One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, whether it is exact, the worst example, its violation, and for variant (a) examples, gains of D and violations, and the steps of the optimisations over S.
+        One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, the number of searches and of those proved exact, the worst example, its violation, and for variant (a) examples, gains of D and violations, and the steps of the optimisations over S.
         """
 
     def optimise(

@@ -44,11 +44,32 @@ def test_the_example_of_the_paper() -> None:
     assert projectivise(heads) == [3, 1, 0, 5, 3, 3, 6, 0]
 
 
-def test_the_shortest_arc_at_fault_is_lifted_first() -> None:
-    """2 -> 4 covers word 3, whose head is the root; 5 -> 1 covers it too, and is longer."""
+def test_the_deepest_arc_at_fault_is_lifted_first() -> None:
+    """2 -> 4 covers word 3, whose head is the root; 5 -> 1 covers it too, and is one deeper: it moves first, to 2."""
     heads = [5, 0, 0, 2, 2]
-    assert projectivise(heads) == [0, 0, 0, 0, 0]
+    assert projectivise(heads) == [2, 0, 0, 0, 0]
     assert projectivise([4, 0, 2, 2, 3]) == [2, 0, 2, 2, 2]
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_every_step_lifts_the_deepest_arc_at_fault(n: int, single_root: bool) -> None:
+    """Ties go to the shortest arc, then to the leftmost; an arc is at fault if its head is not above all it covers."""
+    for heads in trees(n, single_root):
+        lifted = list(heads)
+        while crosses(lifted):
+            covered = {m: range(min(m, h) + 1, max(m, h)) for m, h in enumerate(lifted, 1)}
+            at_fault = [
+                m
+                for m, h in enumerate(lifted, 1)
+                if any(h not in _ancestors(lifted, between) for between in covered[m])
+            ]
+            deepest = max(len(_ancestors(lifted, m)) for m in at_fault)
+            chosen = [m for m in at_fault if len(_ancestors(lifted, m)) == deepest]
+            shortest = min(len(covered[m]) for m in chosen)
+            word = min((m for m in chosen if len(covered[m]) == shortest), key=lambda m: min(m, lifted[m - 1]))
+            lifted[word - 1] = lifted[lifted[word - 1] - 1]
+        assert projectivise(heads) == lifted
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(6, 40))

@@ -262,6 +262,18 @@ def test_inexact_inference_is_admitted_and_its_dual_is_a_bound(setup: Setup) -> 
         assert setup.form.primal(setup.examples, solution.w, setup.C) >= best * (1 - 1e-9)
 
 
+def test_the_share_of_searches_that_are_proved_exact_is_reported() -> None:
+    """The best trees by cost are not known without projectivity: some searches are bounded, and none are on chains."""
+    solution = solve(CuttingPlane(), Setup("tree, single root", SLACK, exact=False), max_iter=50)
+    state = solution.state
+    assert 0 < state.proved < state.searches
+    assert f"({state.proved} of {state.searches} searches for violated constraints (" in solution.reason
+    assert "were proved exact) (approximate: inference is not exact)" in solution.reason
+    exactly = solve(CuttingPlane(), Setup("projective tree, single root", SLACK))
+    assert exactly.state.proved == exactly.state.searches > 0
+    assert "searches" not in exactly.reason
+
+
 # ---- multipliers and support outputs ---------------------------------------------------------------------------------
 
 

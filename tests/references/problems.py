@@ -30,7 +30,7 @@ def bind(
     edges: Any = None,
     allowed: Any = None,
     arcs: Arcs | None = None,
-    labels: ArcLabels | None = None,
+    arc_labels: ArcLabels | None = None,
     output: csr_array | None = None,
     lengths: Any = None,
     intercept: bool = True,
@@ -77,7 +77,7 @@ def bind(
         costs=cost,
         to_features={} if edges is None else {"edges": edges},
         to_structure=({} if arcs is None else {"arcs": arcs})
-        | ({} if labels is None else {"labels": labels})
+        | ({} if arc_labels is None else {"labels": arc_labels})
         | ({} if allowed is None else {"allowed": allowed if isinstance(allowed, list) else np.asarray(allowed)}),
     )
     return bound.problem

@@ -340,6 +340,25 @@ def test_the_number_of_trees_is_that_of_the_known_formulas(n: int, single_root: 
         assert len({tuple(sorted(parts.tolist())) for _, parts in found}) == len(found) == count
 
 
+@roots
+@given(seed=seeds, n=st.integers(2, 6), ties=st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_the_k_best_non_projective_trees_are_those_of_the_enumeration(
+    single_root: bool, seed: int, n: int, ties: bool
+) -> None:
+    """All of them up to n = 5, with many children of the root to choose from, and equal scores."""
+    rng = np.random.default_rng(seed)
+    theta = rng.integers(0, 3, n * n).astype(float) if ties else rng.standard_normal(n * n)
+    theta[[arc_part(n, 0, m) for m in range(1, n + 1)]] += rng.choice([-1.0, 0.0, 3.0])
+    problem = problem_of(NonProjectiveTree(single_root).bind(NoOutputs(), np.array([n * n])))
+    parts = np.array([tree_parts(heads) for heads in trees(n, single_root)])
+    expected = np.sort(theta[parts].sum(axis=1))[::-1][: 10**4 if n < 6 else 300]
+    found = problem.kbest(0, theta, len(expected))
+    assert_allclose([value for value, _ in found], expected, rtol=1e-9, atol=1e-9)
+    assert len({tuple(sorted(y.tolist())) for _, y in found}) == len(expected)
+    assert {tuple(sorted(y.tolist())) for _, y in found} <= set(map(tuple, parts.tolist()))
+
+
 @every
 def test_a_thousand_words_with_ten_heads_each_neither_overflow_nor_crash(name: str) -> None:
     n = 1000

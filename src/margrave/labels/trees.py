@@ -22,7 +22,8 @@ def is_projective(heads: Sequence[int]) -> bool:
     >>> is_projective([2, 0, 2]), is_projective([3, 0, 2])
     (True, False)
     """
-    return not _crossing(_checked(heads))
+    checked = _checked(heads)
+    return not _crossing(checked, _ancestors(checked))
 
 
 def crossing_words(heads: Sequence[int]) -> list[int]:
@@ -46,9 +47,11 @@ def crossing_words(heads: Sequence[int]) -> list[int]:
 def projectivise(heads: Sequence[int]) -> list[int]:
     """Make a tree projective by lifting arcs, as Nivre and Nilsson (2005) do.
 
-    As long as the tree is not projective, the shortest of the arcs at fault moves to the head of its head; of arcs with
-    the same length the leftmost moves. An arc is at fault if there is a word under it that does not descend from its
-    head. The child of a single root stays the only one.
+    As long as the tree is not projective, the deepest of the arcs at fault moves to the head of its head. The depth of
+    an arc is that of its word: the number of arcs from the root to the word. Of arcs with the same depth the shortest
+    moves, and of these the leftmost. An arc is at fault if there is a word under it that does not descend from its
+    head. The child of a single root stays the only one. Nivre and Nilsson lift the shortest arc first, whatever its
+    depth.
 
     Parameters
     ----------
@@ -58,15 +61,16 @@ def projectivise(heads: Sequence[int]) -> list[int]:
     [2, 0, 2]
     """
     lifted = _checked(heads)
-    while crossing := _crossing(lifted):
-        _, _, word = min((abs(word - lifted[word - 1]), min(word, lifted[word - 1]), word) for word in crossing)
+    while crossing := _crossing(lifted, above := _ancestors(lifted)):
+        *_, word = min(
+            (-len(above[word]), abs(word - lifted[word - 1]), min(word, lifted[word - 1]), word) for word in crossing
+        )
         lifted[word - 1] = lifted[lifted[word - 1] - 1]
     return lifted
 
 
-def _crossing(heads: Sequence[int]) -> list[int]:
-    """The words whose arc covers a word that does not descend from its head."""
-    below = _ancestors(heads)
+def _crossing(heads: Sequence[int], below: Sequence[set[int]]) -> list[int]:
+    """The words whose arc covers a word that does not descend from its head; below: the ancestors of every word."""
     spans = ((word, min(word, head), max(word, head), head) for word, head in enumerate(heads, 1))
     return [word for word, low, high, head in spans if any(head not in below[k] for k in range(low + 1, high))]
 

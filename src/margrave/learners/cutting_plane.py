@@ -99,6 +99,13 @@ class CuttingPlane(Learner):
         stretch = sqrt(primal / norm) if task.loss.slack == 0 and norm > 0 else 1.0
         return Step(stretch * state.w, primal, dual, primal - dual)
 
+    def remark(self, state: "CutState") -> str:
+        """How many searches were proved exact, if not all."""
+        if state.exact:
+            return ""
+        share = 100 * state.proved / state.searches
+        return f"{state.proved} of {state.searches} searches for violated constraints ({share:.0f}%) were proved exact"
+
     def _over_s(self, state: "CutState", share: float = 0.1) -> float:
         """The gap of the known constraints at which they count as optimised: a `share` of tol, if tol decides."""
         task = state.task
@@ -123,7 +130,8 @@ class CutState(State):
     value: float = 0.0  # D
     gap: float = inf  # the gap that the last pass found; with a hard margin, the largest violation
     missed: float = 0.0  # how much larger the gap could be because inference is inexact
-    exact: bool = True  # whether inference found the most violated constraints
+    searches: int = 0  # for the most violated output of an example
+    proved: int = 0  # those that are proved to have found it
     worst: int = -1  # the example with the largest violation
     violation: float = inf  # that violation
     settled: bool = False  # whether the last pass added no constraint
@@ -137,6 +145,11 @@ class CutState(State):
         """The number of constraints."""
         return len(self.cuts)
 
+    @property
+    def exact(self) -> bool:
+        """Whether inference found the most violated constraints."""
+        return self.proved == self.searches
+
     def support(self) -> list[tuple[int, NDArray[np.int32], float]]:
         """The outputs with mass: example, parts, and 003's alpha."""
         begin, part_begin, parts, _, _, factor, multiplier, _ = self.cuts.arrays()
@@ -149,10 +162,11 @@ class CutState(State):
     def visit(self, epsilon: float, rounds: int, variant_a: bool, goal: float) -> int:
         """Make one pass with inference; return the number of constraints added."""
         order = self.random.permutation(self.task.problem.size)
-        added, self.gap, self.missed, exact, self.worst, self.violation, gains, steps = self.cuts.one_pass(
+        added, self.gap, self.missed, searches, proved, self.worst, self.violation, gains, steps = self.cuts.one_pass(
             *self._core(), order, epsilon, rounds, variant_a, goal
         )
-        self.exact = self.exact and exact
+        self.searches += searches
+        self.proved += proved
         self.gains += [list(gain) for gain in gains]
         self.steps += steps
         self.task.passes += 1

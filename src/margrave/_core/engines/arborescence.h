@@ -95,7 +95,7 @@ class Arborescence {
 
   bool solve(int n, const double* theta, bool single_root);
   const std::vector<int32_t>& heads() const { return heads_; }
-  Swap runner_up();  // after solve() said true, while theta lives
+  Swap runner_up();  // after solve() without a single root said true, while theta lives
 
  private:
   enum State : uint8_t { kNew, kOnPath, kDone };
@@ -255,8 +255,7 @@ inline bool Arborescence::expand() {
 }
 
 // Camerini et al.: the runner-up swaps one arc of the (contracted) tree for the next best one into the same node,
-// from a head that does not hang below that node. Under a single root only a root arc may take the place of a root
-// arc.
+// from a head that does not hang below that node.
 inline Arborescence::Swap Arborescence::runner_up() {
   order_from_root();
   std::fill(shift_.begin(), shift_.end(), 0.0);
@@ -267,7 +266,7 @@ inline Arborescence::Swap Arborescence::runner_up() {
       mark_descendants(target);
       outside_.clear();
       for (int h = 0; h <= n_; ++h) {
-        if (!below_[at(h)] && (!single_root_ || (h == 0) == (head == 0))) outside_.push_back(h);
+        if (!below_[at(h)]) outside_.push_back(h);
       }
       each_word_in(x, [&](int word) {
         for (const int h : outside_) {
@@ -623,6 +622,10 @@ inline double argmax(int n, const double* theta, bool single_root, Workspace& ws
 // A set of trees is all trees under constraints: arcs required and arcs forbidden. A branch is a set whose best tree
 // is known, with an arc of that tree which the set's second best tree does not have: split there, one half has the
 // old tree as its best and the other the new one, and both make new branches.
+//
+// Single root: the first split is by the child of the root. The trees with the same child r as the best one need no
+// other root arc, so that they are searched as if several were possible, which takes half the time. The best tree with
+// another child is a branch of its own; once it is the next best tree, the same happens with its child.
 inline int kbest(int n, const double* theta, bool single_root, int k, Workspace& ws, std::vector<int32_t>& heads,
                  std::vector<double>& values) {
   struct Constraint {
@@ -633,67 +636,97 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
   struct Branch {
     double value;  // of the second best tree
     int constraints;
+    int root;        // the only child of the root; 0: any, or several
     int tree;        // the best one
-    int head, word;  // the arc
-    bool operator<(const Branch& other) const { return value < other.value; }
+    int head, word;  // the arc; word 0: these are all trees with another child of the root, and `other` is the best
+    bool operator<(const Branch& than) const { return value < than.value; }
   };
   const auto size = static_cast<size_t>(n);
   std::vector<Constraint> constraints;
   std::vector<Branch> queue;
+  std::vector<int32_t> other;
   heads.clear();
   values.clear();
   const auto tree = [&](int t) { return heads.begin() + static_cast<ptrdiff_t>(t) * n; };
 
-  const auto solve = [&](int last) {
+  const auto solve = [&](int last, int root) {
     ws.scores.assign(theta, theta + size * size);
+    const auto require = [&](int head, int word) {
+      double* scores = ws.scores.data() + part(n, 0, word);
+      const double kept = ws.scores[part(n, head, word)];
+      std::fill(scores, scores + n, kForbidden);
+      ws.scores[part(n, head, word)] = kept;
+    };
+    if (root > 0) {
+      for (int word = 1; word <= n; ++word)
+        if (word != root) ws.scores[part(n, 0, word)] = kForbidden;
+      require(0, root);
+    }
     for (int i = last; i >= 0; i = constraints[static_cast<size_t>(i)].before) {
       const Constraint& c = constraints[static_cast<size_t>(i)];
-      double& arc = ws.scores[part(n, c.head, c.word)];
-      const double kept = c.required ? arc : kForbidden;
-      double* scores = ws.scores.data() + part(n, 0, c.word);
-      if (c.required) std::fill(scores, scores + n, kForbidden);
-      arc = kept;
+      if (c.required)
+        require(c.head, c.word);
+      else
+        ws.scores[part(n, c.head, c.word)] = kForbidden;
     }
-    return ws.arborescence.solve(n, ws.scores.data(), single_root);
+    return ws.arborescence.solve(n, ws.scores.data(), single_root && root == 0);
   };
-  const auto record = [&] {
-    const std::vector<int32_t>& best = ws.arborescence.heads();
+  const auto record = [&](const std::vector<int32_t>& best) {
     heads.insert(heads.end(), best.begin(), best.end());
     values.push_back(score(n, theta, best.data()));
     return static_cast<int>(values.size()) - 1;
   };
-  // After solve(last), where tree t is known to be best.
-  const auto push = [&](int last, int t) {
+  const auto add = [&](const Branch& branch) {
+    queue.push_back(branch);
+    std::push_heap(queue.begin(), queue.end());
+  };
+  // After solve(last, root), where tree t is known to be best.
+  const auto push = [&](int last, int root, int t) {
     const std::vector<int32_t>& best = ws.arborescence.heads();
     const auto differs = std::mismatch(best.begin(), best.end(), tree(t));
     if (differs.first != best.end()) {  // a tie: this one is as good, and is next
       const int word = static_cast<int>(differs.first - best.begin()) + 1;
-      queue.push_back({score(n, theta, best.data()), last, t, *differs.second, word});
+      add({score(n, theta, best.data()), last, root, t, *differs.second, word});
     } else {
       const Arborescence::Swap swap = ws.arborescence.runner_up();
       if (swap.word == 0) return;
-      queue.push_back({values[static_cast<size_t>(t)] - swap.loss, last, t, swap.head, swap.word});
+      add({values[static_cast<size_t>(t)] - swap.loss, last, root, t, swap.head, swap.word});
     }
-    std::push_heap(queue.begin(), queue.end());
   };
-  const auto with = [&](const Branch& branch, bool required) {
-    constraints.push_back({branch.constraints, branch.head, branch.word, required});
+  const auto with = [&](int last, int head, int word, bool required) {
+    constraints.push_back({last, head, word, required});
     return static_cast<int>(constraints.size()) - 1;
   };
+  // Splits the set of all trees whose roots are not forbidden, of which t is the best, by the child of the root.
+  const auto split_by_root = [&](int last, int t) {
+    const int root = static_cast<int>(std::find(tree(t), tree(t) + n, 0) - tree(t)) + 1;
+    if (solve(-1, root)) push(-1, root, t);
+    const int without = with(last, 0, root, false);
+    if (!solve(without, 0)) return;
+    other = ws.arborescence.heads();
+    add({score(n, theta, other.data()), without, 0, -1, 0, 0});
+  };
 
-  if (k < 1 || !solve(-1)) return 0;
-  push(-1, record());
+  if (k < 1 || !solve(-1, 0)) return 0;
+  const int first = record(ws.arborescence.heads());
+  if (k > 1 && single_root) split_by_root(-1, first);
+  if (k > 1 && !single_root) push(-1, 0, first);
   while (static_cast<int>(values.size()) < k && !queue.empty()) {
     std::pop_heap(queue.begin(), queue.end());
     const Branch branch = queue.back();
     queue.pop_back();
-    const int without = with(branch, false);
-    if (!solve(without)) continue;
-    const int t = record();
+    if (branch.word == 0) {
+      const int t = record(other);
+      if (t + 1 < k) split_by_root(branch.constraints, t);
+      continue;
+    }
+    const int without = with(branch.constraints, branch.head, branch.word, false);
+    if (!solve(without, branch.root)) continue;
+    const int t = record(ws.arborescence.heads());
     if (t + 1 == k) break;
-    push(without, t);
-    const int required = with(branch, true);
-    if (solve(required)) push(required, branch.tree);
+    push(without, branch.root, t);
+    const int required = with(branch.constraints, branch.head, branch.word, true);
+    if (solve(required, branch.root)) push(required, branch.root, branch.tree);
   }
 
   // Rounding may have swapped neighbours.

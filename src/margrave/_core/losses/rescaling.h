@@ -159,11 +159,11 @@ inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, co
 inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta,
                           double gold_score, Worker& worker, Violation& best) {
   constexpr int kSearches = 40;
+  constexpr double kProved = 1e-9;  // as close as the bisection comes
   const int64_t n = problem.parts(i);
   double* delta = worker.scratch.take(n);
   double* v = worker.scratch.take(n);
   const double c0 = problem.cost(i, delta);
-  best.exact = false;
   best.bound = kInfinity;
   double low = 0, high = kInfinity, lambda = 1;
   for (int k = 0; k < kSearches && (high == kInfinity || high - low > 1e-9 * high); ++k) {
@@ -191,6 +191,8 @@ inline void by_multiplier(const Problem& problem, int64_t i, const Rescaling& ru
     if (lambda > 1e12 || lambda < 1e-12) break;
   }
   best.bound = std::max(best.bound, best.value);
+  // The bounds are equalities where the best multiplier of an output makes it the best one: then it is proved to be.
+  best.exact = best.found && best.bound <= best.value * (1 + kProved);
 }
 
 // Any function of an output: among the k best, which are all of them where there are no more.

@@ -153,13 +153,14 @@ void bind_cuts(nb::module_& m) {
             }
             std::vector<std::tuple<int64_t, double, double>> gains;
             for (const Gain& gain : pass.gains) gains.emplace_back(gain.example, gain.gain, gain.excess);
-            return std::make_tuple(pass.added, pass.gap, pass.missed, pass.exact, pass.worst, pass.violation, gains,
-                                   pass.steps);
+            return std::make_tuple(pass.added, pass.gap, pass.missed, pass.searches, pass.proved, pass.worst,
+                                   pass.violation, gains, pass.steps);
           },
           "problem"_a, "w"_a.noconvert(), "family"_a, "rescale"_a, "slack"_a, "cost"_a, "order"_a, "epsilon"_a,
           "rounds"_a, "variant_a"_a, "goal"_a,
-          "One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, whether it is "
-          "exact, the worst example, its violation, and for variant (a) examples, gains of D and violations, and the "
+          "One pass of Algorithm 1: constraints added, gap seen, what inference may have missed of it, the number of "
+          "searches and of those proved exact, the worst example, its violation, and for variant (a) examples, gains "
+          "of D and violations, and the "
           "steps of the optimisations over S.")
       .def(
           "optimise",

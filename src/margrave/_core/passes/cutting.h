@@ -19,10 +19,10 @@ struct Gain {
 
 struct CuttingPass {
   int64_t added = 0;
-  double gap = 0;     // as the visits saw it; with a hard margin the largest violation
-  double missed = 0;  // what inexact inference may have left out of it
-  bool exact = true;
-  int64_t worst = -1;  // the example with the largest violation
+  double gap = 0;                    // as the visits saw it; with a hard margin the largest violation
+  double missed = 0;                 // what inexact inference may have left out of it
+  int64_t searches = 0, proved = 0;  // for the most violated output, and how many are proved to have found it
+  int64_t worst = -1;                // the example with the largest violation
   double violation = 0;
   std::vector<Gain> gains;  // of variant (a)
   int64_t steps = 0;        // of variant (a): in the optimisations over S
@@ -47,7 +47,8 @@ inline CuttingPass cutting_pass(const Cutting& task, const CuttingSettings& sett
     const double xi = block.slack();
     const double top = std::max(xi, found.value);
     const double gap = task.gap(i, block, top);
-    pass.exact &= found.exact;
+    ++pass.searches;
+    pass.proved += found.exact;
     if (task.rule.slack == 0) {
       pass.gap = std::max(pass.gap, gap);
     } else {
