@@ -14,18 +14,22 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from margrave import _core
-from margrave.features import AttributeTable, SparseFeatures
+from margrave.binding import bind as bind_examples
+from margrave.features import AttributeTable, SparseFeatures, TreeFeatures
+from margrave.inputs import ArcTemplates
 from margrave.labels import Taxonomy
 from margrave.learners import LEARNERS, Learner
-from margrave.losses import LossFamily
+from margrave.losses import Hamming, LossFamily
 from margrave.structures import (
     ArcLabels,
     Arcs,
     CandidateLists,
     Chain,
+    Labels,
     Multiclass,
     NodeSets,
     NonProjectiveTree,
+    NoOutputs,
     ProjectiveTree,
     SecondOrderTree,
 )
@@ -493,6 +497,89 @@ def second_order_tree(
         [attachment_errors(heads, every) for heads, every in zip(gold, all_trees, strict=True)],
         matrices,
     )
+
+
+@register("tree by templates", structure=NonProjectiveTree)
+@register("projective tree by templates, pruned", structure=ProjectiveTree, prune=True)
+@register("labelled tree by templates, pruned", structure=NonProjectiveTree, prune=True, labelled=True)
+@register("second-order tree by templates", structure=SecondOrderTree)
+@register("labelled second-order tree by templates, pruned", structure=SecondOrderTree, prune=True, labelled=True)
+def tree_by_templates(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    structure: Any,
+    prune: bool = False,
+    labelled: bool = False,
+) -> Case:
+    """Attributes from templates, as the core maps them; the matrix comes from their names, as Python spells them."""
+    classes = ["a", "b"]
+    second = structure is SecondOrderTree
+    words = [1, 3, *(int(n) for n in rng.integers(1, 4, max(0, size - 2)))][:size]
+    columns = (["Dog", "dogs", "\u00e9tat"], ["N", "V"], ["_", "Case=Nom", "Case=Nom|Number=Sing"])
+    X = [[[str(rng.choice(values)) for values in columns] for _ in range(n)] for n in words]
+    all_trees = [list((trees if structure is NonProjectiveTree else projective_trees)(n, True)) for n in words]
+    heads = [every[rng.integers(len(every))] for every in all_trees]
+    left = random_arcs(rng, heads, prune)
+    arcs = [
+        [(h, m) for m in range(1, n + 1) for h in range(n + 1) if h != m and mask[arc_part(n, h, m)]]
+        for n, mask in zip(words, left, strict=True)
+    ]
+    templates = [
+        *(
+            "way",
+            "h[0].lower|w[1]",
+            "w[0]-1.stem2|h[1]+1",
+            "w[0].suffix3|dir",
+            "h[2].each|w[2].each",
+            "between[1]|w[1]",
+        ),
+        *(["s[1]|w[1]|dir", "h[1]|s[0].lower", "g[1]|h[1]|dir", "g[2].each|way"] if second else []),
+        *(["h[1]|w[1]|label", "w[2].each|label", "label"] if labelled else []),
+    ]
+    inputs = ArcTemplates(templates).learn(X)
+    gold = [[(head, int(rng.integers(2))) for head in tree] for tree in heads]
+    options = {"parts": "grandparents"} if second else {}
+    features = TreeFeatures(0, classes if labelled else [])
+    bound = bind_examples(
+        structure(labelled=labelled, **options),
+        features,
+        inputs.transform(X),
+        [[(head, classes[label]) if labelled else head for head, label in tree] for tree in gold],
+        outputs=Labels.of(classes) if labelled else NoOutputs(),
+        costs=Hamming(),
+        to_structure={"arcs": Arcs(np.array(words), np.concatenate(left))},
+    )
+    assert features.table is not None
+    columns_of = {name: k for k, name in enumerate(features.table.names())}
+    outputs, golds, costs, matrices = [], [], [], []
+    for x, n, its_arcs, every, tree in zip(X, words, arcs, all_trees, gold, strict=True):
+        right = tuple((head, label if labelled else 0) for head, label in tree)
+        number = LabelledParts(its_arcs, lambda h, m: (0, 1) if labelled else (0,))
+        tuples = [(None, h, None, m, label) for h, m, label in number.number]
+        if second:
+            every_head = [[h for h, word in its_arcs if word == m] for m in range(1, n + 1)]
+            pairs = second_order_parts(n, True, True, every_head)
+            number.add_pairs(pairs)
+            tuples += [
+                (None if g < 0 else g, h, None if s < 0 else s, m, None) for g, h, s, m in list(pairs)[len(its_arcs) :]
+            ]
+        possible = [heads for heads in every if all((h, m) in its_arcs for m, h in enumerate(heads, 1))]
+        ys = [y for heads in possible for y in number.labelled(heads)]
+        outputs.append(Outputs(number.count, [number.of(y) for y in ys]))
+        golds.append(number.of(right))
+        costs.append(np.array([sum(a != b for a, b in zip(right, y, strict=True)) for y in ys], dtype=float))
+        matrix = np.zeros((number.count, len(columns_of)))
+        for part, (g, h, s, m, label) in enumerate(tuples):
+            spelled = inputs.part_attributes(x, h, m, grandparent=g, sibling=s)
+            if labelled and label is not None:
+                spelled += inputs.part_attributes(x, h, m, label=classes[label])
+            for name in spelled:
+                if name in columns_of:
+                    matrix[part, columns_of[name]] += 1
+        matrices.append(matrix)
+    return Case(bound.problem, outputs, golds, costs, matrices)
 
 
 @register("labelled tree", structure=NonProjectiveTree)
