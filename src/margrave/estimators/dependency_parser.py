@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from os import PathLike
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,10 @@ from margrave.features.base import Ranked
 from margrave.inputs import ArcTemplates, Inputs
 from margrave.labels.classes import label_numbers
 from margrave.labels.trees import crossing_words, projectivise
-from margrave.learners import Learner
+from margrave.learners import Checkpoint, Learner
 from margrave.losses import LossFamily
 from margrave.structures import Arcs, NonProjectiveTree, ProjectiveTree, SecondOrderTree
-from margrave.structures.arc_trees import DependencyTree, flat_heads, split_labels
+from margrave.structures.arc_trees import DependencyTree, check_entries, flat_heads, split_labels
 from margrave.structures.pruning import TagPairs
 
 # Trees are treated as projective if fewer of their arcs cross.
@@ -142,17 +143,52 @@ class DependencyParser(StructuredEstimator):
         self.seed = seed
         self.verbose = verbose
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        allowed: Any = None,
+        dev: tuple[Any, ...] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        observers: Sequence[Any] = (),
+    ) -> Self:
+        """Learn from sentences and their trees.
+
+        Parameters
+        ----------
+        X : the sentences, each of them a list of rows.
+        y : the heads of the words of each sentence, or pairs (head, label).
+        sample_weight : one factor per sentence on its C.
+        allowed : for each sentence None or, for each of its words, None or the heads that it may have; a single head is
+            required.
+        dev, checkpoint, observers : as in `SequenceTagger`.
+        """
+        given = Given(X, y, to_structure=_allowed(allowed))
+        return self._fit(given, sample_weight, self._dev_given(dev), checkpoint, observers)
+
     # ---- using a model -----------------------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
+    def predict(self, X: Any, *, allowed: Any = None) -> list[list[Any]]:
+        """Predict the heads of the words of every sentence, or pairs (head, label).
+
+        Parameters
+        ----------
+        X, allowed : as in `fit`.
+        """
+        trees: list[list[Any]] = self._predict(Given(X, to_structure=_allowed(allowed)))
+        return trees
+
+    def predict_proba(self, X: Any, *, allowed: Any = None) -> list[NDArray[np.float64]]:
         """Compute the probability of every head of every word: one (words, words + 1) array per sentence, root first.
 
         Parameters
         ----------
-        X : as in `fit`.
+        X, allowed : as in `fit`.
         """
-        probabilities: list[NDArray[np.float64]] = self._predict_marginals(Given(X))
-        return probabilities
+        found: list[NDArray[np.float64]] = self._predict_marginals(Given(X, to_structure=_allowed(allowed)))
+        return found
 
     def confidence(self, X: Any, trees: Sequence[Sequence[Any]]) -> list[NDArray[np.float64]]:
         """Compute the probability of the head of every word of given trees, such as predicted ones.
@@ -302,15 +338,17 @@ class DependencyParser(StructuredEstimator):
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         """The fraction of words with the right head, and label if y has labels."""
-        compared = (lambda word: word) if has_labels(Y) and has_labels(predicted) else head_of
         words = [(a, b) for gold, found in zip(Y, predicted, strict=True) for a, b in zip(gold, found, strict=True)]
-        return sum(compared(a) == compared(b) for a, b in words) / max(len(words), 1)
+        if not (has_labels(Y) and has_labels(predicted)):
+            words = [(head_of(gold), head_of(found)) for gold, found in words]
+        right = sum(tuple(a) == tuple(b) if isinstance(a, list) else bool(a == b) for a, b in words)
+        return right / max(len(words), 1)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
     def _fit(
         self, given: Given, sample_weight: Any, dev: Given | None, checkpoint: Any, observers: Sequence[Any]
-    ) -> "DependencyParser":
+    ) -> Self:
         super()._fit(given, sample_weight, dev, checkpoint, observers)
         self._fit_labels(given, sample_weight)
         return self
@@ -364,8 +402,7 @@ class DependencyParser(StructuredEstimator):
         if projective and crossing:
             trees, chosen = self._projective(list(trees), list(crossing))
             names = None if names is None else [names[i] for i in chosen]
-            given = replace(given, X=[given.X[i] for i in chosen])
-            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[chosen]
+            given, sample_weight = _some(given, sample_weight, chosen)
         self._many_words = arcs > _MANY_WORDS
         given = replace(given, Y=trees, fitted=fitted)
         if self._prunes() == "posterior" and "arcs" not in given.to_structure:
@@ -387,10 +424,7 @@ class DependencyParser(StructuredEstimator):
             return given, sample_weight, 0
         if not short:
             raise MargraveError(f"all sentences have more than max_words={self.max_words} words.")
-        if sample_weight is not None:
-            sample_weight = np.asarray(sample_weight)[short]
-        shorter = replace(given, X=[given.X[i] for i in short], Y=[given.Y[i] for i in short])
-        return shorter, sample_weight, n_long
+        return *_some(given, sample_weight, short), n_long
 
     def _projective(self, trees: list[Any], crossing: list[int]) -> tuple[list[Any], list[int]]:
         """The trees for a projective parser, and which sentences they belong to."""
@@ -481,6 +515,24 @@ class DependencyParser(StructuredEstimator):
         return (
             any(len(rows) and len(rows[0]) > 1 for rows in given.X[:1]) if isinstance(given.X, list | tuple) else True
         )
+
+
+def _allowed(allowed: Any) -> dict[str, Any]:
+    return {} if allowed is None else {"allowed": allowed}
+
+
+def _some(given: Given, sample_weight: Any, chosen: Sequence[int]) -> tuple[Given, Any]:
+    """Some of the sentences, with everything that belongs to them."""
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight)[chosen]
+    allowed = given.to_structure.get("allowed")
+    if allowed is not None:
+        check_entries(allowed, len(given.X))
+        allowed = [allowed[i] for i in chosen]
+    some = replace(
+        given, X=[given.X[i] for i in chosen], Y=[given.Y[i] for i in chosen], to_structure=_allowed(allowed)
+    )
+    return some, sample_weight
 
 
 def has_labels(Y: Any) -> bool:

@@ -41,7 +41,7 @@ def crossing_words(heads: Sequence[int]) -> list[int]:
     (low, high), others = ends[:, :, None], ends[:, None, :]
     # Most trees have no arcs that cross, which is quick to see.
     crosses = (low < others[0]) & (others[0] < high) & (high < others[1])
-    return _crossing(checked) if crosses.any() else []
+    return _crossing(checked, _ancestors(checked)) if crosses.any() else []
 
 
 def projectivise(heads: Sequence[int]) -> list[int]:

@@ -1,0 +1,218 @@
+"""The dependency parser: labels in two stages and jointly, second order, pruning, crossing trees, explanations."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from margrave import DependencyParser, MargraveError, load
+from margrave.datasets import load_harbour
+from margrave.estimators.base import Given
+from margrave.labels.trees import is_projective
+
+
+def harbour(part: str, sentences: int) -> tuple[list[Any], list[Any]]:
+    found = [sentence for sentence in load_harbour(part) if len(sentence.words) <= 14][:sentences]
+    X = [[[word.form, word.upos, word.feats] for word in sentence.words] for sentence in found]
+    return X, [list(zip(sentence.heads, [w.deprel for w in sentence.words], strict=True)) for sentence in found]
+
+
+def heads_of(Y: list[Any]) -> list[list[int]]:
+    return [[head for head, _ in tree] for tree in Y]
+
+
+X, Y = harbour("train", 60)
+NEW, NEW_Y = harbour("test", 12)
+KINDS: dict[str, dict[str, Any]] = {
+    "first order": {},
+    "not projective": {"projective": False},
+    "second order": {"order": 2},
+    "jointly labelled": {"labels": "joint"},
+    "second order, jointly labelled": {"order": 2, "labels": "joint"},
+    "hashed": {"features": "hash:16"},
+    "pruned by posteriors": {"prune": "posterior", "features": "hash:16"},
+    "not pruned": {"prune": False},
+    "minimum risk": {"decode": "mbr"},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def parsers() -> dict[str, DependencyParser]:
+    return {}
+
+
+def parser(parsers: dict[str, DependencyParser], kind: str) -> DependencyParser:
+    if kind not in parsers:
+        parsers[kind] = DependencyParser(C=0.1, tol=1e-2, **KINDS[kind]).fit(X, Y)
+    return parsers[kind]
+
+
+@every_kind
+def test_every_kind_of_parser_learns_heads_and_labels_and_comes_back_from_its_file(
+    parsers: dict[str, DependencyParser], kind: str, tmp_path: Any
+) -> None:
+    model = parser(parsers, kind)
+    assert model.score(X, Y) > 0.9
+    assert model.score(NEW, NEW_Y) > 0.5
+    assert model.score(NEW, heads_of(NEW_Y)) >= model.score(NEW, NEW_Y)
+    model.save(tmp_path / "parser")
+    again = load(tmp_path / "parser")
+    assert again.predict(NEW) == model.predict(NEW)
+    assert again.projective_ == model.projective_
+    for tree, table in zip(model.predict(NEW), again.predict_proba(NEW), strict=True):
+        assert_allclose(table.sum(axis=1), 1.0, rtol=1e-9)
+        assert len(tree) == len(table)
+
+
+@every_kind
+def test_the_k_best_and_samples_have_labels_and_are_trees(parsers: dict[str, DependencyParser], kind: str) -> None:
+    model = parser(parsers, kind)
+    for best, drawn, x in zip(model.predict_kbest(NEW, 3), model.sample(NEW, 2), NEW, strict=True):
+        assert len({tuple(tree) for _, tree in best}) == len(best)
+        values = [value for value, _ in best]
+        assert values == sorted(values, reverse=True)
+        for tree in [*(tree for _, tree in best), *drawn]:
+            heads = [head for head, _ in tree]
+            assert len(heads) == len(x)
+            assert heads.count(0) == 1
+            assert is_projective(heads) or not model.projective_
+    if model.decode == "best":
+        assert [best[0][1] for best in model.predict_kbest(NEW, 1)] == model.predict(NEW)
+
+
+def test_the_minimum_risk_tree_has_the_most_expected_heads(parsers: dict[str, DependencyParser]) -> None:
+    best, risk = parser(parsers, "first order"), parser(parsers, "minimum risk")
+    assert_allclose(best.coef_, risk.coef_)
+
+    def expected(model: DependencyParser) -> list[float]:
+        return [float(each.sum()) for each in best.confidence(NEW, model.predict(NEW))]
+
+    assert all(a >= b - 1e-9 for a, b in zip(expected(risk), expected(best), strict=True))
+
+
+def test_pruning_leaves_a_tree_and_the_gold_arcs_of_the_training_data(parsers: dict[str, DependencyParser]) -> None:
+    model = parser(parsers, "second order")
+    assert model.pruner_ is not None
+    assert model.lost_arcs_ is not None
+    assert 0 <= model.lost_arcs_ < 0.1
+    left = model.pruner_._left(NEW)
+    words = [len(x) for x in NEW]
+    of_word = np.concatenate(
+        [
+            mask.reshape(n, n).sum(axis=1)
+            for mask, n in zip(np.split(left, np.cumsum(np.square(words))), words, strict=False)
+        ]
+    )
+    assert of_word.min() >= 1
+    assert of_word.max() <= 11  # ten heads, and that of the pruner's tree
+    # Words that were never seen, in sentences of all lengths, still have a tree.
+    strange = [[["?", "X", "_"]] * n for n in (1, 2, 40)]
+    assert [len(tree) for tree in model.predict(strange)] == [1, 2, 40]
+    assert [len(tree) for tree in parser(parsers, "first order").predict(strange)] == [1, 2, 40]
+
+
+def test_pruning_by_lengths_leaves_fewer_parts(parsers: dict[str, DependencyParser]) -> None:
+    all_arcs, some = parser(parsers, "not pruned"), parser(parsers, "first order")
+    assert some.pairs_ is not None
+    assert all_arcs.pairs_ is None
+    few, every = some._bind(Given(NEW)).problem, all_arcs._bind(Given(NEW)).problem
+    assert sum(map(few.parts, range(few.size))) < sum(map(every.parts, range(every.size)))
+
+
+def test_required_and_forbidden_arcs_hold_in_training_and_prediction(parsers: dict[str, DependencyParser]) -> None:
+    for kind in ("first order", "second order", "not projective"):
+        model = parser(parsers, kind)
+        n = len(NEW[0])
+        required = [[None] * (n - 1) + [[0]], *[None] * (len(NEW) - 1)]
+        assert model.predict(NEW, allowed=required)[0][-1][0] == 0
+        first = model.predict(NEW)[0][0][0]
+        forbidden = [[[h for h in range(n + 1) if h not in (1, first)], *[None] * (n - 1)], *[None] * (len(NEW) - 1)]
+        assert model.predict(NEW, allowed=forbidden)[0][0][0] != first
+    allowed = [[[head] for head in tree] for tree in heads_of(Y)]
+    certain = DependencyParser(labels=False, projective=False).fit(X, Y, allowed=allowed)
+    assert certain.certificate_.primal == 0.0
+    with pytest.raises(MargraveError, match="not allowed"):
+        DependencyParser(labels=False).fit(X[:1], Y[:1], allowed=[[[0 if h else 1] for h in heads_of(Y)[0]]])
+
+
+CROSSING = [[3, 4, 0, 3], [2, 0, 2, 2]]
+ROWS = [[(form, form.upper()) for form in "abcd"]] * 2
+
+
+def test_crossing_trees_are_projectivised_dropped_or_refused() -> None:
+    settings: dict[str, Any] = {"projective": True, "labels": False}
+    lifted = DependencyParser(**settings).fit(ROWS, CROSSING)
+    assert (lifted.projective_, lifted.n_crossing_) == (True, 1)
+    dropped = DependencyParser(crossing="drop", **settings).fit(ROWS, CROSSING, [1.0, 2.0])
+    assert dropped.predict(ROWS[:1]) == CROSSING[1:]
+    with pytest.raises(MargraveError, match="1 of 2 trees have crossing arcs, the first is example 0"):
+        DependencyParser(crossing="refuse", **settings).fit(ROWS, CROSSING)
+    with pytest.raises(MargraveError, match="all trees have crossing arcs"):
+        DependencyParser(crossing="drop", **settings).fit(ROWS[:1], CROSSING[:1])
+    assert DependencyParser(labels=False).fit(ROWS, CROSSING).projective_ is False
+    assert DependencyParser(labels=False).fit(X, Y).projective_ is True
+    assert all(map(is_projective, lifted.predict(ROWS)))
+
+
+def test_long_sentences_are_left_out_of_the_training_only() -> None:
+    model = DependencyParser(max_words=8, labels=False, tol=1e-1).fit(X, Y)
+    assert model.n_long_ == sum(len(x) > 8 for x in X)
+    assert max(map(len, model.predict(X))) > 8
+    with pytest.raises(MargraveError, match="max_words=1 words"):
+        DependencyParser(max_words=1).fit(X, Y)
+
+
+def test_an_explanation_adds_up_to_the_difference_of_the_scores(parsers: dict[str, DependencyParser]) -> None:
+    for kind in ("first order", "hashed", "not projective"):
+        model = parser(parsers, kind)
+        found = model.explain(NEW[0], 2, n=10**6)
+        assert found.head == model.predict(NEW[:1])[0][1][0]
+        assert found.difference == pytest.approx(sum(weight for _, weight in found.attributes))
+        assert_allclose(
+            found.difference, arc_score(model, NEW[0], found.head, 2) - arc_score(model, NEW[0], found.other, 2)
+        )
+        assert any(name.startswith("h[1]|w[1]=") for name, _ in found.attributes)
+    with pytest.raises(MargraveError, match="word must be"):
+        model.explain(NEW[0], 0)
+    with pytest.raises(MargraveError, match="not a possible head"):
+        model.explain(NEW[0], 1, 1)
+
+
+def arc_score(model: DependencyParser, x: Any, head: int, word: int) -> float:
+    bound = model._bind(Given([x]))
+    _, heads, words, _ = bound.core.arcs()  # type: ignore[attr-defined]
+    theta = bound.problem.score(0, model.coef_)
+    return float(theta[np.flatnonzero((heads == head) & (words == word))[0]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"order": 3}, "order must be"),
+        ({"order": 2, "projective": False}, "order=2 needs projective trees"),
+        ({"labels": "both"}, "labels"),
+        ({"prune": "hard"}, "prune"),
+        ({"crossing": "ignore"}, "crossing"),
+        ({"decode": "worst"}, "decode"),
+        ({"inputs": None, "order": 2}, "order=2 needs inputs"),
+        ({"inputs": "templates"}, "inputs"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_sentence(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(MargraveError, match=message):
+        DependencyParser(**settings).fit(X, Y)
+
+
+def test_labels_that_are_not_there_are_refused() -> None:
+    with pytest.raises(MargraveError, match="needs a pair"):
+        DependencyParser(labels=True).fit(X, heads_of(Y))
+    with pytest.raises(MargraveError, match="example 0, word 1"):
+        DependencyParser().fit(ROWS[:1], [[9, 0, 1, 1]])
+
+
+def test_second_order_has_a_lower_optimum_than_first_order() -> None:
+    first = DependencyParser(C=0.01, labels=False, tol=1e-3).fit(X, Y)
+    second = DependencyParser(C=0.01, labels=False, order=2, tol=1e-3).fit(X, Y)
+    assert second.certificate_.primal < first.certificate_.primal
