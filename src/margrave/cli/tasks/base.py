@@ -149,6 +149,16 @@ class Task(ABC):
         }
 
     @staticmethod
+    def training_notes(estimator: Any) -> dict[str, Any]:
+        """What the training did with its data, for the report of `train`."""
+        return {}
+
+    @staticmethod
+    def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same as people read it: names and values."""
+        return []
+
+    @staticmethod
     def inspection(estimator: Any, top: int) -> dict[str, Any]:
         """What else there is to say of it; `top`: how many of its heaviest features by label, if any."""
         report: dict[str, Any] = {}
