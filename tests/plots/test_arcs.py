@@ -82,6 +82,15 @@ def test_arcs_cross_exactly_where_the_tree_is_not_projective(sentence: Sentence)
     assert (crossings(drawn(sentence)) == 0) == is_projective(sentence.heads)
 
 
+def test_labels_fit_between_the_ends_of_their_arcs() -> None:
+    figure = arc_diagram(["a", "b", "c"], [2, 0, 2], ["left:arc:with:a:long:label", "root", "right:arc:with:a:label"])
+    figure.canvas.draw()
+    found = {text.get_text(): text.get_window_extent(dpi=72) for text in figure.axes[0].texts}
+    left, _, right = (sorted((points[0][0], points[-1][0])) for points in lines(figure))
+    for label, (start, end) in (("left:arc:with:a:long:label", left), ("right:arc:with:a:label", right)):
+        assert found[label].width + 10 <= end - start
+
+
 def test_every_word_has_one_arc_and_one_arrow() -> None:
     figure = drawn(LONGEST)
     assert len(lines(figure)) == len(LONGEST.words)
@@ -118,7 +127,7 @@ def test_probabilities_are_colours() -> None:
 @pytest.mark.parametrize("extension", ["svg", "png"])
 def test_any_text_can_be_drawn(words: list[str], extension: str, tmp_path: Path) -> None:
     path = tmp_path / f"tree.{extension}"
-    save_figure(arc_diagram(words, [2, 0, 2, 3], words, tags=words, title=words[0]), path)
+    save_figure(path, arc_diagram(words, [2, 0, 2, 3], words, tags=words, title=words[0]))
     assert path.stat().st_size > 1000
 
 
@@ -126,7 +135,7 @@ def test_files_are_svg_or_png_and_always_the_same(tmp_path: Path) -> None:
     for extension in ("svg", "png"):
         first, second = tmp_path / f"a.{extension}", tmp_path / f"b.{extension}"
         for path in (first, second):
-            save_figure(drawn(SENTENCES[3]), path)
+            save_figure(path, drawn(SENTENCES[3]))
         assert first.read_bytes() == second.read_bytes()
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert ElementTree.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
@@ -143,14 +152,14 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, mon
 
     monkeypatch.setattr(figure, "savefig", fails)
     with pytest.raises(KeyboardInterrupt):
-        save_figure(figure, path)
+        save_figure(path, figure)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["tree.svg"]
 
 
 def test_very_long_sentences_are_drawn(tmp_path: Path) -> None:
     n = 600
     figure = arc_diagram(["word"] * n, [0, *range(1, n)], ["dep"] * n)
-    save_figure(figure, tmp_path / "long.png")
+    save_figure(tmp_path / "long.png", figure)
     assert (tmp_path / "long.png").stat().st_size > 1000
 
 
@@ -180,7 +189,7 @@ def test_what_cannot_be_drawn_is_refused(arguments: Any, more: dict[str, Any], e
 
 def test_a_picture_of_another_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MargraveError, match=r"tree\.gif: a picture's name must end in \.svg or \.png\.$"):
-        save_figure(drawn(SENTENCES[3]), tmp_path / "tree.gif")
+        save_figure(tmp_path / "tree.gif", drawn(SENTENCES[3]))
     assert os.listdir(tmp_path) == []
 
 

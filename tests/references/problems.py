@@ -48,9 +48,9 @@ def bind(
         if edges is not None or features.edges is not None:
             structure = Chain(structure.order, structure.forbidden, tied=False)
         if gold is not None:
-            labels = [classes[k] for k in np.asarray(gold).tolist()]
+            names = [classes[k] for k in np.asarray(gold).tolist()]
             ends = np.cumsum([_length(x) for x in X] if lengths is None else lengths, dtype=int).tolist()
-            Y = [labels[begin:end] for begin, end in pairwise([0, *ends])]
+            Y = [names[begin:end] for begin, end in pairwise([0, *ends])]
     elif isinstance(structure, Multiclass):
         if output is not None:
             features = OutputFeatures(features, OutputMatrix(output, list(range(output.shape[1]))))

@@ -79,7 +79,7 @@ def arc_diagram(
 
     >>> from margrave.plots import arc_diagram, save_figure
     >>> figure = arc_diagram(["Dogs", "bark"], [2, 0], ["nsubj", "root"], tags=["NOUN", "VERB"])
-    >>> save_figure(figure, "tree.svg")  # doctest: +SKIP
+    >>> save_figure("tree.svg", figure)  # doctest: +SKIP
     """
     _check(words, heads, labels, tags, gold_heads, gold_labels, probabilities)
     require_matplotlib()
@@ -159,7 +159,7 @@ def _confidence_colours() -> Callable[[float], Any]:
     """Colours of probabilities, from orange (0) to dark blue (1), all of them dark enough for thin lines."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    colours: Callable[[float], Any] = LinearSegmentedColormap.from_list("confidence", ["#ff8c00", "#b5367a", "#10218b"])
+    colours: Callable[[float], Any] = LinearSegmentedColormap.from_list("confidence", ["#ff8c00", "#1f9e89", "#10218b"])
     return colours
 
 

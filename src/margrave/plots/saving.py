@@ -34,13 +34,13 @@ def check_format(path: str | PathLike[str]) -> str:
     return extension.removeprefix(".")
 
 
-def save_figure(figure: "Figure", path: str | PathLike[str]) -> None:
+def save_figure(path: str | PathLike[str], figure: "Figure") -> None:
     """Write a figure to a file; it is written completely or not at all, and equal figures give equal bytes.
 
     Parameters
     ----------
-    figure : a figure of matplotlib, such as one of `arc_diagram`.
     path : the file to write; its name ends in .svg or .png.
+    figure : a figure of matplotlib, such as one of `arc_diagram`.
     """
     format = check_format(path)
     require_matplotlib()
