@@ -323,7 +323,8 @@ class DependencyParser(StructuredEstimator):
         """The fraction of words with the right head, and label if y has labels."""
         both = has_labels(Y) and has_labels(predicted)
         words = [(a, b) for gold, found in zip(Y, predicted, strict=True) for a, b in zip(gold, found, strict=True)]
-        return sum((a == b) if both else (head_of(a) == head_of(b)) for a, b in words) / max(len(words), 1)
+        right = sum(bool(a == b if both else head_of(a) == head_of(b)) for a, b in words)
+        return right / max(len(words), 1)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from margrave.cli import attachment, conllu
+from margrave.cli import attachment, conllu, illustration
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent
 from margrave.cli.sequences import BLOCK
 from margrave.cli.streams import naming, template_lines, with_own
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.cli.trees import Prepare, Treebank, read_gold, read_texts
+from margrave.cli.trees import Prepare, Treebank, read_gold, read_texts, read_treebank
 from margrave.errors import DataError, MargraveError, counted, unknown
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ A template joins terms by |. It is about an arc from a head to a word, and names
             applies="parsing",
         ),
     )
+    inspect_options = (*illustration.OPTIONS, *predict_options)
 
     order: int = option(
         1,
@@ -132,7 +133,7 @@ A template joins terms by |. It is about an arc from a head to a word, and names
     labels: str = option(
         "auto",
         "no learns heads alone, stages learns labels of given trees in a second stage, joint learns trees and labels "
-        "together; auto is stages if deprel has labels.",
+        "together; auto is stages if deprel has several labels.",
         "NAME",
     )
     prune: str = option(
@@ -204,7 +205,8 @@ A template joins terms by |. It is about an arc from a head to a word, and names
         training = read_gold(data, format, columns, jackknife, single_root=not self.several_roots)
         if self.labels in ("stages", "joint") and not training.labelled:
             raise DataError(data, None, f"--labels {self.labels}, but none of its words has a label in deprel.")
-        labelled = training.labelled and self.labels != "no"
+        several = len({label for labels in training.labels for label in labels}) > 1
+        labelled = self.labels in ("stages", "joint") or (self.labels == "auto" and several)
         held = None
         if dev is not None:
             dev_format = self.format or conllu.format_by_extension(dev) or format
@@ -261,10 +263,11 @@ A template joins terms by |. It is about an arc from a head to a word, and names
     @staticmethod
     def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         """The same as people read it."""
-        crossed = "have" if report["crossing_trees"] != 1 else "has"
+        one = report["crossing_trees"] == 1
         trees = "projective" if report["projective"] else "not projective"
-        crossing = f"{counted(report['crossing_trees'], 'tree')} {crossed} crossing arcs"
-        done = {"projectivise": ", which were lifted", "drop": " and were left out"}.get(report["crossing"], "")
+        crossing = f"{counted(report['crossing_trees'], 'tree')} {'has' if one else 'have'} crossing arcs"
+        left = f" and {'was' if one else 'were'} left out"
+        done = {"projectivise": ", which were lifted", "drop": left}.get(report["crossing"], "")
         rows = [("trees", f"{trees}; {crossing}{done}")]
         if report["long_sentences"]:
             left = counted(report["long_sentences"], "sentence")
@@ -302,7 +305,10 @@ class ParseModel(Model):
     """A parser, and the columns of words that it reads."""
 
     does: ClassVar[str] = "parses sentences"
-    options: ClassVar[tuple[str, ...]] = ("format", "decode", "tagger", "compare")
+    options: ClassVar[tuple[str, ...]] = (
+        *(each.name for each in Parse.evaluate_options),
+        *(each.name for each in illustration.OPTIONS),
+    )
 
     path: str
     parser: "DependencyParser"
@@ -369,6 +375,35 @@ class ParseModel(Model):
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
         """The same in tables."""
         return attachment.summary(report)
+
+    def illustration(
+        self,
+        format: str | None = None,
+        decode: str | None = None,
+        tagger: Sequence[str] = (),
+        data: str | None = None,
+        plot: str | None = None,
+        sentences: str | None = None,
+        explain: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Arc diagrams, and why a word has its head."""
+        path = illustration.check_options(data, plot, sentences, explain)
+        format = format or conllu.format_by_extension(path) or self.format
+        bank = read_treebank(path, format, self.columns, _prepare(self._taggers(tagger), format))
+        parser = self._owned(decode, ())[0].parser
+        report: dict[str, Any] = {}
+        if plot is not None:
+            report["plots"] = illustration.draw(parser, path, bank, plot, sentences)
+        if explain is not None:
+            report["explanation"] = illustration.explain(parser, path, bank, explain)
+        return report
+
+    def illustration_summary(self, report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        drawn = [f"drawn in {path}" for path in report.get("plots", ())]
+        of = report.get("explanation")
+        return "\n".join([*drawn, *([] if of is None else [illustration.explanation_table(of)])])
 
     def _evaluated(
         self, path: str, format: str | None, decode: str | None, taggers: Sequence["Tagger"]
