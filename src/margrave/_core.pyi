@@ -819,16 +819,24 @@ class ConlluText:
     def table(self) -> ColumnTable:
         """The columns of the words that were asked for."""
 
+    @property
+    def heads(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The heads of all words, -1 where they are not annotated."""
+
     def lines(
         self,
-        label: tuple[int, str],
-        labels: Sequence[str],
-        numbers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        columns: Sequence[
+            tuple[
+                tuple[int, str],
+                Sequence[str],
+                Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            ]
+        ],
         probabilities: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)]
         | None,
     ) -> str:
         """
-        All lines, with the labels of words filled in, and with probabilities in misc if there are any.
+        All lines, with columns of words filled in, and with probabilities in misc if there are any. A column is given with the texts it can have and the number of the text of each word. The relation of a word to another head than before becomes _ unless it is filled in too.
         """
 
 def table_of_rows(sentences: object, columns: int, label: int) -> ColumnTable | None:
@@ -841,9 +849,9 @@ def parse_columns(text: bytes, separator: bytes | None, width: int, header: bool
     The table of a text in columns; the names in its first line, if it has a header; and the line at which something is wrong, or 0. The table then has the complete sentences before it.
     """
 
-def parse_conllu(text: bytes, columns: Sequence[tuple[int, str]]) -> tuple[ConlluText, int]:
+def parse_conllu(text: bytes, columns: Sequence[tuple[int, str]], words_only: bool = False) -> tuple[ConlluText, int]:
     """
-    The sentences of a CoNLL-U text with these columns of words (a field from 1 to 9, and a key of misc with its = or nothing), and the last line of a sentence in which something is wrong, or 0.
+    The sentences of a CoNLL-U text, or of a CoNLL-X text (words_only), with these columns of words (a field from 1 to 9, and a key of misc with its = or nothing), and the last line of a sentence in which something is wrong, or 0.
     """
 
 def after_last_blank_line(text: bytes, blanks: str) -> int:

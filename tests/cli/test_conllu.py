@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import margrave
-from margrave.datasets import read_conllu, read_conllx
+from margrave.datasets import read_conllu
 from tests.references.commands import done, message, run
 
 WORDS = [
@@ -189,60 +189,3 @@ def test_a_header_must_be_that_of_the_training(file: Callable[..., Path], tmp_pa
 def test_a_wrong_label_is_refused(file: Callable[..., Path], tmp_path: Path, options: list[str], expected: str) -> None:
     data = file("tag word other\n" + COLUMNS)
     assert message(run("train", data, "-o", tmp_path / "m", *options)) == expected.format(data)
-
-
-# ---- trees -----------------------------------------------------------------------------------------------------------
-
-TREE = "1\tdogs\t_\tNOUN\tNN\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\tVB\t_\t0\troot\t_\t_\n\n"
-
-
-def test_trees_are_written_back_with_their_heads(file: Callable[..., Path], tmp_path: Path) -> None:
-    data = file("# kept\n" + TREE * 2, "t.conllu")
-    done("train", "--task", "parse", data, "-o", tmp_path / "m", "-q", "-C", 10)
-    assert done("predict", tmp_path / "m", data) == data.read_text()
-    bare = file(
-        TREE.replace("2\tnsubj", "_\t_").replace("0\troot", "2\troot").replace("2\troot", "1\troot"), "b.conllu"
-    )
-    expected = TREE.replace("nsubj", "_").replace("root", "_")  # a relation to another head is not known
-    assert done("predict", tmp_path / "m", bare) == expected
-    report = json.loads(done("evaluate", tmp_path / "m", data, "--json"))
-    assert report == {"n_sentences": 2, "n_words": 4, "uas": 1.0, "whole_trees": 1.0}
-    assert "Probability=" in done("predict", tmp_path / "m", data, "--marginals")
-
-
-def test_conll_x_is_read_and_written(file: Callable[..., Path], tmp_path: Path) -> None:
-    data = file(TREE * 2, "t.conllx")
-    train = ("train", "--task", "parse", "-o", tmp_path / "m", "-q", "-C", 10, "--columns", "form,xpos")
-    done(*train, data)
-    assert margrave.load(tmp_path / "m").metadata_ == {"format": "conllx", "columns": ["form", "xpos"]}
-    assert done("predict", tmp_path / "m", "-", stdin=TREE.encode()) == TREE
-    assert len(list(read_conllx(data))) == 2
-    refused = message(run("predict", tmp_path / "m", data, "--marginals"))
-    assert refused == "--marginals needs the column misc of CoNLL-U, which CoNLL-X does not have."
-    commented = file("# only in CoNLL-U\n" + TREE, "plain")
-    assert message(run("predict", tmp_path / "m", commented)).startswith(f"{commented}, line 1: ")
-    assert done("predict", tmp_path / "m", commented, "--format", "conllu").startswith("# only in CoNLL-U\n")
-    assert message(run("train", data, "-o", tmp_path / "n")).startswith(f"{data}: CoNLL-X is for --task parse")
-
-
-def test_arc_templates_come_from_a_file(file: Callable[..., Path], tmp_path: Path) -> None:
-    data, templates = file(TREE * 2, "t.conllu"), file("# tags\nh[1]|w[1]\nway\n", "templates")
-    train = ("train", "--task", "parse", data, "-o", tmp_path / "m", "-q", "--templates", templates)
-    done(*train)
-    assert margrave.load(tmp_path / "m").inputs_.templates == ("h[1]|w[1]", "way")
-    templates.write_text("h[1]|v[1]\n")
-    assert message(run(*train)).startswith(f"{templates}: bad template 'h[1]|v[1]'")
-
-
-def test_several_roots_must_be_allowed(file: Callable[..., Path], tmp_path: Path) -> None:
-    data = file(TREE + TREE.replace("2\tnsubj", "0\troot"), "t.conllu")
-    train = ("train", "--task", "parse", data, "-o", tmp_path / "m", "-q")
-    assert message(run(*train)) == f"{data}: sentence 2 has several roots: give --several-roots."
-    done(*train, "--several-roots")
-    assert margrave.load(tmp_path / "m").single_root is False
-
-
-def test_a_parser_of_python_does_not_say_how_to_read(file: Callable[..., Path], tmp_path: Path) -> None:
-    margrave.DependencyParser().fit([[("a",), ("b",)]], [[2, 0]]).save(tmp_path / "m")
-    refused = message(run("predict", tmp_path / "m", file(TREE)))
-    assert refused == f"{tmp_path / 'm'}: it does not say how to read sentences: train it with 'margrave train'."

@@ -189,7 +189,7 @@ def test_sequences_beyond_one_batch_keep_their_order(town: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("more", [(), ("--marginals",)])
 def test_threads_change_nothing(town: Path, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("margrave.cli.sequences._BLOCK", 200)
+    monkeypatch.setattr("margrave.cli.sequences.BLOCK", 200)
     monkeypatch.setattr("margrave.datasets.opening._PIECE", 100)
     one, three = (
         run("predict", town / "town.model", town / "test.conll", "--threads", n, *more).stdout for n in (1, 3)
@@ -211,7 +211,7 @@ def test_threads_change_nothing(town: Path, more: tuple[str, ...], monkeypatch: 
 def test_what_stands_before_a_mistake_is_written_first(
     town: Path, tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("margrave.cli.sequences._BLOCK", 200)
+    monkeypatch.setattr("margrave.cli.sequences.BLOCK", 200)
     monkeypatch.setattr("margrave.datasets.opening._PIECE", 100)
     good = (town / "test.conll").read_bytes()
     bad = tmp_path / "bad.conll"

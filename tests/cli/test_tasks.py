@@ -233,7 +233,7 @@ def test_options_of_other_models_are_refused_by_name(name: str, trained: tuple[P
         for other in TASKS.values():
             for each in getattr(other, f"{command}_options"):
                 if each.name not in own:
-                    value = {"scheme": ["IOB2"], "format": ["conllu"]}.get(
+                    value = {"scheme": ["IOB2"], "format": ["conllu"], "decode": ["mbr"]}.get(
                         each.name, [] if each.type is bool else ["1"]
                     )
                     refused = message(run(command, model, data, each.flag, *value))

@@ -406,7 +406,7 @@ def test_inspect_shows_the_features_of_each_node(images: Path) -> None:
         (["--loss", "hinge", "--rescale", "slack", "--learner", "bcfw"], "learner 'bcfw'"),
         (["--taxonomy", "tree.txt"], "--taxonomy belongs to --task multilabel or taxonomy, and this is"),
         (["--descriptions", "glosses"], "--descriptions belongs to --task taxonomy, and this is --task tagging."),
-        (["--task", "taxonomy", "--order", "2"], "--order belongs to --task tagging, and this is --task taxonomy."),
+        (["--task", "taxonomy", "--order", "2"], "--order belongs to --task tagging or parse, and this is --task"),
         (["--task", "taxonomy", "--templates", "t"], "--templates belongs to --task tagging"),
         (["--task", "taxonomy", "--separator", "TAB"], "--separator belongs to --task tagging"),
         (["--task", "taxonomy", "--features", "all"], "--features belongs to --task tagging"),

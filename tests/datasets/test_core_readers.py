@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from margrave import _core
 from margrave.cli import conllu
 from margrave.cli.sequences import ColumnReader, ConlluReader
-from margrave.datasets import conllu_lines, read_columns, read_conllu
+from margrave.datasets import conllu_lines, read_columns, read_conllu, read_conllx
 from margrave.datasets.columns import COLUMN_BLANKS
 from margrave.datasets.opening import Block, block_lines, read_blocks
 from margrave.errors import DataError, MargraveError
+from tests.references import conllu_words
 
 cells = st.sampled_from(
     [b"a", b"B-X", "é".encode(), "\u00a0".encode(), b"-DOCSTART-", b"|", b"\xff", b"\0", b"\xe2\x82"]
@@ -88,7 +89,7 @@ def test_blocks_are_whole_sentences_and_know_their_lines(text: bytes, size: int)
 
 def test_small_blocks_give_the_same_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("margrave.datasets.opening._PIECE", 7)
-    monkeypatch.setattr("margrave.cli.sequences._BLOCK", 10)
+    monkeypatch.setattr("margrave.cli.sequences.BLOCK", 10)
     path = tmp_path / "file"
     path.write_bytes("\ufeffa b\r\nc d\n\n\n e  f\ng h\n \ni j".encode())
     header, batches = ColumnReader(None).unlabelled(str(path), 2, False)
@@ -111,7 +112,7 @@ def test_mistakes_in_later_blocks_name_their_line(
 ) -> None:
     monkeypatch.setattr("margrave.datasets.opening._PIECE", 3)
     monkeypatch.setattr("margrave.datasets.opening._GZIP_PIECE", 3)
-    monkeypatch.setattr("margrave.cli.sequences._BLOCK", 3)
+    monkeypatch.setattr("margrave.cli.sequences.BLOCK", 3)
     path = tmp_path / "file"
     path.write_bytes(gzip.compress(text) if packed else text)
     batches = ColumnReader(None).unlabelled(str(path), 2, False)[1]
@@ -160,7 +161,7 @@ def test_conllu_is_that_of_python(text: str, label: str, probable: bool) -> None
     parsed, stopped = _core.parse_conllu(text.encode(), [conllu.place(column) for column in columns])
     assert bool(stopped) == bool(said)
     assert len(parsed.table) == len(expected)
-    assert sentences_of(parsed.table) == [conllu.rows(sentence, columns) for sentence in expected]
+    assert sentences_of(parsed.table) == [conllu_words.rows(sentence, columns) for sentence in expected]
     # What is written is what Python writes with the labels filled in.
     import numpy as np
 
@@ -169,11 +170,38 @@ def test_conllu_is_that_of_python(text: str, label: str, probable: bool) -> None
     at = 0
     for sentence in expected:
         for k, word in enumerate(sentence.words):
-            filled = conllu.with_value(word, label, labels[int(numbers[at])])
-            sentence.words[k] = conllu.with_probability(filled, float(probabilities[at])) if probable else filled
+            filled = conllu_words.with_value(word, label, labels[int(numbers[at])])
+            sentence.words[k] = conllu_words.with_probability(filled, float(probabilities[at])) if probable else filled
             at += 1
-    written = parsed.lines(conllu.place(label), labels, numbers, probabilities if probable else None)
+    written = parsed.lines([(conllu.place(label), labels, numbers)], probabilities if probable else None)
     assert written == "".join(f"{line}\n" for line in conllu_lines(expected))
+
+
+@settings(deadline=None, max_examples=300)
+@given(text=conllu_texts, words_only=st.booleans(), labelled=st.booleans())
+def test_trees_are_read_and_filled_in_as_in_python(text: str, words_only: bool, labelled: bool) -> None:
+    import numpy as np
+
+    read = read_conllx if words_only else read_conllu
+    expected, said = until_error(read(StringIO(text)))
+    parsed, stopped = _core.parse_conllu(text.encode(), [conllu.place("form")], words_only)
+    assert bool(stopped) == bool(said)
+    words = [word for sentence in expected for word in sentence.words]
+    assert parsed.heads.tolist() == [-1 if word.head is None else word.head for word in words]
+    # Every second word hangs on the first one, and its relation is unknown unless it is filled in.
+    at = 0
+    for sentence in expected:
+        for k, word in enumerate(sentence.words):
+            changed = conllu_words.with_head(word, at % 2 if k else 0)
+            sentence.words[k] = conllu_words.with_value(changed, "deprel", "new") if labelled else changed
+            at += 1
+    begin = np.cumsum([0, *(len(sentence.words) for sentence in expected)])
+    heads = np.arange(len(words), dtype=np.int32) % 2
+    heads[begin[:-1]] = 0
+    columns = [(conllu.HEAD, ["0", "1"], heads)]
+    if labelled:
+        columns.append((conllu.place("deprel"), ["new"], np.zeros(len(words), dtype=np.int32)))
+    assert parsed.lines(columns, None) == "".join(f"{line}\n" for line in conllu_lines(expected))
 
 
 @settings(deadline=None, max_examples=100)
@@ -196,10 +224,10 @@ def test_labels_that_conllu_cannot_hold_are_refused() -> None:
 
     parsed, _ = _core.parse_conllu(b"1\ta\tb\tc\td\te\t0\tf\tg\th\n", [(1, "")])
     with pytest.raises(MargraveError, match="cannot be written as a field of CoNLL-U"):
-        parsed.lines((3, ""), ["a\tb"], np.zeros(1, dtype=np.int32), None)
+        parsed.lines([((3, ""), ["a\tb"], np.zeros(1, dtype=np.int32))], None)
     for numbers in (np.zeros(2, dtype=np.int32), np.ones(1, dtype=np.int32), -np.ones(1, dtype=np.int32)):
         with pytest.raises(MargraveError):
-            parsed.lines((3, ""), ["a"], numbers, None)
+            parsed.lines([((3, ""), ["a"], numbers)], None)
         with pytest.raises(MargraveError):
             parsed.table.lines(" ", ["a"], numbers, None)
     with pytest.raises(MargraveError, match="columns 1 to 9"):

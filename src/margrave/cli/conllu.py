@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from margrave.cli.streams import display_name, source
+from margrave.cli.streams import binary_source, display_name
 from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
-    from margrave.datasets import Sentence, Word
+    from margrave import _core
+    from margrave.datasets import Sentence
+    from margrave.datasets.opening import Block
 
 FORMATS = ("conllu", "conllx")
 MISSING = "_"
@@ -17,6 +18,7 @@ MISSING = "_"
 _EXTENSIONS = {".conllu": "conllu", ".conll-u": "conllu", ".conllx": "conllx", ".conll-x": "conllx"}
 _COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc")
 _FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+HEAD = _FIELDS.index("head"), ""  # as the core takes it
 _KEYED = "misc:"  # the value of a key in misc
 
 
@@ -53,50 +55,38 @@ def place(name: str) -> tuple[int, str]:
     return _FIELDS.index(name), ""
 
 
-def read_sentences(path: str, format: str) -> Iterator["Sentence"]:
-    """The sentences of a file or of standard input, at least one."""
-    from margrave.datasets import read_conllu, read_conllx
+def read_text(path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
+    """The pieces of a file or of standard input, each with the name of the file in messages; at least one has a line.
 
-    sentences = {"conllu": read_conllu, "conllx": read_conllx}[format](source(path))
-    first = next(sentences, None)
-    if first is None:
+    `size` is roughly how many bytes a piece should have; None means everything at once.
+    """
+    from margrave.datasets.conllu import CONLLU_BLANKS
+    from margrave.datasets.opening import read_blocks, source_name
+
+    data = binary_source(path)
+    empty = True
+    for block in read_blocks(data, CONLLU_BLANKS, size):
+        if block.text.strip() or block.failure is not None:
+            empty = False
+            yield source_name(data), block
+    if empty:
         raise DataError(display_name(path), None, "it holds no sentences.")
-    yield first
-    yield from sentences
 
 
-def rows(sentence: "Sentence", columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """These columns of every word."""
-    return [tuple(value(word, column) for column in columns) for word in sentence.words]
+def parse(name: str, block: "Block", columns: Sequence[str], format: str = "conllu") -> "_core.ConlluText":
+    """The sentences of a piece, with a table of these columns of their words; mistakes are refused."""
+    from margrave import _core
+    from margrave.datasets.opening import check_block
+
+    text, stopped = _core.parse_conllu(block.text, [place(column) for column in columns], format == "conllx")
+    check_block(name, block, stopped, sentences(name, block, format))
+    return text
 
 
-def value(word: "Word", column: str) -> str:
-    """What a word has in a column; _ where misc does not have the key."""
-    if not column.startswith(_KEYED):
-        text: str = getattr(word, column)
-        return text
-    prefix = column.removeprefix(_KEYED) + "="
-    found = (part.removeprefix(prefix) for part in word.misc.split("|") if part.startswith(prefix))
-    return next(found, MISSING)
+def sentences(name: str, block: "Block", format: str, *, single_root: bool = False) -> Iterator["Sentence"]:
+    """The sentences of a piece as the reader in Python reads them, which knows the lines of mistakes."""
+    from margrave.datasets.conllu import conllu_sentences, conllx_sentences
+    from margrave.datasets.opening import block_lines
 
-
-def with_value(word: "Word", column: str, text: str) -> "Word":
-    """The word with another value in a column."""
-    if not column.startswith(_KEYED):
-        changes: dict[str, Any] = {column: text}
-        return replace(word, **changes)
-    prefix = column.removeprefix(_KEYED) + "="
-    parts = [part for part in word.misc.split("|") if part != MISSING and not part.startswith(prefix)]
-    if text != MISSING:
-        parts.append(prefix + text)
-    return replace(word, misc="|".join(parts) or MISSING)
-
-
-def with_head(word: "Word", head: int) -> "Word":
-    """The word with this head; its relation to another head than before is not known."""
-    return word if head == word.head else replace(word, head=head, deprel=MISSING)
-
-
-def with_probability(word: "Word", probability: float) -> "Word":
-    """The word with a probability in misc."""
-    return with_value(word, "misc:Probability", f"{probability:.4f}")
+    read = conllx_sentences if format == "conllx" else conllu_sentences
+    return read(name, block_lines(name, block), single_root=single_root)

@@ -4,10 +4,10 @@ import inspect
 import json
 from typing import Any
 
-from margrave.cli.options import Option, argument
+from margrave.cli.options import Option, argument, given
 from margrave.cli.reports import certificate_report, file_report, inspection_summary
 from margrave.cli.streams import one_line_messages, write
-from margrave.cli.tasks import task_of
+from margrave.cli.tasks import TASKS, task_of
 from margrave.cli.tasks.base import Task
 from margrave.errors import DataError, MargraveError
 
@@ -23,6 +23,8 @@ _OPTIONS = (
     Option("json", "Print one line of JSON instead of a table.", bool),
 )
 
+_OF_TASKS = {each.name: each for task in TASKS.values() for each in task.inspect_options}
+
 HELP = """Describe a model.
 
 Shows its size, how it was trained, and how far it is from the optimum.
@@ -31,12 +33,18 @@ Shows its size, how it was trained, and how far it is from the optimum.
 margrave inspect names.model
 margrave inspect posts.model --top 5
 margrave inspect moses.model --top 20 --json
+margrave inspect english.model --data test.conllu --plot trees.svg --sentences 1-5
+margrave inspect english.model --data test.conllu --explain 3:7
 """
 
 
 def parameters() -> list[inspect.Parameter]:
     """The parameters of the command."""
-    return [argument("model", "MODEL", "A model file."), *(each.parameter("Options") for each in _OPTIONS)]
+    return [
+        argument("model", "MODEL", "A model file."),
+        *(each.parameter("Options") for each in _OPTIONS),
+        *(each.parameter(f"Options for {each.applies}") for each in _OF_TASKS.values()),
+    ]
 
 
 def describe(values: dict[str, Any]) -> None:
@@ -49,7 +57,13 @@ def describe(values: dict[str, Any]) -> None:
         estimator = load(path)
         if not isinstance(estimator, StructuredEstimator):
             raise DataError(path, None, f"it holds a {type(estimator).__name__}, which was counted and not optimised.")
-        task = task_of(estimator) or Task
+        found = task_of(estimator)
+        task = found or Task
+        chosen = given(values, _OF_TASKS.values())
+        if chosen and found is None:
+            raise DataError(path, None, f"it holds a {type(estimator).__name__}, not what 'margrave train' makes.")
+        model = task.model(path, estimator) if chosen else None
+        own = {} if model is None else model.accepted(path, chosen, _OF_TASKS)
         try:
             more = task.inspection(estimator, values["top"] or 0)
         except MargraveError as error:  # features without names
@@ -61,8 +75,10 @@ def describe(values: dict[str, Any]) -> None:
             **certificate_report(estimator, task.cost_of(estimator)),
             "learner": estimator.learner if isinstance(estimator.learner, str) else estimator.learner.name,
             **more,
+            **({} if model is None else model.illustration(**own)),
         }
         if values["json"]:
             write(json.dumps(report, allow_nan=False))
         else:
-            write(inspection_summary(report, task.inspection_summary(report)))
+            shown = [task.inspection_summary(report), "" if model is None else model.illustration_summary(report)]
+            write(inspection_summary(report, "\n\n".join(filter(None, shown))))

@@ -42,7 +42,7 @@ def predict(values: dict[str, Any]) -> None:
         model, data, output = values["model"], values["data"], values["output"]
         to_file = output is not None and output != "-"
         if to_file:
-            check_place(output, [model, data])
+            check_place(output, [model, data, *(values.get("tagger") or ())])
         chosen = given(values, _OF_TASKS.values())
         loaded = load_model(model, values["threads"])
         own = loaded.accepted(model, chosen, _OF_TASKS)

@@ -45,11 +45,12 @@ def file_report(path: str) -> dict[str, Any]:
     return {"model": path, "model_bytes": os.path.getsize(path)}
 
 
-def training_summary(report: Mapping[str, Any], dev: str | None) -> str:
-    """The report as a table of two columns; `dev` has the scores on development data."""
+def training_summary(report: Mapping[str, Any], notes: Iterable[tuple[str, str]], dev: str | None) -> str:
+    """The report as a table of two columns; `notes` are rows of the task, `dev` the scores on development data."""
     return table(
         [
             *size_rows(report),
+            *notes,
             *_loss_rows(report),
             ("seconds", f"{report['seconds']:.1f}"),
             *certificate_rows(report),
@@ -77,7 +78,11 @@ def _file_row(report: Mapping[str, Any]) -> tuple[str, str]:
 
 def size_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """All counts in the report, whose names begin with n_."""
-    rows = [(name.removeprefix("n_"), f"{count:,}") for name, count in report.items() if name.startswith("n_")]
+    rows = [
+        (name.removeprefix("n_").replace("_", " "), f"{count:,}")
+        for name, count in report.items()
+        if name.startswith("n_")
+    ]
     zeros = report["zero_weights"]
     return [(name, f"{text} ({percent(zeros)} zero)" if name == "weights" and zeros else text) for name, text in rows]
 
@@ -106,7 +111,9 @@ def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def table(rows: Iterable[tuple[str, str]], width: int = 12) -> str:
-    """Two columns: names and values."""
+    """Two columns: names, at least this wide, and values."""
+    rows = list(rows)
+    width = max([width, *(len(name) + 1 for name, _ in rows)])
     return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Labelled = tuple["_core.ColumnTable", list[list[str]]]  # sequences without their labels, and the labels
 
-_BLOCK = 1 << 18  # bytes that are predicted at once: enough to be worth a thread's while, and little memory
+BLOCK = 1 << 18  # bytes that are predicted at once: enough to be worth a thread's while, and little memory
 
 
 @dataclass(eq=False, repr=False)
@@ -89,7 +89,7 @@ class ColumnReader:
 
     def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The header, if files have one, and the sequences."""
-        blocks = self._blocks(path, _BLOCK)
+        blocks = self._blocks(path, BLOCK)
         names, first = self._first(path, blocks)
         width = first.table.width
         if width not in (n_columns, n_columns + 1):
@@ -179,13 +179,9 @@ class _Read:
 
     def check(self) -> None:
         """Refuses a block with a mistake, or one behind which the file cannot be read."""
-        if self.stopped:
-            for _ in self.again:
-                pass
-            # Both readers follow the same rules, and tests compare them.
-            raise DataError(self.name, self.block.first + self.stopped - 1, "this line cannot be read.")
-        if self.block.failure is not None:
-            raise self.block.failure
+        from margrave.datasets.opening import check_block
+
+        check_block(self.name, self.block, self.stopped, self.again)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -221,8 +217,8 @@ class ConlluReader:
 
     def labelled(self, path: str, n_columns: int) -> Labelled:
         """The columns of all sentences, and the labels, of which there are some."""
-        for name, block in self._blocks(path, None):
-            table = self._parsed(name, block, [*self.columns, self.label]).table
+        for name, block in conllu.read_text(path, None):
+            table = conllu.parse(name, block, [*self.columns, self.label]).table
         place = len(self.columns)
         y = table.column(place)
         if all(label == conllu.MISSING for labels in y for label in labels):
@@ -231,32 +227,19 @@ class ConlluReader:
 
     def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The sentences of a file."""
-        return "", (partial(self._batch, name, block) for name, block in self._blocks(path, _BLOCK))
-
-    def _blocks(self, path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
-        """The pieces of a file, each with the name of the file in messages; at least one has a sentence."""
-        from margrave.datasets.conllu import CONLLU_BLANKS
-        from margrave.datasets.opening import read_blocks, source_name
-
-        data = binary_source(path)
-        empty = True
-        for block in read_blocks(data, CONLLU_BLANKS, size):
-            if block.text.strip() or block.failure is not None:
-                empty = False
-                yield source_name(data), block
-        if empty:
-            raise DataError(display_name(path), None, "it holds no sentences.")
+        return "", (partial(self._batch, name, block) for name, block in conllu.read_text(path, BLOCK))
 
     def _batch(self, name: str, block: "Block") -> Batch:
-        text = self._parsed(name, block, self.columns)
-        return Batch(text.table, partial(text.lines, conllu.place(self.label)))
+        text = conllu.parse(name, block, self.columns)
+        return Batch(text.table, partial(_with_label, text, self.label))
 
-    def _parsed(self, name: str, block: "Block", columns: Sequence[str]) -> "_core.ConlluText":
-        from margrave import _core
-        from margrave.datasets.conllu import conllu_sentences
-        from margrave.datasets.opening import block_lines
 
-        text, stopped = _core.parse_conllu(block.text, [conllu.place(column) for column in columns])
-        again = conllu_sentences(name, block_lines(name, block))
-        _Read(name, block, text.table, (), stopped, again).check()
-        return text
+def _with_label(
+    text: "_core.ConlluText",
+    column: str,
+    labels: list[str],
+    numbers: "NDArray[np.int32]",
+    probabilities: "NDArray[np.float64] | None",
+) -> str:
+    """The lines of a text with the labels in a column."""
+    return text.lines([(conllu.place(column), labels, numbers)], probabilities)

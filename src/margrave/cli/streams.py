@@ -5,11 +5,12 @@ import signal
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from io import StringIO, TextIOWrapper
 from itertools import islice
+from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, TextIO, TypeVar
 
 import typer
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from margrave.datasets.opening import TextSource
 
 Item = TypeVar("Item")
+Owned = TypeVar("Owned")
 Result = TypeVar("Result")
 
 INTERRUPTED = 130  # the exit code by which shells know Ctrl-C
@@ -101,6 +103,22 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], threads: int
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def with_own(owned: Sequence[Owned], work: Callable[[Owned, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """What `work` makes of each item, in order, on as many threads as there are things to own, one for each."""
+    free: SimpleQueue[Owned] = SimpleQueue()
+    for each in owned:
+        free.put(each)
+
+    def with_one(item: Item) -> Result:
+        own = free.get()
+        try:
+            return work(own, item)
+        finally:
+            free.put(own)
+
+    return in_order(with_one, items, len(owned))
 
 
 def check_place(path: str, inputs: Iterable[str | None]) -> None:

@@ -105,6 +105,7 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
 
     with one_line_messages("interrupted."):
         report = {**training_report(model, chosen.cost_of(model)), **job.sizes, **chosen.sizes(model)}
+        report |= chosen.training_notes(model)
         if job.dev is not None:
             X, gold = job.dev
             report["dev"] = job.score(gold, model.predict(X))
@@ -112,7 +113,8 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
         if values["json"]:
             write(json.dumps(report, allow_nan=False))
         elif not values["quiet"]:
-            write(training_summary(report, chosen.dev_summary(report["dev"]) if "dev" in report else None))
+            dev = chosen.dev_summary(report["dev"]) if "dev" in report else None
+            write(training_summary(report, chosen.training_rows(report), dev))
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 

@@ -95,8 +95,12 @@ def read_conllx(path: TextSource, encoding: str = "utf-8", *, single_root: bool 
     encoding : the encoding of the file.
     single_root : refuse sentences in which several words hang on the root.
     """
-    name = source_name(path)
-    for block in _blocks(read_lines(path, encoding)):
+    yield from conllx_sentences(source_name(path), read_lines(path, encoding), single_root=single_root)
+
+
+def conllx_sentences(name: str, lines: Iterable[tuple[int, str]], *, single_root: bool = False) -> Iterator[Sentence]:
+    """The sentences of numbered lines in CoNLL-X."""
+    for block in _blocks(lines):
         words = []
         for id, (number, line) in enumerate(block, 1):
             fields = _fields(name, number, line)

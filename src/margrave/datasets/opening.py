@@ -88,6 +88,25 @@ def block_lines(name: str, block: Block) -> Iterator[tuple[int, str]]:
         yield number, _checked(name, number, line, "utf-8")
 
 
+def check_block(name: str, block: Block, stopped: int, again: Iterable[object]) -> None:
+    """Refuses a block in which a reader of the core found a mistake, or behind which the file cannot be read.
+
+    Parameters
+    ----------
+    name : the name of the file in messages.
+    block : the block that was read.
+    stopped : the line of the mistake within the block, or 0.
+    again : what the reader in Python makes of the block, which says what is wrong.
+    """
+    if stopped:
+        for _ in again:
+            pass
+        # Both readers follow the same rules, and tests compare them.
+        raise DataError(name, block.first + stopped - 1, "this line cannot be read.")
+    if block.failure is not None:
+        raise block.failure
+
+
 def _checked(name: str, number: int, ended: str, encoding: str) -> str:
     """A line without its end."""
     line = ended.removesuffix("\n").removesuffix("\r")

@@ -170,6 +170,25 @@ class DependencyParser(StructuredEstimator):
 
     # ---- using a model -----------------------------------------------------------------------------------------------
 
+    @property
+    def labels_(self) -> list[Any]:
+        """The labels that are predicted; none if the parser predicts heads alone."""
+        if self.labeller_ is not None:
+            return self.labeller_.labels_
+        return list(self.outputs_.names) if self.labels == "joint" else []
+
+    def predict_numbers(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32] | None]:
+        """Predict the best trees as arrays, for programs that take many sentences.
+
+        The arrays are: where the words of each sentence begin, and their end; the heads of all words; and their labels
+        as indices in `labels_`, or None without labels.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        return self._best(Given(X))
+
     def predict(self, X: Any, *, allowed: Any = None) -> list[list[Any]]:
         """Predict the heads of the words of every sentence, or pairs (head, label).
 
@@ -250,7 +269,7 @@ class DependencyParser(StructuredEstimator):
         begin, heads, labels = self._best(given)
         flat: list[Any] = heads.tolist()
         if labels is not None:
-            names = (self.labeller_ or self).outputs_.names
+            names = self.labels_
             flat = list(zip(flat, [names[k] for k in labels.tolist()], strict=True))
         return [flat[first:last] for first, last in zip(begin[:-1].tolist(), begin[1:].tolist(), strict=True)]
 
@@ -350,7 +369,8 @@ class DependencyParser(StructuredEstimator):
         self, given: Given, sample_weight: Any, dev: Given | None, checkpoint: Any, observers: Sequence[Any]
     ) -> Self:
         super()._fit(given, sample_weight, dev, checkpoint, observers)
-        self._fit_labels(given, sample_weight)
+        if not self.stop_reason_.startswith("interrupted"):
+            self._fit_labels(given, sample_weight)
         return self
 
     def _fit_path(self, given: Given, Cs: Any, sample_weight: Any) -> list[Any]:
@@ -369,7 +389,13 @@ class DependencyParser(StructuredEstimator):
         labeller = self._simpler(labels="joint", prune=False, inputs=ArcTemplates(built_in="labels"))
         trees = arcs_of_trees(words, flat_heads(words, heads))
         inner = replace(shorter, to_structure={"arcs": trees})
-        self.labeller_ = labeller._fit(inner, sample_weight, None, None, ())
+        try:
+            self.labeller_ = labeller._fit(inner, sample_weight, None, None, ())
+        except KeyboardInterrupt:  # The trees are learned: a parser without labels is better than none.
+            self.stop_reason_ = "interrupted before labels were learned"
+            return
+        if labeller.stop_reason_.startswith("interrupted"):
+            self.stop_reason_ = "interrupted while labels were learned"
 
     def _simpler(self, **settings: Any) -> "DependencyParser":
         """A parser of single arcs with the same settings but for these."""
@@ -457,13 +483,15 @@ class DependencyParser(StructuredEstimator):
         settings = {"labels": False, "prune": "lengths", "tol": _PRUNER_TOL, "inputs": ArcTemplates(built_in="pruning")}
         blank = self._simpler(projective=given.fitted["projective_"], single_root=self.single_root, **settings)
         X, trees, n = given.X, given.Y, len(given.Y)
-        pruner = clone(blank).fit(X, trees)
+        pruner = _uninterrupted(clone(blank).fit(X, trees))
         folds = [range(n)] if n < 2 * _PRUNER_FOLDS else [range(k, n, _PRUNER_FOLDS) for k in range(_PRUNER_FOLDS)]
         masks: dict[int, NDArray[np.bool_]] = {}
         lost = 0
         for fold in folds:
             outside = [i for i in range(n) if i % _PRUNER_FOLDS != fold[0]] if len(folds) > 1 else list(range(n))
-            model = clone(blank).fit([X[i] for i in outside], [trees[i] for i in outside]) if len(folds) > 1 else pruner
+            model = pruner
+            if len(folds) > 1:
+                model = _uninterrupted(clone(blank).fit([X[i] for i in outside], [trees[i] for i in outside]))
             words = np.array([len(trees[i]) for i in fold], dtype=np.int64)
             heads = flat_heads(words, [trees[i] for i in fold])
             left = model._left([X[i] for i in fold])
@@ -515,6 +543,13 @@ class DependencyParser(StructuredEstimator):
         return (
             any(len(rows) and len(rows[0]) > 1 for rows in given.X[:1]) if isinstance(given.X, list | tuple) else True
         )
+
+
+def _uninterrupted(pruner: DependencyParser) -> DependencyParser:
+    """A pruner whose training was not stopped by Ctrl-C, which is meant for the whole training."""
+    if pruner.stop_reason_.startswith("interrupted"):
+        raise KeyboardInterrupt
+    return pruner
 
 
 def _allowed(allowed: Any) -> dict[str, Any]:

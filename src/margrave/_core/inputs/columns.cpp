@@ -93,17 +93,21 @@ std::optional<ColumnTable> table_of_rows(const nb::handle& sentences, int64_t co
   return table;
 }
 
-Added added_to(int64_t tokens, std::vector<std::string> labels, const In<int32_t>& numbers,
-               const std::optional<In<double>>& probabilities) {
+void expect_numbers(int64_t tokens, size_t labels, const In<int32_t>& numbers) {
   expect_size(numbers, tokens, "numbers");
-  if (probabilities) expect_size(*probabilities, tokens, "probabilities");
   for (size_t t = 0; t < numbers.size(); ++t)
-    if (numbers.data()[t] < 0 || static_cast<size_t>(numbers.data()[t]) >= labels.size())
+    if (numbers.data()[t] < 0 || static_cast<size_t>(numbers.data()[t]) >= labels)
       throw InputError("label " + std::to_string(numbers.data()[t]) + " is out of range.");
-  return {std::move(labels), numbers.data(), probabilities ? probabilities->data() : nullptr};
 }
 
-ConlluColumn conllu_column(const std::pair<int64_t, std::string>& column) {
+const double* expect_probabilities(int64_t tokens, const std::optional<In<double>>& probabilities) {
+  if (probabilities) expect_size(*probabilities, tokens, "probabilities");
+  return probabilities ? probabilities->data() : nullptr;
+}
+
+using Column = std::pair<int64_t, std::string>;  // a field of CoNLL-U, and a key of misc with its = or nothing
+
+ConlluColumn conllu_column(const Column& column) {
   if (column.first < 1 || column.first >= conllu::kFields)
     throw InputError("CoNLL-U has columns 1 to 9 besides the id.");
   return {column.first, column.second};
@@ -126,7 +130,8 @@ void bind_columns(nb::module_& m) {
           "lines",
           [](const ColumnTable& table, const std::string& separator, Labels labels, const In<int32_t>& numbers,
              const std::optional<In<double>>& probabilities) {
-            const Added added = added_to(table.tokens(), std::move(labels), numbers, probabilities);
+            expect_numbers(table.tokens(), labels.size(), numbers);
+            const Added added{std::move(labels), numbers.data(), expect_probabilities(table.tokens(), probabilities)};
             std::string text;
             {
               const nb::gil_scoped_release release;
@@ -139,21 +144,30 @@ void bind_columns(nb::module_& m) {
   nb::class_<ConlluText>(m, "ConlluText", "Sentences of a CoNLL-U file.")
       .def_prop_ro(
           "table", [](const ConlluText& text) { return text.table; }, "The columns of the words that were asked for.")
+      .def_prop_ro(
+          "heads", [](const ConlluText& text) { return to_numpy(std::vector<int32_t>(text.heads)); },
+          nb::rv_policy::move, "The heads of all words, -1 where they are not annotated.")
       .def(
           "lines",
-          [](const ConlluText& parsed, const std::pair<int64_t, std::string>& label, Labels labels,
-             const In<int32_t>& numbers, const std::optional<In<double>>& probabilities) {
-            const Added added = added_to(parsed.table.tokens(), std::move(labels), numbers, probabilities);
-            const ConlluColumn column = conllu_column(label);
+          [](const ConlluText& parsed, const std::vector<std::tuple<Column, Labels, In<int32_t>>>& columns,
+             const std::optional<In<double>>& probabilities) {
+            std::vector<Filled> filled;
+            for (const auto& [column, labels, numbers] : columns) {
+              expect_numbers(parsed.table.tokens(), labels.size(), numbers);
+              filled.push_back({conllu_column(column), labels, numbers.data()});
+            }
+            const double* const probability = expect_probabilities(parsed.table.tokens(), probabilities);
             std::string text;
             {
               const nb::gil_scoped_release release;
-              text = conllu_lines(parsed, column, added);
+              text = conllu_lines(parsed, filled, probability);
             }
             return decoded(text);
           },
-          "label"_a, "labels"_a, "numbers"_a, "probabilities"_a.none(),
-          "All lines, with the labels of words filled in, and with probabilities in misc if there are any.");
+          "columns"_a, "probabilities"_a.none(),
+          "All lines, with columns of words filled in, and with probabilities in misc if there are any. A column is "
+          "given with the texts it can have and the number of the text of each word. The relation of a word to another "
+          "head than before becomes _ unless it is filled in too.");
   m.def("table_of_rows", &table_of_rows, "sentences"_a, "columns"_a, "label"_a,
         "The table of sentences of rows of strings without the label, or None if they are anything else.");
   m.def(
@@ -178,22 +192,22 @@ void bind_columns(nb::module_& m) {
       "is wrong, or 0. The table then has the complete sentences before it.");
   m.def(
       "parse_conllu",
-      [](const nb::bytes& text, const std::vector<std::pair<int64_t, std::string>>& columns) {
+      [](const nb::bytes& text, const std::vector<Column>& columns, bool words_only) {
         std::shared_ptr<const std::string> owned = copied(text);
         std::vector<ConlluColumn> fields;
         for (const auto& column : columns) fields.push_back(conllu_column(column));
         std::optional<ConlluText> parsed;
         {
           const nb::gil_scoped_release release;
-          parsed = parse_conllu(std::move(owned), std::move(fields));
+          parsed = parse_conllu(std::move(owned), std::move(fields), words_only);
         }
         const int64_t stopped = parsed->stopped;
         return std::make_pair(std::move(*parsed), stopped);
       },
-      "text"_a, "columns"_a,
-      "The sentences of a CoNLL-U text with these columns of words (a field from 1 to 9, and a key of misc with its = "
-      "or "
-      "nothing), and the last line of a sentence in which something is wrong, or 0.");
+      "text"_a, "columns"_a, "words_only"_a = false,
+      "The sentences of a CoNLL-U text, or of a CoNLL-X text (words_only), with these columns of words (a field from 1 "
+      "to 9, and a key of misc with its = or nothing), and the last line of a sentence in which something is wrong, or "
+      "0.");
   m.def(
       "after_last_blank_line",
       [](const nb::bytes& text, const std::string& blanks) {

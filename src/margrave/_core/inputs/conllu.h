@@ -1,5 +1,5 @@
-// CoNLL-U: ten columns per word, comments, multiword tokens and empty nodes. The rules are those of `read_conllu`
-// (datasets/conllu.py), which reads trees as well; here words are rows of a table.
+// CoNLL-U: ten columns per word, comments, multiword tokens and empty nodes; and CoNLL-X, which has words alone. The
+// rules are those of `read_conllu` and `read_conllx` (datasets/conllu.py); here words are rows of a table.
 #pragma once
 
 #include <algorithm>
@@ -47,13 +47,15 @@ struct ConlluText {
   std::shared_ptr<const std::string> text;
   ColumnTable table;
   std::vector<Line> lines;
-  int64_t stopped = 0;  // at the sentence that ends with this line, counted from 1; 0: everything was read
+  std::vector<int32_t> heads;  // of all words; -1: not annotated
+  int64_t stopped = 0;         // at the sentence that ends with this line, counted from 1; 0: everything was read
 };
 
 namespace conllu {
 
 inline constexpr int64_t kFields = 10;
 inline constexpr int64_t kHead = 6;
+inline constexpr int64_t kRelation = 7;
 inline constexpr int64_t kMisc = 9;
 using Row = std::array<std::string_view, kFields>;
 
@@ -111,8 +113,11 @@ class HeadCheck {
 // Reads the lines of one sentence after another.
 class Parser {
  public:
-  Parser(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns)
-      : columns_(std::move(columns)), parsed_{text, ColumnTable(text, static_cast<int64_t>(columns_.size())), {}, 0} {}
+  // words_only: the rules of CoNLL-X.
+  Parser(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns, bool words_only)
+      : columns_(std::move(columns)),
+        parsed_{text, ColumnTable(text, static_cast<int64_t>(columns_.size())), {}, {}, 0},
+        words_only_(words_only) {}
 
   ConlluText parse() && {
     Lines lines(*parsed_.text);
@@ -147,7 +152,7 @@ class Parser {
     bool begun = false;  // Comments come before the first row.
     for (const std::string_view line : block) {
       int64_t token = ConlluText::kOther;
-      if (line[0] == '#') {
+      if (line[0] == '#' && !words_only_) {
         if (begun) return undo(lines_before);
       } else {
         Row row;
@@ -161,6 +166,7 @@ class Parser {
       return undo(lines_before);
     for (const Row& word : words_)
       for (const ConlluColumn& column : columns_) parsed_.table.add(column.of(word[static_cast<size_t>(column.field)]));
+    for (const int64_t head : heads_) parsed_.heads.push_back(static_cast<int32_t>(head));
     parsed_.table.end_sentence();
     parsed_.lines.push_back({{}, ConlluText::kEnd});
     return true;
@@ -177,14 +183,14 @@ class Parser {
     const std::string_view id = row[0];
     const auto last = static_cast<int64_t>(words_.size());
     is_word_ = false;
-    if (const size_t dot = id.find('.'); dot != std::string_view::npos) {
+    if (const size_t dot = id.find('.'); dot != std::string_view::npos && !words_only_) {
       const std::string_view part = id.substr(dot + 1);
       if (number_of(id.substr(0, dot)) != last || !is_count(part) || !ascends(last_empty_, part) || covers_)
         return false;
       last_empty_ = part;
       return true;
     }
-    if (const size_t dash = id.find('-'); dash != std::string_view::npos) {
+    if (const size_t dash = id.find('-'); dash != std::string_view::npos && !words_only_) {
       const int64_t first = number_of(id.substr(0, dash));
       const int64_t end = number_of(id.substr(dash + 1));
       if (first != last + 1 || end <= first || first <= covered_ || covers_) return false;
@@ -213,6 +219,7 @@ class Parser {
 
   std::vector<ConlluColumn> columns_;
   ConlluText parsed_;
+  bool words_only_;
   std::vector<Row> words_;
   std::vector<int64_t> heads_;
   std::string_view last_empty_;  // the second number of the empty node before, if one stands after the same word
@@ -245,17 +252,33 @@ inline std::string with_key(std::string_view misc, const std::string& key, std::
 
 }  // namespace conllu
 
-inline ConlluText parse_conllu(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns) {
-  return conllu::Parser(std::move(text), std::move(columns)).parse();
+inline ConlluText parse_conllu(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns,
+                               bool words_only) {
+  return conllu::Parser(std::move(text), std::move(columns), words_only).parse();
 }
 
-// All lines, with the labels of words filled in; probabilities go to misc.
-inline std::string conllu_lines(const ConlluText& parsed, const ConlluColumn& label, const Added& added) {
-  for (const std::string& each : added.labels)
-    if (each.empty() || each.find_first_of(std::string_view("\t\n\r\0", 4)) != std::string::npos)
-      throw InputError("the label '" + each + "' cannot be written as a field of CoNLL-U.");
+// A column that is filled in: one of these texts for each word, by number.
+struct Filled {
+  ConlluColumn column;
+  std::vector<std::string> texts;
+  const int32_t* number;
+};
+
+// All lines, with columns of words filled in; probabilities go to misc (null: there are none). A relation to another
+// head than before is not known, unless relations are filled in too.
+inline std::string conllu_lines(const ConlluText& parsed, const std::vector<Filled>& filled,
+                                const double* probability) {
+  bool heads = false, relations = false;
+  for (const Filled& each : filled) {
+    heads = heads || each.column.field == conllu::kHead;
+    relations = relations || each.column.field == conllu::kRelation;
+    for (const std::string& text : each.texts)
+      if (text.empty() || text.find_first_of(std::string_view("\t\n\r\0", 4)) != std::string::npos)
+        throw InputError("the label '" + text + "' cannot be written as a field of CoNLL-U.");
+  }
   std::string text;
   text.reserve(parsed.text->size() + parsed.lines.size());
+  std::string misc;
   for (const ConlluText::Line& line : parsed.lines) {
     if (line.token < 0) {
       text += line.text;
@@ -264,20 +287,22 @@ inline std::string conllu_lines(const ConlluText& parsed, const ConlluColumn& la
     }
     conllu::Row row;
     conllu::split_fields(line.text, row);
-    const std::string& predicted = added.labels[static_cast<size_t>(added.number[line.token])];
-    std::string field;
-    if (label.key.empty()) {
-      row[static_cast<size_t>(label.field)] = predicted;
-    } else {
-      field = conllu::with_key(row[conllu::kMisc], label.key, predicted);
-      row[conllu::kMisc] = field;
+    const std::string_view head = row[conllu::kHead];
+    for (const Filled& each : filled) {
+      const std::string& value = each.texts[static_cast<size_t>(each.number[line.token])];
+      if (each.column.key.empty()) {
+        row[static_cast<size_t>(each.column.field)] = value;
+      } else {
+        misc = conllu::with_key(row[conllu::kMisc], each.column.key, value);
+        row[conllu::kMisc] = misc;
+      }
     }
-    std::string with_probability;
-    if (added.probability) {
+    if (heads && !relations && row[conllu::kHead] != head) row[conllu::kRelation] = "_";
+    if (probability) {
       std::string number;
-      append_probability(added.probability[line.token], number);
-      with_probability = conllu::with_key(row[conllu::kMisc], "Probability=", number);
-      row[conllu::kMisc] = with_probability;
+      append_probability(probability[line.token], number);
+      misc = conllu::with_key(row[conllu::kMisc], "Probability=", number);
+      row[conllu::kMisc] = misc;
     }
     for (size_t k = 0; k < row.size(); ++k) {
       if (k > 0) text += '\t';

@@ -34,7 +34,7 @@ class Model(ABC):
     """A trained model that knows how to read data: what `predict` and `evaluate` apply."""
 
     does: ClassVar[str]  # in a few words
-    options: ClassVar[tuple[str, ...]] = ()  # of `predict` and `evaluate` that are its own
+    options: ClassVar[tuple[str, ...]] = ()  # of `predict`, `evaluate` and `inspect` that are its own
 
     def accepted(self, path: str, given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
         """The options that were given, if all belong to this model; `path` is where it is from."""
@@ -57,6 +57,14 @@ class Model(ABC):
     @abstractmethod
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
         """The same as people read it."""
+
+    def illustration(self, **options: Any) -> dict[str, Any]:
+        """What its own options of `inspect` ask for, as JSON can hold it."""
+        return {}
+
+    def illustration_summary(self, report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        return ""
 
 
 @dataclass(eq=False, repr=False)
@@ -81,6 +89,7 @@ class Task(ABC):
     measures: ClassVar[str]  # what `evaluate` measures, for help
     predict_options: ClassVar[tuple[Option, ...]] = ()
     evaluate_options: ClassVar[tuple[Option, ...]] = ()
+    inspect_options: ClassVar[tuple[Option, ...]] = ()
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -147,6 +156,16 @@ class Task(ABC):
             **({} if table is None else {"n_features": table.encoder.attributes}),
             "n_weights": estimator.n_weights_,
         }
+
+    @staticmethod
+    def training_notes(estimator: Any) -> dict[str, Any]:
+        """What the training did with its data, for the report of `train`."""
+        return {}
+
+    @staticmethod
+    def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same as people read it: names and values."""
+        return []
 
     @staticmethod
     def inspection(estimator: Any, top: int) -> dict[str, Any]:

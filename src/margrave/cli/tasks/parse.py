@@ -1,91 +1,303 @@
-"""Dependency trees: CoNLL-U or CoNLL-X in, the same with heads out."""
+"""Dependency trees: CoNLL-U or CoNLL-X in, the same with heads and labels out."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from margrave.cli import conllu
+from margrave.cli import attachment, conllu, illustration
 from margrave.cli.options import Option, option
-from margrave.cli.reports import percent, table
-from margrave.cli.streams import batches, display_name, naming, template_lines
+from margrave.cli.reports import percent
+from margrave.cli.sequences import BLOCK
+from margrave.cli.streams import naming, template_lines, with_own
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, MargraveError
+from margrave.cli.trees import Prepare, Treebank, read_gold, read_texts, read_treebank
+from margrave.errors import DataError, MargraveError, counted, unknown
 
 if TYPE_CHECKING:
+    from margrave import _core
+    from margrave.cli.taggers import Tagger
+    from margrave.datasets.opening import Block
     from margrave.estimators import DependencyParser
 
-_BATCH = 200  # sentences that are parsed at once
-_FORMAT = "conllu or conllx; by the extension of the file if not given, or else conllu."
+_SENTENCES = 200  # that are evaluated at once
+_FORMAT = "conllu or conllx; by the extension of the file if not given, or else that of the training data."
+_COLUMNS = {"conllu": "form,upos,feats", "conllx": "form,xpos,feats"}
+_CHOICES = {
+    "projective": ("auto", "yes", "no"),
+    "crossing": ("projectivise", "drop", "refuse"),
+    "labels": ("auto", "no", "stages", "joint"),
+    "prune": ("auto", "lengths", "posterior", "no"),
+    "decode": ("best", "mbr"),
+}
+# What the estimator calls the choices that have other names here.
+_MEANS: Mapping[str, Any] = {"yes": True, "no": False, "stages": True}
+
+
+def _check_choice(name: str, value: str) -> None:
+    if value not in _CHOICES[name]:
+        raise unknown(f"--{name}", value, _CHOICES[name])
+
+
+_DECODE = Option(
+    "decode",
+    "best predicts the tree with the highest score, mbr the one with the most right heads to be expected; as in "
+    "training if not given.",
+    metavar="NAME",
+    applies="parsing",
+    check=partial(_check_choice, "decode"),
+)
+_TAGGER = Option(
+    "tagger",
+    "A tagging model that tags the sentences first; may be repeated, for several columns.",
+    list,
+    "FILE",
+    applies="parsing",
+)
 
 
 @dataclass(eq=False, repr=False)
 class Parse(Task):
-    """Learns the head of every word."""
+    """Learns the head of every word, and its label."""
 
     name = "parse"
     summary = "the head of each word of a sentence"
     estimator = "margrave.estimators:DependencyParser"
     default_loss = "log"
-    data = (
-        "Files are CoNLL-U, or CoNLL-X (--format conllx, or a name that ends in .conllx). Templates of arcs, one per "
-        "line, join columns of the head (h[0]), of the word (w[1].lower) and the direction and length (way) by |."
-    )
+    data = """Files are CoNLL-U, or CoNLL-X (--format conllx, or a name that ends in .conllx). Labels are learned as
+well if the column deprel has some.
+
+A template joins terms by |. It is about an arc from a head to a word, and names their columns, counted from 0 as
+--columns lists them:
+
+\b
+    h[0]           the form of the head
+    w[1]           column 1 of the word, such as its tag
+    w[0].lower     in lower case; also digits, shape, short_shape, prefix3, suffix3
+    h[1]+1         column 1 of the word after the head; -1: before it
+    w[2].each      each value of a list such as Case=Nom|Number=Sing
+    between[1]     each value of column 1 among the words between head and word
+    way            the direction of the arc and its length; dir: the direction alone
+    s[1], g[1]     with --order 2, of the sibling or of the head's head
+    label          with --labels joint, the label of the arc"""
     sample = "    1  Dogs  dog   NOUN  _  _  2  nsubj  _  _\n    2  bark  bark  VERB  _  _  0  root   _  _"
     examples = (
         "margrave train --task parse train.conllu -o english.model --dev dev.conllu -C 0.1",
-        "margrave train --task parse basque.train -o basque.model --format conllx --columns form,xpos",
+        "margrave train --task parse train.conllu -o second.model --order 2 --max-words 60",
+        "margrave train --task parse train.conllu -o raw.model --tagger tags.model --columns form,upos",
+        "margrave train --task parse basque.train -o basque.model --format conllx --projective no",
     )
-    predicts = "the input with its heads filled in (deprel is _ where a head changes); --marginals are put in misc."
-    measures = "the share of words with the right head (UAS), and of sentences with the right tree."
-    predict_options = (Option("format", _FORMAT, metavar="NAME", applies="parsing", check=conllu.check_format),)
-    evaluate_options = predict_options
+    predicts = (
+        "the input with heads and labels filled in, everything else as it was. A parser without labels sets deprel to "
+        "_ where a head changes. --marginals puts the probability of each head in misc."
+    )
+    measures = (
+        "the shares of words with the right head (UAS) and with the right head and label (LAS): of all words, without "
+        "punctuation as eval.pl counts, and as the CoNLL 2018 shared task does; whole trees; scores by distance, "
+        "direction and label; and 95 % intervals by the bootstrap."
+    )
+    predict_options = (
+        Option("format", _FORMAT, metavar="NAME", applies="parsing", check=conllu.check_format),
+        _DECODE,
+        _TAGGER,
+    )
+    evaluate_options = (
+        *predict_options,
+        Option(
+            "compare",
+            "Another parser, which is measured too; tells whether the difference could be chance.",
+            metavar="FILE",
+            applies="parsing",
+        ),
+    )
+    inspect_options = (*illustration.OPTIONS, *predict_options)
 
-    format: str | None = option(None, _FORMAT, "NAME")
-    columns: str = option("form,upos", "The columns that heads depend on: form, lemma, ..., misc:NAME.", "NAMES")
+    order: int = option(
+        1,
+        "1 scores single arcs. 2 also scores neighbouring children of a head, and a head with its own head: more "
+        "accurate and slower; trees are projective then.",
+        "N",
+        low=1,
+        high=2,
+    )
+    projective: str = option(
+        "auto", "Whether arcs must not cross: yes, no, or auto, yes if fewer than 1 % of the arcs do.", "NAME"
+    )
+    crossing: str = option(
+        "projectivise",
+        "What a projective parser does with training trees that cross: projectivise lifts crossing arcs to the head's "
+        "head, drop leaves these sentences out, refuse stops.",
+        "NAME",
+    )
+    labels: str = option(
+        "auto",
+        "no learns heads alone, stages learns labels of given trees in a second stage, joint learns trees and labels "
+        "together; auto is stages if deprel has several labels.",
+        "NAME",
+    )
+    prune: str = option(
+        "auto",
+        "Which arcs are considered: lengths, those no longer than any with the same tags in training; posterior, those "
+        "that a simpler parser, learned first, finds probable; no, all; auto, lengths for --order 1, else posterior.",
+        "NAME",
+    )
+    decode: str = option(
+        "best",
+        "best predicts the tree with the highest score, mbr the one with the most right heads to be expected.",
+        "NAME",
+    )
+    max_words: int = option(80, "Longer sentences are left out of the training.", "N", low=1)
+    format: str | None = option(
+        None, "conllu or conllx; by the extension of the file if not given, or else conllu.", "NAME"
+    )
+    columns: str | None = option(
+        None,
+        "The columns that trees depend on: form, lemma, upos, xpos, feats, misc:NAME. The second one is the tag. "
+        "form,upos,feats if not given, and form,xpos,feats for CoNLL-X.",
+        "NAMES",
+    )
     templates: str | None = option(None, "Arc templates, one per line; a built-in set if not given.", "FILE")
+    features: str = option(
+        "auto",
+        "observed has weights for the attributes of the training trees, hash:BITS for all attributes, hashed; auto is "
+        "hash:22 for large treebanks.",
+        "NAME",
+    )
     several_roots: bool = option(False, "Let several words of a sentence hang on the root.")
-    features: str = option("all", "Weights for all attributes, or hashed to some bits: all or hash:BITS.", "NAME")
+    tagger: tuple[str, ...] = option(
+        (),
+        "A tagging model (margrave train --format conllu --label upos). Its column is replaced by predictions: taggers "
+        "with its settings are trained on all parts of the data but one, and tag that part, so that training sees "
+        "tags as they will be. May be repeated. Other columns stay as the file has them.",
+        "FILE",
+    )
+    folds: int = option(5, "The number of parts for --tagger.", "N", low=2)
     cost: str | None = option(None, "What a wrong tree costs: hamming or zero-one; hamming if not given.", "NAME")
 
     def __post_init__(self) -> None:
         from margrave.features.table import features_named
 
-        conllu.check_columns(self.columns)
-        features_named(self.features)
-        conllu.check_format(self.format or "conllu")
+        for name in _CHOICES:
+            _check_choice(name, getattr(self, name))
+        if self.columns is not None:
+            conllu.check_columns(self.columns)
+        if self.features not in ("auto", "observed"):
+            features_named(self.features)
+        if self.format is not None:
+            conllu.check_format(self.format)
+        if self.order == 2 and self.projective == "no":
+            raise MargraveError("--order 2 needs projective trees: leave out --projective no, or use --order 1.")
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
-        """Sentences with their heads."""
+        """Sentences with their trees."""
+        from margrave.cli.taggers import load_taggers
         from margrave.inputs import ArcTemplates
 
-        with naming(self.templates or ""):
-            inputs = ArcTemplates(None if self.templates is None else template_lines(self.templates))
         format = self.format or conllu.format_by_extension(data) or "conllu"
-        columns = conllu.check_columns(self.columns)
-        X, y = _examples(data, format, columns)
-        for number, heads in enumerate(y, 1):
-            if heads.count(0) > 1 and not self.several_roots:
-                raise DataError(display_name(data), None, f"sentence {number} has several roots: give --several-roots.")
-        dev_format = self.format or (dev and conllu.format_by_extension(dev)) or format
-        dev_pair = None if dev is None else _examples(dev, dev_format, columns)
-        own = {"inputs": inputs, "features": self.features, "single_root": not self.several_roots}
-        sizes = {"n_sentences": len(y), "n_words": sum(map(len, y))}
-        metadata = {"format": format, "columns": columns}
-        parser = self.estimator_class()(**own, **settings)
-        return Job(parser, X, y, sizes, metadata, dev_pair, _scores, {"dev": dev_pair})
+        columns = conllu.check_columns(self.columns or _COLUMNS[format])
+        inputs: Any = "default"
+        if self.templates is not None:
+            with naming(self.templates):
+                inputs = ArcTemplates(template_lines(self.templates))
+        taggers = load_taggers(self.tagger, columns)
+        jackknife = _Jackknife(taggers, format, self.folds)
+        training = read_gold(data, format, columns, jackknife, single_root=not self.several_roots)
+        if self.labels in ("stages", "joint") and not training.labelled:
+            raise DataError(data, None, f"--labels {self.labels}, but none of its words has a label in deprel.")
+        several = len({label for labels in training.labels for label in labels}) > 1
+        labelled = self.labels in ("stages", "joint") or (self.labels == "auto" and several)
+        held = None
+        if dev is not None:
+            dev_format = self.format or conllu.format_by_extension(dev) or format
+            held = read_gold(dev, dev_format, columns, _prepare(taggers, dev_format))
+        own = {name: _MEANS.get(value, value) for name in _CHOICES if (value := getattr(self, name))}
+        own |= {"order": self.order, "max_words": self.max_words, "features": self.features}
+        own |= {"inputs": inputs, "single_root": not self.several_roots, "labels": _MEANS.get(self.labels, self.labels)}
+        metadata: dict[str, Any] = {"format": format, "columns": columns}
+        if taggers:
+            metadata["taggers"] = jackknife.remembered
+        dev_pair = None if held is None else (held.rows(), held)
+        # sgd chooses its rate by dev, whose arcs are not pruned, which takes too much with pairs of arcs.
+        to_fit = None if held is None or self.order == 2 else (held.rows(), held.trees(labelled=labelled))
+        return Job(
+            self.estimator_class()(**own, **settings),
+            training.rows(),
+            training.trees(labelled=labelled),
+            training.sizes,
+            metadata,
+            dev_pair,
+            _dev_scores,
+            {"dev": to_fit},
+        )
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
-        """The attachment score, and whole trees."""
-        return f"UAS {percent(scores['uas'])}, whole trees {percent(scores['whole_trees'])}"
+        """The attachment scores, and whole trees."""
+        las = [] if scores["las"] is None else [f"LAS {percent(scores['las'])}"]
+        return ", ".join([f"UAS {percent(scores['uas'])}", *las, f"whole trees {percent(scores['whole_trees'])}"])
+
+    @staticmethod
+    def sizes(estimator: "DependencyParser") -> dict[str, Any]:
+        """Labels and weights, those of the other stages too."""
+        stages = {"label": estimator.labeller_, "pruning": estimator.pruner_}
+        return {
+            **({"n_labels": len(estimator.labels_)} if estimator.labels_ else {}),
+            "n_weights": estimator.n_weights_,
+            **{f"n_{name}_weights": each.n_weights_ for name, each in stages.items() if each is not None},
+        }
+
+    @staticmethod
+    def training_notes(estimator: "DependencyParser") -> dict[str, Any]:
+        """What became of crossing trees, long sentences, pruned arcs and predicted tags."""
+        return {
+            "projective": estimator.projective_,
+            "crossing_trees": estimator.n_crossing_,
+            "crossing": estimator.crossing if estimator.projective_ and estimator.n_crossing_ else None,
+            "long_sentences": estimator.n_long_,
+            "max_words": estimator.max_words,
+            "lost_arcs": estimator.lost_arcs_,
+            "taggers": estimator.metadata_.get("taggers", []),
+        }
+
+    @staticmethod
+    def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same as people read it."""
+        one = report["crossing_trees"] == 1
+        trees = "projective" if report["projective"] else "not projective"
+        crossing = f"{counted(report['crossing_trees'], 'tree')} {'has' if one else 'have'} crossing arcs"
+        left = f" and {'was' if one else 'were'} left out"
+        done = {"projectivise": ", which were lifted", "drop": left}.get(report["crossing"], "")
+        rows = [("trees", f"{trees}; {crossing}{done}")]
+        if report["long_sentences"]:
+            left = counted(report["long_sentences"], "sentence")
+            rows.append(("left out", f"{left} of more than {report['max_words']} words (--max-words)"))
+        if report["lost_arcs"] is not None:
+            rows.append(("pruning", f"loses {percent(report['lost_arcs'])} of the arcs of training trees"))
+        for each in report["taggers"]:
+            rows.append(
+                ("tags", f"{each['label']} predicted in {each['folds']} folds, {percent(each['accuracy'])} right")
+            )
+        return rows
 
     @staticmethod
     def model(path: str, estimator: "DependencyParser") -> "ParseModel":
         """The parser, with the columns that it was trained on."""
         match estimator.metadata_:
             case {"format": "conllu" | "conllx" as format, "columns": [str(), *_] as columns}:
-                return ParseModel(estimator, format, columns)
+                return ParseModel(path, estimator, format, columns)
         raise DataError(path, None, "it does not say how to read sentences: train it with 'margrave train'.")
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class _Own:
+    """What a thread parses with."""
+
+    parser: "DependencyParser"
+    taggers: Sequence["Tagger"]
 
 
 @dataclass(eq=False, repr=False)
@@ -93,54 +305,189 @@ class ParseModel(Model):
     """A parser, and the columns of words that it reads."""
 
     does: ClassVar[str] = "parses sentences"
-    options: ClassVar[tuple[str, ...]] = ("format",)
+    options: ClassVar[tuple[str, ...]] = (
+        *(each.name for each in Parse.evaluate_options),
+        *(each.name for each in illustration.OPTIONS),
+    )
 
+    path: str
     parser: "DependencyParser"
     format: str
     columns: Sequence[str]
 
-    def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
-        """The sentences with their heads."""
-        from margrave.datasets import conllu_lines
-
-        format = options.get("format") or conllu.format_by_extension(path) or self.format
+    def predicted_lines(
+        self,
+        path: str,
+        marginals: bool,
+        format: str | None = None,
+        decode: str | None = None,
+        tagger: Sequence[str] = (),
+        **options: Any,
+    ) -> Iterator[list[str]]:
+        """The sentences with their trees."""
+        format = format or conllu.format_by_extension(path) or self.format
         if marginals and format != "conllu":
             raise MargraveError("--marginals needs the column misc of CoNLL-U, which CoNLL-X does not have.")
-        for batch in batches(conllu.read_sentences(path, format), _BATCH):
-            X = [conllu.rows(sentence, self.columns) for sentence in batch]
-            for k, heads in enumerate(self.parser.predict(X)):
-                words = [conllu.with_head(word, head) for word, head in zip(batch[k].words, heads, strict=True)]
-                batch[k] = replace(batch[k], words=words)
-            if marginals:
-                for sentence, mu in zip(batch, self.parser.predict_proba(X), strict=True):
-                    sentence.words = [
-                        conllu.with_probability(w, p[w.head]) for w, p in zip(sentence.words, mu, strict=True)
-                    ]
-            yield list(conllu_lines(batch))
+        own = self._owned(decode, self._taggers(tagger))
+        texts = read_texts(path, format, self.columns, BLOCK)
+        for text in with_own(own, partial(self._written, format, marginals), texts):
+            yield [text]
 
-    def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
-        """UAS and whole trees."""
-        X, y = _examples(path, options.get("format") or conllu.format_by_extension(path) or self.format, self.columns)
-        return {"n_sentences": len(y), "n_words": sum(map(len, y)), **_scores(y, self.parser.predict(X))}
+    def _written(self, format: str, marginals: bool, own: _Own, read: Callable[[Prepare], "_core.ConlluText"]) -> str:
+        """A piece of a file with its trees, without the end of its last line."""
+        import numpy as np
+
+        text = read(_prepare(own.taggers, format))
+        begin, heads, labels = own.parser.predict_numbers(text.table)
+        longest = int(np.diff(begin).max())
+        columns: list[Any] = [(conllu.HEAD, [str(head) for head in range(longest + 1)], heads)]
+        if labels is not None:
+            columns.append((conllu.place("deprel"), own.parser.labels_, labels))
+        probabilities = None
+        if marginals:
+            tables = own.parser.predict_proba(text.table)
+            of_words = zip(tables, np.split(heads, begin[1:-1]), strict=True)
+            probabilities = np.concatenate([table[np.arange(len(table)), of] for table, of in of_words])
+        return text.lines(columns, probabilities).removesuffix("\n")
+
+    def evaluation(
+        self,
+        path: str,
+        format: str | None = None,
+        decode: str | None = None,
+        tagger: Sequence[str] = (),
+        compare: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Attachment scores."""
+        gold, predicted = self._evaluated(path, format, decode, self._taggers(tagger))
+        report = attachment.report(gold, predicted, self.parser.labels_)
+        if compare is not None:
+            from margrave.cli.tasks import load_model
+
+            other = load_model(compare, self.parser.n_threads)
+            if not isinstance(other, ParseModel):
+                raise DataError(compare, None, f"--compare takes another parser, and this model {other.does}.")
+            _, others = other._evaluated(path, format, decode, other._taggers(tagger))
+            report["compared"] = {"model": compare, **attachment.comparison(gold, predicted, others)}
+        return report
 
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
-        """The same, one score per line."""
-        counts = [(name, f"{report[f'n_{name}']:,}") for name in ("sentences", "words")]
-        scores = [("UAS", percent(report["uas"])), ("whole trees", percent(report["whole_trees"]))]
-        return table([*counts, *scores], 20)
+        """The same in tables."""
+        return attachment.summary(report)
+
+    def illustration(
+        self,
+        format: str | None = None,
+        decode: str | None = None,
+        tagger: Sequence[str] = (),
+        data: str | None = None,
+        plot: str | None = None,
+        sentences: str | None = None,
+        explain: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Arc diagrams, and why a word has its head."""
+        path = illustration.check_options(data, plot, sentences, explain)
+        format = format or conllu.format_by_extension(path) or self.format
+        bank = read_treebank(path, format, self.columns, _prepare(self._taggers(tagger), format))
+        parser = self._owned(decode, ())[0].parser
+        report: dict[str, Any] = {}
+        if plot is not None:
+            report["plots"] = illustration.draw(parser, path, bank, plot, sentences)
+        if explain is not None:
+            report["explanation"] = illustration.explain(parser, path, bank, explain)
+        return report
+
+    def illustration_summary(self, report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        drawn = [f"drawn in {path}" for path in report.get("plots", ())]
+        of = report.get("explanation")
+        return "\n".join([*drawn, *([] if of is None else [illustration.explanation_table(of)])])
+
+    def _evaluated(
+        self, path: str, format: str | None, decode: str | None, taggers: Sequence["Tagger"]
+    ) -> tuple[Treebank, attachment.Trees]:
+        """The gold trees of a file, and the predicted ones."""
+        format = format or conllu.format_by_extension(path) or self.format
+        gold = read_gold(path, format, self.columns, _prepare(taggers, format))
+        return gold, self._parsed(gold.table, decode)
+
+    def _parsed(self, X: "_core.ColumnTable", decode: str | None = None) -> attachment.Trees:
+        """The trees of all sentences, as Python has them."""
+        slices = (X.slice(first, min(first + _SENTENCES, len(X))) for first in range(0, len(X), _SENTENCES))
+        heads: list[list[int]] = []
+        labels: list[list[str]] | None = [] if self.parser.labels_ else None
+        for of in with_own(self._owned(decode, ()), lambda own, of: own.parser.predict(of), slices):
+            heads += of if labels is None else [[head for head, _ in tree] for tree in of]
+            if labels is not None:
+                labels += [[label for _, label in tree] for tree in of]
+        return heads, labels
+
+    def _taggers(self, paths: Sequence[str]) -> list["Tagger"]:
+        from margrave.cli.taggers import check_taggers, load_taggers
+
+        taggers = load_taggers(paths, self.columns)
+        check_taggers(self.path, self.parser.metadata_.get("taggers", []), taggers)
+        return taggers
+
+    def _owned(self, decode: str | None, taggers: Iterable["Tagger"]) -> list[_Own]:
+        """A parser and taggers for each thread, which number values by themselves."""
+        from margrave.learners.task import available_threads
+
+        owned = []
+        for _ in range(available_threads(self.parser.n_threads)):
+            parser = _own_parser(self.parser)
+            parser.decode = decode or parser.decode
+            owned.append(_Own(parser, [tagger.own() for tagger in taggers]))
+        return owned
 
 
-def _examples(path: str, format: str, columns: Sequence[str]) -> tuple[list[Any], list[list[int]]]:
-    """The rows of every sentence, and its heads, all of which must be known."""
-    X, y = [], []
-    for number, sentence in enumerate(conllu.read_sentences(path, format), 1):
-        with naming(f"{display_name(path)}, sentence {number}"):
-            y.append(sentence.heads)
-        X.append(conllu.rows(sentence, columns))
-    return X, y
+def _own_parser(parser: "DependencyParser") -> "DependencyParser":
+    own = copy(parser)
+    own.inputs_, own.n_threads = copy(parser.inputs_), 1
+    for stage in ("labeller_", "pruner_"):
+        if getattr(parser, stage) is not None:
+            setattr(own, stage, _own_parser(getattr(parser, stage)))
+    return own
 
 
-def _scores(gold: Sequence[Sequence[int]], predicted: Sequence[Sequence[int]]) -> dict[str, float | None]:
-    from margrave.metrics import attachment_scores, sequence_accuracy
+# ---- tags ------------------------------------------------------------------------------------------------------------
 
-    return {"uas": attachment_scores(gold, predicted).uas, "whole_trees": sequence_accuracy(gold, predicted)}
+
+def _prepare(taggers: Sequence["Tagger"], format: str) -> Prepare:
+    """Fills in predicted tags before sentences are parsed."""
+
+    def tagged(name: str, block: "Block") -> "Block":
+        for tagger in taggers:
+            block = tagger.tagged(name, block, format)
+        return block
+
+    return tagged
+
+
+@dataclass(eq=False, repr=False)
+class _Jackknife:
+    """The same for training data, and what the model remembers of it."""
+
+    taggers: Sequence["Tagger"]
+    format: str
+    folds: int
+
+    def __post_init__(self) -> None:
+        self.remembered: list[dict[str, Any]] = []
+
+    def __call__(self, name: str, block: "Block") -> "Block":
+        for tagger in self.taggers:
+            block, right = tagger.jackknifed(name, block, self.format, self.folds)
+            how = {"label": tagger.label, "columns": list(tagger.columns), "folds": self.folds, "accuracy": right}
+            self.remembered.append(how)
+        return block
+
+
+def _dev_scores(gold: Treebank, predicted: Sequence[Sequence[Any]]) -> dict[str, float | None]:
+    """The scores of what the estimator predicts."""
+    if not isinstance(predicted[0][0], tuple):
+        return attachment.scores(gold, ([list(tree) for tree in predicted], None))
+    heads = [[head for head, _ in tree] for tree in predicted]
+    return attachment.scores(gold, (heads, [[label for _, label in tree] for tree in predicted]))

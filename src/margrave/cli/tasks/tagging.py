@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import conllu
@@ -15,7 +14,7 @@ from margrave.cli.kernels import KernelOptions
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
 from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labelled, SequenceReader
-from margrave.cli.streams import display_name, in_order
+from margrave.cli.streams import display_name, with_own
 from margrave.cli.tasks.base import Job, Model, Task, top_table
 from margrave.errors import DataError, MargraveError, unknown
 
@@ -275,21 +274,8 @@ class TaggingModel(Model):
         """What `work` makes of each item, in order. Each thread has a tagger of its own, to number values with."""
         from margrave.learners.task import available_threads
 
-        threads = available_threads(self.tagger.n_threads)
-        taggers: SimpleQueue[SequenceTagger] = SimpleQueue()
-        for _ in range(threads):
-            own = copy(self.tagger)
-            own.inputs_, own.n_threads = copy(self.templates), 1
-            taggers.put(own)
-
-        def with_tagger(item: Any) -> Any:
-            tagger = taggers.get()
-            try:
-                return work(tagger, item)
-            finally:
-                taggers.put(tagger)
-
-        return in_order(with_tagger, items, threads)
+        taggers = [own_tagger(self.tagger) for _ in range(available_threads(self.tagger.n_threads))]
+        return with_own(taggers, work, items)
 
     def evaluation(self, path: str, scheme: str | None = None, **options: Any) -> dict[str, Any]:
         """Accuracies, and precision, recall and F1 of spans where the labels are tags of some."""
@@ -318,6 +304,13 @@ class TaggingModel(Model):
         ]
         accuracies = table(rows, 20)
         return accuracies if report["labels"] is None else f"{accuracies}\n\n{_span_table(report)}"
+
+
+def own_tagger(tagger: "SequenceTagger") -> "SequenceTagger":
+    """The same tagger for one thread: it numbers values by itself."""
+    own = copy(tagger)
+    own.inputs_, own.n_threads = copy(tagger.inputs_), 1
+    return own
 
 
 def _span_table(report: Mapping[str, Any]) -> str:

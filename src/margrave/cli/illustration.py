@@ -1,0 +1,145 @@
+"""Sentences that show what a parser does: arc diagrams, and why a word has its head."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from margrave.cli.options import Option
+from margrave.cli.streams import check_place
+from margrave.cli.trees import Treebank
+from margrave.errors import DataError, MargraveError
+
+if TYPE_CHECKING:
+    from margrave.estimators import DependencyParser
+    from margrave.estimators.dependency_parser import Explanation
+
+_MOST = 100  # pictures that are drawn at once
+
+
+def _check_word(text: str) -> None:
+    _numbers("explain", text, "([1-9][0-9]{0,8}):([1-9][0-9]{0,8})", "SENTENCE:WORD such as 3:7")
+
+
+def _check_sentences(text: str) -> None:
+    _range(text)
+
+
+OPTIONS = (
+    Option("data", "CoNLL-U sentences for --plot and --explain.", metavar="FILE", applies="parsing"),
+    Option(
+        "plot",
+        "Draw the trees that are predicted for sentences of --data, in this file, .svg or .png. Below the words stands "
+        "the predicted tree, above them the one of the file, if it has heads; colours show probabilities. If there are "
+        "several --sentences, their numbers are added to the name.",
+        metavar="PICTURE",
+        applies="parsing",
+    ),
+    Option(
+        "sentences",
+        "Which sentences to draw: 3, or 1-5; the first one if not given.",
+        metavar="NUMBERS",
+        applies="parsing",
+        check=_check_sentences,
+    ),
+    Option(
+        "explain",
+        "Show which attributes speak for the predicted head of a word of --data, and against the most probable other "
+        "head; such as 3:7 for word 7 of sentence 3.",
+        metavar="SENTENCE:WORD",
+        applies="parsing",
+        check=_check_word,
+    ),
+)
+
+
+def check_options(data: str | None, plot: str | None, sentences: str | None, explain: str | None) -> str:
+    """The file of sentences, if the options fit each other."""
+    if plot is not None:
+        from margrave.plots.saving import check_format, require_matplotlib
+
+        check_format(plot)
+        require_matplotlib()
+        check_place(plot, [data])
+    elif sentences is not None:
+        raise MargraveError("--sentences says what --plot draws, which is not given.")
+    if plot is None and explain is None:
+        raise MargraveError("--data is for --plot and --explain: give one of them.")
+    if data is None:
+        raise MargraveError(f"{'--explain' if plot is None else '--plot'} needs sentences: give a file with --data.")
+    return data
+
+
+def draw(parser: "DependencyParser", data: str, bank: Treebank, plot: str, sentences: str | None) -> list[str]:
+    """Draws trees, and gives the names of the pictures."""
+    from margrave.plots import arc_diagram, save_figure
+
+    first, last = _range(sentences or "1")
+    if last > len(bank.heads):
+        raise DataError(data, None, f"--sentences {sentences or 1}, but it has {len(bank.heads)} sentences.")
+    if last - first >= _MOST:
+        raise MargraveError(f"--sentences {sentences} are more than {_MOST} pictures: give a smaller range.")
+    paths = []
+    for k in range(first - 1, last):
+        X = bank.table.slice(k, k + 1)
+        (tree,) = parser.predict(X)
+        (probabilities,) = parser.confidence(X, [tree])
+        gold = -1 not in bank.heads[k]
+        labelled = bool(parser.labels_)
+        figure = arc_diagram(
+            bank.forms[k],
+            [head for head, _ in tree] if labelled else tree,
+            [label for _, label in tree] if labelled else None,
+            tags=bank.table.slice(k, k + 1).column(1)[0] if bank.table.width > 1 else None,
+            gold_heads=bank.heads[k] if gold else None,
+            gold_labels=bank.labels[k] if gold and labelled and bank.labelled else None,
+            probabilities=[min(max(float(p), 0.0), 1.0) for p in probabilities],
+        )
+        stem, extension = os.path.splitext(plot)
+        paths.append(plot if first == last else f"{stem}-{k + 1}{extension}")
+        save_figure(paths[-1], figure)
+    return paths
+
+
+def explain(parser: "DependencyParser", data: str, bank: Treebank, place: str) -> dict[str, Any]:
+    """What speaks for the head of a word, as JSON can hold it."""
+    sentence, word = map(int, place.split(":"))
+    if sentence > len(bank.heads):
+        raise DataError(data, None, f"--explain {place}, but it has {len(bank.heads)} sentences.")
+    forms = bank.forms[sentence - 1]
+    if word > len(forms):
+        raise DataError(data, None, f"--explain {place}, but sentence {sentence} has {len(forms)} words.")
+    found: Explanation = parser.explain(bank.rows()[sentence - 1], word)
+    named = ["root", *forms]
+    return {
+        "sentence": sentence,
+        "word": [word, named[word]],
+        "head": [found.head, named[found.head]],
+        "other": [found.other, named[found.other]],
+        "difference": found.difference,
+        "attributes": [[name, weight] for name, weight in found.attributes],
+    }
+
+
+def explanation_table(of: Mapping[str, Any]) -> str:
+    """The same as people read it."""
+    names = {key: f"{of[key][0]} ({of[key][1]})" for key in ("word", "head", "other")}
+    more = f"scores {of['difference']:+.6g} more than head {names['other']}"
+    lines = [f"sentence {of['sentence']}, word {names['word']}: head {names['head']} {more}"]
+    width = max((len(name) for name, _ in of["attributes"]), default=0)
+    return "\n".join([*lines, *(f"    {name:<{width}}  {weight:+.6g}" for name, weight in of["attributes"])])
+
+
+def _range(text: str) -> tuple[int, int]:
+    numbers = _numbers("sentences", text, "([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", "a number or a range such as 1-5")
+    first, last = int(numbers[0]), int(numbers[1] or numbers[0])
+    if last < first:
+        raise MargraveError(f"--sentences {text}: the range ends before it begins.")
+    return first, last
+
+
+def _numbers(option: str, text: str, pattern: str, takes: str) -> Sequence[str]:
+    match = re.fullmatch(pattern, text)
+    if match is None:
+        raise MargraveError(f"--{option} takes {takes}, not {text!r}.")
+    return match.groups()

@@ -1,0 +1,102 @@
+"""Taggers that run before a parser, so that it is trained on tags like those that it will get.
+
+In training, tags are made by jackknifing: a tagger with the same settings is trained on all parts of the treebank but
+one, and tags that part. A tagger that has seen the sentences would tag them far better than it tags others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+from margrave.cli import conllu
+from margrave.cli.tasks.tagging import own_tagger
+from margrave.errors import DataError
+
+if TYPE_CHECKING:
+    from margrave.datasets.opening import Block
+    from margrave.estimators import SequenceTagger
+
+
+@dataclass(eq=False, repr=False)
+class Tagger:
+    """A tagging model that fills in a column of words."""
+
+    model: "SequenceTagger"
+    label: str  # the column that it predicts
+    columns: Sequence[str]  # that it reads
+
+    def own(self) -> "Tagger":
+        """The same tagger for one thread."""
+        return replace(self, model=own_tagger(self.model))
+
+    def tagged(self, name: str, block: "Block", format: str) -> "Block":
+        """A piece of a file with predicted tags."""
+        text = conllu.parse(name, block, self.columns, format)
+        X: Any = text.table
+        numbers = self.model.predict_numbers(X)
+        lines = text.lines([(conllu.place(self.label), self.model.classes_.tolist(), numbers)], None)
+        return block._replace(text=lines.encode())
+
+    def jackknifed(self, name: str, block: "Block", format: str, folds: int) -> tuple["Block", float]:
+        """A treebank with tags by jackknifing, and the share of them that are right."""
+        import numpy as np
+
+        text = conllu.parse(name, block, [*self.columns, self.label], format)
+        gold = text.table.column(len(self.columns))
+        if all(label == conllu.MISSING for labels in gold for label in labels):
+            raise DataError(name, None, f"none of its words has a label in {self.label} to train taggers on.")
+        if len(gold) < folds:
+            raise DataError(name, None, f"it has {len(gold)} sentences, too few for --folds {folds}.")
+        tags = np.array(list(chain.from_iterable(self._predicted(text.table, gold, folds))))
+        right = float(np.mean(tags == np.array(list(chain.from_iterable(gold)))))
+        names, numbers = np.unique(tags, return_inverse=True)
+        lines = text.lines([(conllu.place(self.label), names.tolist(), numbers.astype(np.int32))], None)
+        return block._replace(text=lines.encode()), right
+
+    def _predicted(self, table: Any, gold: list[list[str]], folds: int) -> list[list[str]]:
+        """The tags of each part by a tagger that was trained on the others."""
+        from sklearn.base import clone
+
+        columns = [table.column(k) for k in range(len(self.columns))]
+        X = [list(zip(*of, strict=True)) for of in zip(*columns, strict=True)]
+        tags: list[list[str]] = []
+        # Parts are contiguous, since neighbouring sentences often come from one text and share their names.
+        for first, last in pairwise(len(X) * k // folds for k in range(folds + 1)):
+            model = clone(self.model).fit(X[:first] + X[last:], gold[:first] + gold[last:])
+            if model.stop_reason_.startswith("interrupted"):
+                raise KeyboardInterrupt
+            tags += model.predict(X[first:last])
+        return tags
+
+
+def load_taggers(paths: Sequence[str], columns: Sequence[str]) -> list[Tagger]:
+    """The tagging models of these files, each of which predicts another column that a parser reads."""
+    from margrave.estimators import SequenceTagger, load
+
+    taggers: list[Tagger] = []
+    for path in paths:
+        model: Any = load(path)
+        if not isinstance(model, SequenceTagger):
+            raise DataError(path, None, f"--tagger takes a tagging model, and this is a {type(model).__name__}.")
+        match model.metadata_:
+            case {"format": "conllu", "label": str(label), "columns": [str(), *_] as inputs}:
+                taggers.append(Tagger(model, label, inputs))
+            case _:
+                raise DataError(path, None, "it does not tag CoNLL-U: train a tagger with --format conllu.")
+        if label not in columns:
+            reads = ", ".join(columns)
+            raise DataError(path, None, f"it predicts {label}, and the parser reads only the columns {reads}.")
+        if label in [other.label for other in taggers[:-1]]:
+            raise DataError(path, None, f"it predicts {label}, which another --tagger predicts already.")
+    return taggers
+
+
+def check_taggers(path: str, remembered: Sequence[Mapping[str, Any]], taggers: Sequence[Tagger]) -> None:
+    """Refuses to apply the parser of a file without the tags that it was trained on."""
+    given = {tagger.label for tagger in taggers}
+    for each in remembered:
+        if each["label"] not in given:
+            raise DataError(
+                path, None, f"it was trained on predicted {each['label']}: give the tagging model with --tagger."
+            )
