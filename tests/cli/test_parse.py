@@ -84,6 +84,7 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
         (["--decode", "mrb"], "unknown --decode 'mrb'; did you mean 'mbr'?"),
         (["--order", "2", "--projective", "no"], "--order 2 needs projective trees"),
         (["--columns", "form,tag"], "unknown CoNLL-U column 'tag'"),
+        (["--columns", "form,deprel"], "--columns names deprel, which a parser predicts."),
         (["--format", "conll"], "unknown --format 'conll'"),
         (["--features", "hash:x"], "unknown features 'hash:x'"),
     ],
@@ -203,8 +204,18 @@ def test_arc_templates_come_from_a_file(file: Callable[..., Path], tmp_path: Pat
     train = ("train", "--task", "parse", data, "-o", tmp_path / "m", "-q", "--templates", templates)
     done(*train)
     assert margrave.load(tmp_path / "m").inputs_.templates == ("h[1]|w[1]", "way")
-    templates.write_text("h[1]|v[1]\n")
-    assert message(run(*train)).startswith(f"{templates}: bad template 'h[1]|v[1]'")
+    for text, options, expected in (
+        ("h[1]|v[1]", [], "bad template 'h[1]|v[1]'"),
+        ("h[3]", [], "it asks for column 3, but --columns has only columns 0 to 2."),
+        ("h[1]", ["--order", 2], "no template has the term s or g, which --order 2 needs."),
+        ("h[1]", ["--labels", "joint"], "no template has the term label, which --labels joint needs."),
+        ("h[1]|s[1]", [], "a template has the term s or g, which is for --order 2."),
+        ("h[1]\nw[1]|label", [], "a template has the term label, which is for --labels joint."),
+    ):
+        templates.write_text(f"{text}\n")
+        assert message(run(*train, *options)).startswith(f"{templates}: {expected}")
+    templates.write_text("h[1]|w[1]\ng[1]|h[1]|dir\nh[1]|w[1]|label\n")
+    done(*train, "--order", 2, "--labels", "joint")
 
 
 # ---- evaluating ------------------------------------------------------------------------------------------------------
@@ -456,6 +467,14 @@ def test_labels_that_are_asked_for_must_be_there(file: Callable[..., Path], tmp_
         assert refused == f"{data}: --labels {labels}, but none of its words has a label in deprel."
     done(*train)
     assert margrave.load(tmp_path / "m").labels_ == []
+
+
+def test_a_sentence_that_is_too_long_is_refused_with_its_file(harbour: Path, file: Callable[..., Path]) -> None:
+    rows = "".join(f"{k}\tw\t_\tX\t_\t_\t{k - 1}\tdep\t_\t_\n" for k in range(1, 4102))
+    data = file(rows + "\n", "t.conllu")
+    for command in ("predict", "evaluate"):
+        refused = message(run(command, harbour / "labelled", data))
+        assert refused == f"{data}: example 0 has 4101 words: at most 4000 are possible."
 
 
 def test_a_model_of_another_task_is_refused(harbour: Path) -> None:

@@ -1,7 +1,7 @@
 """Reports on models of any task: how they were trained, how far they are from the optimum; and their tables."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def file_report(path: str) -> dict[str, Any]:
 
 def training_summary(report: Mapping[str, Any], notes: Iterable[tuple[str, str]], dev: str | None) -> str:
     """The report as a table of two columns; `notes` are rows of the task, `dev` the scores on development data."""
-    return table(
+    return _summary_table(
         [
             *size_rows(report),
             *notes,
@@ -69,7 +69,7 @@ def inspection_summary(report: Mapping[str, Any], more: str) -> str:
         *_loss_rows(report),
         *certificate_rows(report),
     ]
-    return "\n\n".join([table(rows), *([more] if more else [])])
+    return "\n\n".join([_summary_table(rows), *([more] if more else [])])
 
 
 def _file_row(report: Mapping[str, Any]) -> tuple[str, str]:
@@ -110,10 +110,13 @@ def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [*rows, ("stopped", reason)]
 
 
-def table(rows: Iterable[tuple[str, str]], width: int = 12) -> str:
-    """Two columns: names, at least this wide, and values."""
-    rows = list(rows)
-    width = max([width, *(len(name) + 1 for name, _ in rows)])
+def _summary_table(rows: Sequence[tuple[str, str]]) -> str:
+    """The rows of a summary, whose names are short with few exceptions."""
+    return table(rows, max([12, *(len(name) + 1 for name, _ in rows)]))
+
+
+def table(rows: Iterable[tuple[str, str]], width: int) -> str:
+    """Two columns: names and values."""
     return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
 
 

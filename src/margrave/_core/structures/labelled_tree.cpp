@@ -16,7 +16,10 @@ void bind_labelled_tree(nb::module_& m) {
          const In<int32_t>& members, const std::optional<In<int32_t>>& gold,
          double wrong_label) -> std::shared_ptr<LabelledTreeStructure> {
         LabelSets sets{labels, to_vector(of_arc), to_vector(begin), to_vector(members)};
-        return std::make_shared<LabelledTreeStructure>(std::move(trees), std::move(sets), to_vector(gold), wrong_label);
+        std::vector<int32_t> numbers = to_vector(gold);
+        const nb::gil_scoped_release release;
+        return std::make_shared<LabelledTreeStructure>(std::move(trees), std::move(sets), std::move(numbers),
+                                                       wrong_label);
       },
       "trees"_a, "labels"_a, "of_arc"_a, "begin"_a, "members"_a, "gold"_a.none(), "wrong_label"_a,
       "Trees whose arcs have labels. of_arc: the set of labels of every arc of all sentences; begin, members: the "

@@ -2,6 +2,8 @@
 #include "structures/non_projective_tree.h"
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "bindings/binding.h"
 
@@ -13,8 +15,13 @@ void bind_non_projective_tree(nb::module_& m) {
       "non_projective_tree",
       [](const In<int64_t>& words, const std::optional<In<int32_t>>& heads, const std::optional<In<bool>>& allowed,
          bool single_root, const std::optional<In<bool>>& arcs) -> std::shared_ptr<NonProjectiveTreeStructure> {
-        return std::make_shared<NonProjectiveTreeStructure>(to_vector(words), to_vector(heads), to_vector(arcs),
-                                                            to_vector(allowed), single_root);
+        const std::vector<int64_t> lengths = to_vector(words);
+        std::vector<int32_t> gold = to_vector(heads);
+        const std::vector<bool> left = to_vector(arcs);
+        std::vector<bool> mask = to_vector(allowed);
+        const nb::gil_scoped_release release;
+        return std::make_shared<NonProjectiveTreeStructure>(lengths, std::move(gold), left, std::move(mask),
+                                                            single_root);
       },
       "words"_a, "heads"_a.none(), "allowed"_a.none(), "single_root"_a, "arcs"_a.none() = nb::none());
 }

@@ -81,13 +81,26 @@ void bind_pruning(nb::module_& m) {
           },
           "words"_a, "heads"_a, "labels"_a.none(), "Learn from the heads and labels of all words.")
       .def(
-          "arcs", [](const TagPairs& pairs, const TreeAttributes& words) { return flags(pairs.arcs(words)); },
+          "arcs",
+          [](const TagPairs& pairs, const TreeAttributes& words) {
+            std::vector<bool> left;
+            {
+              const nb::gil_scoped_release release;
+              left = pairs.arcs(words);
+            }
+            return flags(left);
+          },
           "words"_a, nb::rv_policy::move,
           "For the n * n arcs of every sentence, whether an arc is no longer than those that were seen with its tags.")
       .def(
           "labels",
           [](const TagPairs& pairs, const TreeAttributes& words, const std::optional<In<bool>>& left, int32_t labels) {
-            TagPairs::Sets sets = pairs.labels_of(words, to_flags(left), labels);
+            const std::vector<bool> stays = to_flags(left);
+            TagPairs::Sets sets;
+            {
+              const nb::gil_scoped_release release;
+              sets = pairs.labels_of(words, stays, labels);
+            }
             return std::make_tuple(to_numpy(std::move(sets.of_arc)), to_numpy(std::move(sets.begin)),
                                    to_numpy(std::move(sets.members)));
           },

@@ -29,8 +29,13 @@ void bind_second_order_tree(nb::module_& m) {
       [](const In<int64_t>& words, const std::optional<In<int32_t>>& heads, const std::optional<In<bool>>& allowed,
          bool grandparents, bool single_root,
          const std::optional<In<bool>>& arcs) -> std::shared_ptr<SecondOrderTreeStructure> {
-        return std::make_shared<SecondOrderTreeStructure>(to_vector(words), to_vector(heads), to_vector(arcs),
-                                                          to_vector(allowed), grandparents, single_root);
+        const std::vector<int64_t> lengths = to_vector(words);
+        std::vector<int32_t> gold = to_vector(heads);
+        const std::vector<bool> left = to_vector(arcs);
+        std::vector<bool> mask = to_vector(allowed);
+        const nb::gil_scoped_release release;
+        return std::make_shared<SecondOrderTreeStructure>(lengths, std::move(gold), left, std::move(mask), grandparents,
+                                                          single_root);
       },
       "words"_a, "heads"_a.none(), "allowed"_a.none(), "grandparents"_a, "single_root"_a, "arcs"_a.none() = nb::none());
 }

@@ -102,11 +102,13 @@ class Arcs {
     stored_ = listed || !all_;
     if (stored_) arcs_.reserve(static_cast<size_t>(all_ ? every : std::count(left.begin(), left.end(), true)));
     int64_t next = 0;
+    auto stays = left.begin();
     for (int64_t i = 0; i < treebank.size(); ++i) {
       const int n = treebank.words(i);
       if (stored_)
-        for (int64_t part = 0; part < int64_t{n} * n; ++part)
-          if (all_ || left[static_cast<size_t>(next + part)]) arcs_.push_back(tree::arc_of(n, part));
+        for (int m = 1; m <= n; ++m)
+          for (int h = 0; h <= n; ++h)
+            if (h != m && (all_ || *stays++)) arcs_.push_back({static_cast<int16_t>(h), static_cast<int16_t>(m)});
       next += int64_t{n} * n;
       begin_.push_back(stored_ ? static_cast<int64_t>(arcs_.size()) : next);
     }

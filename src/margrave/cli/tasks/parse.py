@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from margrave.cli.taggers import Tagger
     from margrave.datasets.opening import Block
     from margrave.estimators import DependencyParser
+    from margrave.inputs import ArcTemplates
 
 _SENTENCES = 200  # that are evaluated at once
 _FORMAT = "conllu or conllx; by the extension of the file if not given, or else that of the training data."
@@ -62,7 +63,7 @@ class Parse(Task):
     """Learns the head of every word, and its label."""
 
     name = "parse"
-    summary = "the head of each word of a sentence"
+    summary = "the head of each word of a sentence, and its label"
     estimator = "margrave.estimators:DependencyParser"
     default_loss = "log"
     data = """Files are CoNLL-U, or CoNLL-X (--format conllx, or a name that ends in .conllx). Labels are learned as
@@ -180,8 +181,8 @@ A template joins terms by |. It is about an arc from a head to a word, and names
 
         for name in _CHOICES:
             _check_choice(name, getattr(self, name))
-        if self.columns is not None:
-            conllu.check_columns(self.columns)
+        if self.columns is not None and "deprel" in conllu.check_columns(self.columns):
+            raise MargraveError("--columns names deprel, which a parser predicts.")
         if self.features not in ("auto", "observed"):
             features_named(self.features)
         if self.format is not None:
@@ -192,14 +193,10 @@ A template joins terms by |. It is about an arc from a head to a word, and names
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Sentences with their trees."""
         from margrave.cli.taggers import load_taggers
-        from margrave.inputs import ArcTemplates
 
         format = self.format or conllu.format_by_extension(data) or "conllu"
         columns = conllu.check_columns(self.columns or _COLUMNS[format])
-        inputs: Any = "default"
-        if self.templates is not None:
-            with naming(self.templates):
-                inputs = ArcTemplates(template_lines(self.templates))
+        inputs = "default" if self.templates is None else self._inputs(self.templates, len(columns))
         taggers = load_taggers(self.tagger, columns)
         jackknife = _Jackknife(taggers, format, self.folds)
         training = read_gold(data, format, columns, jackknife, single_root=not self.several_roots)
@@ -230,6 +227,27 @@ A template joins terms by |. It is about an arc from a head to a word, and names
             _dev_scores,
             {"dev": to_fit},
         )
+
+    def _inputs(self, path: str, columns: int) -> "ArcTemplates":
+        """The templates of a file, if they fit the columns and the parts of the trees."""
+        from margrave.inputs import ArcTemplates
+
+        with naming(path):
+            inputs = ArcTemplates(template_lines(path))
+        if inputs.n_columns > columns:
+            wanted = f"it asks for column {inputs.n_columns - 1}"
+            raise DataError(path, None, f"{wanted}, but --columns has only columns 0 to {columns - 1}.")
+        terms = {term for template in inputs.templates for term in template.split("|")}
+        pairs, labels = any(term.startswith(("s[", "g[")) for term in terms), "label" in terms
+        for there, needed, what, flag in (
+            (pairs, self.order == 2, "s or g", "--order 2"),
+            (labels, self.labels == "joint", "label", "--labels joint"),
+        ):
+            if needed and not there:
+                raise DataError(path, None, f"no template has the term {what}, which {flag} needs.")
+            if there and not needed:
+                raise DataError(path, None, f"a template has the term {what}, which is for {flag}.")
+        return inputs
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
@@ -330,8 +348,9 @@ class ParseModel(Model):
             raise MargraveError("--marginals needs the column misc of CoNLL-U, which CoNLL-X does not have.")
         own = self._owned(decode, self._taggers(tagger))
         texts = read_texts(path, format, self.columns, BLOCK)
-        for text in with_own(own, partial(self._written, format, marginals), texts):
-            yield [text]
+        with naming(path):
+            for text in with_own(own, partial(self._written, format, marginals), texts):
+                yield [text]
 
     def _written(self, format: str, marginals: bool, own: _Own, read: Callable[[Prepare], "_core.ConlluText"]) -> str:
         """A piece of a file with its trees, without the end of its last line."""
@@ -411,7 +430,8 @@ class ParseModel(Model):
         """The gold trees of a file, and the predicted ones."""
         format = format or conllu.format_by_extension(path) or self.format
         gold = read_gold(path, format, self.columns, _prepare(taggers, format))
-        return gold, self._parsed(gold.table, decode)
+        with naming(path):
+            return gold, self._parsed(gold.table, decode)
 
     def _parsed(self, X: "_core.ColumnTable", decode: str | None = None) -> attachment.Trees:
         """The trees of all sentences, as Python has them."""
