@@ -109,6 +109,8 @@ struct Trial {
 // Over-relaxation takes off a tenth of the passes (CoNLL-2000); of several threads' steps so much is too much.
 inline constexpr double kRelaxation = 1.2;
 inline constexpr double kRelaxationOfMany = 1.1;
+inline constexpr double kSecond = 0.7;  // the rate of the second visit, as a share of the first rate, unless the
+inline constexpr double kFlat = 0.99;   // first visit puts the best rate above this
 inline constexpr int kTrials = 10;
 inline constexpr int kHalvings = 60;
 inline constexpr double kTooSmall = 1e-12;  // a relative gain from which nothing is learned about rates
@@ -199,10 +201,11 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       block.entropy = entropy;
       block.cost += cost_change;
       block.gap = std::max(0.0, seen.gap() / C);
-      if (adaptive && settings.first && trial > 1) {
-        // The gain over the gold output says nothing about steps between Gibbs distributions: rates as small as this
-        // one might gain so little that they would never grow again.
-        block.rate *= 0.5;
+      if (adaptive && settings.first && (trial > 1 || (smooth && seen.best_rate() < gibbs::kFlat))) {
+        // The gain over the gold output says little about steps between Gibbs distributions. Rates as small as that of
+        // a late trial might gain so little that they would never grow again, and unless C is so small that there is
+        // next to no curvature, a rate that grows now is tried in vain by half of the second visits.
+        block.rate *= trial > 1 ? 0.5 : gibbs::kSecond;
       } else if (adaptive && !lost) {
         const double best = std::clamp(settings.relaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
         block.rate = smooth ? std::min(best, 1.0) : best;
