@@ -45,9 +45,8 @@ def measure() -> Result:
         curves[kind] = [timed(SecondOrderTree(kind), n) for n in UNPRUNED]
         curves[f"{kind}, {HEADS} heads"] = [timed(SecondOrderTree(kind), n, pruned(n)) for n in WORDS]
     if find_spec("torch_struct"):
-        for kind in (NonProjectiveTree(), ProjectiveTree()):
-            name = f"torch-struct, {'projective' if isinstance(kind, ProjectiveTree) else 'non-projective'}"
-            curves[name] = [timed_rival(kind, n) for n in RIVAL_WORDS]
+        curves["torch-struct, non-projective"] = [timed_rival(NonProjectiveTree(), n) for n in RIVAL_WORDS]
+        curves["torch-struct, projective"] = [timed_rival(ProjectiveTree(), n) for n in RIVAL_WORDS]
     else:
         print("  without torch-struct, which is not installed")
     together = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in curves.items()}
