@@ -132,8 +132,8 @@ class Parsing:
 class TemplateParsing:
     """Sentences bound to trees by the built-in templates of arcs, and others parsed by the same features.
 
-    Attributes have weights if they occur in the trees. With `pruned`, arcs are no longer than those with the same tags
-    in the trees. Without `punctuation`, words that the scorer of CoNLL-X takes for punctuation are not scored.
+    Attributes are hashed to so many bits. With `pruned`, arcs are no longer than those with the same tags in the trees.
+    Without `punctuation`, words that the scorer of CoNLL-X takes for punctuation are not scored.
     """
 
     def __init__(
@@ -141,11 +141,12 @@ class TemplateParsing:
         sentences: Sequence[Sentence],
         tree: DependencyTree,
         columns: Sequence[str],
+        bits: int,
         *,
         pruned: bool,
         punctuation: bool = True,
     ) -> None:
-        self.tree, self.columns, self.features = tree, columns, TreeFeatures(hash_bits=0)
+        self.tree, self.columns, self.features = tree, columns, TreeFeatures(bits)
         self.punctuation = punctuation
         self.inputs = ArcTemplates().learn(self._rows(sentences))
         words = self.inputs.transform(self._rows(sentences))

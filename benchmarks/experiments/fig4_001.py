@@ -24,6 +24,7 @@ Result = dict[str, Any]
 CORPORA = ("ud-english-ewt", "ud-danish-ddt", "ud-arabic-padt")
 RESULT = "fig4_001"
 ENGLISH = 3_000  # training sentences
+BITS = 22  # to which attributes are hashed
 COLUMNS = ("form", "upos", "feats")
 CS = (0.01, 0.1, 1.0)
 PASSES = 10
@@ -49,7 +50,7 @@ def measure() -> Result:
 def measure_language(corpus: str) -> Result:
     """The runs of both learners at every C."""
     train, held_out, test = parts(corpus)
-    data = TemplateParsing(train, NonProjectiveTree(), COLUMNS, pruned=True, punctuation=False)
+    data = TemplateParsing(train, NonProjectiveTree(), COLUMNS, BITS, pruned=True, punctuation=False)
     on_held_out, on_test = data.uas(held_out), data.uas(test)
     learners = {}
     for learner in LEARNERS:

@@ -24,6 +24,7 @@ CORPORA = ("ud-slovenian-ssj",)
 RESULT = "fig4_002"
 CS = (0.03, 0.1, 0.3, 1.0)
 HELD_OUT = 200
+BITS = 20  # to which attributes are hashed
 COLUMNS = ("form", "upos", "feats")
 TOL = 1e-5  # the relative gap at which a run ends
 ITERATIONS = 60  # effective ones, after which a run ends
@@ -49,7 +50,7 @@ def measure() -> Result:
     projective = [each for each in treebank("ud-slovenian-ssj", "dev") if not crossing_words(each.heads)]
     train, held_out = projective[:-HELD_OUT], projective[-HELD_OUT:]
     test = treebank("ud-slovenian-ssj", "test")
-    data = TemplateParsing(train, ProjectiveTree(), COLUMNS, pruned=False)
+    data = TemplateParsing(train, ProjectiveTree(), COLUMNS, BITS, pruned=False)
     accuracy = data.uas(held_out)
     by_C = {C: accuracy(OnlineEG().solve(Task(data.problem, Log(), C=C, tol=1e-2, n_threads=1)).w) for C in CS}
     C = max(by_C, key=lambda C: (by_C[C], -C))
