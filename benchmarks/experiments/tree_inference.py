@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.plots import draw, finished, panels
+from benchmarks.plots import draw, panels
 from benchmarks.tables import markdown, number
 from margrave import _core
 from margrave.structures import Arcs, Labels, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
@@ -126,12 +126,14 @@ def table(result: Result) -> str:
 
 
 def plot(result: Result) -> Any:
-    """Milliseconds against words."""
+    """Milliseconds against words; torch-struct is dashed."""
     figure, axes = panels(len(OPERATIONS))
     for panel, name in zip(axes, OPERATIONS, strict=True):
         panel.set(
             xscale="log", yscale="log", xlabel="words", ylabel=f"ms per {result['sentences']} sentences", title=name
         )
+        panel.grid(alpha=0.3, which="both")
         for trees, curve in result["curves"].items():
-            draw(panel, trees, curve, "words", name, marker="o")
-    return finished(figure)
+            draw(panel, trees, curve, "words", name, marker=".", linestyle="--" if "torch" in trees else "-")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure

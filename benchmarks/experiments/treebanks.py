@@ -29,6 +29,8 @@ RESULT = "treebanks"
 CS = (0.03, 0.1, 0.3)
 CHOOSING = 3_000  # training sentences with which C is chosen
 TOL = 1e-2  # the relative gap at which training ends
+# With 3,000 English sentences, this loss has a UAS on dev that is 0.8 points above that of the log loss.
+SETTINGS: dict[str, Any] = {"loss": "softmax-margin", "tol": TOL, "n_threads": 1}
 DECODINGS = ("best", "mbr")  # the tree with the highest score, and the one with the least risk
 FOLDS = 5  # of the training part, each tagged by a tagger that has not seen it
 
@@ -80,11 +82,11 @@ def first_order(bank: Bank) -> Result:
     """C, and the scores of a parser of single arcs."""
     train, dev, test = parts(bank)
     shorter = (train if bank.dev else train[: -len(dev)])[:CHOOSING]
-    unlabelled = DependencyParser(labels=False, single_root=bank.single_root, tol=TOL, n_threads=1)
+    unlabelled = DependencyParser(labels=False, single_root=bank.single_root, **SETTINGS)
     models = unlabelled.fit_path(words(bank, shorter), [sentence.heads for sentence in shorter], CS)
     by_C = {model.C: float(model.score(words(bank, dev), [sentence.heads for sentence in dev])) for model in models}
     C = max(by_C, key=lambda C: (by_C[C], -C))
-    parser = DependencyParser(C=C, single_root=bank.single_root, tol=TOL, n_threads=1)
+    parser = DependencyParser(C=C, single_root=bank.single_root, **SETTINGS)
     return trained(bank, parser, words(bank, train), words(bank, test)) | {
         "dev_by_C": {f"{C:g}": uas for C, uas in by_C.items()}
     }
@@ -93,7 +95,7 @@ def first_order(bank: Bank) -> Result:
 def second_order(bank: Bank, C: float) -> Result:
     """The scores of a projective parser with siblings and grandparents."""
     train, _, test = parts(bank)
-    parser = DependencyParser(order=2, C=C, single_root=bank.single_root, tol=TOL, n_threads=1)
+    parser = DependencyParser(order=2, C=C, single_root=bank.single_root, **SETTINGS)
     return trained(bank, parser, words(bank, train), words(bank, test))
 
 
@@ -111,7 +113,7 @@ def predicted_tags(bank: Bank, C: float) -> Result:
         tagged.update(zip(inside, tags_of(outside, [train[i] for i in inside]), strict=True))
     of_test = tags_of(train, test)
     X = with_tags(train, [tagged[i] for i in range(len(train))])
-    row = trained(of, DependencyParser(C=C, tol=TOL, n_threads=1), X, with_tags(test, of_test))
+    row = trained(of, DependencyParser(C=C, **SETTINGS), X, with_tags(test, of_test))
     gold = [[word.upos for word in sentence.words] for sentence in test]
     return row | {"tags": "predicted", "target": None, "tag_accuracy": token_accuracy(gold, of_test)}
 
@@ -158,6 +160,7 @@ def trained(bank: Bank, parser: DependencyParser, X: Rows, X_test: Rows) -> Resu
     row = {
         "corpus": bank.name,
         "order": parser.order,
+        "loss": parser.loss,
         "tags": "gold",
         "columns": list(bank.columns),
         "train": {"sentences": len(train), "words": sum(map(len, heads)), "longer": parser.n_long_},
