@@ -194,9 +194,10 @@ def default_arc_templates(columns: int, built_in: str = "arcs") -> list[str]:
     """The built-in templates.
 
     The templates of arcs are those of McDonald, Crammer and Pereira (2005): forms and tags of head and word in all
-    combinations, also with the first five letters in place of the form; the tags around and between them; and all of
-    these combined with the direction and the length of the arc. Those of pairs of arcs are combinations of forms and
-    tags with the direction (McDonald and Pereira 2006; Carreras 2007).
+    combinations, most of them also with the first five letters in place of the form; the tags around and between them;
+    and all of these combined with the direction and the length of the arc. The words beside head and word are added,
+    with the tags of both. Those of pairs of arcs are combinations of forms and tags with the direction (McDonald and
+    Pereira 2006; Carreras 2007).
 
     Parameters
     ----------
@@ -219,8 +220,9 @@ def _arcs(columns: int, small: bool) -> list[str]:
         both += [head, word, f"{head}|{word}"]
         if columns > 1:
             both += [f"{head}|h[1]", f"{word}|w[1]", f"{head}|h[1]|w[1]", f"h[1]|{word}|w[1]"]
-        if columns > 1 and not small:
-            both += [f"{head}|h[1]|{word}|w[1]", f"{head}|{word}|w[1]", f"{head}|h[1]|{word}"]
+    head, word = "h[0].lower", "w[0].lower"
+    if columns > 1 and not small:
+        both += [f"{head}|h[1]|{word}|w[1]", f"{head}|{word}|w[1]", f"{head}|h[1]|{word}"]
     if columns > 1:
         both += ["h[1]", "w[1]", "h[1]|w[1]", "h[1]|between[1]|w[1]"]
         heads, words = ["h[1]-1|h[1]", "h[1]|h[1]+1"], ["w[1]-1|w[1]", "w[1]|w[1]+1"]
@@ -228,7 +230,9 @@ def _arcs(columns: int, small: bool) -> list[str]:
         both += [*(f"{head}|w[1]" for head in heads), *(f"h[1]|{word}" for word in words)]
     for column in () if small else range(2, columns):
         both += [f"h[1]|w[1]|h[{column}].each", f"h[1]|w[1]|w[{column}].each", f"h[{column}].each|w[{column}].each"]
-    return ["way", *both, *(f"{template}|way" for template in both)]
+    beside = [f"h[1]|w[1]|{end}[0]{offset}.lower" for end in "hw" for offset in ("-1", "+1")]
+    more = beside if columns > 1 and not small else []
+    return ["way", *both, *(f"{template}|way" for template in both), *more]
 
 
 def _labels(columns: int) -> list[str]:
