@@ -13,11 +13,21 @@ from benchmarks.corpora.trees import arc_attributes
 from margrave import _core
 from margrave.binding import bind
 from margrave.datasets import Sentence
-from margrave.features import AttributeTable, ChainFeatures, Kernel, SparseFeatures
+from margrave.features import AttributeTable, ChainFeatures, Kernel, SparseFeatures, TreeFeatures
+from margrave.inputs import ArcTemplates
 from margrave.learners import Weights
 from margrave.losses.costs import Hamming
-from margrave.metrics import attachment_scores, span_scores, token_accuracy
-from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree
+from margrave.metrics import (
+    attachment_scores,
+    attachment_statistics,
+    punctuation,
+    span_scores,
+    token_accuracy,
+    uas_of_statistics,
+)
+from margrave.structures import Arcs, Chain, Labels, Multiclass, NonProjectiveTree
+from margrave.structures.arc_trees import DependencyTree, flat_heads
+from margrave.structures.pruning import TagPairs
 
 
 class Tagging:
@@ -117,6 +127,55 @@ class Parsing:
         gold = [sentence.heads for sentence in sentences]
         others = bind(tree, self.features, Attributes(sentences, arc_attributes), outputs=tree.learn(gold))
         return lambda w: attachment_scores(gold, others.best(w, 1)).uas
+
+
+class TemplateParsing:
+    """Sentences bound to trees by the built-in templates of arcs, and others parsed by the same features.
+
+    Attributes are hashed to so many bits. With `pruned`, arcs are no longer than those with the same tags in the trees.
+    Without `punctuation`, words that the scorer of CoNLL-X takes for punctuation are not scored.
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        tree: DependencyTree,
+        columns: Sequence[str],
+        bits: int,
+        *,
+        pruned: bool,
+        punctuation: bool = True,
+    ) -> None:
+        self.tree, self.columns, self.features = tree, columns, TreeFeatures(bits)
+        self.punctuation = punctuation
+        self.inputs = ArcTemplates().learn(self._rows(sentences))
+        words = self.inputs.transform(self._rows(sentences))
+        heads = [sentence.heads for sentence in sentences]
+        self.pairs = TagPairs() if pruned else None
+        if self.pairs is not None:
+            self.pairs.learn(words, flat_heads(words.words, heads))
+        arcs = {"arcs": self._arcs(words)}
+        self.problem = bind(tree, self.features, words, heads, costs=Hamming(), to_structure=arcs).problem
+
+    def statistics(self, sentences: Sequence[Sentence]) -> Callable[[Weights], Any]:
+        """The words and right heads of each of some other sentences, by weights."""
+        words = self.inputs.transform(self._rows(sentences))
+        gold, arcs = [sentence.heads for sentence in sentences], {"arcs": self._arcs(words)}
+        others = bind(self.tree, self.features, words, outputs=self.tree.learn(gold), to_structure=arcs)
+        forms = ([word.form for word in sentence.words] for sentence in sentences)
+        ignored = None if self.punctuation else punctuation(forms)
+        return lambda w: attachment_statistics(gold, others.best(w, 1), ignore=ignored)
+
+    def uas(self, sentences: Sequence[Sentence]) -> Callable[[Weights], float]:
+        """The unlabelled attachment score of other sentences, by weights."""
+        statistics = self.statistics(sentences)
+        return lambda w: float(uas_of_statistics(statistics(w).sum(axis=0)))
+
+    def _arcs(self, words: _core.TreeAttributes) -> Arcs:
+        return Arcs(words.words, None if self.pairs is None else self.pairs.arcs(words))
+
+    def _rows(self, sentences: Sequence[Sentence]) -> list[list[tuple[str, ...]]]:
+        return [[tuple(getattr(word, column) for column in self.columns) for word in each.words] for each in sentences]
 
 
 class KernelTagging:

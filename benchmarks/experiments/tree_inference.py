@@ -1,15 +1,19 @@
 """Milliseconds of inference for batches of random sentences, by structure of trees and length; one thread."""
 
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.plots import draw, finished, panels
-from benchmarks.tables import markdown
+from benchmarks.plots import draw, panels
+from benchmarks.tables import markdown, number
 from margrave import _core
-from margrave.structures import NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
+from margrave.structures import Arcs, Labels, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
+from margrave.structures.arc_trees import ArcTree, DependencyTree
 
 Result = dict[str, Any]
 
@@ -18,8 +22,10 @@ RESULT = "tree_inference"
 SENTENCES = 64
 HEADS = 10  # that pruning leaves each word
 REPEATS = 5
-FIRST_ORDER = (5, 10, 25, 50, 100)
-SECOND_ORDER = (5, 10, 25, 50)
+LABELS = 10  # that each arc of a labelled tree may have
+WORDS = (5, 10, 25, 50, 100)
+RIVAL_WORDS = (5, 10, 25, 50)
+UNPRUNED = (5, 10, 25)  # lengths for second-order trees with all arcs
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "marginals": lambda problem, w: _core.marginals_all(problem, w, 1.0, 1),
     "argmax": lambda problem, w: _core.argmax_all(problem, w, 1),
@@ -30,50 +36,80 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 def measure() -> Result:
     """The shortest of some runs, on scores from a standard normal distribution."""
     curves = {
-        "non-projective": [timed(NonProjectiveTree(), n) for n in FIRST_ORDER],
-        "projective": [timed(ProjectiveTree(), n) for n in FIRST_ORDER],
+        "non-projective": [timed(NonProjectiveTree(), n) for n in WORDS],
+        "projective": [timed(ProjectiveTree(), n) for n in WORDS],
+        f"non-projective, {LABELS} labels": [timed(NonProjectiveTree(labelled=True), n) for n in WORDS],
+        f"projective, {LABELS} labels": [timed(ProjectiveTree(labelled=True), n) for n in WORDS],
     }
     for kind in ("siblings", "grandparents"):
-        tree = SecondOrderTree(kind)
-        curves[kind] = [timed(tree, n, [[None] * n] * SENTENCES) for n in SECOND_ORDER[:-1]]
-        curves[f"{kind}, {HEADS} heads"] = [timed(tree, n, pruned(n)) for n in SECOND_ORDER]
-    together = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in curves.items()}
-    return {"sentences": SENTENCES, "heads": HEADS, "curves": together}
-
-
-def pruned(n: int) -> list[list[list[int]]]:
-    """For each word the word before it, and others at random."""
-    rng = np.random.default_rng(n)
-    heads = [[h for h in range(n + 1) if h != word] for word in range(1, n + 1)]
-    chosen = (
-        [rng.choice(every, min(HEADS, len(every)), replace=False).tolist() for every in heads] for _ in range(SENTENCES)
-    )
-    return [[sorted({word, *some}) for word, some in enumerate(sentence)] for sentence in chosen]
-
-
-def timed(structure: Any, n: int, allowed: list[Any] | None = None) -> Result:
-    """Milliseconds per batch of sentences of n words, whose parts have one weight each."""
-    if allowed is None:
-        sizes = np.full(SENTENCES, n * n)
+        curves[kind] = [timed(SecondOrderTree(kind), n) for n in UNPRUNED]
+        curves[f"{kind}, {HEADS} heads"] = [timed(SecondOrderTree(kind), n, pruned(n)) for n in WORDS]
+    if find_spec("torch_struct"):
+        curves["torch-struct, non-projective"] = [timed_rival(NonProjectiveTree(), n) for n in RIVAL_WORDS]
+        curves["torch-struct, projective"] = [timed_rival(ProjectiveTree(), n) for n in RIVAL_WORDS]
     else:
-        sizes = np.array([len(structure.part_tuples(n, heads)) for heads in allowed])
-    more = {} if allowed is None else {"allowed": allowed}
-    bound = structure.bind(NoOutputs(), sizes, [list(range(n))] * SENTENCES, **more)
-    parts = int(sizes.sum())
-    begin, each = np.concatenate([[0], np.cumsum(sizes)]), np.arange(parts, dtype=np.int32)
+        print("  without torch-struct, which is not installed")
+    together = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in curves.items()}
+    return {"sentences": SENTENCES, "heads": HEADS, "labels": LABELS, "curves": together}
+
+
+def pruned(n: int) -> NDArray[np.bool_]:
+    """The arcs to each word from the word before it, and from others at random."""
+    rng = np.random.default_rng(n)
+    left = np.zeros((SENTENCES, n, n), dtype=np.bool_)
+    for sentence in left:
+        for word, heads in enumerate(sentence, 1):  # the heads 0 to n without the word itself
+            heads[rng.choice(n, min(HEADS, n), replace=False)] = True
+            heads[word - 1] = True
+    return left.ravel()
+
+
+def timed(structure: DependencyTree, n: int, left: NDArray[np.bool_] | None = None) -> Result:
+    """Milliseconds per batch of sentences of n words, whose parts have one weight each."""
+    arcs = Arcs(np.full(SENTENCES, n), left)
+    outputs = Labels.of(range(LABELS)) if structure.labelled else NoOutputs()
+    bound = structure.bind(outputs, arcs.count, arcs=arcs)
+    parts = int(bound.part_counts.sum())
+    begin, each = np.concatenate([[0], np.cumsum(bound.part_counts)]), np.arange(parts, dtype=np.int32)
     rows = _core.Tokens(begin, np.arange(parts + 1, dtype=np.int64), each, None)
     problem = _core.join(bound, _core.sparse_parts(parts, rows, bound.choices))
     w = np.random.default_rng(n).standard_normal(parts)
-    times = {name: 1e3 * shortest(call, problem, w) for name, call in OPERATIONS.items()}
+    times = {name: 1e3 * shortest(partial(call, problem, w)) for name, call in OPERATIONS.items()}
     return {"words": n, "parts": parts // SENTENCES, **times}
 
 
-def shortest(call: Callable[[Any, Any], Any], problem: Any, w: Any) -> float:
+def timed_rival(structure: ArcTree, n: int) -> Result:
+    """Milliseconds of torch-struct for the marginals of such sentences, and how far its marginals are from ours."""
+    from benchmarks.rivals.torch_trees import marginals
+
+    # By word and head, where the head 0 is the root and words do not head themselves.
+    scores = np.random.default_rng(n).standard_normal((SENTENCES, n, n + 1))
+    arcs = np.tile(np.arange(n + 1) != np.arange(1, n + 1)[:, None], (SENTENCES, 1, 1))
+    bound = structure.bind(NoOutputs(), np.full(SENTENCES, n * n))
+    rows = _core.Tokens(np.arange(SENTENCES + 1) * n * n, np.arange(arcs.sum() + 1), np.arange(arcs.sum()), None)
+    problem = _core.join(bound, _core.sparse_parts(int(arcs.sum()), rows, bound.choices))
+    begin, _, mu = _core.marginals_all(problem, scores[arcs], 1.0, 1)
+    ours = np.stack(structure.present(NoOutputs(), np.full(SENTENCES, n * n), begin, mu))
+    call = marginals(on_diagonal(scores), isinstance(structure, ProjectiveTree))
+    apart = float(np.abs(call() - on_diagonal(ours)).max())
+    others = dict.fromkeys(OPERATIONS)
+    return {"words": n, "parts": n * n, **others, "marginals": 1e3 * shortest(call), "apart": apart}
+
+
+def on_diagonal(by_word: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By head and word, with the root on the diagonal, from an array by word and head."""
+    turned = by_word[:, :, 1:].transpose(0, 2, 1).copy()
+    word = np.arange(turned.shape[1])
+    turned[:, word, word] = by_word[:, :, 0]
+    return turned
+
+
+def shortest(call: Callable[[], Any]) -> float:
     """Seconds of the fastest call; the first one also takes memory."""
     seconds = []
     for _ in range(REPEATS):
         started = perf_counter()
-        call(problem, w)
+        call()
         seconds.append(perf_counter() - started)
     return min(seconds)
 
@@ -81,7 +117,7 @@ def shortest(call: Callable[[Any, Any], Any], problem: Any, w: Any) -> float:
 def table(result: Result) -> str:
     """A row per structure and length."""
     rows = [
-        [name, str(words), f"{parts:,}", *(f"{ms:.2f}" for ms in times)]
+        [name, str(words), f"{parts:,}", *(number(ms, ".2f") for ms in times)]
         for name, curve in result["curves"].items()
         for words, parts, *times in zip(*(curve[key] for key in ("words", "parts", *OPERATIONS)), strict=True)
     ]
@@ -90,12 +126,14 @@ def table(result: Result) -> str:
 
 
 def plot(result: Result) -> Any:
-    """Milliseconds against words."""
+    """Milliseconds against words; torch-struct is dashed."""
     figure, axes = panels(len(OPERATIONS))
     for panel, name in zip(axes, OPERATIONS, strict=True):
         panel.set(
             xscale="log", yscale="log", xlabel="words", ylabel=f"ms per {result['sentences']} sentences", title=name
         )
+        panel.grid(alpha=0.3, which="both")
         for trees, curve in result["curves"].items():
-            draw(panel, trees, curve, "words", name, marker="o")
-    return finished(figure)
+            draw(panel, trees, curve, "words", name, marker=".", linestyle="--" if "torch" in trees else "-")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure

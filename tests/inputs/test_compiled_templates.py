@@ -96,7 +96,7 @@ def test_names_that_another_path_added_are_found() -> None:
 
 
 def test_numbering_starts_anew_when_there_are_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_VALUES", 3)
+    monkeypatch.setattr(module, "MOST_VALUES", 3)
     inputs, encoder, reference = learned(["0[0]", "0[-1]|0[0].lower"]), RowEncoder(), RowEncoder()
     for k in range(5):
         X = [[[f"W{k}", "", ""], [f"w{k + 1}", "", ""]]]

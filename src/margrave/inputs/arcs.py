@@ -37,7 +37,7 @@ from typing import Any, NamedTuple, Self
 
 from margrave import _core
 from margrave.errors import MargraveError, unknown
-from margrave.inputs.base import ColumnTemplates, Row, check_width
+from margrave.inputs.base import MOST_VALUES, ColumnTemplates, Row
 from margrave.inputs.templates import FUNCTIONS, function_results
 
 ROOT, NONE = "ROOT", "NONE"
@@ -45,8 +45,6 @@ TAG = 1  # the column of the tag, if there is one
 BUILT_IN = ("arcs", "siblings", "grandparents", "labels", "pruning")
 _EACH = "each"
 _PLAIN = ("way", "dir", "label")
-# Numbered values take some 50 bytes each. When there are more than these, numbering starts anew.
-_MOST_VALUES = 2_000_000
 
 
 class _Term(NamedTuple):
@@ -115,33 +113,16 @@ class ArcTemplates(ColumnTemplates):
         """The templates of a file."""
         return cls(settings["templates"], built_in=settings.get("built_in", "arcs"), label=settings["label"])
 
-    def learn(self, X: Any) -> Self:
-        """The same templates for rows with the columns of these sentences."""
-        return self._for_columns(X.width) if isinstance(X, _core.ColumnTable) else super().learn(X)
-
-    def transform(self, X: Any) -> Any:
-        """The values of the words of sentences whose rows have the columns of the training data, or those and a label.
-
-        Parameters
-        ----------
-        X : lists of rows, or a table of the core.
-        """
-        if self.columns is None:
-            return super().transform(X)  # which says what is missing
-        if isinstance(X, _core.ColumnTable):
-            check_width(X.width, self.columns, "the table")
-            return self._values(X, self.label if X.width > self.columns else -1)
-        table = _core.table_of_rows(X, self.columns, self.label)
-        if table is None:  # Rows of other types; what is wrong with those that cannot be taken is said here.
-            rows = [[list(row) for row in lazy.rows] for lazy in super().transform(X)]
-            table = _core.table_of_rows(rows, self.columns, self.label)
+    def _of_rows(self, X: Any) -> _core.TreeAttributes:
+        rows = [[list(row) for row in lazy.rows] for lazy in self._lazily(X)]
+        table = _core.table_of_rows(rows, self.columns or 0, self.label)
         if table is None:
             raise MargraveError("the columns of a word must be strings.")
-        return self._values(table, -1)
+        return self._of_table(table, -1)
 
-    def _values(self, table: _core.ColumnTable, label: int) -> _core.TreeAttributes:
+    def _of_table(self, table: _core.ColumnTable, label: int) -> _core.TreeAttributes:
         compiled = self._compiled
-        if compiled is None or len(compiled) > _MOST_VALUES:
+        if compiled is None or len(compiled) > MOST_VALUES:
             terms = [[tuple(term) for term in terms] for terms in self._terms.values()]
             self._compiled = compiled = _core.TreeTemplates(
                 self.templates, terms, TAG if (self.columns or 0) > TAG else -1
@@ -194,9 +175,10 @@ def default_arc_templates(columns: int, built_in: str = "arcs") -> list[str]:
     """The built-in templates.
 
     The templates of arcs are those of McDonald, Crammer and Pereira (2005): forms and tags of head and word in all
-    combinations, also with the first five letters in place of the form; the tags around and between them; and all of
-    these combined with the direction and the length of the arc. Those of pairs of arcs are combinations of forms and
-    tags with the direction (McDonald and Pereira 2006; Carreras 2007).
+    combinations, most of them also with the first five letters in place of the form; the tags around and between them;
+    and all of these combined with the direction and the length of the arc. The words beside head and word are added,
+    with the tags of both. Those of pairs of arcs are combinations of forms and tags with the direction (McDonald and
+    Pereira 2006; Carreras 2007).
 
     Parameters
     ----------
@@ -219,8 +201,9 @@ def _arcs(columns: int, small: bool) -> list[str]:
         both += [head, word, f"{head}|{word}"]
         if columns > 1:
             both += [f"{head}|h[1]", f"{word}|w[1]", f"{head}|h[1]|w[1]", f"h[1]|{word}|w[1]"]
-        if columns > 1 and not small:
-            both += [f"{head}|h[1]|{word}|w[1]", f"{head}|{word}|w[1]", f"{head}|h[1]|{word}"]
+    head, word = "h[0].lower", "w[0].lower"
+    if columns > 1 and not small:
+        both += [f"{head}|h[1]|{word}|w[1]", f"{head}|{word}|w[1]", f"{head}|h[1]|{word}"]
     if columns > 1:
         both += ["h[1]", "w[1]", "h[1]|w[1]", "h[1]|between[1]|w[1]"]
         heads, words = ["h[1]-1|h[1]", "h[1]|h[1]+1"], ["w[1]-1|w[1]", "w[1]|w[1]+1"]
@@ -228,7 +211,9 @@ def _arcs(columns: int, small: bool) -> list[str]:
         both += [*(f"{head}|w[1]" for head in heads), *(f"h[1]|{word}" for word in words)]
     for column in () if small else range(2, columns):
         both += [f"h[1]|w[1]|h[{column}].each", f"h[1]|w[1]|w[{column}].each", f"h[{column}].each|w[{column}].each"]
-    return ["way", *both, *(f"{template}|way" for template in both)]
+    beside = [f"h[1]|w[1]|{end}[0]{offset}.lower" for end in "hw" for offset in ("-1", "+1")]
+    more = beside if columns > 1 and not small else []
+    return ["way", *both, *(f"{template}|way" for template in both), *more]
 
 
 def _labels(columns: int) -> list[str]:

@@ -9,11 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError, counted
 from margrave.files.stored import Stored
 
 Row = Sequence[str]  # the columns of one token
+
+# Numbered values take some 50 bytes each. When there are more than these, numbering starts anew: nothing depends on the
+# numbers, and predicting a file of any length takes a bounded amount of memory.
+MOST_VALUES = 2_000_000
 
 
 class Inputs(Stored, kind="inputs"):
@@ -101,6 +106,8 @@ class ColumnTemplates(Inputs):
 
     def learn(self, X: Any) -> Self:
         """The same templates for rows with the columns of these sentences."""
+        if isinstance(X, _core.ColumnTable):
+            return self._for_columns(X.width)
         _check_sentences(X)
         first = next((rows[0] for rows in X if len(rows)), None)
         if first is None:
@@ -123,11 +130,33 @@ class ColumnTemplates(Inputs):
         """A copy with the same settings."""
         return type(self)(self.given, label=self.label)
 
-    def transform(self, X: Any) -> list[Lazy]:
-        """The attributes of sentences whose rows have the columns of the training data, or those and a label."""
-        _check_sentences(X)
+    def transform(self, X: Any) -> Any:
+        """The attributes of sentences whose rows have the columns of the training data, or those and a label.
+
+        Parameters
+        ----------
+        X : lists of rows, or a table of the core.
+        """
         if self.columns is None:
             raise MargraveError("these templates have not learned how many columns there are: call learn(X) first.")
+        if isinstance(X, _core.ColumnTable):
+            check_width(X.width, self.columns, "the table")
+            return self._of_table(X, self.label if X.width > self.columns else -1)
+        table = _core.table_of_rows(X, self.columns, self.label)
+        return self._of_rows(X) if table is None else self._of_table(table, -1)
+
+    def _of_table(self, table: _core.ColumnTable, label: int) -> Any:
+        """The attributes of a table, which may have a label in a column among the others."""
+        raise MargraveError(f"{type(self).__name__} does not say how it reads a table.")
+
+    def _of_rows(self, X: Any) -> Any:
+        """The attributes of rows of other types than lists of strings; an error if they cannot be taken."""
+        return self._lazily(X)
+
+    def _lazily(self, X: Any) -> list[Lazy]:
+        """The attributes of sentences, each computed on demand."""
+        _check_sentences(X)
+        assert self.columns is not None
         checked = [_without_label(rows, self.columns, self.label, f"example {i}") for i, rows in enumerate(X)]
         return [Lazy(self, rows, self._units(rows)) for rows in checked]
 

@@ -31,15 +31,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from margrave import _core
 from margrave.errors import DataError, MargraveError, unknown
-from margrave.inputs.base import ColumnTemplates, check_width
-
-# Numbered values take some 50 bytes each. When there are more than these, numbering starts anew: nothing depends on the
-# numbers, and predicting a file of any length takes a bounded amount of memory.
-_MOST_VALUES = 2_000_000
+from margrave.inputs.base import MOST_VALUES, ColumnTemplates
 
 
 class Templates(ColumnTemplates):
@@ -72,10 +68,6 @@ class Templates(ColumnTemplates):
     def _built_in(self, columns: int) -> Sequence[str]:
         return default_templates(columns).templates
 
-    def learn(self, X: Any) -> Self:
-        """The same templates for rows with the columns of these sentences."""
-        return self._for_columns(X.width) if isinstance(X, _core.ColumnTable) else super().learn(X)
-
     def transform(self, X: Any) -> Any:
         """The attributes of sentences whose rows have the columns of the training data, or those and a label.
 
@@ -84,19 +76,12 @@ class Templates(ColumnTemplates):
         X : lists of rows, or a table of the core.
         """
         # A subclass that defines its own attributes is asked for them.
-        if self.columns is None or type(self).attributes is not Templates.attributes:
-            return super().transform(X)
-        if isinstance(X, _core.ColumnTable):
-            check_width(X.width, self.columns, "the table")
-            return self._keyed(X, self.label if X.width > self.columns else -1)
-        table = _core.table_of_rows(X, self.columns, self.label)
-        # Rows of other types are taken as well; the general way also says what is wrong with those that are not.
-        return super().transform(X) if table is None else self._keyed(table, -1)
+        own = self.columns is not None and type(self).attributes is not Templates.attributes
+        return self._lazily(X) if own else super().transform(X)
 
-    def _keyed(self, table: _core.ColumnTable, label: int) -> _core.TemplateAttributes:
-        """The attributes of the rows of a table, which may have a label in a column among the others."""
+    def _of_table(self, table: _core.ColumnTable, label: int) -> _core.TemplateAttributes:
         names = self._names
-        if names is None or len(names) > _MOST_VALUES:
+        if names is None or len(names) > MOST_VALUES:
             terms = [
                 [(term.column, term.offset, term.function or "") for term in terms] for terms in self._terms.values()
             ]
