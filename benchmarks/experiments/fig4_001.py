@@ -23,7 +23,7 @@ Result = dict[str, Any]
 
 CORPORA = ("ud-english-ewt", "ud-danish-ddt", "ud-arabic-padt")
 RESULT = "fig4_001"
-ENGLISH = 3_000  # training sentences
+ENGLISH = 1_500  # training sentences
 BITS = 22  # to which attributes are hashed
 COLUMNS = ("form", "upos", "feats")
 CS = (0.01, 0.1, 1.0)
