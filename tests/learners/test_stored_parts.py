@@ -67,10 +67,22 @@ def stored_numbers(problem: _core.Problem, state: Any) -> Any:
     return np.concatenate(stored)
 
 
-def chain_of(seed: int, *, order: int = 1, tied: bool = True, forbid: bool = False, weighted: float = 0.5) -> Any:
-    """Sequences whose label tuples have weights at random, so that gold ones are without a weight here and there."""
+def chain_of(
+    seed: int,
+    *,
+    order: int = 1,
+    tied: bool = True,
+    forbid: bool = False,
+    weighted: float = 0.5,
+    labels: int = 4,
+    observed: bool = False,
+) -> Any:
+    """Sequences whose label tuples have weights at random, so that gold ones are without a weight here and there.
+
+    With `observed`, all gold label pairs have a weight.
+    """
     rng = np.random.default_rng(seed)
-    labels, lengths = 4 if order < 3 else 3, rng.integers(1, 7, 12)
+    labels, lengths = labels if order < 3 else 3, rng.integers(1, 7, 12)
     classes = [f"label {k}" for k in range(labels)]
     forbidden = [(classes[0], classes[1]), (classes[2], classes[1])] if forbid else []
     possible = [(a, b) for a in classes for b in classes if (a, b) not in forbidden]
@@ -91,6 +103,8 @@ def chain_of(seed: int, *, order: int = 1, tied: bool = True, forbid: bool = Fal
         None,
     )
     has = rng.random(bound.gram_parts) < weighted
+    if observed:
+        has[[labels * classes.index(a) + classes.index(b) for y in Y for a, b in itertools.pairwise(y)]] = True
     gram_weight = np.where(has, np.cumsum(has) - 1, -1)
     table = _core.table(
         rows, _core.Pairs(9, labels), gram_weight, int(has.sum()), order, tied, 1.0, True, False, None, None
@@ -103,6 +117,22 @@ def chain_of(seed: int, *, order: int = 1, tied: bool = True, forbid: bool = Fal
 def test_stored_parts_are_as_good_as_all(kind: Kind, beta: float, gamma: float) -> None:
     for seed in range(3):
         agree(kind(seed, size=8).problem, loss=(beta, gamma))
+
+
+@pytest.mark.parametrize("instructions", _core.instruction_sets())
+@pytest.mark.parametrize("weighted", [0.0, 0.3, 0.97])
+@pytest.mark.parametrize("labels", [9, 32, 33, 87])
+def test_any_number_of_labels(instructions: str, labels: int, weighted: float) -> None:
+    before = _core.instruction_set()
+    _core.choose_instruction_set(instructions)
+    try:
+        problem = chain_of(labels, labels=labels, weighted=weighted, observed=True)
+        assert any(len(problem.weighted_parts(i)) < problem.parts(i) for i in range(problem.size))
+        agree(problem)
+        agree(problem, loss=(3.0, 0.5))
+        agree(problem, options={"start": 300.0})  # scores that need log space
+    finally:
+        _core.choose_instruction_set(before)
 
 
 @pytest.mark.parametrize(("beta", "gamma"), LOSSES)

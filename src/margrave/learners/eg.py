@@ -155,7 +155,8 @@ class OnlineEG(Learner):
 
     def one_pass(self, state: "GibbsState") -> Step:
         """Visits the examples that have something to gain."""
-        order = state.visits(self.order, self.skip and self.adapts and state.task.loss.smooth)
+        skips = self.skip and self.adapts and state.task.loss.smooth
+        order = state.visits(self.order, skips and state.turn > 1)  # Gains of first visits tell little of what is left.
         state.visit(order, _GROWTH if self.adapts else 1.0, halving=self.halving)
         return state.step()
 

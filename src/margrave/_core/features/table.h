@@ -225,6 +225,23 @@ class Table final : public Features {
             static_cast<int64_t>(listed_.size())};
   }
 
+  void score_weighted(int64_t i, const double* w, double* theta) const override {
+    if (edges_) return score(i, w, theta);
+    const auto [first, last] = bounds(i);
+    score_own(i, w, theta);
+    theta += (last - first) * labels();
+    for (int64_t k = 0; k < tables(last - first); ++k)
+      for (const auto& [part, weight] : kept_) *theta++ = grams_.scale * w[gram_at_ + weight];
+  }
+  double move_weighted(int64_t i, const double* v, double c, double* w) const override {
+    if (edges_) return move(i, v, c, w);
+    const auto [first, last] = bounds(i);
+    double change = spread_own<true>(i, v, c, w);
+    v += (last - first) * labels();
+    for (int64_t k = 0; k < tables(last - first); ++k, v += kept_.size()) change += move_grams(v, c * grams_.scale, w);
+    return change;
+  }
+
   void score(int64_t i, const double* w, double* theta) const override {
     const auto [first, last] = bounds(i);
     score_own(i, w, theta);
@@ -326,6 +343,17 @@ class Table final : public Features {
     for (const auto& [part, weight] : kept_) table[part] += w[gram_at_ + weight];
     if (grams_.scale != 1)
       for (int64_t q = 0; q < gram_parts(); ++q) table[q] *= grams_.scale;
+  }
+
+  // The part of `move` that is about the grams with a weight, whose values lie side by side.
+  double move_grams(const double* v, double c, double* w) const {
+    double sums[2] = {0, 0};  // additions to a single one would wait for one another
+    w += gram_at_;
+    size_t k = 0;
+    for (; k + 2 <= kept_.size(); k += 2)
+      for (size_t n = 0; n < 2; ++n) sums[n] += add_measured<true>(c * v[k + n], w[kept_[k + n].second]);
+    if (k < kept_.size()) sums[0] += add_measured<true>(c * v[k], w[kept_[k].second]);
+    return sums[0] + sums[1];
   }
 
   // g += c A_i' mu; if measured, the change of 1/2 |g|^2.

@@ -351,8 +351,9 @@ class StoredParts {
 
   int64_t size() const { return begin_.back(); }
   int64_t begin(int64_t i) const { return begin_[at(i)]; }
+  bool all(int64_t i) const { return all_[at(i)] != 0; }
   WeightedParts of(const Problem& problem, int64_t i) const {
-    return all_[at(i)] ? WeightedParts::all(problem.parts(i)) : problem.weighted_parts(i);
+    return all(i) ? WeightedParts::all(problem.parts(i)) : problem.weighted_parts(i);
   }
 
   void check(const Problem& problem) const {
@@ -378,6 +379,39 @@ class StoredParts {
 
   std::vector<int64_t> begin_;
   std::vector<char> all_;  // whether all parts of an example are stored
+};
+
+// One example as the stored parts show it: scores, natural parameters, marginals and so on lie side by side. Other
+// parts have no weight and no cost, and inference sees a score of 0.
+class StoredExample {
+ public:
+  StoredExample(const Problem& problem, const StoredParts& stored, int64_t i)
+      : problem_(problem), i_(i), all_(stored.all(i)), parts_(stored.of(problem, i)) {}
+
+  int64_t size() const { return parts_.size(); }
+  const WeightedParts& parts() const { return parts_; }
+
+  void score(const double* w, double* theta) const {
+    all_ ? problem_.score(i_, w, theta) : problem_.score_weighted(i_, w, theta);
+  }
+  double move(const double* v, double c, double* w) const {
+    return all_ ? problem_.move(i_, v, c, w) : problem_.move_weighted(i_, v, c, w);
+  }
+  double logsum(const double* t, double* mu, Scratch& scratch) const {
+    return all_ ? problem_.logsum(i_, t, mu, scratch) : problem_.logsum_weighted(i_, t, mu, scratch);
+  }
+  // `delta` has room for all parts.
+  double cost(const LossFamily& family, double* delta) const {
+    const double c0 = family.cost(problem_, i_, delta);
+    if (!all_) parts_.pack(delta, delta);
+    return c0;
+  }
+
+ private:
+  const Problem& problem_;
+  int64_t i_;
+  bool all_;
+  WeightedParts parts_;
 };
 
 // w(alpha) = sum_i C_i A_i'(y_i - mu_i): what an interrupted step, or rounding, may have left behind.

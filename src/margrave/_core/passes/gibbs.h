@@ -36,7 +36,7 @@ struct GibbsUpdate {
 // The distribution of one example; natural parameters and marginals of the stored parts alone, for t is 0 elsewhere.
 template <typename Real>
 struct GibbsBlock {
-  WeightedParts stored;
+  StoredExample example;
   Real* t;
   Real* mu;
   double& rate;     // rho, or eta C at beta = inf
@@ -57,7 +57,7 @@ struct GibbsState {
 
   GibbsBlock<Real> block(const Problem& problem, const StoredParts& stored, int64_t i) const {
     const int64_t at = stored.begin(i);
-    return {stored.of(problem, i), t + at, mu + at, rate[i], entropy[i], cost[i], gap[i]};
+    return {{problem, stored, i}, t + at, mu + at, rate[i], entropy[i], cost[i], gap[i]};
   }
 };
 
@@ -109,6 +109,8 @@ struct Trial {
 // Over-relaxation takes off a tenth of the passes (CoNLL-2000); of several threads' steps so much is too much.
 inline constexpr double kRelaxation = 1.2;
 inline constexpr double kRelaxationOfMany = 1.1;
+inline constexpr double kSecond = 0.7;  // the rate of the second visit, as a share of the first rate, unless the
+inline constexpr double kFlat = 0.99;   // first visit puts the best rate above this
 inline constexpr int kTrials = 10;
 inline constexpr int kHalvings = 60;
 inline constexpr double kTooSmall = 1e-12;  // a relative gain from which nothing is learned about rates
@@ -123,17 +125,6 @@ inline double blur(const float* mu, const double* v, int64_t n) {
 }
 
 }  // namespace gibbs
-
-// Copies values of the stored parts of an example out of those of all parts, possibly in place; and back, with 0 for
-// others.
-inline void pack(const WeightedParts& stored, const double* all, double* values) {
-  stored.each([&](int64_t k, int64_t part) { values[k] = all[part]; });
-}
-template <typename Real>
-void unpack(const WeightedParts& stored, const Real* values, double* all) {
-  std::fill(all + stored.head, all + stored.parts(), 0.0);
-  stored.each([&](int64_t k, int64_t part) { all[part] = static_cast<double>(values[k]); });
-}
 
 // All mass on the gold output, whose weights are 0, and the natural parameters from which the first step goes.
 template <typename Real>
@@ -154,33 +145,26 @@ void begin_at_gold(const Problem& problem, const WeightedParts& stored, double s
 // Before its first visit an example has all its mass on the gold output, which no natural parameters express. If D
 // falls with every trial of that visit, because C is very large, the last of them is accepted all the same.
 //
-// Parts that are not stored have no weight, no cost and t = 0. They contribute nothing to the sums below, and only
-// inference sees them.
+// Parts that are not stored have no weight, no cost and t = 0: they contribute nothing to the sums below.
 template <typename Real>
 int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSettings& settings, int64_t i,
              Worker& worker) {
-  const WeightedParts& stored = block.stored;
-  const Problem& problem = ascent.problem;
+  const StoredExample& example = block.example;
   const LossFamily& family = ascent.family;
   const bool smooth = family.beta < kInfinity;
-  const int64_t n = stored.size();
+  const int64_t n = example.size();
   const double C = ascent.weight(i);
   Scratch::Frame frame(worker.scratch);
-  double* delta = worker.scratch.take(stored.parts());
-  double* v = worker.scratch.take(stored.parts());
+  double* delta = worker.theta.data();
+  double* v = worker.scratch.take(n);
   double* next = worker.scratch.take(n);
   double* next_mu = worker.scratch.take(n);
   double* d = worker.scratch.take(n);  // mu - mu'
-  const bool all = n == stored.parts();
-  double* all_t = all ? next : worker.theta.data();
-  double* all_mu = all ? next_mu : worker.direction.data();
-  double* all_d = all ? d : worker.direction.data();
 
-  problem.score(i, ascent.w, worker.theta.data());
-  augment(problem, i, family, worker.theta.data(), delta, v);
-  if (!all) {
-    pack(stored, v, v);
-    if (family.gamma > 0) pack(stored, delta, delta);
+  example.score(ascent.w, v);
+  if (family.gamma > 0) {
+    example.cost(family, delta);
+    loops().add_scaled(delta, family.gamma, v, n);
   }
   const bool adaptive = settings.growth > 1 && !settings.halving;
   double sum_of_v = 0;
@@ -192,9 +176,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       rate *= settings.cap / change;
       gibbs::propose(block.t, v, GibbsUpdate::of(family, rate), n, next);
     }
-    if (!all) unpack(stored, next, all_t);
-    const double log_z = problem.logsum(i, all_t, all_mu, worker.scratch);
-    if (!all) pack(stored, all_mu, next_mu);
+    const double log_z = example.logsum(next, next_mu, worker.scratch);
     const Comparison sums = gibbs::compare(next, v, next_mu, block.mu, n, d);
     const double entropy = log_z - sums.t_mu;
     const double cost_change = family.gamma > 0 ? -loops().dot(delta, d, n) : 0.0;
@@ -206,11 +188,10 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double noise = C * (gibbs::kRounding * (sizes + 1) + gibbs::blur(block.mu, v, n));
 
     const double value_change = C * (family.gamma * cost_change + smooth_change);
-    if (!all) unpack(stored, d, all_d);
-    const double gain = value_change - problem.move(i, all_d, C, ascent.w);
+    const double gain = value_change - example.move(d, C, ascent.w);
     const bool last = trial == (adaptive ? gibbs::kTrials : gibbs::kHalvings);
     const bool accepted = gain >= -noise || !(adaptive || settings.halving) || (settings.first && last);
-    if (!accepted) problem.move(i, all_d, -C, ascent.w);
+    if (!accepted) example.move(d, -C, ascent.w);
 
     const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
@@ -220,10 +201,11 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
       block.entropy = entropy;
       block.cost += cost_change;
       block.gap = std::max(0.0, seen.gap() / C);
-      if (adaptive && settings.first && trial > 1) {
-        // The gain over the gold output says nothing about steps between Gibbs distributions: rates as small as this
-        // one might gain so little that they would never grow again.
-        block.rate *= 0.5;
+      if (adaptive && settings.first && (trial > 1 || (smooth && seen.best_rate() < gibbs::kFlat))) {
+        // The gain over the gold output says little about steps between Gibbs distributions. Rates as small as that of
+        // a late trial might gain so little that they would never grow again, and unless C is so small that there is
+        // next to no curvature, a rate that grows now is tried in vain by half of the second visits.
+        block.rate *= trial > 1 ? 0.5 : gibbs::kSecond;
       } else if (adaptive && !lost) {
         const double best = std::clamp(settings.relaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
         block.rate = smooth ? std::min(best, 1.0) : best;
@@ -288,12 +270,12 @@ void gibbs_expectations(const Problem& problem, const LossFamily& family, const 
       double* next = worker.scratch.take(own.size());
       problem.score(i, source.w, v);
       if (family.gamma > 0) loops().add_scaled(delta, family.gamma, v, n);
-      pack(own, v, v);
+      own.pack(v, v);
       gibbs::propose(source.t + at, v, source.update, own.size(), next);
       gibbs::store(next, own.size(), source.next + at);
-      unpack(own, next, t);
+      own.unpack(next, t);
     } else {
-      unpack(own, source.t + at, t);
+      own.unpack(source.t + at, t);
     }
     double* mu = worker.direction.data();
     entropy[i] = problem.logsum(i, t, mu, worker.scratch) - loops().dot(t, mu, n);

@@ -33,6 +33,15 @@ class ForwardingProblem : public Problem {
   bool any_scores() const override { return whole_->any_scores(); }
   double radius(int64_t i) const override { return whole_->radius(there(i)); }
   WeightedParts weighted_parts(int64_t i) const override { return whole_->weighted_parts(there(i)); }
+  void score_weighted(int64_t i, const double* w, double* theta) const override {
+    whole_->score_weighted(there(i), w, theta);
+  }
+  double move_weighted(int64_t i, const double* v, double c, double* w) const override {
+    return whole_->move_weighted(there(i), v, c, w);
+  }
+  double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    return whole_->logsum_weighted(there(i), theta, mu, scratch);
+  }
   int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(there(i), k, y); }
   double cost(int64_t i, double* delta) const override { return whole_->cost(there(i), delta); }
   bool zero_one_is_of_parts() const override { return whole_->zero_one_is_of_parts(); }

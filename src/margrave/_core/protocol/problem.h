@@ -62,6 +62,16 @@ struct WeightedParts {
       for (int64_t j = 0; j < listed; ++j) visit(k + j, first + list[j]);
     }
   }
+
+  // Copies their values out of those of all parts, possibly in place; and back, with 0 for the others.
+  void pack(const double* all, double* values) const {
+    each([&](int64_t k, int64_t part) { values[k] = all[part]; });
+  }
+  template <typename Real>
+  void unpack(const Real* values, double* all) const {
+    std::fill(all + head, all + parts(), 0.0);
+    each([&](int64_t k, int64_t part) { all[part] = static_cast<double>(values[k]); });
+  }
 };
 
 // A change of the only good output of an example: the output that it leads to, and the sites of the example that it
@@ -166,6 +176,17 @@ class Structure {
 
   virtual double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
   virtual double logsum(int64_t, const double*, double*, Scratch&) const { return unsupported("logsum"), 0.0; }
+  // The same where only these parts have scores other than 0 and only their marginals are asked for; the values of both
+  // lie side by side. For structures that save work by it.
+  virtual double logsum_weighted(int64_t i, const WeightedParts& weighted, const double* theta, double* mu,
+                                 Scratch& scratch) const {
+    double* all_theta = scratch.take(weighted.parts());
+    double* all_mu = scratch.take(weighted.parts());
+    weighted.unpack(theta, all_theta);
+    const double log_z = logsum(i, all_theta, all_mu, scratch);
+    weighted.pack(all_mu, mu);
+    return log_z;
+  }
   virtual void argmax_by_cost(int64_t, const double*, const double*, std::vector<CostedOutput>&, Scratch&) const {
     unsupported("argmax_by_cost");
   }
@@ -206,8 +227,11 @@ class Features {
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
   // The scores of other parts are 0 under all weights; `scatter`, `move` and `row` do not read the values of these
-  // parts.
+  // parts. A map that does not give weights to all parts also has `score` and `move` for those with a weight alone,
+  // whose values then lie side by side.
   virtual WeightedParts weighted_parts(int64_t i) const { return WeightedParts::all(parts(i)); }
+  virtual void score_weighted(int64_t i, const double* w, double* theta) const { score(i, w, theta); }
+  virtual double move_weighted(int64_t i, const double* v, double c, double* w) const { return move(i, v, c, w); }
 
   // Where the last parts of every example are shared by all: how many they are, and which of them have weights. Then
   // the map of the own parts of an example and that of the shared ones can be had apart.
@@ -252,8 +276,13 @@ class Problem {
   }
   virtual void row(int64_t i, const double* v, Row& row) const = 0;
   virtual double radius(int64_t i) const = 0;
-  // See Features::weighted_parts.
+  // See Features::weighted_parts and Structure::logsum_weighted.
   virtual WeightedParts weighted_parts(int64_t i) const { return WeightedParts::all(parts(i)); }
+  virtual void score_weighted(int64_t i, const double* w, double* theta) const { score(i, w, theta); }
+  virtual double move_weighted(int64_t i, const double* v, double c, double* w) const { return move(i, v, c, w); }
+  virtual double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const {
+    return logsum(i, theta, mu, scratch);
+  }
   // The k-th good output of example i, best first; returns how many there are, and leaves y alone if they are fewer.
   // Learners that want one take the first; the zero-one cost spares all of them where it is a sum over parts.
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
@@ -453,6 +482,12 @@ class BoundProblem final : public Problem {
   bool euclidean() const override { return features_->euclidean(); }
   double radius(int64_t i) const override { return features_->radius(i); }
   WeightedParts weighted_parts(int64_t i) const override { return features_->weighted_parts(i); }
+  void score_weighted(int64_t i, const double* w, double* theta) const override {
+    features_->score_weighted(i, w, theta);
+  }
+  double move_weighted(int64_t i, const double* v, double c, double* w) const override {
+    return features_->move_weighted(i, v, c, w);
+  }
   int64_t gold(int64_t i, int64_t k, Output& y) const override {
     const int64_t n = structure_->golds(i);
     if (k < n) structure_->gold(i, k, y);
@@ -471,6 +506,18 @@ class BoundProblem final : public Problem {
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
     Scratch::Frame frame(scratch);
     return structure_->logsum(i, constrain(i, theta, scratch), mu, scratch);
+  }
+  double logsum_weighted(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    const WeightedParts weighted = weighted_parts(i);
+    Scratch::Frame frame(scratch);
+    if (!constrained_) return structure_->logsum_weighted(i, weighted, theta, mu, scratch);
+    double* all_theta = scratch.take(weighted.parts());
+    double* all_mu = scratch.take(weighted.parts());
+    weighted.unpack(theta, all_theta);
+    structure_->forbid(i, all_theta);
+    const double log_z = structure_->logsum(i, all_theta, all_mu, scratch);
+    weighted.pack(all_mu, mu);
+    return log_z;
   }
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                       Scratch& scratch) const override {

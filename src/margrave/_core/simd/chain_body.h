@@ -252,6 +252,16 @@ void outer_products(int64_t steps, int64_t labels, int64_t vectors, const double
 }
 
 template <int N>
+void transpose(int64_t labels, ChainTable* out) {
+  if (N == 0) return;  // with many labels the rows of `forward` serve both directions
+  const int64_t width = kLanes * vectors_of<N>(labels);
+  for (int64_t j = 0; j < labels; ++j) {
+    for (int64_t i = 0; i < labels; ++i) out->backward[j * width + i] = out->forward[i * width + j];
+    for (int64_t i = labels; i < width; ++i) out->backward[j * width + i] = 0;
+  }
+}
+
+template <int N>
 void chain_table(int64_t labels, const double* transitions, ChainTable* out) {
   const int64_t vectors = vectors_of<N>(labels);
   const int64_t width = kLanes * vectors;
@@ -271,11 +281,31 @@ void chain_table(int64_t labels, const double* transitions, ChainTable* out) {
     for (int64_t k = 0; k < vectors; ++k)
       store(out->forward + i * width + kLanes * k,
             fast_exp(load_row(transitions + i * labels, k, labels, -kInf) - out->top));
-  if (N == 0) return;  // with many labels the rows of `forward` serve both directions
-  for (int64_t j = 0; j < labels; ++j) {
-    for (int64_t i = 0; i < labels; ++i) out->backward[j * width + i] = out->forward[i * width + j];
-    for (int64_t i = labels; i < width; ++i) out->backward[j * width + i] = 0;
+  transpose<N>(labels, out);
+}
+
+template <int N>
+void chain_table_listed(int64_t labels, const int32_t* list, int64_t n, const double* scores, double* room,
+                        ChainTable* out) {
+  const int64_t vectors = vectors_of<N>(labels);
+  const int64_t width = kLanes * vectors;
+  const int64_t listed = (n + kLanes - 1) / kLanes;
+  Range range;
+  if (n < labels * labels) range.add(all(0.0));
+  for (int64_t k = 0; k < listed; ++k) range.add(load_row(scores, k, n, scores[0]));
+  out->top = range.top();
+  out->range = range.width();
+  out->forbidden = false;
+  for (int64_t k = 0; k < listed; ++k) store_row(room, k, n, fast_exp(load_row(scores, k, n, 0.0) - out->top));
+  const V other = fast_exp(all(-out->top));
+  int64_t k = 0;
+  for (int64_t i = 0; i < labels; ++i) {
+    double* row = out->forward + i * width;
+    for (int64_t v = 0; v < vectors; ++v) store(row + kLanes * v, other);
+    for (int64_t j = labels; j < width; ++j) row[j] = 0;
+    for (; k < n && list[k] < (i + 1) * labels; ++k) row[list[k] - i * labels] = room[k];
   }
+  transpose<N>(labels, out);
 }
 
 // Forward-backward with many labels and one table, which is too large for the first-level cache: the messages forward

@@ -90,6 +90,9 @@ struct Loops {
   double (*softmax)(const double* theta, int64_t n, double* mu);
   // Fills a table, whose `forward` and `backward` have room.
   void (*chain_table)(int64_t labels, const double* transitions, ChainTable* table);
+  // The same where only the `n` listed transitions, which ascend, have scores other than 0; `room` is for n numbers.
+  void (*chain_table_listed)(int64_t labels, const int32_t* list, int64_t n, const double* scores, double* room,
+                             ChainTable* table);
   // Forward-backward in scaled probability space. `stride` is 0 for one transition table, labels^2 for one per
   // position. False when a value leaves the range where this is exact: the caller repeats the example in log space.
   bool (*chain_logsum)(int64_t length, int64_t labels, const double* theta, const ChainTable* tables, int64_t stride,

@@ -17,6 +17,7 @@ namespace {
 using ScoreRows = decltype(Loops::score_rows);
 using MoveRows = decltype(Loops::move_rows);
 using MakeTable = decltype(Loops::chain_table);
+using MakeListed = decltype(Loops::chain_table_listed);
 using Logsum = decltype(Loops::chain_logsum);
 using Viterbi = decltype(Loops::chain_viterbi);
 
@@ -34,6 +35,7 @@ constexpr MoveRows kMove = scatter_full<true, L>;
 constexpr MoveRows kScatterFull[] = MARGRAVE_1_TO_32(kScatter);
 constexpr MoveRows kMoveFull[] = MARGRAVE_1_TO_32(kMove);
 constexpr MakeTable kTable[] = MARGRAVE_1_TO_8(chain_table);
+constexpr MakeListed kListed[] = MARGRAVE_1_TO_8(chain_table_listed);
 constexpr Logsum kLogsum[] = MARGRAVE_1_TO_8(chain_logsum);
 constexpr Viterbi kViterbi[] = MARGRAVE_1_TO_8(chain_viterbi);
 
@@ -89,6 +91,11 @@ void any_chain_table(int64_t labels, const double* transitions, ChainTable* out)
   kTable[of_8(labels)](labels, transitions, out);
 }
 
+void any_chain_table_listed(int64_t labels, const int32_t* list, int64_t n, const double* scores, double* room,
+                            ChainTable* out) {
+  kListed[of_8(labels)](labels, list, n, scores, room, out);
+}
+
 bool any_chain_logsum(int64_t length, int64_t labels, const double* theta, const ChainTable* tables, int64_t stride,
                       double* mu, double* mu_transitions, double* scratch, double* log_z) {
   return kLogsum[of_8(labels)](length, labels, theta, tables, stride, mu, mu_transitions, scratch, log_z);
@@ -115,6 +122,7 @@ constexpr Loops loops_named(const char* name) {
           store_all<float>,
           softmax,
           any_chain_table,
+          any_chain_table_listed,
           any_chain_logsum,
           exp_range,
           tuples_forward,

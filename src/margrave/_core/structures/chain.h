@@ -123,6 +123,28 @@ class ChainStructure final : public Structure {
     return log_space(i, theta, mu);
   }
 
+  // Online EG on many labels asks for it, with other transitions at every visit: only those with a score are worth an
+  // exponential.
+  double logsum_weighted(int64_t i, const WeightedParts& weighted, const double* theta, double* mu,
+                         Scratch& scratch) const override {
+    const int64_t T = data_.length(i);
+    const int64_t L = data_.labels();
+    const int64_t edges = T * L;
+    if (grams_.order() == 1 && tied_ && grams_.parts() == L * L && weighted.head == edges && weighted.blocks == 1) {
+      const int64_t room = L * padded(L);
+      ChainTable table{scratch.take(room), scratch.take(room), 0, 0, false};
+      loops().chain_table_listed(L, weighted.list, weighted.listed, theta + edges, scratch.take(weighted.listed),
+                                 &table);
+      double* pairs = scratch.take(L * L);
+      double log_z = 0;
+      if (loops().chain_logsum(T, L, theta, &table, 0, mu, pairs, scratch.take(chain_scratch(T, L)), &log_z)) {
+        for (int64_t k = 0; k < weighted.listed; ++k) mu[edges + k] = pairs[weighted.list[k]];
+        return log_z;
+      }
+    }
+    return Structure::logsum_weighted(i, weighted, theta, mu, scratch);
+  }
+
   // Two of order 1, as the zero-one cost and LP-Struct ask for, are little more than the argmax.
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {
