@@ -1,5 +1,6 @@
 """Seconds and memory of `auto` to a relative gap of 1e-3 on more and more of the Brown corpus with short tags."""
 
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -41,17 +42,28 @@ def measure() -> Result:
             ALL: [in_new_process(solved, saved, tokens, False) for tokens in (*TOKENS, sum(map(len, words)))],
             OWN: [in_new_process(solved, saved, tokens, True) for tokens in OWN_TOKENS],
         }
+    return {"tol": GROWTH_TOL, "C": GROWTH_C, "labels": saved.labels} | summarised(curves)
+
+
+def summarised(curves: dict[str, list[Result]]) -> Result:
+    """The runs of each curve side by side, the exponents of time, and bytes per token."""
     together = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in curves.items()}
     exponents = {name: slope(np.log(curve["tokens"]), np.log(curve["cpu"])) for name, curve in together.items()}
-    # Without what does not depend on the number of examples: the interpreter, the names, the weights.
-    per_token = slope(together[ALL]["tokens"], together[ALL]["peak_mb"]) * 2**20
+    return {"curves": together, "exponents": exponents, "bytes_per_token": bytes_per_token(curves[ALL])}
+
+
+def bytes_per_token(runs: list[Result]) -> dict[str, float]:
+    """By the precision in which EG stores its state, from one number of tokens to the next.
+
+    This leaves out what does not depend on the number of tokens: the interpreter, the names, the weights.
+    """
+    kinds = {run["learner"]: "single" if "single=True" in run["learner"] else "double" for run in runs}
     return {
-        "tol": GROWTH_TOL,
-        "C": GROWTH_C,
-        "labels": saved.labels,
-        "curves": together,
-        "exponents": exponents,
-        "bytes_per_token": per_token,
+        f"{kinds[after['learner']]}, {before['tokens']:,} to {after['tokens']:,} tokens": 2**20
+        * (after["peak_mb"] - before["peak_mb"])
+        / (after["tokens"] - before["tokens"])
+        for before, after in pairwise(runs)
+        if before["learner"] == after["learner"]
     }
 
 
@@ -97,9 +109,10 @@ def table(result: Result) -> str:
     ]
     header = ["weights of", "tokens", "weights", "CPU s", "passes", "µs per token and pass", "peak GiB"]
     exponents = "; ".join(f"{name}: {exponent:.3f}" for name, exponent in result["exponents"].items())
+    memory = "; ".join(f"{of}: {value:,.0f}" for of, value in result["bytes_per_token"].items())
     return (
-        f"{markdown(header, rows)}\n\nexponent of CPU seconds against tokens: {exponents}; "
-        f"{result['bytes_per_token']:,.0f} bytes per token"
+        f"{markdown(header, rows)}\n\nexponent of CPU seconds against tokens: {exponents}\n\n"
+        f"bytes per token, by the precision of the state: {memory}"
     )
 
 
