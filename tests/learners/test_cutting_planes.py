@@ -645,7 +645,7 @@ def test_costs_that_are_no_whole_numbers_are_searched_and_bounded() -> None:
         m = np.array([gold - theta[y].sum() for y in outputs])
         for slack, values in ((1, cost * (1 - m)), (2, np.sqrt(np.maximum(cost, 0)) * (1 - m))):
             H, _, _, exact, bound = _core.most_violated(problem, w, 0, "slack", slack, "parts")
-            assert not exact
+            assert not exact or values.max() <= H + 1e-8  # A search that is proved exact has missed nothing.
             assert values.max() + 1e-9 >= H
             assert bound >= values.max() - 1e-9
             missed += values.max() - H > 1e-6
