@@ -75,7 +75,7 @@ A template joins terms by |. It is about an arc from a head to a word, and names
 \b
     h[0]           the form of the head
     w[1]           column 1 of the word, such as its tag
-    w[0].lower     in lower case; also digits, shape, short_shape, prefix3, suffix3
+    w[0].lower     in lower case; also digits, shape, short_shape, prefix3, suffix3, stem5
     h[1]+1         column 1 of the word after the head; -1: before it
     w[2].each      each value of a list such as Case=Nom|Number=Sing
     between[1]     each value of column 1 among the words between head and word
