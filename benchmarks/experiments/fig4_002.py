@@ -66,7 +66,7 @@ def measure() -> Result:
         for point in points:
             point["above"] = (point["P"] - best) / best
             point["below"] = None if point["D"] is None else (best - point["D"]) / best
-        run["reached"] = reached(points, GOALS, near)
+        run["iterations_to"] = {goal: at and at["passes"] for goal, at in reached(points, GOALS, near).items()}
         run["accuracy_after"] = {str(mark): after(points, mark) for mark in MARKS}
         shown = (View("passes", name, log_x=False, log_y=name != "accuracy") for name in ("above", "below", "accuracy"))
         run["curve"] = thinned(points, *shown)
@@ -90,7 +90,7 @@ def table(result: Result) -> str:
     """Effective iterations to the goals, and accuracies along the way."""
     rows = []
     for name, run in result["learners"].items():
-        near_optimum = [number(at and at["passes"], ".3g") for at in (run["reached"][f"{goal:g}"] for goal in GOALS)]
+        near_optimum = [number(run["iterations_to"][f"{goal:g}"], ".3g") for goal in GOALS]
         accuracies = [number(share and 100 * share, ".2f") for share in run["accuracy_after"].values()]
         rows.append([name, *near_optimum, *accuracies])
     header = ["learner", *(f"P within {100 * goal:g} %" for goal in GOALS), *(f"accuracy after {n}" for n in MARKS)]
