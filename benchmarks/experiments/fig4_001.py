@@ -2,8 +2,8 @@
 
 The models are arc-factored and pruned by tags and lengths. The treebanks are those of Universal Dependencies: Danish
 and Arabic learn from their development parts, of which the last tenth is held out, and English from some of its
-sentences. The held-out sentences choose C and, after one pass with each, the rate of SGD, as in the paper. UAS leaves
-punctuation out, as in the paper.
+sentences. Only the first of the test sentences are scored. The held-out sentences choose C and, after one pass with
+each, the rate of SGD, as in the paper. UAS leaves punctuation out, as in the paper.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,11 @@ Result = dict[str, Any]
 
 CORPORA = ("ud-english-ewt", "ud-danish-ddt", "ud-arabic-padt")
 RESULT = "fig4_001"
-ENGLISH = 1_500  # training sentences
+ENGLISH = 1_000  # training sentences
+TEST = 300  # test sentences
 BITS = 22  # to which attributes are hashed
 COLUMNS = ("form", "upos", "feats")
-CS = (0.01, 0.1, 1.0)
+CS = (0.1, 1.0)
 PASSES = 10
 MARKS = (1, 2, 3, 5, 10)  # passes in the table
 LEARNERS: tuple[Learner, ...] = (MIRA(), SGD())
@@ -83,7 +84,7 @@ def one_run(
 
 def parts(corpus: str) -> tuple[list[Sentence], list[Sentence], list[Sentence]]:
     """The training, held-out and test sentences."""
-    test = treebank(corpus, "test")
+    test = treebank(corpus, "test")[:TEST]
     if corpus == "ud-english-ewt":
         return treebank(corpus, "train")[:ENGLISH], treebank(corpus, "dev"), test
     every = treebank(corpus, "dev")

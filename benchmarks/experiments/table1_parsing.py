@@ -21,7 +21,7 @@ Result = dict[str, Any]
 
 CORPORA = ("ud-english-ewt",)
 RESULT = "table1_parsing"
-SENTENCES = 1_500  # training sentences
+SENTENCES = 1_000  # training sentences
 BITS = 22  # to which attributes are hashed
 COLUMNS = ("form", "upos", "feats")
 CS = (0.001, 0.01, 0.1, 1.0)
