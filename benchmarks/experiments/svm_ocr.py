@@ -102,7 +102,12 @@ def table(result: Result) -> str:
         ["PyStruct 1-slack", f"{rival['relative_gap']:g}", f"{rival['seconds']:.2f}", str(rival["cuts"]), *"---"]
     )
     header = ["learner", "goal", "seconds", "cuts", "passes", "relative gap", "P above the best D, relative"]
-    return f"OCR letters, {result['words']} words, C = {result['C']:g}\n\n{markdown(header, rows)}"
+    others = "".join(
+        f"\n\n{name}: measured on {run['machine']['cpu']}, {run['machine']['date']}"
+        for name, run in result["agreement"].items()
+        if "machine" in run  # It was kept from the results of another run.
+    )
+    return f"OCR letters, {result['words']} words, C = {result['C']:g}\n\n{markdown(header, rows)}{others}"
 
 
 def plot(result: Result) -> None:

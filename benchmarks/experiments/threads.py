@@ -58,7 +58,9 @@ def table(result: Result) -> str:
         [name, f"{run['1']['seconds']:.2f}", f"{run['2']['seconds']:.2f}", f"{run['speed-up']:.2f}"]
         for name, run in result["runs"].items()
     )
-    return markdown(["learner and data", "1 thread, s", "2 threads, s", "speed-up"], rows)
+    busy = result.get("second_core_shared", [])  # Such a speed-up is too low.
+    note = f"\n\nwhile other processes used the second core: {'; '.join(busy)}" if busy else ""
+    return markdown(["learner and data", "1 thread, s", "2 threads, s", "speed-up"], rows) + note
 
 
 def plot(result: Result) -> None:
