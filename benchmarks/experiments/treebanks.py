@@ -67,7 +67,6 @@ BANKS = (
 )
 SECOND_ORDER = (ENGLISH, Bank("ud-greek-gdt"))
 CORPORA = tuple(dict.fromkeys(bank.corpus for bank in BANKS))
-TARGETS = {("ud-english-ewt", 1): 0.865, ("ud-english-ewt", 2): 0.88, ("ud-greek-gdt", 1): 0.87}
 
 
 def measure() -> Result:
@@ -115,7 +114,7 @@ def predicted_tags(bank: Bank, C: float) -> Result:
     X = with_tags(train, [tagged[i] for i in range(len(train))])
     row = trained(of, DependencyParser(C=C, **SETTINGS), X, with_tags(test, of_test))
     gold = [[word.upos for word in sentence.words] for sentence in test]
-    return row | {"tags": "predicted", "target": None, "tag_accuracy": token_accuracy(gold, of_test)}
+    return row | {"tags": "predicted", "tag_accuracy": token_accuracy(gold, of_test)}
 
 
 def tags_of(train: Sequence[Sentence], others: Sequence[Sentence]) -> list[list[str]]:
@@ -171,7 +170,6 @@ def trained(bank: Bank, parser: DependencyParser, X: Rows, X_test: Rows) -> Resu
         "C": parser.C,
         "passes": parser.certificate_.passes,
         "relative_gap": parser.certificate_.relative_gap,
-        "target": TARGETS.get((bank.corpus, parser.order)),
     }
     for decode in DECODINGS:
         row[decode] = scores(parser.set_params(decode=decode).predict(X_test), test, bank.labelled)
@@ -208,9 +206,9 @@ def table(result: Result) -> str:
         sizes = [f"{row['train']['words']:,}", "yes" if row["projective"] else "no", f"{row['C']:g}"]
         found = [cell for decode in DECODINGS for cell in cells(row[decode])]
         lost = number(percent(row["lost_arcs"]), ".2f")
-        rows.append([name_of(row), *sizes, *found, number(percent(row["target"]), ".1f"), lost, f"{row['passes']:.3g}"])
+        rows.append([name_of(row), *sizes, *found, lost, f"{row['passes']:.3g}"])
     found = [f"{decode}: {score}, %" for decode in DECODINGS for score in ("UAS", "LAS")]
-    return markdown(["treebank", "words", "projective", "C", *found, "target", "lost, %", "passes"], rows)
+    return markdown(["treebank", "words", "projective", "C", *found, "lost, %", "passes"], rows)
 
 
 def cells(of: Result) -> list[str]:
@@ -224,14 +222,12 @@ def percent(share: float | None) -> float | None:
 
 
 def plot(result: Result) -> Any:
-    """UAS and LAS of every parser, from the highest UAS to the lowest, with the targets."""
+    """UAS and LAS of every parser, from the highest UAS to the lowest."""
     figure, (panel,) = panels()
     rows = sorted(result["rows"], key=lambda row: float(row["best"]["UAS"]))
     for decode, score, style in (("mbr", "UAS", "C0o"), ("best", "UAS", "C0|"), ("mbr", "LAS", "C1s")):
         known = [(100 * row[decode][score], place) for place, row in enumerate(rows) if score in row[decode]]
         panel.plot(*zip(*known, strict=True), style, label=f"{score}, {decode}")
-    targets = [(100 * row["target"], place) for place, row in enumerate(rows) if row["target"]]
-    panel.plot(*zip(*targets, strict=True), "kx", label="target of UAS")
     panel.set_yticks(range(len(rows)), [name_of(row) for row in rows], fontsize="small")
     panel.set(xlabel="% of all words, with punctuation", title="DependencyParser on test parts")
     return finished(figure)
