@@ -121,5 +121,5 @@ def plot(result: Result) -> Any:
                 style = {"linestyle": "-" if best else ":", "color": colour, **DOTS}
                 panel.plot(range(1, len(uas) + 1), uas, label=label, **style)
                 highest = max(highest, *uas)
-        panel.set_ylim(highest - 10, highest + 0.5)
+        panel.set_ylim(highest - 5, highest + 0.5)
     return finished(figure)
