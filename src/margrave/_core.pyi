@@ -839,7 +839,7 @@ class ConlluText:
         All lines, with columns of words filled in, and with probabilities in misc if there are any. A column is given with the texts it can have and the number of the text of each word. The relation of a word to another head than before becomes _ unless it is filled in too.
         """
 
-def table_of_rows(sentences: object, columns: int, label: int) -> ColumnTable | None:
+def table_of_rows(sentences: object | None, columns: int, label: int) -> ColumnTable | None:
     """
     The table of sentences of rows of strings without the label, or None if they are anything else.
     """

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from margrave import DependencyParser, MargraveError, load
+from margrave import DependencyParser, Kernel, MargraveError, load
 from margrave.datasets import load_harbour
 from margrave.estimators.base import Given
+from margrave.inputs import ArcTemplates
 from margrave.labels.trees import is_projective
 
 
@@ -60,7 +61,7 @@ def test_every_kind_of_parser_learns_heads_and_labels_and_comes_back_from_its_fi
     model.save(tmp_path / "parser")
     again = load(tmp_path / "parser")
     assert again.predict(NEW) == model.predict(NEW)
-    assert again.projective_ == model.projective_
+    assert (again.projective_, again.n_crossing_, again.n_long_) == (model.projective_, model.n_crossing_, 0)
     for tree, table in zip(model.predict(NEW), again.predict_proba(NEW), strict=True):
         assert_allclose(table.sum(axis=1), 1.0, rtol=1e-9)
         assert len(tree) == len(table)
@@ -198,6 +199,10 @@ def arc_score(model: DependencyParser, x: Any, head: int, word: int) -> float:
         ({"decode": "worst"}, "decode"),
         ({"inputs": None, "order": 2}, "order=2 needs inputs"),
         ({"inputs": "templates"}, "inputs"),
+        ({"features": "all"}, "features"),
+        ({"features": Kernel("rbf")}, "features of a parser must be a name, not Kernel"),
+        ({"inputs": ArcTemplates(["h[1]|s[1]"])}, "a template with s needs order=2"),
+        ({"inputs": ArcTemplates(["h[1]|label"])}, "a template with label needs labels='joint'"),
     ],
 )
 def test_wrong_settings_are_refused_in_one_sentence(settings: dict[str, Any], message: str) -> None:
@@ -210,6 +215,29 @@ def test_labels_that_are_not_there_are_refused() -> None:
         DependencyParser(labels=True).fit(X, heads_of(Y))
     with pytest.raises(MargraveError, match="example 0, word 1"):
         DependencyParser().fit(ROWS[:1], [[9, 0, 1, 1]])
+
+
+def test_what_is_not_a_list_of_sentences_or_trees_is_refused_in_one_sentence(
+    parsers: dict[str, DependencyParser],
+) -> None:
+    model = parser(parsers, "first order")
+    for call in (model.predict, model.predict_proba, model.predict_kbest, model.sample):
+        with pytest.raises(MargraveError, match="X must be a list"):
+            call(None)
+    with pytest.raises(MargraveError, match="X must be a list"):
+        DependencyParser().fit(None, Y)
+    with pytest.raises(MargraveError, match="a tree for each sentence"):
+        model.score(NEW, NEW_Y[:-1])
+    with pytest.raises(MargraveError, match="word 1: its head is not 0 or the number of another word"):
+        model.confidence(NEW[:1], [[99] * len(NEW[0])])
+    begin, heads, labels = model.predict_numbers([])
+    assert labels is not None
+    assert (begin.tolist(), len(heads), len(labels)) == ([0], 0, 0)
+
+
+def test_a_single_label_is_not_predicted() -> None:
+    same = [[(head, "dep") for head, _ in tree] for tree in Y]
+    assert DependencyParser(tol=1e-1).fit(X, same).labeller_ is None
 
 
 def test_second_order_has_a_lower_optimum_than_first_order() -> None:

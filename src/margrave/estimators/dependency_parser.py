@@ -12,7 +12,7 @@ from sklearn.base import clone
 from margrave import _core
 from margrave.binding import Bound
 from margrave.checks import flag, whole
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import Given, StructuredEstimator, Weights, check_choice
 from margrave.features import Features, SparseFeatures, TreeFeatures, features_named
 from margrave.features.base import Ranked
@@ -67,7 +67,7 @@ class DependencyParser(StructuredEstimator):
         "posterior", those that a simpler parser finds probable, which is learned first, by cross-fitting; False, all;
         "auto", "lengths" for order 1 and "posterior" for order 2.
     decode : "best" predicts the tree with the highest score, "mbr" the one with the greatest expected number of right
-        heads (minimum risk).
+        heads (minimum risk), or of right pairs (head, label) with joint labels.
     max_words : longer sentences are left out of the training.
     inputs : how sentences become attributes: `margrave.inputs.ArcTemplates`, "default" for its built-in templates, or
         None if X already has the attributes of the n * n arcs of each sentence of n words, word by word and head by
@@ -83,7 +83,7 @@ class DependencyParser(StructuredEstimator):
     projective_ : whether the trees are projective.
     n_crossing_ : the number of training sentences with crossing arcs.
     n_long_ : the number of training sentences that were left out because of `max_words`.
-    lost_arcs_ : the share of gold arcs of the training data that pruning would lose.
+    lost_arcs_ : the share of gold arcs of the training data that pruning by posteriors would lose; None without it.
     labeller_, pruner_ : the models of the second stage and of the pruner, or None.
 
     >>> X = [[("dogs", "NOUN"), ("bark", "VERB")], [("cats", "NOUN"), ("sleep", "VERB"), ("well", "ADV")]]
@@ -92,10 +92,12 @@ class DependencyParser(StructuredEstimator):
     [[2, 0]]
     """
 
-    _more: ClassVar[tuple[str, ...]] = ("projective_", "lost_arcs_", "pairs_", "pruner_", "labeller_")
+    _more: ClassVar[tuple[str, ...]] = (
+        *("projective_", "n_crossing_", "n_long_", "lost_arcs_", "pairs_", "pruner_", "labeller_"),
+    )
 
     projective_: bool
-    lost_arcs_: float
+    lost_arcs_: float | None
     n_crossing_: int
     n_long_: int
     pairs_: TagPairs | None
@@ -218,12 +220,14 @@ class DependencyParser(StructuredEstimator):
         trees : a tree for each sentence: heads, or pairs (head, label).
         """
         tables = self.predict_proba(X)
-        if len(trees) != len(tables):
-            raise MargraveError(f"there are {len(tables)} sentences and {len(trees)} trees.")
-        return [
-            table[np.arange(len(tree)), np.array([head_of(word) for word in tree], dtype=np.int64)]
-            for table, tree in zip(tables, trees, strict=True)
-        ]
+        words = np.array([len(table) for table in tables], dtype=np.int64)
+        heads = flat_heads(words, [[head_of(word) for word in tree] for tree in trees])
+        found = []
+        for i, (table, of) in enumerate(zip(tables, np.split(heads, np.cumsum(words)[:-1]), strict=True)):
+            for word in np.flatnonzero((of < 0) | (of > len(table)) | (of == np.arange(1, len(of) + 1))):
+                raise MargraveError(f"example {i}, word {word + 1}: its head is not 0 or the number of another word.")
+            found.append(table[np.arange(len(of)), of])
+        return found
 
     def explain(self, x: Any, word: int, head: int | None = None, other: int | None = None, n: int = 10) -> Explanation:
         """Tell which attributes speak for the head of a word, and against another head.
@@ -238,6 +242,7 @@ class DependencyParser(StructuredEstimator):
         other : the head to compare it with; None: the most probable one besides.
         n : the number of attributes, those with the largest differences.
         """
+        n = whole("n", n, 1, 2**31 - 1)
         bound = self._bind(Given([x]))
         if not isinstance(self.features_, TreeFeatures):
             raise MargraveError("explain needs a parser with inputs, because it names their templates.")
@@ -282,7 +287,7 @@ class DependencyParser(StructuredEstimator):
         if self.labeller_ is not None:
             inner = replace(given, Y=None, to_structure={"arcs": arcs_of_trees(np.diff(begin), heads)})
             return self.labeller_._best(inner)
-        return begin, heads, labels if len(labels) else None
+        return begin, heads, labels if tree_structure(bound).labels else None
 
     def _best_parts(self, bound: Bound) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         if self.decode == "best":
@@ -323,8 +328,7 @@ class DependencyParser(StructuredEstimator):
         check_choice("decode", self.decode, ("best", "mbr"))
         whole("max_words", self.max_words, 1, 2**31 - 1)
         flag("single_root", self.single_root)
-        if self.features not in ("auto", "observed"):
-            features_named(self.features)
+        self._check_features()
         if self.order == 2 and self.projective is False:
             raise MargraveError("order=2 needs projective trees: use projective=True, or order=1.")
         if self.inputs is None:
@@ -332,6 +336,29 @@ class DependencyParser(StructuredEstimator):
                 if getattr(self, name) not in (plain, "auto"):
                     raise MargraveError(f"{name}={getattr(self, name)!r} needs inputs: pass ArcTemplates.")
         return super()._check_parameters()
+
+    def _check_features(self) -> None:
+        """Refuse features and templates that the parser would not use."""
+        inputs = self._chosen_inputs()
+        if inputs is None:
+            if self.features != "auto":
+                features_named(self.features)
+            return
+        named = isinstance(self.features, str) and self.features not in ("auto", "observed")
+        if named and not self.features.startswith("hash:"):
+            raise unknown("features", self.features, ["auto", "observed", "hash:BITS"])
+        if not isinstance(self.features, str):
+            raise MargraveError(f"features of a parser must be a name, not {type(self.features).__name__}.")
+        if named:
+            features_named(self.features)
+        terms = inputs.terms() if isinstance(inputs, ArcTemplates) else set()
+        for term, used, needs in (
+            ("s", self.order == 2, "order=2"),
+            ("g", self.order == 2, "order=2"),
+            ("label", self.labels == "joint", "labels='joint'"),
+        ):
+            if term in terms and not used:
+                raise MargraveError(f"a template with {term} needs {needs}.")
 
     def _structure(self, given: Given) -> DependencyTree:
         projective = given.fitted.get("projective_", getattr(self, "projective_", False))
@@ -357,6 +384,8 @@ class DependencyParser(StructuredEstimator):
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         """The fraction of words with the right head, and label if y has labels."""
+        if list(map(len, Y)) != list(map(len, predicted)):
+            raise MargraveError("y must have a tree for each sentence, with a head for each of its words.")
         words = [(a, b) for gold, found in zip(Y, predicted, strict=True) for a, b in zip(gold, found, strict=True)]
         if not (has_labels(Y) and has_labels(predicted)):
             words = [(head_of(gold), head_of(found)) for gold, found in words]
@@ -381,7 +410,9 @@ class DependencyParser(StructuredEstimator):
 
     def _fit_labels(self, given: Given, sample_weight: Any) -> None:
         """Learn the labels of the arcs of gold trees, for the second stage."""
-        if self.labels in (False, "joint") or not has_labels(given.Y):
+        if self.labels in (False, "joint") or not has_labels(given.Y) or self._chosen_inputs() is None:
+            return
+        if self.labels == "auto" and len({label for tree in given.Y for _, label in tree}) < 2:
             return
         shorter, sample_weight, _ = self._without_long(replace(given, to_structure={}), sample_weight)
         heads, _ = split_labels(shorter.Y)
@@ -442,6 +473,8 @@ class DependencyParser(StructuredEstimator):
         """The sentences that are not too long, and how many are."""
         if isinstance(given.Y, str | bytes) or not hasattr(given.Y, "__len__"):
             raise MargraveError(f"y must be a list of lists of heads, not {type(given.Y).__name__}.")
+        if not hasattr(given.X, "__len__"):
+            raise MargraveError(f"X must be a list of sentences, not {type(given.X).__name__}.")
         if len(given.X) != len(given.Y):
             raise MargraveError(f"there are {len(given.X)} sentences and {len(given.Y)} trees.")
         short = [i for i, tree in enumerate(given.Y) if not hasattr(tree, "__len__") or len(tree) <= self.max_words]

@@ -1,7 +1,7 @@
 """Inputs, which turn raw data into attributes: one file per kind. They are saved with the model."""
 
 from margrave.files.stored import import_modules
-from margrave.inputs.arcs import ArcTemplates
+from margrave.inputs.arcs import ArcTemplates, default_arc_templates
 from margrave.inputs.base import Inputs
 from margrave.inputs.columns import Columns
 from margrave.inputs.ngrams import NGrams
@@ -15,6 +15,7 @@ __all__ = [
     "NGrams",
     "Templates",
     "TfIdf",
+    "default_arc_templates",
     "default_templates",
     "read_templates",
 ]

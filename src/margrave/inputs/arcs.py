@@ -129,6 +129,10 @@ class ArcTemplates(ColumnTemplates):
             )
         return compiled.attributes(table, label, function_results)
 
+    def terms(self) -> set[str]:
+        """The kinds of terms that the templates have: h, w, s, g, between, way, dir, label."""
+        return {term.what for terms in self._terms.values() for term in terms}
+
     def attributes(self, rows: Sequence[Row]) -> list[list[str]]:
         """The attributes of the n * n arcs of one sentence, by the templates about arcs, without labels.
 

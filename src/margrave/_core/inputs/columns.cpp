@@ -168,7 +168,7 @@ void bind_columns(nb::module_& m) {
           "All lines, with columns of words filled in, and with probabilities in misc if there are any. A column is "
           "given with the texts it can have and the number of the text of each word. The relation of a word to another "
           "head than before becomes _ unless it is filled in too.");
-  m.def("table_of_rows", &table_of_rows, "sentences"_a, "columns"_a, "label"_a,
+  m.def("table_of_rows", &table_of_rows, "sentences"_a.none(), "columns"_a, "label"_a,
         "The table of sentences of rows of strings without the label, or None if they are anything else.");
   m.def(
       "parse_columns",

@@ -90,8 +90,9 @@ A template joins terms by |. It is about an arc from a head to a word, and names
         "margrave train --task parse basque.train -o basque.model --format conllx --projective no",
     )
     predicts = (
-        "the input with heads and labels filled in, everything else as it was. A parser without labels sets deprel to "
-        "_ where a head changes. --marginals puts the probability of each head in misc."
+        "the input with heads and labels filled in; other fields, comments, multiword tokens and empty nodes stay as "
+        "they were. A parser without labels sets deprel to _ where a head changes. --marginals puts the probability of "
+        "each head in misc."
     )
     measures = (
         "the shares of words with the right head (UAS) and with the right head and label (LAS): of all words, without "
