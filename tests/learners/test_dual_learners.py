@@ -942,6 +942,29 @@ def test_two_threads_reach_the_same_optimum(case: Case) -> None:
     assert_bounds(solution.history, optimum)
 
 
+@cache
+def of_common_weights(loss: LossFamily) -> Problem:
+    """Many examples that all touch the same few weights, most of the way in the same direction."""
+    random = np.random.default_rng(0)
+    X = 0.7 + 0.3 * random.normal(size=(3000, 20))
+    scores = X @ random.normal(size=(20, 10)) + 2 * random.gumbel(size=(3000, 10))
+    return of_classes(X, [int(k) for k in scores.argmax(axis=1)], loss, 1 - np.eye(10))[0]
+
+
+@pytest.mark.parametrize("threads", [2, 4, 8])
+@pytest.mark.parametrize("name", ["eg", "bcfw"])
+def test_threads_that_share_all_weights_need_few_more_passes_than_one(name: str, threads: int) -> None:
+    """Whatever the pace of the threads: with examples of their own, they would still be at 1e-3 after 100 passes."""
+    problem = of_common_weights(Log())
+
+    def passes(number: int) -> int:
+        solution = solve(made(name), problem, Log(), C=1.0, tol=1e-4, max_iter=100, n_threads=number)
+        assert solution.converged, solution.reason
+        return len(solution.history)
+
+    assert passes(threads) <= 2 * passes(1)
+
+
 def most_above_the_optimum(name: str, beta: float) -> float:
     """How far D rises above P*, as a share of it, where two threads draw the same heavy examples again and again."""
     random = np.random.default_rng(2)

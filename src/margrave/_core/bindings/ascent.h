@@ -29,7 +29,7 @@ inline Stored checked(const Stored& stored, const Problem& p) {
 // Runs pass(ascent, threads, order) without Python's lock.
 template <typename Pass>
 auto run_pass(const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-              const Sharing* sharing, const Pass& pass, double* sum = nullptr) {
+              Sharing* sharing, const Pass& pass, double* sum = nullptr) {
   expect_size(w, p.dim(), "w");
   expect_gold(p);
   family.check(p);

@@ -12,6 +12,8 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "passes/batch.h"
@@ -20,6 +22,13 @@ namespace margrave {
 
 // How often threads that work on copies of the weights tell each other of changes (see Exchange): of a weight that a
 // share f of the examples touches every 2^tier exchanges, so that few steps on it go by in the meantime.
+//
+// It also holds the threads' caution. A step that does not know of the other threads' steps may undo what they gained:
+// threads that each go to the best weights for their own examples go too far together, by a factor of up to their
+// number, and D stops rising or falls. A thread that is cautious multiplies the curvature of D along the changes that
+// it has not told yet, as in CoCoA+ (Ma et al. 2015): D cannot fall if the factor is the number of threads and all of
+// them exchange everything at the same time. Smaller factors are mostly enough, and allow longer steps. Hence the
+// factor is adapted from pass to pass, by what D gained in comparison to what the steps seemed to gain.
 class Sharing {
  public:
   struct Run {  // of neighbouring weights
@@ -27,7 +36,7 @@ class Sharing {
     int64_t end;
   };
 
-  Sharing(const Problem& problem, int threads) : dim_(problem.dim()), tiers_(kTiers) {
+  Sharing(const Problem& problem, int threads) : dim_(problem.dim()), most_(kMostCaution * threads), tiers_(kTiers) {
     const int64_t every = std::max<int64_t>(1, problem.size() / kSample);
     const int64_t samples = (problem.size() + every - 1) / every;
     std::vector<int> touched(static_cast<size_t>(problem.dim()), 0);
@@ -54,6 +63,15 @@ class Sharing {
   }
 
   int64_t dim() const { return dim_; }
+  double caution() const { return caution_; }
+
+  // After a pass in which D gained `gained`, while the sum of the gains that its steps saw is `seen`.
+  void adapt_caution(double seen, double gained) {
+    if (gained < kTooLittle * seen)
+      caution_ = std::min(caution_ * kRise, most_);
+    else if (gained > kPlenty * seen)
+      caution_ = std::max(caution_ / kDecay, 1.0);
+  }
 
   // Calls visit(run) for the weights that the exchange of this number is about, and expect(run) a little before.
   template <typename Expect, typename Visit>
@@ -75,6 +93,11 @@ class Sharing {
   static constexpr double kOften = 0.3;  // the share of the examples that puts a weight into the first tier
   static constexpr int64_t kLongest = 64;
   static constexpr size_t kAhead = 12;
+  static constexpr double kTooLittle = 0.5;  // of the gains that were seen
+  static constexpr double kPlenty = 0.8;
+  static constexpr double kRise = 1.5;
+  static constexpr double kDecay = 1.1;
+  static constexpr double kMostCaution = 4;  // times the number of threads, which do not exchange at the same time
 
   static int tier(double share) {
     const double above = kOften / std::max(share, 1e-9);
@@ -82,6 +105,8 @@ class Sharing {
   }
 
   int64_t dim_;
+  double caution_ = 1;
+  double most_;
   std::vector<std::vector<Run>> tiers_;
 };
 
@@ -90,10 +115,16 @@ struct Ascent {
   const Problem& problem;
   const LossFamily& family;
   double* w;
-  double* sum = nullptr;             // of weighted updates, for learners that average
-  const Sharing* sharing = nullptr;  // for several threads
+  double* sum = nullptr;       // of weighted updates, for learners that average
+  Sharing* sharing = nullptr;  // for several threads
+  double caution = 1;          // the factor on curvatures (see Sharing); w holds this multiple of own changes
 
   double weight(int64_t i) const { return family.weight(i); }
+  // Moves w by c A_i'd; returns the change of 1/2 |w|^2 with the curvature of a cautious step.
+  template <typename Example>
+  double move(const Example& move_example, double c) const {
+    return move_example(caution * c) / caution;
+  }
 };
 
 // Weights that several threads change, each in a copy of its own: a shared copy would travel between the processors'
@@ -101,10 +132,11 @@ struct Ascent {
 // often of those that many examples touch, since a step that does not know of other steps on them goes too far.
 class Exchange {
  public:
-  static constexpr int64_t kVisits = 8;  // of a thread between two exchanges
+  static constexpr int64_t kVisits = 8;       // of a thread between two exchanges
+  static constexpr int64_t kMostVisits = 12;  // after which it waits for its turn
 
-  Exchange(double* w, const Sharing& sharing, int threads)
-      : w_(w), sharing_(sharing), copies_(static_cast<size_t>(threads)) {}
+  Exchange(double* w, const Sharing& sharing, double caution, int threads)
+      : w_(w), sharing_(sharing), share_(1 / caution), copies_(static_cast<size_t>(threads)) {}
 
   class Copy {
    public:
@@ -115,11 +147,15 @@ class Exchange {
     }
     double* w() { return own_.data(); }
 
-    // Called after every visit; where another thread is exchanging just now, the next visit will do.
+    // Called after every visit; where another thread is exchanging just now, one of the next visits will do. It must
+    // not be much later: a thread may lose its processor while it exchanges, or hold the lock most of the time.
     void visited() {
       if (++visits_ < kVisits) return;
-      const std::unique_lock lock(exchange_->mutex_, std::try_to_lock);
-      if (!lock) return;
+      std::unique_lock lock(exchange_->mutex_, std::defer_lock);
+      if (visits_ >= kMostVisits)
+        lock.lock();
+      else if (!lock.try_lock())
+        return;
       visits_ = 0;
       exchange_->sharing_.for_runs(
           exchanges_++, [&](const Sharing::Run& run) { exchange_->prefetch(run); },
@@ -130,11 +166,12 @@ class Exchange {
     friend Exchange;
 
     void exchange(const Sharing::Run& run) {
-      loops().exchange(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin,
+      loops().exchange(exchange_->w_ + run.begin, own_.data() + run.begin, known_.data() + run.begin, exchange_->share_,
                        run.end - run.begin);
     }
     void add_changes(int64_t begin, int64_t end, double* w) const {
-      for (int64_t k = begin; k < end; ++k) w[k] += own_[static_cast<size_t>(k)] - known_[static_cast<size_t>(k)];
+      for (int64_t k = begin; k < end; ++k)
+        w[k] += exchange_->share_ * (own_[static_cast<size_t>(k)] - known_[static_cast<size_t>(k)]);
     }
 
     Exchange* exchange_ = nullptr;
@@ -168,22 +205,70 @@ class Exchange {
 
   double* w_;
   const Sharing& sharing_;
+  double share_;  // of the changes in a copy that are real
   std::vector<Copy> copies_;
   std::mutex mutex_;
+};
+
+// What D gains by steps.
+struct Gains {
+  double value = 0;  // beside the change of 1/2 |w|^2
+  double seen = 0;   // in all, as the steps see it that know nothing of other threads
+
+  void add(const Gains& other) {
+    value += other.value;
+    seen += other.seen;
+  }
 };
 
 // What a thread of a pass has for itself.
 struct AscentWorker : Worker {
   double longest = 0;  // the longest step of the pass so far (may_try)
+  Gains gains;
 };
 
-inline constexpr int64_t kNeighbours = 64;  // examples whose numbers lie side by side belong to the same thread
+// Keeps threads apart that visit the same example, which an order may name more than once.
+class Turns {
+ public:
+  Turns(const std::vector<int64_t>& order, int64_t examples) {
+    std::vector<char> named(static_cast<size_t>(examples), 0);
+    const bool repeats = std::any_of(order.begin(), order.end(), [&](int64_t i) {
+      return std::exchange(named[static_cast<size_t>(i)], static_cast<char>(1)) != 0;
+    });
+    if (repeats) taken_ = std::vector<std::atomic<bool>>(static_cast<size_t>(examples));
+  }
 
-// Calls visit(ascent, i, k, worker) for example i = order[k], for k = 0, 1 and so on. Of several threads each has its
-// own examples and its own copy of the weights. Examples without weight are left alone.
+  class Turn {
+   public:
+    Turn(Turns& turns, int64_t i) : taken_(turns.taken_.empty() ? nullptr : &turns.taken_[static_cast<size_t>(i)]) {
+      while (taken_ && taken_->exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+    }
+    ~Turn() {
+      if (taken_) taken_->store(false, std::memory_order_release);
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    std::atomic<bool>* taken_;
+  };
+
+ private:
+  std::vector<std::atomic<bool>> taken_;
+};
+
+// Calls visit(ascent, i, k, worker) for example i = order[k], for k = 0, 1 and so on. Examples without weight are left
+// alone. Returns what the steps gained.
+//
+// Several threads have copies of the weights, and each takes the next few visits of the order when it is done with its
+// last ones. No thread has examples of its own: where threads do not run at the same pace, passes would then visit the
+// same set of examples after the same other one, and mass that should move between the sets hardly does, as in passes
+// without shuffling. Now the slowest of schedules is that of one thread.
+inline constexpr int64_t kTaken = 8;  // visits at a time
+
 template <typename Visit>
-void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int threads, const Poll& poll,
-                const Visit& visit) {
+Gains for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int threads, const Poll& poll,
+                 const Visit& visit) {
   for (const int64_t i : order) ascent.problem.check_example(i);
   const auto visits = static_cast<int64_t>(order.size());
   const auto visit_one = [&](const Ascent& own, int64_t k, AscentWorker& worker) {
@@ -198,14 +283,19 @@ void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int thr
       visit_one(ascent, k, worker);
       if ((k + 1) % kPollEvery == 0) poll();
     }
-    return;
+    return worker.gains;
   }
 
   const auto dim = static_cast<size_t>(ascent.problem.dim());
   std::vector<std::vector<double>> sums(ascent.sum ? static_cast<size_t>(threads) : 0, std::vector<double>(dim));
-  Exchange exchange(ascent.w, *ascent.sharing, threads);
+  std::vector<Gains> gains(static_cast<size_t>(threads));
+  Exchange exchange(ascent.w, *ascent.sharing, ascent.caution, threads);
+  Turns turns(order, ascent.problem.size());
   std::atomic<bool> stopped{false};
+  std::atomic<int64_t> taken{0};  // visits
   const auto work = [&](int64_t share, int thread) {
+    int64_t k = taken.fetch_add(kTaken);
+    if (k >= visits) return;
     AscentWorker worker;
     Exchange::Copy& copy = exchange.copy(share);
     copy.begin(exchange);
@@ -213,12 +303,15 @@ void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int thr
     own.w = copy.w();
     if (own.sum) own.sum = sums[static_cast<size_t>(share)].data();
     int64_t done = 0;
-    for (int64_t k = 0; k < visits && !stopped; ++k) {
-      if (order[static_cast<size_t>(k)] / kNeighbours % threads != share) continue;
-      visit_one(own, k, worker);
-      copy.visited();
-      if (thread == 0 && ++done % kPollEvery == 0) poll();
+    for (; k < visits && !stopped; k = taken.fetch_add(kTaken)) {
+      for (int64_t end = std::min(k + kTaken, visits); k < end && !stopped; ++k) {
+        const Turns::Turn turn(turns, order[static_cast<size_t>(k)]);
+        visit_one(own, k, worker);
+        copy.visited();
+        if (thread == 0 && ++done % kPollEvery == 0) poll();
+      }
     }
+    gains[static_cast<size_t>(share)] = worker.gains;
   };
   const auto together = [&] {
     exchange.finish();
@@ -232,6 +325,25 @@ void for_visits(const Ascent& ascent, const std::vector<int64_t>& order, int thr
     throw;
   }
   together();
+  Gains all;
+  for (const Gains& one : gains) all.add(one);
+  return all;
+}
+
+// The same for visits that raise D and say by how much (AscentWorker::gains): several threads are as cautious as the
+// last passes suggest.
+template <typename Visit>
+void ascend(Ascent ascent, const std::vector<int64_t>& order, int threads, const Poll& poll, const Visit& visit) {
+  if (threads == 1) {
+    for_visits(ascent, order, threads, poll, visit);
+    return;
+  }
+  const auto half_square = [&] { return 0.5 * ascent.problem.dot(ascent.w, ascent.w); };
+  ascent.caution = ascent.sharing->caution();
+  const double before = half_square();
+  const Gains gains = for_visits(ascent, order, threads, poll, visit);
+  const double gained = gains.value - (half_square() - before);
+  ascent.sharing->adapt_caution(gains.seen, gained);
 }
 
 // v = theta + gamma delta, and c0. `delta` is filled only where gamma > 0; EG and SMO need costs that are sums over
@@ -268,24 +380,24 @@ inline double square_of(const Problem& problem, int64_t i, const double* d) {
   return sum;
 }
 
-// One step along a line: w += C_i s A_i'd raises D by s * slope - s^2 * bend / 2, with bend = C_i^2 |A_i'd|^2. A trial
-// step of the whole length measures the bend; `theta_d` = <A_i w, d>.
+// One step along a line: w += C_i s A_i'd raises D by s * slope - s^2 * bend / 2, with bend = C_i^2 |A_i'd|^2 (times
+// the caution of several threads). A trial step of the whole length measures the bend; `theta_d` = <A_i w, d>.
 class LineStep {
  public:
   // For directions that end near the best step.
-  LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d)
-      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)) {
+  LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d, AscentWorker& worker)
+      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)), gains_(worker.gains) {
     measure(theta_d);
   }
 
   // Without a trial where it would be much longer than all steps of the pass; remembers the length of this one.
   LineStep(const Ascent& ascent, int64_t i, const double* d, double theta_d, double slope, double most,
            AscentWorker& worker)
-      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)) {
+      : ascent_(ascent), i_(i), d_(d), C_(ascent.weight(i)), gains_(worker.gains) {
     if (may_try(C_, worker.longest))
       measure(theta_d);
     else
-      bend_ = C_ * C_ * square_of(ascent.problem, i, d);
+      bend_ = ascent.caution * C_ * C_ * square_of(ascent.problem, i, d);
     if (bend_ > 0) worker.longest = std::max(worker.longest, C_ * best(slope, most));
   }
 
@@ -299,7 +411,7 @@ class LineStep {
   // Moves to s of the whole length.
   void move_to(double s) {
     if (s == at_) return;
-    change_ += ascent_.problem.move(i_, d_, C_ * (s - at_), ascent_.w);
+    change_ += move(C_ * (s - at_));
     at_ = s;
   }
 
@@ -313,16 +425,23 @@ class LineStep {
       s = trial < kHalvings ? s / 2 : 0;
       move_to(s);
     }
+    accept(gain(s));
     return s;
   }
+
+  // Notes what the step gains; `value` is that beside the change of 1/2 |w|^2.
+  void accept(double value) { gains_.add({value, value - change_}); }
 
  private:
   static constexpr int kHalvings = 3;
   static constexpr double kNear = 1e-6;  // of the best step: D cannot tell, and a move is spared
 
+  double move(double c) {
+    return ascent_.move([&](double scaled) { return ascent_.problem.move(i_, d_, scaled, ascent_.w); }, c);
+  }
   void measure(double theta_d) {
     at_ = 1;
-    change_ = ascent_.problem.move(i_, d_, C_, ascent_.w);
+    change_ = move(C_);
     bend_ = std::max(0.0, 2 * (change_ - C_ * theta_d));
   }
 
@@ -330,6 +449,7 @@ class LineStep {
   int64_t i_;
   const double* d_;
   double C_;
+  Gains& gains_;
   double at_ = 0;  // how far w has gone, as a share of the whole length
   double change_ = 0;
   double bend_ = 0;

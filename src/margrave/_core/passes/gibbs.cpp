@@ -15,7 +15,7 @@ void bind_eg_pass(nb::module_& m) {
   m.def(
       "eg_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-         const Sharing* sharing, const Stored& given, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate,
+         Sharing* sharing, const Stored& given, InOut<Real>& t, InOut<Real>& mu, InOut<double>& rate,
          InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap, double growth, double cap, bool halving,
          bool first) {
         const Stored stored = checked(given, p);

@@ -148,7 +148,7 @@ void begin_at_gold(const Problem& problem, const WeightedParts& stored, double s
 // Parts that are not stored have no weight, no cost and t = 0: they contribute nothing to the sums below.
 template <typename Real>
 int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSettings& settings, int64_t i,
-             Worker& worker) {
+             AscentWorker& worker) {
   const StoredExample& example = block.example;
   const LossFamily& family = ascent.family;
   const bool smooth = family.beta < kInfinity;
@@ -166,6 +166,9 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     example.cost(family, delta);
     loops().add_scaled(delta, family.gamma, v, n);
   }
+  const auto move = [&](double c) {
+    return ascent.move([&](double scaled) { return example.move(d, scaled, ascent.w); }, c);
+  };
   const bool adaptive = settings.growth > 1 && !settings.halving;
   double sum_of_v = 0;
   for (int64_t k = 0; k < n && !smooth; ++k) sum_of_v += std::fabs(v[k]);
@@ -188,14 +191,15 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
     const double noise = C * (gibbs::kRounding * (sizes + 1) + gibbs::blur(block.mu, v, n));
 
     const double value_change = C * (family.gamma * cost_change + smooth_change);
-    const double gain = value_change - example.move(d, C, ascent.w);
+    const double gain = value_change - move(C);
     const bool last = trial == (adaptive ? gibbs::kTrials : gibbs::kHalvings);
     const bool accepted = gain >= -noise || !(adaptive || settings.halving) || (settings.first && last);
-    if (!accepted) example.move(d, -C, ascent.w);
+    if (!accepted) move(-C);
 
     const bool lost = std::fabs(linear) <= std::max(noise, gibbs::kTooSmall * C * (sizes + 1));
     const gibbs::Trial seen{smooth, rate, linear, linear - gain};
     if (accepted) {
+      worker.gains.add({value_change, gain});
       gibbs::store(next, n, block.t);
       gibbs::store(next_mu, n, block.mu);
       block.entropy = entropy;
@@ -229,7 +233,7 @@ int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, const Store
   check_cost_of_parts(ascent.problem, ascent.family);
   settings.relaxation = threads == 1 ? gibbs::kRelaxation : gibbs::kRelaxationOfMany;
   std::atomic<int64_t> trials{0};
-  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+  ascend(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
     trials += eg_visit(own, state.block(own.problem, stored, i), settings, i, worker);
   });
   return trials;

@@ -13,7 +13,7 @@ namespace {
 // and exact updates that were not solved.
 template <typename Pass>
 std::tuple<int64_t, double, int64_t, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family,
-                                                       const In<int64_t>& order, int threads, const Sharing* sharing,
+                                                       const In<int64_t>& order, int threads, Sharing* sharing,
                                                        InOut<double>& sum, int64_t step, double* spent,
                                                        const Pass& pass) {
   double* sums = checked(sum, p.dim(), "sum");
@@ -34,7 +34,7 @@ void bind_mira(nb::module_& m) {
   m.def(
       "mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-         const Sharing* sharing, InOut<double>& sum, int64_t step, bool exact, bool prediction, InOut<double>& spent) {
+         Sharing* sharing, InOut<double>& sum, int64_t step, bool exact, bool prediction, InOut<double>& spent) {
         const MiraUpdate kind = exact        ? MiraUpdate::kExact
                                 : prediction ? MiraUpdate::kPrediction
                                              : MiraUpdate::kClosedForm;
@@ -52,7 +52,7 @@ void bind_mira(nb::module_& m) {
   m.def(
       "kbest_mira_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-         const Sharing* sharing, InOut<double>& sum, int64_t step, int64_t k) {
+         Sharing* sharing, InOut<double>& sum, int64_t step, int64_t k) {
         return run_mira(p, w, family, order, threads, sharing, sum, step, nullptr,
                         [&](const Ascent& ascent, MiraPass& state, const std::vector<int64_t>& visits) {
                           kbest_mira_pass(ascent, state, k, visits, threads, check_signals);

@@ -59,7 +59,7 @@ void bind_mixing(nb::module_& m) {
   m.def(
       "mixing_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-         const Sharing* sharing, InOut<double>& mu, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap,
+         Sharing* sharing, InOut<double>& mu, InOut<double>& entropy, InOut<double>& cost, InOut<double>& gap,
          bool exact_entropy) {
         const MixingState state{checked(mu, all_parts(p), "mu"), checked(entropy, p.size(), "entropy"),
                                 checked(cost, p.size(), "cost"), checked(gap, p.size(), "gap")};
@@ -73,7 +73,7 @@ void bind_mixing(nb::module_& m) {
   m.def(
       "smo_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-         const Sharing* sharing, InOut<double>& mu, InOut<double>& cost, InOut<double>& gap) {
+         Sharing* sharing, InOut<double>& mu, InOut<double>& cost, InOut<double>& gap) {
         const MixingState state{checked(mu, all_parts(p), "mu"), nullptr, checked(cost, p.size(), "cost"),
                                 checked(gap, p.size(), "gap")};
         return run_pass(p, w, family, order, threads, sharing,
@@ -118,8 +118,7 @@ void bind_mixing(nb::module_& m) {
   m.def(
       "pairwise_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, int threads,
-         const Sharing* sharing, Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory,
-         double enough) {
+         Sharing* sharing, Blocks& blocks, InOut<double>& gap, int64_t cached_steps, int64_t memory, double enough) {
         double* gaps = checked(gap, p.size(), "gap");
         run_pass(p, w, family, order, threads, sharing, [&](const Ascent& ascent, const std::vector<int64_t>& visits) {
           pairwise_pass(ascent, blocks, {cached_steps, memory, enough}, gaps, visits, threads, check_signals);

@@ -92,6 +92,7 @@ inline void mixing_visit(const Ascent& ascent, const MixingState& state, bool ex
     double best = golden_section([&](double x) { return gain(x) - C * x * theta_d - 0.5 * x * x * step.bend(); });
     step.move_to(best);
     if (gain(best) < step.change()) step.move_to(best = 0);
+    step.accept(gain(best));
     return best;
   };
   const double s = ascend();
@@ -106,7 +107,7 @@ inline void mixing_pass(const Ascent& ascent, const MixingState& state, bool exa
                         const std::vector<int64_t>& order, int threads, const Poll& poll) {
   ascent.family.check(ascent.problem);
   const std::vector<int64_t> begin = part_offsets(ascent.problem);
-  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
+  ascend(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
     mixing_visit(own, state, exact_entropy, i, state.mu + begin[static_cast<size_t>(i)], worker);
   });
 }
@@ -207,7 +208,7 @@ inline std::vector<double> solve(const Block& block, double C, double goal, int6
 // Moves the block towards `alpha` as far as D gains. What the heaviest output gains is what the others lose: at a large
 // C nearly all mass is there, and little is left of the digits of a difference of two such numbers.
 inline void move_block(const Ascent& ascent, int64_t i, Block& block, const std::vector<double>& alpha,
-                       const double* theta, double* d) {
+                       const double* theta, double* d, AscentWorker& worker) {
   const double C = ascent.weight(i);
   const int64_t n = ascent.problem.parts(i);
   const Atom& heaviest = *std::max_element(block.atoms.begin(), block.atoms.end(),
@@ -226,7 +227,7 @@ inline void move_block(const Ascent& ascent, int64_t i, Block& block, const std:
     cost_change += C * ascent.family.gamma * more * (atom.cost - heaviest.cost);
   }
   for (const int32_t part : heaviest.y) d[part] += less;
-  LineStep line(ascent, i, d, dot_finite(theta, d, n));
+  LineStep line(ascent, i, d, dot_finite(theta, d, n), worker);
   const double s = line.ascend(slope, 1.0, [&](double x) { return x * cost_change; });
   for (size_t a = 0; a < alpha.size(); ++a) {
     Atom& atom = block.atoms[a];
@@ -296,7 +297,7 @@ inline void weights_of(const Problem& problem, const LossFamily& family, const B
 
 // One visit: finds the best output by inference, then moves mass between the outputs that are known.
 inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSettings& settings, int64_t i,
-                           double* gap_seen, Worker& worker) {
+                           double* gap_seen, AscentWorker& worker) {
   const Problem& problem = ascent.problem;
   const LossFamily& family = ascent.family;
   const int64_t n = problem.parts(i);
@@ -329,8 +330,8 @@ inline void pairwise_visit(const Ascent& ascent, Block& block, const PairwiseSet
   if (std::none_of(block.atoms.begin(), block.atoms.end(), known))
     pairwise::add(problem, i, {std::move(y), own.cost, 0.0, own.loss + gold_score}, block, worker);
   const int64_t most = 1 + settings.cached_steps * static_cast<int64_t>(block.atoms.size());
-  pairwise::move_block(ascent, i, block, pairwise::solve(block, ascent.weight(i), settings.enough * gap, most), theta,
-                       d);
+  const double bend = ascent.caution * ascent.weight(i);
+  pairwise::move_block(ascent, i, block, pairwise::solve(block, bend, settings.enough * gap, most), theta, d, worker);
   pairwise::forget(block, settings.memory);
 }
 
@@ -339,7 +340,7 @@ inline void pairwise_pass(const Ascent& ascent, Blocks& blocks, const PairwiseSe
   ascent.family.check(ascent.problem);
   if (ascent.family.beta < kInfinity) throw InputError("pairwise steps need beta = inf.");
   if (blocks.size() != ascent.problem.size()) throw InputError("there must be one block for every example.");
-  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, Worker& worker) {
+  ascend(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
     pairwise_visit(own, blocks[i], settings, i, gap + i, worker);
   });
 }
@@ -400,7 +401,7 @@ inline int64_t smo_pass(const Ascent& ascent, const MixingState& state, const st
   if (!(problem.offers() & kUntied)) throw InputError("SMO needs untied parts.");
   const std::vector<int64_t> begin = part_offsets(problem);
   std::atomic<int64_t> inferences{0};
-  for_visits(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
+  ascend(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
     inferences += smo_visit(own, state, i, state.mu + begin[static_cast<size_t>(i)], worker);
   });
   return inferences;

@@ -73,8 +73,8 @@ struct Loops {
   double (*dot)(const double* u, const double* v, int64_t n);
   // v += c u
   void (*add_scaled)(const double* u, double c, double* v, int64_t n);
-  // all += own - known, and own = known = all
-  void (*exchange)(double* all, double* own, double* known, int64_t n);
+  // all += share (own - known), and own = known = all
+  void (*exchange)(double* all, double* own, double* known, double share, int64_t n);
   // next = keep t + add v, as precise as t is stored; the largest change
   double (*propose)(const double* t, const double* v, double share, double add, int64_t n, double* next);
   double (*propose_single)(const float* t, const double* v, double share, double add, int64_t n, double* next);

@@ -147,9 +147,9 @@ void add_scaled(const double* u, double c, double* v, int64_t n) {
   for (; k < n; ++k) v[k] += c * u[k];
 }
 
-void exchange(double* all, double* own, double* known, int64_t n) {
+void exchange(double* all, double* own, double* known, double share, int64_t n) {
   for (int64_t k = 0; kLanes * k < n; ++k) {
-    const V sum = load_row(all, k, n, 0.0) + (load_row(own, k, n, 0.0) - load_row(known, k, n, 0.0));
+    const V sum = load_row(all, k, n, 0.0) + share * (load_row(own, k, n, 0.0) - load_row(known, k, n, 0.0));
     store_row(all, k, n, sum);
     store_row(own, k, n, sum);
     store_row(known, k, n, sum);
