@@ -93,9 +93,9 @@ class Sharing {
   static constexpr double kOften = 0.3;  // the share of the examples that puts a weight into the first tier
   static constexpr int64_t kLongest = 64;
   static constexpr size_t kAhead = 12;
-  static constexpr double kTooLittle = 0.5;  // of the gains that were seen
-  static constexpr double kPlenty = 0.8;
-  static constexpr double kRise = 1.5;
+  static constexpr double kTooLittle = 0.85;  // of the gains that were seen; once it is less, it soon is none
+  static constexpr double kPlenty = 0.97;
+  static constexpr double kRise = 1.3;
   static constexpr double kDecay = 1.1;
   static constexpr double kMostCaution = 4;  // times the number of threads, which do not exchange at the same time
 

@@ -62,11 +62,10 @@ struct GibbsState {
 };
 
 struct GibbsSettings {
-  double growth;          // the most that a rate grows from one visit to the next; 1: rates are fixed
-  double cap;             // the most that a natural parameter changes in one step
-  bool halving;           // every visit begins at the same rate and halves it until D gains (002, section 7)
-  bool first;             // the first pass, before which all mass is on the gold outputs
-  double relaxation = 1;  // beyond the best rate of a block
+  double growth;  // the most that a rate grows from one visit to the next; 1: rates are fixed
+  double cap;     // the most that a natural parameter changes in one step
+  bool halving;   // every visit begins at the same rate and halves it until D gains (002, section 7)
+  bool first;     // the first pass, before which all mass is on the gold outputs
 };
 
 namespace gibbs {
@@ -106,9 +105,8 @@ struct Trial {
   }
 };
 
-// Over-relaxation takes off a tenth of the passes (CoNLL-2000); of several threads' steps so much is too much.
+// Over-relaxation takes off a tenth of the passes (CoNLL-2000).
 inline constexpr double kRelaxation = 1.2;
-inline constexpr double kRelaxationOfMany = 1.1;
 inline constexpr double kSecond = 0.7;  // the rate of the second visit, as a share of the first rate, unless the
 inline constexpr double kFlat = 0.99;   // first visit puts the best rate above this
 inline constexpr int kTrials = 10;
@@ -211,7 +209,7 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
         // next to no curvature, a rate that grows now is tried in vain by half of the second visits.
         block.rate *= trial > 1 ? 0.5 : gibbs::kSecond;
       } else if (adaptive && !lost) {
-        const double best = std::clamp(settings.relaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
+        const double best = std::clamp(gibbs::kRelaxation * seen.best_rate(), 0.5 * rate, settings.growth * rate);
         block.rate = smooth ? std::min(best, 1.0) : best;
       } else if (adaptive && !smooth) {
         block.rate = settings.growth * rate;
@@ -228,10 +226,9 @@ int eg_visit(const Ascent& ascent, const GibbsBlock<Real>& block, const GibbsSet
 
 // One pass of online EG over `order`; returns the number of trials.
 template <typename Real>
-int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, const StoredParts& stored, GibbsSettings settings,
-                const std::vector<int64_t>& order, int threads, const Poll& poll) {
+int64_t eg_pass(const Ascent& ascent, const GibbsState<Real>& state, const StoredParts& stored,
+                const GibbsSettings& settings, const std::vector<int64_t>& order, int threads, const Poll& poll) {
   check_cost_of_parts(ascent.problem, ascent.family);
-  settings.relaxation = threads == 1 ? gibbs::kRelaxation : gibbs::kRelaxationOfMany;
   std::atomic<int64_t> trials{0};
   ascend(ascent, order, threads, poll, [&](const Ascent& own, int64_t i, int64_t, AscentWorker& worker) {
     trials += eg_visit(own, state.block(own.problem, stored, i), settings, i, worker);
