@@ -313,19 +313,28 @@ class Table final : public Features {
   // by at most s_a each and by 2 s_a in all. Tuples, start and stop are attributes of value `scale`, 1 and 1.
   double radius(int64_t i) const override {
     const auto [first, last] = bounds(i);
-    const auto squares = [](const Tokens& x, int64_t from, int64_t to) {
-      std::vector<std::pair<int32_t, double>> sums;
-      for (int64_t k = x.row_begin[at(from)]; k < x.row_begin[at(to)]; ++k)
-        sums.emplace_back(x.index[at(k)], x.value.empty() ? 1.0 : std::fabs(x.value[at(k)]));
+    // of all attributes, whose values are added up where they occur several times
+    const auto squares_of = [](auto& sums, const auto& attribute_of, const auto& value_of) {
       std::sort(sums.begin(), sums.end());
       double total = 0;
       for (size_t k = 0; k < sums.size();) {
         double s = 0;
-        const int32_t attribute = sums[k].first;
-        for (; k < sums.size() && sums[k].first == attribute; ++k) s += sums[k].second;
+        const int32_t attribute = attribute_of(sums[k]);
+        for (; k < sums.size() && attribute_of(sums[k]) == attribute; ++k) s += value_of(sums[k]);
         total += s * s;
       }
       return total;
+    };
+    const auto squares = [&](const Tokens& x, int64_t from, int64_t to) {
+      const int64_t begin = x.row_begin[at(from)], end = x.row_begin[at(to)];
+      if (x.value.empty()) {  // numbers alone are sorted faster
+        std::vector<int32_t> sums;
+        for (int64_t k = begin; k < end; ++k) sums.push_back(x.index[at(k)]);
+        return squares_of(sums, [](int32_t attribute) { return attribute; }, [](int32_t) { return 1.0; });
+      }
+      std::vector<std::pair<int32_t, double>> sums;
+      for (int64_t k = begin; k < end; ++k) sums.emplace_back(x.index[at(k)], std::fabs(x.value[at(k)]));
+      return squares_of(sums, [](const auto& sum) { return sum.first; }, [](const auto& sum) { return sum.second; });
     };
     double total = squares(*tokens_, first, last) + (grams_.start ? 1.0 : 0.0) + (grams_.stop ? 1.0 : 0.0);
     if (grams_.count > 0 && last - first > 1) {
