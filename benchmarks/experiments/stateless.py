@@ -1,12 +1,14 @@
 """Seconds of learners that store nothing per example on the Brown corpus with its full tags, and of EG beside them.
 
 A learner that takes longer than the seconds stored in the result is stopped. The last run is all of the corpus with 472
-tags, where the state of EG would exceed the limit of `auto`: set MARGRAVE_STATELESS=short to leave it out.
+tags, where the state of EG would exceed the limit of `auto`: set MARGRAVE_STATELESS=short to leave it out, or
+MARGRAVE_STATELESS=LEARNER to run nothing but this learner on all of the corpus and add it to the result.
 """
 
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from benchmarks.corpora.columns import brown, last_column
 from benchmarks.corpora.problems import SavedTagging
 from benchmarks.curves import View, certifies, follow, reached, thinned
 from benchmarks.lp_struct import peak_mb
-from benchmarks.machine import in_new_process
+from benchmarks.machine import in_new_process, read_result
 from benchmarks.plots import draw, finished, gap_axes, panels
 from benchmarks.tables import markdown, when
 from margrave.inputs import Templates
@@ -29,7 +31,7 @@ RESULT = "stateless"
 GOALS = (1e-1, 1e-2, 1e-3)  # relative gaps
 C = 1.0
 PARTS = {5_000: 60.0, 20_000: 90.0}  # sentences in a random order, and the most seconds per learner
-ALL_SECONDS = 420.0  # per learner on all sentences
+ALL_SECONDS = 3600.0  # per learner on all sentences
 LEARNERS: dict[str, Learner] = {
     "svrg": SVRG(),
     "lbfgs": LBFGS(),
@@ -37,40 +39,42 @@ LEARNERS: dict[str, Learner] = {
     "eg-batch, form=weights": BatchEG(form="weights"),
     "eg, single": OnlineEG(single=True),
 }
-ON_ALL = ("svrg", "lbfgs")
+ON_ALL = {"svrg": 1, "lbfgs": 2}  # threads: svrg can use one only
 
 
 def measure() -> Result:
-    """Runs of one thread, each in a process of its own."""
+    """Runs, each in a process of its own; on parts of the corpus with one thread."""
     sentences = [rows for _, rows in brown()]
     order = np.random.default_rng(0).permutation(len(sentences))
     sentences = [sentences[i] for i in order]
-    sizes: dict[int, float] = dict(PARTS)
-    if os.environ.get("MARGRAVE_STATELESS") != "short":
+    wanted = os.environ.get("MARGRAVE_STATELESS", "")
+    sizes: dict[int, float] = dict(PARTS) if wanted not in ON_ALL else {}
+    if wanted != "short":
         sizes[len(sentences)] = ALL_SECONDS
-    runs = {}
+    runs: Result = read_result(RESULT)["runs"] if wanted in ON_ALL else {}
     with TemporaryDirectory() as folder:
         for size, seconds in sizes.items():
             words = [[row[:1] for row in rows] for rows in sentences[:size]]
             X = Templates().learn(words).transform(words)
             saved = SavedTagging(str(Path(folder, f"{size}.npz")), X, last_column(sentences[:size]))
             tokens = sum(map(len, words))
-            names = LEARNERS if size in PARTS else ON_ALL
-            learners = {name: in_new_process(solved, saved, tokens, name, seconds) for name in names}
-            runs[f"{size:,} sentences"] = {
-                "tokens": tokens,
-                "labels": saved.labels,
-                "seconds": seconds,
-                "learners": learners,
-            }
+            names = dict.fromkeys(LEARNERS, 1) if size in PARTS else ON_ALL
+            run = runs.setdefault(f"{size:,} sentences", {"learners": {}})
+            run |= {"tokens": tokens, "labels": saved.labels}
+            for name, threads in names.items():
+                if wanted not in ON_ALL or name == wanted:
+                    run["learners"][name] = in_new_process(solved, saved, tokens, name, seconds, threads)
     return {"C": C, "runs": runs}
 
 
-def solved(saved: SavedTagging, tokens: int, name: str, seconds: float) -> Result:
-    """One learner: when it reached the goals, and the most memory that this process had."""
+def solved(saved: SavedTagging, tokens: int, name: str, seconds: float, threads: int) -> Result:
+    """One learner: when it reached the goals, CPU seconds in all, and the most memory that this process had."""
     problem = saved.bind(tokens)
-    points = follow(LEARNERS[name], Task(problem, Log(), C=C, n_threads=1), GOALS, seconds)["curve"]
+    before = process_time()
+    points = follow(LEARNERS[name], Task(problem, Log(), C=C, n_threads=threads), GOALS, seconds)["curve"]
     return {
+        "threads": threads,
+        "cpu_seconds": process_time() - before,
         "weights": problem.dim,
         "reached": reached(points, GOALS, certifies),
         "end": points[-1],
@@ -88,12 +92,15 @@ def table(result: Result) -> str:
             learner,
             *(when(each["reached"][f"{goal:g}"]) for goal in GOALS),
             f"{each['end']['relative_gap']:.1e} ({each['end']['seconds']:.0f} s)",
+            f"{each['cpu_seconds']:.0f}" if "cpu_seconds" in each else "",
             f"{each['peak_mb'] / 1024:.2f}",
         ]
         for name, run in result["runs"].items()
         for learner, each in run["learners"].items()
     ]
-    return markdown(["data", "tags", "learner", *(f"{goal:g}" for goal in GOALS), "gap at the end", "peak GiB"], rows)
+    return markdown(
+        ["data", "tags", "learner", *(f"{goal:g}" for goal in GOALS), "gap at the end", "CPU s", "peak GiB"], rows
+    )
 
 
 def plot(result: Result) -> Any:
