@@ -392,6 +392,78 @@ class TreeStructure(Structure):
 class TreesOfArcs(TreeStructure):
     """Trees without labels."""
 
+class OwnRule:
+    """A hard factor that is written in Python."""
+
+def own_rule(rule: object, variables: int, labels: int) -> OwnRule:
+    """
+    A rule with the methods maximum and sum over this many variables, which have this many labels together.
+    """
+
+class FactorGraphs:
+    """The factor graphs of a data set."""
+
+    def __init__(
+        self,
+        graph_of: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        variable_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        factor_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        form: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        scope_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        scope: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        listed_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        listed: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        hard_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        hard_kind: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        literal_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        literal_variable: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        literal_value: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        data_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        data: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        own: Sequence[OwnRule],
+    ) -> None: ...
+    @property
+    def examples(self) -> int:
+        """The number of examples."""
+
+    @property
+    def graphs(self) -> int:
+        """The number of graphs."""
+
+    def parts(self, g: int) -> int:
+        """The number of parts of a graph."""
+
+class FactorGraphStructure(Structure):
+    """Labellings of factor graphs."""
+
+    @property
+    def variables(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of variables of every example."""
+
+    def sets(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The set of labels of each variable of example i."""
+
+    def read(
+        self,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        examples: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+    ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The labels of outputs, one output after another. examples: which example each output belongs to; None: each has one.
+        """
+
+    def label_marginals(
+        self,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        The marginals of the labels of all variables, one variable and one example after another, from those of parts.
+        """
+
 class Features:
     @property
     def dim(self) -> int: ...
@@ -1599,6 +1671,27 @@ def decode_labels(
     parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
 ) -> list[list[Any]]:
     """The labels of every sequence, by name, from the parts of its output."""
+
+class CliqueTreeStructure(FactorGraphStructure):
+    @property
+    def width(self) -> int:
+        """The number of variables of the largest clique."""
+
+    @property
+    def bytes(self) -> float:
+        """What the tables of the largest graph take."""
+
+def clique_trees(
+    graphs: FactorGraphs,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    set_of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    costs: Sequence[LabelCost],
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    most_bytes: float,
+) -> CliqueTreeStructure:
+    """
+    Factor graphs with exact inference by clique trees, whose tables may take so many bytes per graph. gold: the labels of all variables of all examples. set_of: the set of labels of each variable of each graph; costs: of each set. allowed: for each label of each variable of each example.
+    """
 
 class HypergraphStructure(Structure):
     pass

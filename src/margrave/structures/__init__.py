@@ -5,26 +5,41 @@ from margrave.structures.arc_trees import ArcLabels, Arcs
 from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
 from margrave.structures.chain import Chain
+from margrave.structures.factor_graph import Factor, FactorGraph, Factors
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
 from margrave.structures.projective_tree import ProjectiveTree
+from margrave.structures.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, Rule, TreeRule, Xor
 from margrave.structures.second_order_tree import SecondOrderTree
 
 __all__ = [
+    "Allowed",
     "ArcLabels",
     "Arcs",
+    "AtMostOne",
+    "Budget",
     "CandidateLists",
     "Chain",
+    "Factor",
+    "FactorGraph",
+    "Factors",
+    "Forbidden",
+    "Implies",
     "Labels",
     "Multiclass",
     "NoOutputs",
     "NodeSets",
     "NonProjectiveTree",
+    "Or",
     "Outputs",
+    "OwnRule",
     "ProjectiveTree",
+    "Rule",
     "SecondOrderTree",
     "Structure",
+    "TreeRule",
+    "Xor",
 ]
 
 import_modules(__name__)

@@ -92,6 +92,13 @@ void bind_factor_graph(nb::module_& m) {
           },
           nb::rv_policy::move, "The number of variables of every example.")
       .def(
+          "sets",
+          [](const FactorGraphStructure& s, int64_t i) {
+            s.check_example(i);
+            return copy_array(s.sets(i), s.variables(i));
+          },
+          "i"_a, "The set of labels of each variable of example i.")
+      .def(
           "read",
           [](const FactorGraphStructure& s, const In<int64_t>& begin, const In<int32_t>& parts,
              const std::optional<In<int64_t>>& examples) {

@@ -19,7 +19,7 @@ namespace margrave {
 struct FactorGraphLabels {
   std::vector<int32_t> gold;  // one per variable of each example, one example after another; empty if unknown
   // Every variable of every graph has a set of labels; each set has its own cost. No costs: nothing costs anything.
-  std::vector<int32_t> set_of;  // (variables of all graphs)
+  std::vector<int32_t> set_of;  // (variables of all graphs); empty if there are no costs and nobody asks
   std::vector<std::shared_ptr<const LabelCost>> costs;
   std::vector<uint8_t> allowed;  // for each label of each variable of each example; empty: all are
 };
@@ -40,6 +40,7 @@ class FactorGraphStructure : public Structure {
     check_costs();
     if (!labels_.allowed.empty() && static_cast<int64_t>(labels_.allowed.size()) != label_begin_.back())
       throw InputError("allowed labels must be given for every label of every variable.");
+    check_allowed();
     check_gold();
   }
 
@@ -48,6 +49,12 @@ class FactorGraphStructure : public Structure {
   int64_t variables(int64_t i) const { return graphs_->variables(graph_of(i)); }
   // How many labels the variables of an example have together: the length of its label marginals.
   int64_t labels(int64_t i) const { return label_begin_[at(i + 1)] - label_begin_[at(i)]; }
+
+  // The set of labels of each variable of an example.
+  const int32_t* sets(int64_t i) const {
+    if (labels_.set_of.empty()) throw InputError("this problem was bound without sets of labels.");
+    return labels_.set_of.data() + graph_begin_[at(graph_of(i))];
+  }
 
   int64_t size() const override { return graphs_->examples(); }
   int64_t parts(int64_t i) const override { return graphs_->parts(graph_of(i)); }
@@ -89,8 +96,7 @@ class FactorGraphStructure : public Structure {
   }
 
   bool constrained() const override { return !labels_.allowed.empty(); }
-  // The cells of the homes of forbidden labels. A label without a part at home cannot be forbidden by scores; methods
-  // that support such graphs ask `allowed_labels`.
+  // The cells of the homes of forbidden labels.
   void forbid(int64_t i, double* theta) const override {
     if (labels_.allowed.empty()) return;
     const int64_t g = graph_of(i);
@@ -124,9 +130,10 @@ class FactorGraphStructure : public Structure {
 
  private:
   void check_costs() const {
-    if (labels_.costs.empty()) return;
-    if (static_cast<int64_t>(labels_.set_of.size()) != graph_begin_.back())
+    if ((!labels_.set_of.empty() || !labels_.costs.empty()) &&
+        static_cast<int64_t>(labels_.set_of.size()) != graph_begin_.back())
       throw InputError("there must be a set of labels for each variable of each graph.");
+    if (labels_.costs.empty()) return;
     for (int64_t g = 0; g < graphs_->graphs(); ++g)
       for (int64_t v = 0; v < graphs_->variables(g); ++v) {
         const int32_t set = labels_.set_of[at(graph_begin_[at(g)] + v)];
@@ -137,6 +144,20 @@ class FactorGraphStructure : public Structure {
                            std::to_string(graphs_->labels(g, v)) + " labels, and costs of " +
                            std::to_string(labels_.costs[at(set)]->labels()) + ".");
       }
+  }
+
+  // What has no part at home cannot be forbidden.
+  void check_allowed() const {
+    for (int64_t i = 0; i < size() && constrained(); ++i) {
+      const uint8_t* allowed = labels_.allowed.data() + label_begin_[at(i)];
+      for (int64_t v = 0; v < variables(i); ++v) {
+        const int64_t without = graphs_->label_without_part(graph_of(i), v);
+        if (without >= 0 && !allowed[without])
+          throw InputError("example " + std::to_string(i) + ": label " + std::to_string(without) + " of variable " +
+                           std::to_string(v) + " has no part, so it cannot be forbidden.");
+        allowed += graphs_->labels(graph_of(i), v);
+      }
+    }
   }
 
   // A gold labelling must be an output.

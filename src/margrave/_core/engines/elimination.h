@@ -1,0 +1,182 @@
+// Clique trees of undirected graphs by min-fill elimination.
+//
+// Eliminating a variable joins its neighbours to each other. The variable that is eliminated next is one whose
+// neighbours need the fewest new edges; among several, one with the smallest table. A variable and its neighbours at
+// this moment are a clique, unless it lies within the clique of a variable eliminated before. The parent of a clique is
+// the one in which the first of its other variables is eliminated (Koller and Friedman 2009, sections 9.4.3 and 10.4).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace margrave {
+
+struct Clique {
+  std::vector<int32_t> variables;  // those that are shared with the parent first; the later eliminated, the sooner
+  int64_t shared;                  // how many are shared with the parent
+  int64_t parent;                  // a later clique, or -1
+};
+
+class Elimination {
+ public:
+  // labels: of each variable. Cliques come with children before parents. If the tables of cliques together would have
+  // more than `most` cells, elimination goes on for a while only to learn how large they would be, and there are none.
+  Elimination(std::vector<int64_t> labels, double most) : labels_(std::move(labels)), most_(most) {
+    neighbours_.resize(labels_.size());
+  }
+
+  // The variables of a factor are all joined.
+  void join(const int32_t* scope, int64_t arity) {
+    for (int64_t a = 0; a < arity; ++a)
+      for (int64_t b = 0; b < arity; ++b)
+        if (a != b) neighbours_[at(scope[a])].push_back(scope[b]);
+  }
+
+  void run() {
+    const auto n = static_cast<int32_t>(labels_.size());
+    mark_.assign(at(n), -1);
+    position_.assign(at(n), -1);
+    for (auto& list : neighbours_) {
+      std::sort(list.begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+    key_.resize(at(n));
+    for (int32_t v = 0; v < n; ++v) queue_.insert(key_[at(v)] = key(v));
+    for (int32_t step = 0; step < n; ++step) {
+      const int32_t v = std::get<2>(*queue_.begin());
+      queue_.erase(queue_.begin());
+      const std::vector<int32_t> beside = eliminate(v, step);
+      double table = static_cast<double>(labels_[at(v)]);
+      for (const int32_t u : beside) table *= static_cast<double>(labels_[at(u)]);
+      if (table > largest_table_) largest_table_ = table;
+      cells_ += table;
+      width_ = std::max(width_, static_cast<int64_t>(beside.size()) + 1);
+      beside_.push_back(beside);
+      if (cells_ > most_ && work_ > kMostWork) return;
+    }
+    complete_ = true;
+    if (cells_ <= most_) make_cliques();
+  }
+
+  bool complete() const { return complete_; }  // otherwise the sizes below are lower bounds for this order
+  bool fits() const { return complete_ && cells_ <= most_; }
+  int64_t width() const { return width_; }  // of the largest clique
+  double largest_table() const { return largest_table_; }
+  double cells() const { return cells_; }
+  std::vector<Clique>& cliques() { return cliques_; }
+  int64_t clique_of(int64_t v) const { return clique_of_[at(v)]; }  // in which it is eliminated
+  int64_t position(int64_t v) const { return position_[at(v)]; }
+
+ private:
+  using Key = std::tuple<int64_t, double, int32_t>;  // new edges, cells, variable
+  static constexpr int64_t kMostWork = 200'000'000;  // less than a second
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  Key key(int32_t v) {
+    const std::vector<int32_t>& beside = neighbours_[at(v)];
+    int64_t missing = 0;
+    double cells = static_cast<double>(labels_[at(v)]);
+    for (const int32_t u : beside) {
+      cells *= static_cast<double>(labels_[at(u)]);
+      ++stamp_;
+      for (const int32_t w : neighbours_[at(u)]) mark_[at(w)] = stamp_;
+      for (const int32_t w : beside) missing += w != u && mark_[at(w)] != stamp_ ? 1 : 0;
+      work_ += static_cast<int64_t>(beside.size() + neighbours_[at(u)].size());
+    }
+    return {missing, cells, v};
+  }
+
+  std::vector<int32_t> eliminate(int32_t v, int32_t step) {
+    position_[at(v)] = step;
+    std::vector<int32_t> beside = std::move(neighbours_[at(v)]);
+    neighbours_[at(v)].clear();
+    const bool fills = std::get<0>(key_[at(v)]) > 0;
+    for (const int32_t u : beside) {
+      std::vector<int32_t>& list = neighbours_[at(u)];
+      list.erase(std::find(list.begin(), list.end(), v));
+      if (!fills) continue;
+      ++stamp_;
+      for (const int32_t w : list) mark_[at(w)] = stamp_;
+      for (const int32_t w : beside)
+        if (w != u && mark_[at(w)] != stamp_) list.push_back(w);
+    }
+    std::vector<int32_t> changed = beside;
+    if (fills) {
+      for (const int32_t u : beside)
+        changed.insert(changed.end(), neighbours_[at(u)].begin(), neighbours_[at(u)].end());
+      std::sort(changed.begin(), changed.end());
+      changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+    }
+    for (const int32_t u : changed) {
+      queue_.erase(key_[at(u)]);
+      queue_.insert(key_[at(u)] = key(u));
+    }
+    return beside;
+  }
+
+  void make_cliques() {
+    const auto n = static_cast<int64_t>(labels_.size());
+    std::vector<int32_t> order(at(n));
+    for (int64_t v = 0; v < n; ++v) order[at(position_[at(v)])] = static_cast<int32_t>(v);
+    const auto later = [this](int32_t u, int32_t v) { return position_[at(u)] > position_[at(v)]; };
+    // open_at[u]: the cliques whose first shared variable is u.
+    std::vector<std::vector<int64_t>> open_at(at(n));
+    std::vector<Clique> found;
+    std::vector<int64_t> last;  // the position of the last variable that is eliminated in each clique
+    clique_of_.assign(at(n), -1);
+    for (int64_t step = 0; step < n; ++step) {
+      const int32_t u = order[at(step)];
+      std::vector<int32_t>& rest = beside_[at(step)];
+      std::sort(rest.begin(), rest.end(), later);
+      int64_t into = -1;
+      for (const int64_t k : open_at[at(u)])
+        if (found[at(k)].shared == static_cast<int64_t>(rest.size()) + 1) into = k;
+      if (into < 0) {
+        into = static_cast<int64_t>(found.size());
+        found.push_back({rest, 0, -1});
+        found.back().variables.push_back(u);
+        last.push_back(0);
+      }
+      clique_of_[at(u)] = into;
+      found[at(into)].shared = static_cast<int64_t>(rest.size());
+      last[at(into)] = step;
+      if (!rest.empty()) open_at[at(rest.back())].push_back(into);
+    }
+    std::vector<int64_t> ranked(found.size());
+    std::iota(ranked.begin(), ranked.end(), 0);
+    std::sort(ranked.begin(), ranked.end(), [&](int64_t a, int64_t b) { return last[at(a)] < last[at(b)]; });
+    std::vector<int64_t> rank(found.size());
+    for (size_t k = 0; k < ranked.size(); ++k) rank[at(ranked[k])] = static_cast<int64_t>(k);
+    for (int64_t& k : clique_of_) k = rank[at(k)];
+    for (const int64_t k : ranked) {
+      Clique& clique = found[at(k)];
+      if (clique.shared > 0) clique.parent = clique_of_[at(clique.variables[at(clique.shared - 1)])];
+      cliques_.push_back(std::move(clique));
+    }
+  }
+
+  std::vector<int64_t> labels_;
+  double most_;
+  std::vector<std::vector<int32_t>> neighbours_;  // of variables that are left, among themselves
+  std::vector<std::vector<int32_t>> beside_;      // by step: the neighbours of the eliminated variable
+  std::vector<int64_t> mark_;
+  int64_t stamp_ = 0;
+  int64_t work_ = 0;
+  std::vector<Key> key_;
+  std::set<Key> queue_;
+  std::vector<int64_t> position_;
+  std::vector<int64_t> clique_of_;
+  std::vector<Clique> cliques_;
+  int64_t width_ = 0;
+  double largest_table_ = 0;
+  double cells_ = 0;
+  bool complete_ = false;
+};
+
+}  // namespace margrave

@@ -1,0 +1,32 @@
+// Python bindings of factor graphs with exact inference.
+#include "structures/clique_trees.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bindings/binding.h"
+#include "bindings/factor_graph.h"
+
+namespace margrave {
+
+void bind_clique_trees(nb::module_& m) {
+  nb::class_<CliqueTreeStructure, FactorGraphStructure>(m, "CliqueTreeStructure")
+      .def_prop_ro("width", &CliqueTreeStructure::width, "The number of variables of the largest clique.")
+      .def_prop_ro("bytes", &CliqueTreeStructure::bytes, "What the tables of the largest graph take.");
+  m.def(
+      "clique_trees",
+      [](std::shared_ptr<FactorGraphs> graphs, const std::optional<In<int32_t>>& gold,
+         const std::optional<In<int32_t>>& set_of, const std::vector<std::shared_ptr<LabelCost>>& costs,
+         const std::optional<In<bool>>& allowed, double most_bytes) -> std::shared_ptr<CliqueTreeStructure> {
+        return std::make_shared<CliqueTreeStructure>(std::move(graphs), graph_labels(gold, set_of, costs, allowed),
+                                                     most_bytes);
+      },
+      "graphs"_a, "gold"_a.none(), "set_of"_a.none(), "costs"_a, "allowed"_a.none(), "most_bytes"_a,
+      "Factor graphs with exact inference by clique trees, whose tables may take so many bytes per graph. gold: the "
+      "labels of all variables of all examples. set_of: the set of labels of each variable of each graph; costs: of "
+      "each set. allowed: for each label of each variable of each example.");
+}
+
+}  // namespace margrave

@@ -1,0 +1,112 @@
+// Factor graphs with exact inference by clique trees.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/clique_tree.h"
+#include "structures/factor_graph.h"
+
+namespace margrave {
+
+class CliqueTreeStructure final : public FactorGraphStructure {
+ public:
+  // most_bytes: what the tables of one graph may take.
+  CliqueTreeStructure(std::shared_ptr<const FactorGraphs> data, FactorGraphLabels labels, double most_bytes)
+      : FactorGraphStructure(std::move(data), std::move(labels)) {
+    offers_ = kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kEntropy | kUntied;
+    for (int64_t g = 0; g < graphs().graphs(); ++g) {
+      trees_.push_back(std::make_shared<const CliqueTree>(graphs(), g, most_bytes));
+      if (trees_.back()->restricted()) expect_outputs(g, most_bytes);
+      if (!trees_.back()->factors_are_cliques()) offers_ &= ~static_cast<unsigned>(kEntropy | kUntied);
+      if (trees_.back()->cells() > kMostCosted) offers_ &= ~static_cast<unsigned>(kArgmaxByCost);
+    }
+  }
+
+  unsigned offers() const override { return offers_; }
+  int64_t width() const {
+    int64_t widest = 0;
+    for (const auto& tree : trees_) widest = std::max(widest, tree->width());
+    return widest;
+  }
+  double bytes() const {
+    double most = 0;
+    for (const auto& tree : trees_) most = std::max(most, tree->bytes());
+    return most;
+  }
+
+  double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    std::vector<int32_t> labelling(at(variables(i)));
+    const double value = of(i).argmax(theta, labelling.data(), scratch);
+    y.clear();
+    if (value > -kInfinity) graphs().parts_of(graph_of(i), labelling.data(), y);
+    return value;
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    return of(i).logsum(theta, mu, scratch);
+  }
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch&) const override {
+    if (!(offers_ & kArgmaxByCost)) unsupported("argmax_by_cost");
+    of(i).argmax_by_cost(theta, delta, ys);
+  }
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
+             Scratch& scratch) const override {
+    ys.clear();
+    of(i).kbest(
+        theta, k,
+        [&](double value, const int32_t* labelling) {
+          ys.push_back({value, {}});
+          graphs().parts_of(graph_of(i), labelling, ys.back().y);
+        },
+        scratch);
+  }
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
+    std::vector<Output> one(1);
+    sample_many(i, theta, random, one, scratch);
+    y = std::move(one.front());
+  }
+  void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys,
+                   Scratch& scratch) const override {
+    size_t k = 0;
+    const bool any = of(i).sample(
+        theta, static_cast<int64_t>(ys.size()), random,
+        [&](const int32_t* labelling) { graphs().parts_of(graph_of(i), labelling, ys[k++]); }, scratch);
+    if (!any) throw InputError("every output is forbidden.");
+  }
+  double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
+    if (!(offers_ & kEntropy))
+      return unsupported("entropy (it needs graphs in which every clique is the scope of a factor)"), 0.0;
+    return of(i).entropy(mu, t, scratch);
+  }
+
+ private:
+  static constexpr int64_t kMostCosted = 1 << 18;  // cells of cliques: the best output by cost keeps lists for each
+
+  const CliqueTree& of(int64_t i) const { return *trees_[at(graph_of(i))]; }
+
+  // Refuses a graph whose hard and listed factors leave nothing, with the first hard factor that leads to it.
+  void expect_outputs(int64_t g, double most_bytes) const {
+    const std::vector<double> zeros(at(graphs().parts(g)), 0.0);
+    std::vector<int32_t> labelling(at(graphs().variables(g)));
+    Scratch scratch;
+    if (trees_[at(g)]->argmax(zeros.data(), labelling.data(), scratch) > -kInfinity) return;
+    for (int64_t h = 0; h <= graphs().hards(g); ++h) {
+      Scratch own;
+      if (CliqueTree(graphs(), g, most_bytes, h).argmax(zeros.data(), labelling.data(), own) > -kInfinity) continue;
+      if (h == 0)
+        throw InputError("graph " + std::to_string(g) + ": the tuples that its factors list leave no output.");
+      throw InputError("graph " + std::to_string(g) + ": hard factor " + std::to_string(h - 1) +
+                       (h == 1 ? "" : ", together with those before it,") + " leaves no output.");
+    }
+  }
+
+  std::vector<std::shared_ptr<const CliqueTree>> trees_;  // (graphs)
+  unsigned offers_ = 0;
+};
+
+}  // namespace margrave

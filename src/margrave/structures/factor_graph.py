@@ -1,0 +1,530 @@
+"""Labellings of factor graphs: Markov networks with soft factors of any size and with hard constraints.
+
+(000, example 1; 001, section 2.2.)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import real
+from margrave.errors import MargraveError, unknown
+from margrave.labels.classes import check_several, distinct_labels, label_numbers
+from margrave.losses.costs import Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
+from margrave.structures.base import Labels, Outputs, Structure, Units, is_list
+from margrave.structures.rules import FlatRule, OwnRule, Rule
+
+_DENSE, _LISTED, _PARTIAL = 0, 1, 2  # as in engines/factor_graphs.h
+Sets = list[tuple[Any, list[Any]]]  # sets of labels: the name and the labels
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A soft factor: variables, and a part for each tuple of their labels or for some of them.
+
+    Parameters
+    ----------
+    variables : the numbers of the variables.
+    tuples : the tuples of labels that have a part; None: all of them.
+    others : whether tuples that are not listed are "forbidden", or score "zero" and have no part.
+    """
+
+    variables: Sequence[int]
+    tuples: Sequence[Sequence[Any]] | None = None
+    others: str = "forbidden"
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The factor graph of one example.
+
+    Parameters
+    ----------
+    variables : the number of variables or, if there are several sets of labels, the name of the set of each variable.
+    soft : the soft factors; a tuple of variables stands for a factor with a part for each tuple of their labels. Their
+        parts follow one another in this order, with the labels of the last variable varying fastest. Scores of single
+        labels are factors with one variable.
+    hard : the hard factors.
+
+    >>> Factors(2, [(0,), (1,), (0, 1)]).variables
+    2
+    """
+
+    variables: Any
+    soft: Sequence[Any]
+    hard: Sequence[Rule] = ()
+
+
+@dataclass
+class GraphArrays:
+    """The factor graphs of a data set as flat arrays; engines/factor_graphs.h in the core describes them.
+
+    Examples with the same graph share it: `graph_of` has the number of the graph of each example. `set_of` has the set
+    of labels of each variable of each graph.
+    """
+
+    graph_of: NDArray[np.int64]
+    variable_begin: NDArray[np.int64]
+    set_of: NDArray[np.int32]
+    factor_begin: NDArray[np.int64]
+    form: NDArray[np.uint8]
+    scope_begin: NDArray[np.int64]
+    scope: NDArray[np.int32]
+    listed_begin: NDArray[np.int64]
+    listed: NDArray[np.int64]
+    hard_begin: NDArray[np.int64]
+    hard_kind: NDArray[np.uint8]
+    literal_begin: NDArray[np.int64]
+    literal_variable: NDArray[np.int32]
+    literal_value: NDArray[np.int32]
+    data_begin: NDArray[np.int64]
+    data: NDArray[np.int32]
+    own: list[_core.OwnRule] = field(default_factory=list)
+
+    def core(self, sizes: NDArray[np.int64]) -> _core.FactorGraphs:
+        """The graphs in the core, whose sets of labels have these sizes."""
+        return _core.FactorGraphs(
+            self.graph_of,
+            self.variable_begin,
+            sizes[self.set_of].astype(np.int32),
+            self.factor_begin,
+            self.form,
+            self.scope_begin,
+            self.scope,
+            self.listed_begin,
+            self.listed,
+            self.hard_begin,
+            self.hard_kind,
+            self.literal_begin,
+            self.literal_variable,
+            self.literal_value,
+            self.data_begin,
+            self.data,
+            self.own,
+        )
+
+    @property
+    def variables(self) -> NDArray[np.int64]:
+        """The number of variables of each example."""
+        counts: NDArray[np.int64] = np.diff(self.variable_begin)[self.graph_of]
+        return counts
+
+    @classmethod
+    def pairwise(
+        cls, graph_of: NDArray[np.int64], nodes: NDArray[np.int64], edges: Sequence[NDArray[np.int64]]
+    ) -> Self:
+        """Graphs with a factor for every node and one for every edge, in this order.
+
+        Parameters
+        ----------
+        graph_of : the graph of each example.
+        nodes : the number of nodes of each graph.
+        edges : the edges of each graph: an array (edges, 2).
+        """
+        counts = np.array([len(pairs) for pairs in edges], dtype=np.int64)
+        scopes: list[NDArray[np.int32]] = []
+        arities: list[NDArray[np.int64]] = []
+        for n, pairs in zip(nodes.tolist(), edges, strict=True):
+            scopes += [np.arange(n, dtype=np.int32), np.asarray(pairs, dtype=np.int32).ravel()]
+            arities += [np.ones(n, np.int64), np.full(len(pairs), 2, np.int64)]
+        arity = np.concatenate([np.zeros(0, np.int64), *arities])
+        none, no_data = np.zeros(len(nodes) + 1, np.int64), np.zeros(0, np.int32)
+        return cls(
+            graph_of,
+            _begin(nodes),
+            np.zeros(int(nodes.sum()), np.int32),
+            _begin(nodes + counts),
+            np.zeros(len(arity), np.uint8),
+            _begin(arity),
+            np.concatenate([np.zeros(0, np.int32), *scopes]),
+            np.zeros(len(arity) + 1, np.int64),
+            np.zeros(0, np.int64),
+            none,
+            np.zeros(0, np.uint8),
+            np.zeros(1, np.int64),
+            no_data,
+            no_data,
+            np.zeros(1, np.int64),
+            no_data,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSets(Outputs):
+    """Several sets of labels, each with its name."""
+
+    name = "label-sets"
+
+    sets: Mapping[str, Sequence[Any]]
+
+    def stored_settings(self) -> dict[str, Any]:
+        """The labels of each set as a list."""
+        return {"sets": {name: list(labels) for name, labels in self.sets.items()}}
+
+
+@dataclass
+class FactorGraph(Structure):
+    """Labellings of the variables of factor graphs.
+
+    Parameters
+    ----------
+    labels : the sets of labels, a mapping from names to lists of labels; None: all variables have the same set, which
+        is learned from the outputs.
+    inference : "exact", by clique trees.
+    memory : exact inference is refused if the tables of a graph take more than this many MB.
+
+    Examples
+    --------
+    Two variables that prefer to have different labels, and one that must then be "yes":
+
+    >>> from margrave.binding import bind
+    >>> from margrave.features import SparseFeatures
+    >>> graph = Factors(2, [(0,), (1,), (0, 1)])
+    >>> rows = [[["first"], [], [], ["second"], [], ["different"], ["different"], []]]
+    >>> bound = bind(FactorGraph(), SparseFeatures(), rows, [["no", "yes"]], to_structure={"graphs": [graph]})
+    >>> bound.best(np.array([1.0, 1.0, 1.0]), 1)
+    [['no', 'yes']]
+    """
+
+    name = "factor-graph"
+    examples = "graphs"
+    costs: ClassVar[tuple[type[Cost], ...]] = (Hamming, Matrix, Tree, ZeroOne, CostFunction)
+
+    labels: Mapping[str, Sequence[Any]] | None = None
+    inference: str = "exact"
+    memory: float = 1024.0
+
+    def __post_init__(self) -> None:
+        if self.inference not in INFERENCES:
+            raise unknown("inference", self.inference, INFERENCES)
+        self.memory = real("memory", self.memory, "be positive and finite", lambda size: 0 < size < float("inf"))
+        if self.labels is not None:
+            for name, labels in self.labels.items():
+                if not is_list(labels) or len(labels) == 0:
+                    raise MargraveError(f"the set of labels {name!r} has no labels.")
+                if len(set(labels)) != len(labels):
+                    raise MargraveError(f"the set of labels {name!r} has a label twice.")
+
+    def learn(self, Y: Sequence[Sequence[Any]]) -> Outputs:
+        """The labels that occur, unless they are given."""
+        _check_labellings(Y)
+        if self.labels is not None:
+            return LabelSets(self.labels)
+        return Labels(check_several(distinct_labels(set(chain.from_iterable(Y)))))
+
+    def bind(
+        self,
+        outputs: Any,
+        units: Units,
+        Y: Sequence[Sequence[Any]] | None = None,
+        *,
+        costs: Cost | None = None,
+        allowed: Any = None,
+        graphs: Any = None,
+    ) -> _core.FactorGraphStructure:
+        """Make the core's structure for some graphs.
+
+        Parameters
+        ----------
+        outputs : what `learn` returned.
+        units : the number of rows of features of each example.
+        Y : the labels of the variables of each example, if known.
+        costs : the costs of wrong labels, if they are needed.
+        allowed : for each example None or, for each of its variables, None or the labels that it may have.
+        graphs : the graph of each example: a list of `Factors`, or `GraphArrays`.
+        """
+        if costs is not None:
+            self.check_cost(costs)
+        if graphs is None:
+            raise MargraveError("factor graphs need graphs=..., the graph of each example.")
+        sets = label_sets(outputs)
+        arrays = graphs if isinstance(graphs, GraphArrays) else graph_arrays(graphs, sets)
+        if len(arrays.graph_of) != len(units):
+            raise MargraveError(f"there are {len(units)} examples, but {len(arrays.graph_of)} graphs.")
+        gold = None if Y is None else _gold(arrays, Y, sets)
+        label_costs = [] if costs is None else [costs.label_cost(labels) for _, labels in sets]
+        mask = None if allowed is None else _allowed(arrays, allowed, sets)
+        sizes = np.array([len(labels) for _, labels in sets], dtype=np.int64)
+        return INFERENCES[self.inference](self, arrays.core(sizes), gold, arrays.set_of, label_costs, mask)
+
+    def check_sizes(self, units: Units, Y: Sequence[Any]) -> None:
+        """Nothing: labels are compared with the variables of graphs when they are bound."""
+
+    def decode_bound(
+        self,
+        outputs: Any,
+        units: Units,
+        bound: _core.Structure,
+        examples: NDArray[np.int64] | None,
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+    ) -> list[list[Any]]:
+        """The labels of the variables of every output."""
+        assert isinstance(bound, _core.FactorGraphStructure)
+        numbers = bound.read(begin, parts, examples)
+        counts = bound.variables if examples is None else bound.variables[examples]
+        ends = [0, *np.cumsum(counts).tolist()]
+        names = [labels for _, labels in label_sets(outputs)]
+        if len(names) == 1:
+            flat = [names[0][k] for k in numbers.tolist()]
+            return [flat[first:last] for first, last in pairwise(ends)]
+        which = range(bound.size) if examples is None else examples.tolist()
+        return [
+            [names[s][k] for s, k in zip(bound.sets(i).tolist(), numbers[first:last].tolist(), strict=True)]
+            for i, (first, last) in zip(which, pairwise(ends), strict=True)
+        ]
+
+    def present_bound(
+        self,
+        outputs: Any,
+        units: Units,
+        bound: _core.Structure,
+        begin: NDArray[np.int64],
+        mu: NDArray[np.float64],
+    ) -> list[Any]:
+        """The probability of every label of every variable.
+
+        One (variables, labels) array per example or, with several sets of labels, a list of arrays.
+        """
+        assert isinstance(bound, _core.FactorGraphStructure)
+        flat = bound.label_marginals(begin, mu)
+        names = [labels for _, labels in label_sets(outputs)]
+        found: list[Any] = []
+        at = 0
+        for i, n in enumerate(bound.variables.tolist()):
+            counts = [len(names[s]) for s in bound.sets(i).tolist()] if len(names) > 1 else [len(names[0])] * n
+            table = flat[at : at + sum(counts)]
+            at += sum(counts)
+            found.append(table.reshape(n, -1) if len(names) == 1 else np.split(table, np.cumsum(counts)[:-1]))
+        return found
+
+    def part_names(self, outputs: Any) -> list[Any]:
+        """Empty: every part has its own row of features."""
+        return []
+
+
+def _clique_trees(
+    structure: FactorGraph, graphs: _core.FactorGraphs, gold: Any, set_of: Any, costs: Any, allowed: Any
+) -> _core.FactorGraphStructure:
+    return _core.clique_trees(graphs, gold, set_of, costs, allowed, 1e6 * structure.memory)
+
+
+# How each kind of inference makes the core's structure.
+INFERENCES: dict[str, Any] = {"exact": _clique_trees}
+
+
+def label_sets(outputs: Any) -> Sets:
+    """The sets of labels of what `learn` returned, with their names."""
+    if isinstance(outputs, LabelSets):
+        return [(name, list(labels)) for name, labels in outputs.sets.items()]
+    return [(None, list(outputs.names))]
+
+
+def graph_arrays(graphs: Any, sets: Sets) -> GraphArrays:
+    """The graphs of a list of `Factors` as arrays; an object that occurs several times becomes one graph."""
+    if not is_list(graphs):
+        raise MargraveError(f"graphs must be a list of Factors, not {type(graphs).__name__}.")
+    number: dict[int, int] = {}
+    distinct: list[Factors] = []
+    graph_of = []
+    for i, graph in enumerate(graphs):
+        if not isinstance(graph, Factors):
+            raise MargraveError(f"example {i}: its graph must be an object of Factors, not {type(graph).__name__}.")
+        if id(graph) not in number:
+            number[id(graph)] = len(distinct)
+            distinct.append(graph)
+        graph_of.append(number[id(graph)])
+    builder = _Builder(sets)
+    for g, graph in enumerate(distinct):
+        builder.add(g, graph)
+    return builder.arrays(np.array(graph_of, dtype=np.int64))
+
+
+class _Builder:
+    """Collects graphs in flat lists."""
+
+    def __init__(self, sets: Sets) -> None:
+        self.labels = [{label: k for k, label in enumerate(labels)} for _, labels in sets]
+        self.number = {name: k for k, (name, _) in enumerate(sets)}
+        self.set_of: list[int] = []
+        self.counts: dict[str, list[int]] = {key: [] for key in ("variables", "soft", "hard", "scope", "cells", "data")}
+        self.counts["literals"] = []
+        self.form: list[int] = []
+        self.scope: list[int] = []
+        self.listed: list[int] = []
+        self.kind: list[int] = []
+        self.variable: list[int] = []
+        self.value: list[int] = []
+        self.data: list[int] = []
+        self.own: list[_core.OwnRule] = []
+
+    def add(self, g: int, graph: Factors) -> None:
+        """One more graph."""
+        if isinstance(graph.variables, int):
+            if len(self.number) != 1:
+                raise MargraveError(f"graph {g}: with several sets of labels, each variable needs the name of its set.")
+            sets = [0] * graph.variables
+        else:
+            for name in graph.variables:
+                if name not in self.number:
+                    raise unknown("set of labels", name, map(str, self.number))
+            sets = [self.number[name] for name in graph.variables]
+        self.set_of += sets
+        self.counts["variables"].append(len(sets))
+        self.counts["soft"].append(len(graph.soft))
+        self.counts["hard"].append(len(graph.hard))
+        for f, factor in enumerate(graph.soft):
+            self._soft(f"graph {g}, soft factor {f}", factor, sets)
+        for h, rule in enumerate(graph.hard):
+            self._hard(f"graph {g}, hard factor {h}", rule, sets)
+
+    def _soft(self, where: str, factor: Any, sets: list[int]) -> None:
+        if not isinstance(factor, Factor):
+            factor = Factor(tuple(factor))
+        if factor.others not in ("forbidden", "zero"):
+            raise MargraveError(f'{where}: other tuples are "forbidden" or score "zero", not {factor.others!r}.')
+        variables = self._variables(where, factor.variables, sets)
+        self.scope += variables
+        self.counts["scope"].append(len(variables))
+        cells: list[int] = []
+        if factor.tuples is not None:
+            sizes = [len(self.labels[sets[v]]) for v in variables]
+            numbers = [self._tuple(where, labels, variables, sets) for labels in factor.tuples]
+            cells = [int(np.ravel_multi_index(tuple(each), sizes)) for each in numbers]
+            if len(set(cells)) < len(cells):
+                raise MargraveError(f"{where}: a tuple is listed twice.")
+            if cells != sorted(cells):
+                raise MargraveError(f"{where}: tuples must be in the order of their labels.")
+        self.form.append(_DENSE if factor.tuples is None else _LISTED if factor.others == "forbidden" else _PARTIAL)
+        self.listed += cells
+        self.counts["cells"].append(len(cells))
+
+    def _hard(self, where: str, rule: Any, sets: list[int]) -> None:
+        if not isinstance(rule, Rule):
+            raise MargraveError(f"{where}: it must be a rule such as Xor or Budget, not {type(rule).__name__}.")
+        literals = rule.literals()
+        variables = self._variables(where, [literal[0] for literal in literals], sets)
+        for v, literal in zip(variables, literals, strict=True):
+            number = 0 if literal[1] is None else self._label(where, v, literal[1], sets)
+            self.value.append(~number if len(literal) > 2 and not literal[2] else number)
+        self.variable += variables
+        self.counts["literals"].append(len(variables))
+        data = rule.data()
+        if hasattr(rule, "tuples"):
+            data = [k for labels in rule.tuples for k in self._tuple(where, labels, variables, sets)]
+        if isinstance(rule, OwnRule):
+            data = [len(self.own)]
+            counts = [len(self.labels[sets[v]]) for v in variables]
+            self.own.append(_core.own_rule(FlatRule(rule, counts), len(counts), sum(counts)))
+        self.kind.append(rule.kind)
+        self.data += data
+        self.counts["data"].append(len(data))
+
+    def _variables(self, where: str, variables: Sequence[int], sets: list[int]) -> list[int]:
+        for v in variables:
+            if isinstance(v, bool) or not isinstance(v, int | np.integer) or not 0 <= v < len(sets):
+                raise MargraveError(f"{where}: there is no variable {v!r}; the graph has {len(sets)}.")
+        return [int(v) for v in variables]
+
+    def _label(self, where: str, variable: int, label: Any, sets: list[int]) -> int:
+        number = self.labels[sets[variable]].get(label)
+        if number is None:
+            raise MargraveError(f"{where}: variable {variable} has no label {label!r}.")
+        return number
+
+    def _tuple(self, where: str, labels: Sequence[Any], variables: list[int], sets: list[int]) -> list[int]:
+        if not is_list(labels) or len(labels) != len(variables):
+            raise MargraveError(f"{where}: a tuple must have {len(variables)} labels, and one is {labels!r}.")
+        return [self._label(where, v, label, sets) for v, label in zip(variables, labels, strict=True)]
+
+    def arrays(self, graph_of: NDArray[np.int64]) -> GraphArrays:
+        """All graphs."""
+        begin = {key: _begin(np.array(counts, dtype=np.int64)) for key, counts in self.counts.items()}
+        return GraphArrays(
+            graph_of,
+            begin["variables"],
+            np.array(self.set_of, dtype=np.int32),
+            begin["soft"],
+            np.array(self.form, dtype=np.uint8),
+            begin["scope"],
+            np.array(self.scope, dtype=np.int32),
+            begin["cells"],
+            np.array(self.listed, dtype=np.int64),
+            begin["hard"],
+            np.array(self.kind, dtype=np.uint8),
+            begin["literals"],
+            np.array(self.variable, dtype=np.int32),
+            np.array(self.value, dtype=np.int32),
+            begin["data"],
+            np.array(self.data, dtype=np.int32),
+            self.own,
+        )
+
+
+def _begin(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _check_labellings(Y: Any) -> None:
+    if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+        raise MargraveError(f"y must be a list of lists of labels, not {type(Y).__name__}.")
+    if len(Y) == 0:
+        raise MargraveError("there are no graphs.")
+    for i, labels in enumerate(Y):
+        if not is_list(labels):
+            raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
+
+
+def _gold(arrays: GraphArrays, Y: Sequence[Sequence[Any]], sets: Sets) -> NDArray[np.int32]:
+    """The number of the label of each variable of each example."""
+    _check_labellings(Y)
+    counts = arrays.variables.tolist()
+    if len(Y) != len(counts):
+        raise MargraveError(f"there are {len(counts)} graphs and {len(Y)} lists of labels.")
+    for i, (labels, n) in enumerate(zip(Y, counts, strict=True)):
+        if len(labels) != n:
+            raise MargraveError(f"example {i} has {n} variables and {len(labels)} labels.")
+    if len(sets) == 1:
+        return label_numbers(list(chain.from_iterable(Y)), sets[0][1])
+    numbers = [{label: k for k, label in enumerate(labels)} for _, labels in sets]
+    gold = []
+    for i, labels in enumerate(Y):
+        first = arrays.variable_begin[arrays.graph_of[i]]
+        for v, label in enumerate(labels):
+            which = int(arrays.set_of[first + v])
+            if label not in numbers[which]:
+                raise MargraveError(f"example {i}, variable {v}: {label!r} is not in its set {sets[which][0]!r}.")
+            gold.append(numbers[which][label])
+    return np.array(gold, dtype=np.int32)
+
+
+def _allowed(arrays: GraphArrays, allowed: Any, sets: Sets) -> NDArray[np.bool_]:
+    """Whether each label of each variable of each example is allowed."""
+    counts = arrays.variables.tolist()
+    if not is_list(allowed) or len(allowed) != len(counts):
+        raise MargraveError(f"allowed must be a list with an entry for each of the {len(counts)} graphs.")
+    masks = [np.zeros(0, dtype=np.bool_)]
+    for i, (entry, n) in enumerate(zip(allowed, counts, strict=True)):
+        if entry is not None and (not is_list(entry) or len(entry) != n):
+            raise MargraveError(f"example {i} has {n} variables, and allowed labels must be a list of so many entries.")
+        first = arrays.variable_begin[arrays.graph_of[i]]
+        for v in range(n):
+            names = sets[int(arrays.set_of[first + v])][1]
+            labels = None if entry is None else entry[v]
+            if labels is None:
+                masks.append(np.ones(len(names), dtype=np.bool_))
+                continue
+            if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
+                raise MargraveError(
+                    f"example {i}, variable {v}: allowed labels must be a set, not {type(labels).__name__}."
+                )
+            for label in labels:
+                if label not in names:
+                    raise unknown("label among the allowed ones", label, map(str, names))
+            masks.append(np.array([name in labels for name in names], dtype=np.bool_))
+    return np.concatenate(masks)
