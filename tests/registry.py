@@ -25,6 +25,7 @@ from margrave.structures import (
     Arcs,
     CandidateLists,
     Chain,
+    FactorGraph,
     Labels,
     Multiclass,
     NodeSets,
@@ -50,6 +51,7 @@ from tests.references.enumeration import (
     trees,
     values_of,
 )
+from tests.references.graphs import SETS, labellings, part_count, random_graph
 from tests.references.problems import bind
 
 # The learners that come with the library; tests register others beside them.
@@ -660,6 +662,70 @@ def labelled_tree(
                 dtype=float,
             )
             for g, ys in zip(gold, outputs, strict=True)
+        ],
+        rows.matrices(),
+    )
+
+
+# ---- graphs ---------------------------------------------------------------------------------------------------------
+
+
+@register("graph, tree", LABEL_COSTS, style="tree")
+@register("graph, loops", LABEL_COSTS, style="loop", form="real")
+@register("graph, triples", style="triples")
+@register("graph, disconnected", style="disconnected", form="vectors")
+@register("graph, single variable", style="single")
+@register("graph, hard factors", style="hard", bits=3)
+@register("graph, listed tuples", style="listed")
+@register("graph, partial factors", LABEL_COSTS, style="partial", form="real")
+@register("graph, allowed", style="allowed")
+def graph(rng: np.random.Generator, cost: str, size: int, *, style: str, form: str = "names", bits: int = 0) -> Case:
+    price, loss = {}, None
+    for name, labels in SETS.items():
+        loss, price[name] = _loss(np.random.default_rng(0), cost if cost == "hamming" else "hamming", labels)
+    if cost != "hamming":  # costs of labels are given for one set of labels
+        loss, price["three"] = _loss(rng, cost, SETS["three"])
+    sets = SETS if cost == "hamming" else {"three": SETS["three"]}
+    graphs = [random_graph(rng, style, sets, 5 if cost == "hamming" else 4) for _ in range(size)]
+    if size > 2:
+        graphs[2] = graphs[1]  # examples may share a graph
+    every = [list(labellings(graph, sets)) for graph in graphs]
+    gold = [ys[rng.integers(len(ys))][0] for ys in every]
+    allowed = None
+    if style == "allowed":
+        masks = [
+            [[name for k, name in enumerate(sets[kind]) if k == right or rng.random() < 0.6] for kind, right in pairs]
+            for pairs in (list(zip(graph.variables, y, strict=True)) for graph, y in zip(graphs, gold, strict=True))
+        ]
+        allowed = [None, *masks[1:]]
+        every = [
+            [
+                (y, parts)
+                for y, parts in ys
+                if mask is None
+                or all(sets[kind][k] in names for kind, k, names in zip(graph.variables, y, mask, strict=True))
+            ]
+            for ys, mask, graph in zip(every, allowed, graphs, strict=True)
+        ]
+    counts = [part_count(graph, sets) for graph in graphs]
+    rows = Rows(rng, counts, form, bits)
+    names = [[sets[kind][k] for kind, k in zip(g.variables, y, strict=True)] for g, y in zip(graphs, gold, strict=True)]
+    bound = bind_examples(
+        FactorGraph(labels=sets),
+        SparseFeatures(bits),
+        rows.given,
+        names,
+        costs=None if loss is None else loss.costs,
+        to_structure={"graphs": graphs, "allowed": allowed},
+    )
+    assert bound.decode(*bound.core.gold_parts()) == names
+    return Case(
+        bound.problem,
+        [Outputs(n, [parts for _, parts in ys]) for n, ys in zip(counts, every, strict=True)],
+        [dict(ys)[y] for ys, y in zip(every, gold, strict=True)],
+        [
+            np.array([sum(price[kind][r, k] for kind, r, k in zip(g.variables, right, y, strict=True)) for y, _ in ys])
+            for g, right, ys in zip(graphs, gold, every, strict=True)
         ],
         rows.matrices(),
     )
