@@ -486,6 +486,26 @@ def add_scaled(
 ) -> None:
     """v += c u, without the copy that an expression makes."""
 
+class FactorMap(Features):
+    pass
+
+def factor_map(
+    structure: FactorGraphStructure,
+    group_of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    groups: Sequence[
+        tuple[
+            int,
+            int,
+            Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Tokens,
+            bool,
+        ]
+    ],
+) -> FactorMap:
+    """
+    Weights of the soft factors of graphs, tied by groups. group_of: the group of each factor of each graph. groups: of each the number of attributes, the number of columns, the column of each cell (-1: none), the rows of the attributes of its factors, and whether all of its factors in an example share one row.
+    """
+
 class KeyedNames:
     """Numbers of values that names are spelled from."""
 

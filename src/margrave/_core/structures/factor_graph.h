@@ -45,6 +45,7 @@ class FactorGraphStructure : public Structure {
   }
 
   const FactorGraphs& graphs() const { return *graphs_; }
+  const std::shared_ptr<const FactorGraphs>& shared_graphs() const { return graphs_; }
   int64_t graph_of(int64_t i) const { return graphs_->graph_of(i); }
   int64_t variables(int64_t i) const { return graphs_->variables(graph_of(i)); }
   // How many labels the variables of an example have together: the length of its label marginals.
