@@ -6,7 +6,7 @@ example by enumeration, the gold output, the cost of every output and the linear
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,10 @@ from scipy.sparse import csr_array
 
 from margrave import _core
 from margrave.binding import bind as bind_examples
-from margrave.features import AttributeTable, SparseFeatures, TreeFeatures
+from margrave.estimators.graph_labeler import shared_graphs
+from margrave.features import AttributeTable, GraphFeatures, SparseFeatures, TreeFeatures
 from margrave.inputs import ArcTemplates
+from margrave.inputs import Graph as NodesAndEdges
 from margrave.labels import Taxonomy
 from margrave.learners import LEARNERS, Learner
 from margrave.losses import Hamming, LossFamily
@@ -729,6 +731,87 @@ def graph(rng: np.random.Generator, cost: str, size: int, *, style: str, form: s
         ],
         rows.matrices(),
     )
+
+
+@register("graph, tied weights", LABEL_COSTS)
+@register("graph, tied weights of edges", described=True, form="real")
+@register("graph, tied weights, directed", pairs="directed", form="vectors", described=True, intercept=False)
+@register("graph, tied weights, equal labels", pairs="equal", bits=2)
+def labelled_graph(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    pairs: str = "auto",
+    described: bool = False,
+    intercept: bool = True,
+    form: str = "names",
+    bits: int = 0,
+) -> Case:
+    labels = int(rng.integers(2, 4))
+    classes = [f"label {k}" for k in range(labels)]
+    loss, price = _loss(rng, cost, classes)
+    nodes = [1, 4, *(int(n) for n in rng.integers(2, 5, max(0, size - 2)))][:size]
+    edges = [
+        [(int(a), int(b)) for a, b in map(rng.permutation, combinations(range(n), 2)) if rng.random() < 0.6]
+        for n in nodes
+    ]
+    gold = [tuple(int(k) for k in rng.integers(0, labels, n)) for n in nodes]
+    of_nodes = Rows(rng, nodes, form, bits)
+    of_edges = Rows(rng, [len(e) for e in edges], form, bits) if described else None
+    graphs = [
+        NodesAndEdges(x, e, None if of_edges is None else of_edges.given[i])
+        for i, (x, e) in enumerate(zip(of_nodes.given, edges, strict=True))
+    ]
+    structure, features = FactorGraph(), GraphFeatures(pairs, intercept, bits)
+    bound = bind_examples(
+        structure,
+        features,
+        graphs,
+        [[classes[k] for k in y] for y in gold],
+        outputs=Labels(np.array(classes)),
+        costs=None if loss is None else loss.costs,
+        to_structure={"graphs": shared_graphs(graphs)},
+    )
+    if pairs == "auto":
+        pairs = "directed" if described else "symmetric"
+    column = {"directed": lambda a, b: (a, b), "equal": lambda a, b: 0 if a == b else None}.get(
+        pairs, lambda a, b: (min(a, b), max(a, b))
+    )
+    columns = list(dict.fromkeys(column(a, b) for a, b in product(range(labels), repeat=2) if column(a, b) is not None))
+    edge_count = of_edges.count if of_edges else (1 << bits if bits and described else 0)
+    width = (of_nodes.count + intercept) * labels + (edge_count + intercept) * len(columns)
+    outputs, matrices, costs = [], [], []
+    for i, (n, joined) in enumerate(zip(nodes, edges, strict=True)):
+        count = n * labels + len(joined) * labels**2
+        a = np.zeros((count, width))
+        for v, pairs_of_row in enumerate(of_nodes.pairs[i]):
+            for attribute, value in [*([(-1, 1.0)] if intercept else []), *pairs_of_row]:
+                for k in range(labels):
+                    a[v * labels + k, (attribute + intercept) * labels + k] += value
+        first = (of_nodes.count + intercept) * labels
+        for e in range(len(joined)):
+            row = [*([(-1, 1.0)] if intercept else []), *(of_edges.pairs[i][e] if of_edges else [])]
+            for attribute, value in row:
+                for k, m in product(range(labels), repeat=2):
+                    if (which := column(k, m)) is not None:
+                        place = first + (attribute + intercept) * len(columns) + columns.index(which)
+                        a[n * labels + (e * labels + k) * labels + m, place] += value
+        ys = list(product(range(labels), repeat=n))
+        outputs.append(
+            Outputs(
+                count,
+                [
+                    tuple(v * labels + k for v, k in enumerate(y))
+                    + tuple(n * labels + (e * labels + y[s]) * labels + y[t] for e, (s, t) in enumerate(joined))
+                    for y in ys
+                ],
+            )
+        )
+        costs.append(np.array([sum(price[r, k] for r, k in zip(gold[i], y, strict=True)) for y in ys], dtype=float))
+        matrices.append(a)
+    golds = [outputs[i].ys[list(product(range(labels), repeat=n)).index(gold[i])] for i, n in enumerate(nodes)]
+    return Case(bound.problem, outputs, golds, costs, matrices)
 
 
 @register("node sets")

@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 # The module of each public name. They are imported on first use, so that `import margrave` is fast.
 _HOMES = {
     "DependencyParser": "margrave.estimators.dependency_parser",
+    "GraphLabeler": "margrave.estimators.graph_labeler",
     "HMMTagger": "margrave.estimators.hmm_tagger",
     "SequenceTagger": "margrave.estimators.sequence_tagger",
     "SequenceTaggerCV": "margrave.estimators.sequence_tagger_cv",
@@ -36,6 +37,7 @@ __all__ = [
     "DependencyParser",
     "DifferenceOfLosses",
     "ExpectedCostBound",
+    "GraphLabeler",
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
     "Hinge",
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from margrave.errors import MargraveError
     from margrave.estimators import (
         DependencyParser,
+        GraphLabeler,
         HierarchicalMultiLabelClassifier,
         HMMTagger,
         Reranker,

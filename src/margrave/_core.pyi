@@ -441,6 +441,14 @@ class FactorGraphStructure(Structure):
     def variables(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
         """The number of variables of every example."""
 
+    @property
+    def most_labels(self) -> int:
+        """The number of labels of the variable that has the most."""
+
+    @property
+    def arities(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The number of variables of each soft factor of each graph."""
+
     def sets(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """The set of labels of each variable of example i."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from margrave import (
     DependencyParser,
+    GraphLabeler,
     HierarchicalMultiLabelClassifier,
     Kernel,
     Reranker,
@@ -50,6 +51,19 @@ class Hypotheses:
     features: list[dict[str, float]]
 
 
+def colour_maps() -> list[Any]:
+    """Neighbouring countries: each has the colour that it names, and those without a name differ from neighbours."""
+    return [
+        ([["red"], ["blue"], ["red"], []], [(0, 1), (1, 2), (2, 3), (3, 0)]),
+        ([["blue"], [], ["red"]], [(0, 1), (2, 1)]),
+        ([["red"]], []),
+        ([["blue"], ["red"], []], [(0, 1), (0, 2)]),
+    ]
+
+
+COLOURS = [["r", "b", "r", "b"], ["b", "r", "r"], ["r"], ["b", "r", "r"]]
+
+
 def tokens() -> list[Any]:
     return [[[f"w={word}", f"s={word[-1]}"] for word in words] for words in WORDS]
 
@@ -88,6 +102,7 @@ ENTRIES: dict[str, Entry] = {
         [Hypotheses([f"word {k}" for k in range(len(each))], each) for each in LISTS],
         lambda: NGrams(1),
     ),
+    "GraphLabeler": Entry(GraphLabeler, colour_maps(), COLOURS),
     "DependencyParser": Entry(
         lambda **settings: DependencyParser(**{"inputs": None, **settings}),
         [ArcTemplates().learn(ROWS).attributes(rows) for rows in ROWS],
@@ -102,5 +117,10 @@ VARIANTS: dict[str, Entry] = {
         lambda **settings: SequenceTagger(features=Kernel("polynomial"), **settings), tokens(), TAGS, names=False
     ),
     "hashed": Entry(lambda **settings: SequenceTagger(features="hash:8", **settings), tokens(), TAGS, names=False),
+    "images": Entry(
+        GraphLabeler,
+        [np.eye(3), np.eye(3)[:2], np.ones((1, 2)), np.zeros((2, 2))],
+        [y.astype(int) for y in (np.eye(3), np.eye(3)[:2], np.ones((1, 2)), np.zeros((2, 2)))],
+    ),
     "columns": Entry(StructuredClassifier, np.eye(6), ANIMALS, np.eye(6), Columns),
 }

@@ -14,6 +14,7 @@ from margrave.files.stored import UnknownClassError, import_modules
 
 if TYPE_CHECKING:
     from margrave.estimators.dependency_parser import DependencyParser
+    from margrave.estimators.graph_labeler import GraphLabeler
     from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
     from margrave.estimators.hmm_tagger import HMMTagger
     from margrave.estimators.reranker import Reranker
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DependencyParser",
+    "GraphLabeler",
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
     "Reranker",

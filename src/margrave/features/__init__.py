@@ -2,6 +2,7 @@
 
 from margrave.features.base import Features
 from margrave.features.chain import ChainFeatures
+from margrave.features.graphs import GraphFeatures
 from margrave.features.mercer import Kernel
 from margrave.features.outputs import NodeFeatures, OutputFeatures
 from margrave.features.sparse import SparseFeatures
@@ -13,6 +14,7 @@ __all__ = [
     "AttributeTable",
     "ChainFeatures",
     "Features",
+    "GraphFeatures",
     "Kernel",
     "NodeFeatures",
     "OutputFeatures",

@@ -4,6 +4,7 @@ from margrave.files.stored import import_modules
 from margrave.inputs.arcs import ArcTemplates, default_arc_templates
 from margrave.inputs.base import Inputs
 from margrave.inputs.columns import Columns
+from margrave.inputs.graphs import Graph, image_graph
 from margrave.inputs.ngrams import NGrams
 from margrave.inputs.templates import Templates, default_templates, read_templates
 from margrave.inputs.tfidf import TfIdf
@@ -11,12 +12,14 @@ from margrave.inputs.tfidf import TfIdf
 __all__ = [
     "ArcTemplates",
     "Columns",
+    "Graph",
     "Inputs",
     "NGrams",
     "Templates",
     "TfIdf",
     "default_arc_templates",
     "default_templates",
+    "image_graph",
     "read_templates",
 ]
 

@@ -3,7 +3,7 @@
 (000, example 1; 001, section 2.2.)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any, ClassVar, Self
@@ -304,8 +304,8 @@ class FactorGraph(Structure):
         return found
 
     def part_names(self, outputs: Any) -> list[Any]:
-        """Empty: every part has its own row of features."""
-        return []
+        """The labels, if all variables have the same ones."""
+        return [] if isinstance(outputs, LabelSets) else list(outputs.names)
 
 
 def _clique_trees(
@@ -314,8 +314,9 @@ def _clique_trees(
     return _core.clique_trees(graphs, gold, set_of, costs, allowed, 1e6 * structure.memory)
 
 
-# How each kind of inference makes the core's structure.
-INFERENCES: dict[str, Any] = {"exact": _clique_trees}
+# How each kind of inference makes the core's structure: structure, graphs, gold labels, the set of labels of each
+# variable, the costs of each set, allowed labels.
+INFERENCES: dict[str, Callable[..., _core.FactorGraphStructure]] = {"exact": _clique_trees}
 
 
 def label_sets(outputs: Any) -> Sets:

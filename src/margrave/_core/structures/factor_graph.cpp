@@ -91,6 +91,25 @@ void bind_factor_graph(nb::module_& m) {
             return to_numpy(std::move(counts));
           },
           nb::rv_policy::move, "The number of variables of every example.")
+      .def_prop_ro(
+          "most_labels",
+          [](const FactorGraphStructure& s) {
+            int64_t most = 0;
+            for (int64_t g = 0; g < s.graphs().graphs(); ++g)
+              for (int64_t v = 0; v < s.graphs().variables(g); ++v) most = std::max(most, s.graphs().labels(g, v));
+            return most;
+          },
+          "The number of labels of the variable that has the most.")
+      .def_prop_ro(
+          "arities",
+          [](const FactorGraphStructure& s) {
+            std::vector<int32_t> arities;
+            for (int64_t g = 0; g < s.graphs().graphs(); ++g)
+              for (int64_t f = 0; f < s.graphs().factors(g); ++f)
+                arities.push_back(static_cast<int32_t>(s.graphs().factor(g, f).arity));
+            return to_numpy(std::move(arities));
+          },
+          nb::rv_policy::move, "The number of variables of each soft factor of each graph.")
       .def(
           "sets",
           [](const FactorGraphStructure& s, int64_t i) {

@@ -1,0 +1,285 @@
+"""Labels for the nodes of graphs: conditional random fields and structural SVMs on graphs, grids and images."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.errors import MargraveError
+from margrave.estimators.base import Given, StructuredEstimator, check_choice
+from margrave.features.graphs import PAIRS, GraphFeatures
+from margrave.inputs.graphs import Graph, as_graphs
+from margrave.learners import Checkpoint, Learner
+from margrave.losses import LossFamily
+from margrave.structures.factor_graph import INFERENCES, FactorGraph, GraphArrays
+
+
+class GraphLabeler(StructuredEstimator):
+    """Predicts a label for every node of a graph; minimises 1/2 |w|^2 + C sum_i L_i(w).
+
+    X is a list of graphs, each of them an object of `margrave.inputs.Graph`, a tuple (nodes, edges) or (nodes, edges,
+    edge features), a networkx graph whose nodes and edges have the attribute "features", or an image, that is an array
+    (height, width) or (height, width, channels). Attributes of nodes and edges are matrices, or lists of strings or
+    dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs it can also have a dictionary from nodes to labels.
+
+    Parameters
+    ----------
+    loss : "log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`.
+    C : the weight of the losses relative to |w|^2 / 2.
+    learner : "auto", another name, or an object of `margrave.learners`.
+    pairs : which pairs of labels have weights for the attributes of edges: "directed", every pair of labels of the
+        source and the target of an edge; "symmetric", every pair regardless of the order; "equal", one weight for all
+        equal labels. "auto" is "directed" if edges have attributes, and "symmetric" if they have none.
+    intercept : give nodes and edges a further attribute that is always there.
+    neighbours : the neighbours of each pixel of an image, 4 or 8.
+    window : the attributes of a pixel are the values in a square of this size around it.
+    inference : "exact", by clique trees, for trees, chains and narrow graphs.
+    memory : exact inference is refused if its tables take more than this many MB per graph.
+    features : "all", or "hash:BITS" for hashed attributes.
+    max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    coef_ : the weights.
+    history_, certificate_ : P, D and the gap after each pass, and for `coef_`.
+    n_iter_, converged_, stop_reason_ : the number of iterations, and whether and why the learner stopped.
+
+    >>> triangle = ([["red"], ["blue"], []], [(0, 1), (1, 2), (0, 2)])
+    >>> path = ([["blue"], [], ["red"]], [(0, 1), (1, 2)])
+    >>> labeler = GraphLabeler(C=10.0).fit([triangle, path], [["r", "b", "b"], ["b", "b", "r"]])
+    >>> labeler.predict([([["red"], [], ["blue"]], [(0, 1), (1, 2)])])
+    [['r', 'b', 'b']]
+    """
+
+    classes_: NDArray[Any]
+    features_: GraphFeatures
+    inputs = None
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "log",
+        *,
+        C: float = 1.0,
+        learner: str | Learner = "auto",
+        pairs: str = "auto",
+        intercept: bool = True,
+        neighbours: int = 4,
+        window: int = 1,
+        inference: str = "exact",
+        memory: float = 1024.0,
+        features: str = "all",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.learner = learner
+        self.pairs = pairs
+        self.intercept = intercept
+        self.neighbours = neighbours
+        self.window = window
+        self.inference = inference
+        self.memory = memory
+        self.features = features
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        dev: tuple[Any, ...] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        observers: Sequence[Any] = (),
+    ) -> Self:
+        """Learn from graphs and the labels of their nodes.
+
+        Parameters
+        ----------
+        X : the graphs.
+        y : the labels of the nodes of each graph.
+        sample_weight : one factor per graph on its C.
+        dev : development data (X, y), by which sgd chooses its rate.
+        checkpoint : a file for the state of the learner; after an interruption, the same call continues from it.
+        observers : objects that are called after every pass (`margrave.learners.Observer`).
+        """
+        return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
+
+    def predict(self, X: Any, *, allowed: Any = None) -> list[Any]:
+        """Predict the best labels of every graph: a list, or an array (height, width) for an image.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        allowed : for each graph None or, for each of its nodes, None or the labels that it may have.
+        """
+        return self._shaped(X, self._predict(_given(X, allowed)))
+
+    def predict_marginals(self, X: Any, *, allowed: Any = None) -> list[NDArray[np.float64]]:
+        """Compute the probability of every label of every node: one (nodes, classes) array per graph.
+
+        The model is p(y) ~ exp(beta <theta, y>) with the loss's beta, or with 1 if that is infinite. For an image the
+        array is (height, width, classes).
+
+        Parameters
+        ----------
+        X, allowed : as in `predict`.
+        """
+        return self._shaped(X, self._predict_marginals(_given(X, allowed)))
+
+    def predict_kbest(self, X: Any, k: int = 10, *, allowed: Any = None) -> list[list[tuple[float, Any]]]:
+        """Predict the k best labellings of every graph, best first, each with its score; exact inference only.
+
+        Parameters
+        ----------
+        X, allowed : as in `predict`.
+        k : the number of labellings.
+        """
+        found = self._predict_kbest(_given(X, allowed), k)
+        return [[(score, self._shaped([x], [y])[0]) for score, y in scored] for x, scored in zip(X, found, strict=True)]
+
+    def sample(self, X: Any, n: int = 1, seed: int = 0, *, allowed: Any = None) -> list[list[Any]]:
+        """Draw n labellings of every graph from the model; exact inference only.
+
+        Parameters
+        ----------
+        X, allowed : as in `predict`.
+        n : the number of labellings.
+        seed : the seed of the random numbers; the same seed draws the same labellings.
+        """
+        drawn = self._sample(_given(X, allowed), n, seed)
+        return [self._shaped([x] * n, ys) for x, ys in zip(X, drawn, strict=True)]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Compute the fraction of nodes with the right label.
+
+        Parameters
+        ----------
+        X, y : as in `fit`.
+        """
+        return self._score(y, self.predict(X), self.outputs_)
+
+    def top_pairs(self, n: int = 10) -> list[tuple[Any, float]]:
+        """The n attributes of edges with pairs of labels that have the largest absolute weights, with these weights.
+
+        Parameters
+        ----------
+        n : the number of attributes.
+        """
+        self._check_fitted()
+        return self.features_.top_pairs(self.coef_, self.outputs_.names, n)
+
+    # ---- what the base asks ------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> LossFamily:
+        check_choice("pairs", self.pairs, PAIRS)
+        check_choice("inference", self.inference, tuple(INFERENCES))
+        self._hash_bits()
+        return super()._check_parameters()
+
+    def _structure(self, given: Given) -> FactorGraph:
+        return FactorGraph(None, self.inference, self.memory)
+
+    def _features(self, outputs: Any) -> GraphFeatures:
+        return GraphFeatures(self.pairs, self.intercept, self._hash_bits())
+
+    def _hash_bits(self) -> int:
+        if self.features == "all":
+            return 0
+        head, _, bits = str(self.features).partition(":")
+        if head != "hash" or not bits.isdecimal():
+            raise MargraveError(f'features must be "all" or "hash:BITS", not {self.features!r}.')
+        return int(bits)
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        graphs = as_graphs(given.X, self.neighbours, self.window)
+        return replace(given, X=graphs, Y=flat_labels(given.Y, graphs)), sample_weight
+
+    def _raw(self, X: Any) -> list[Graph]:
+        return as_graphs(X, self.neighbours, self.window)
+
+    def _dev_given(self, dev: Any) -> Given | None:
+        given = super()._dev_given(dev)
+        if given is None:
+            return None
+        graphs = self._raw(given.X)
+        return replace(given, X=graphs, Y=flat_labels(given.Y, graphs))
+
+    def _to_structure(self, given: Given, X: list[Graph], outputs: Any) -> dict[str, Any]:
+        return {**given.to_structure, "graphs": shared_graphs(X)}
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        if len(Y) != len(predicted):
+            raise MargraveError(f"there are {len(predicted)} graphs in X and {len(Y)} in y.")
+        right = total = 0
+        for i, (gold, found) in enumerate(zip(Y, predicted, strict=True)):
+            labels, names = np.asarray(gold).ravel(), np.asarray(found).ravel()
+            if len(labels) != len(names):
+                raise MargraveError(f"example {i} has {len(names)} nodes and {len(labels)} labels.")
+            right, total = right + int((labels == names).sum()), total + len(labels)
+        return right / total if total else 1.0
+
+    def _shaped(self, X: Any, found: Sequence[Any]) -> list[Any]:
+        """Labels or marginals of images as arrays of their shape."""
+        return [
+            np.asarray(y).reshape(*x.shape[:2], *np.shape(y)[1:]) if isinstance(x, np.ndarray) else y
+            for x, y in zip(X, found, strict=True)
+        ]
+
+
+def flat_labels(Y: Any, graphs: Sequence[Graph]) -> list[list[Any]]:
+    """The labels of the nodes of each graph as lists; those of images may be arrays (height, width)."""
+    if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
+        raise MargraveError(f"y must be a list with the labels of each graph, not {type(Y).__name__}.")
+    if len(Y) != len(graphs):
+        raise MargraveError(f"there are {len(graphs)} graphs in X and {len(Y)} in y.")
+    flat = []
+    for i, (labels, graph) in enumerate(zip(Y, graphs, strict=True)):
+        if isinstance(labels, Mapping) and graph.names is not None:
+            if missing := [node for node in graph.names if node not in labels]:
+                raise MargraveError(f"example {i}: node {missing[0]!r} has no label.")
+            labels = [labels[node] for node in graph.names]
+        elif isinstance(labels, np.ndarray):
+            if graph.shape is not None and labels.ndim == 2 and labels.shape != graph.shape:
+                raise MargraveError(f"example {i} is an image of {graph.shape}, but its labels are {labels.shape}.")
+            labels = labels.ravel().tolist()
+        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+            raise MargraveError(f"example {i}: its labels must be a list, not {type(labels).__name__}.")
+        if len(labels) != len(graph):
+            raise MargraveError(f"example {i} has {len(graph)} nodes and {len(labels)} labels.")
+        flat.append(list(labels))
+    return flat
+
+
+def shared_graphs(X: Sequence[Graph]) -> GraphArrays:
+    """The graphs of all examples; those with the same nodes and edges are one."""
+    number: dict[tuple[int, bytes], int] = {}
+    distinct: list[Graph] = []
+    graph_of = []
+    for graph in X:
+        key = (len(graph), graph.edges.tobytes())
+        if key not in number:
+            number[key] = len(distinct)
+            distinct.append(graph)
+        graph_of.append(number[key])
+    return GraphArrays.pairwise(
+        np.array(graph_of, dtype=np.int64),
+        np.array([len(graph) for graph in distinct], dtype=np.int64),
+        [graph.edges for graph in distinct],
+    )
+
+
+def _given(X: Any, allowed: Any) -> Given:
+    return Given(X, to_structure={} if allowed is None else {"allowed": allowed})
