@@ -11,6 +11,7 @@ from margrave import (
     GraphLabeler,
     HierarchicalMultiLabelClassifier,
     Kernel,
+    MultiLabelClassifier,
     Reranker,
     SequenceTagger,
     SequenceTaggerCV,
@@ -103,6 +104,9 @@ ENTRIES: dict[str, Entry] = {
         lambda: NGrams(1),
     ),
     "GraphLabeler": Entry(GraphLabeler, colour_maps(), COLOURS),
+    "MultiLabelClassifier": Entry(
+        MultiLabelClassifier, [text.split() for text in TEXTS], [animal.split(".") for animal in ANIMALS], TEXTS, TfIdf
+    ),
     "DependencyParser": Entry(
         lambda **settings: DependencyParser(**{"inputs": None, **settings}),
         [ArcTemplates().learn(ROWS).attributes(rows) for rows in ROWS],

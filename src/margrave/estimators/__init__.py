@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from margrave.estimators.graph_labeler import GraphLabeler
     from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
     from margrave.estimators.hmm_tagger import HMMTagger
+    from margrave.estimators.multi_label_classifier import MultiLabelClassifier
     from margrave.estimators.reranker import Reranker
     from margrave.estimators.sequence_tagger import SequenceTagger
     from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
@@ -28,6 +29,7 @@ __all__ = [
     "GraphLabeler",
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
+    "MultiLabelClassifier",
     "Reranker",
     "SequenceTagger",
     "SequenceTaggerCV",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator, check_choice
 from margrave.features.graphs import PAIRS, GraphFeatures
+from margrave.features.table import hash_bits_of
 from margrave.inputs.graphs import Graph, as_graphs
 from margrave.learners import Checkpoint, Learner
 from margrave.losses import LossFamily
@@ -23,7 +24,8 @@ class GraphLabeler(StructuredEstimator):
     X is a list of graphs, each of them an object of `margrave.inputs.Graph`, a tuple (nodes, edges) or (nodes, edges,
     edge features), a networkx graph whose nodes and edges have the attribute "features", or an image, that is an array
     (height, width) or (height, width, channels). Attributes of nodes and edges are matrices, or lists of strings or
-    dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs it can also have a dictionary from nodes to labels.
+    dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs it can
+    also have a dictionary from nodes to labels.
 
     Parameters
     ----------
@@ -186,22 +188,14 @@ class GraphLabeler(StructuredEstimator):
     def _check_parameters(self) -> LossFamily:
         check_choice("pairs", self.pairs, PAIRS)
         check_choice("inference", self.inference, tuple(INFERENCES))
-        self._hash_bits()
+        hash_bits_of(self.features)
         return super()._check_parameters()
 
     def _structure(self, given: Given) -> FactorGraph:
         return FactorGraph(None, self.inference, self.memory)
 
     def _features(self, outputs: Any) -> GraphFeatures:
-        return GraphFeatures(self.pairs, self.intercept, self._hash_bits())
-
-    def _hash_bits(self) -> int:
-        if self.features == "all":
-            return 0
-        head, _, bits = str(self.features).partition(":")
-        if head != "hash" or not bits.isdecimal():
-            raise MargraveError(f'features must be "all" or "hash:BITS", not {self.features!r}.')
-        return int(bits)
+        return GraphFeatures(self.pairs, self.intercept, hash_bits_of(self.features))
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
         graphs = as_graphs(given.X, self.neighbours, self.window)

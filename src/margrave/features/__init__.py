@@ -3,6 +3,7 @@
 from margrave.features.base import Features
 from margrave.features.chain import ChainFeatures
 from margrave.features.graphs import GraphFeatures
+from margrave.features.label_graph import LabelGraphFeatures
 from margrave.features.mercer import Kernel
 from margrave.features.outputs import NodeFeatures, OutputFeatures
 from margrave.features.sparse import SparseFeatures
@@ -16,6 +17,7 @@ __all__ = [
     "Features",
     "GraphFeatures",
     "Kernel",
+    "LabelGraphFeatures",
     "NodeFeatures",
     "OutputFeatures",
     "SparseFeatures",

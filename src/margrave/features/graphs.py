@@ -15,7 +15,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError, unknown
 from margrave.features.base import Features, Ranked, Weights, heaviest
-from margrave.features.rows import RowEncoder
+from margrave.features.rows import RowEncoder, with_intercept
 from margrave.inputs.graphs import Graph
 
 PAIRS = ("auto", "directed", "symmetric", "equal")
@@ -94,7 +94,7 @@ class GraphFeatures(Features):
             begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
             edges = _core.Tokens(begin, np.zeros(begin[-1] + 1, np.int64), np.zeros(0, np.int32), None)
         if self.intercept:
-            nodes, edges = _with_intercept(nodes), _with_intercept(edges)
+            nodes, edges = with_intercept(nodes), with_intercept(edges)
         return GraphRows(nodes, edges)
 
     def learn(self, rows: GraphRows, bound: _core.Structure) -> None:
@@ -185,19 +185,3 @@ def _width(X: Sequence[Graph]) -> int | None:
     """The number of columns of edges whose features are matrices."""
     shapes = [graph.edge_features.shape for graph in X if hasattr(graph.edge_features, "shape")]
     return shapes[0][1] if shapes else None
-
-
-def _with_intercept(rows: _core.Tokens) -> _core.Tokens:
-    """The same rows with the attribute 0 before all others, which move up by one."""
-    example_begin, row_begin, index, value = rows.arrays()
-    n = len(row_begin) - 1
-    longer = row_begin + np.arange(n + 1)
-    places = np.ones(int(longer[-1]), dtype=np.bool_)
-    places[longer[:-1]] = False
-    new_index = np.zeros(len(places), dtype=np.int32)
-    new_index[places] = index + 1
-    new_value = None
-    if value is not None:
-        new_value = np.ones(len(places))
-        new_value[places] = value
-    return _core.Tokens(example_begin, longer.astype(np.int64), new_index, new_value)

@@ -148,6 +148,22 @@ class RowEncoder(Stored, kind="encoder"):
             )
 
 
+def with_intercept(rows: _core.Tokens) -> _core.Tokens:
+    """The same rows with the attribute 0 before all others, which move up by one."""
+    example_begin, row_begin, index, value = rows.arrays()
+    n = len(row_begin) - 1
+    longer = row_begin + np.arange(n + 1)
+    places = np.ones(int(longer[-1]), dtype=np.bool_)
+    places[longer[:-1]] = False
+    new_index = np.zeros(len(places), dtype=np.int32)
+    new_index[places] = index + 1
+    new_value = None
+    if value is not None:
+        new_value = np.ones(len(places))
+        new_value[places] = value
+    return _core.Tokens(example_begin, longer.astype(np.int64), new_index, new_value)
+
+
 _MOST_COLUMNS = 2**31 - 1  # Columns are numbered in 32 bits.
 _FORMS = {"columns": "vectors", "names": "named attributes", "hashed": "named attributes"}
 

@@ -204,6 +204,13 @@ class AttributeTable(Features):
             self.weighted = _core.Pairs(pairs["attributes"], pairs["labels"])
 
 
+def hash_bits_of(features: str) -> int:
+    """The number of hash bits of `"hash:BITS"`, and 0 for `"all"`: for maps that give every attribute its weights."""
+    if features == "observed" or not isinstance(features, str):
+        raise unknown("features", features, ["all", "hash:18"])
+    return features_named(features).hash_bits
+
+
 def features_named(features: str | AttributeTable) -> AttributeTable:
     """Return new features from `"observed"`, `"all"`, `"hash:BITS"`, or the settings of a table or a kernel.
 

@@ -6,6 +6,7 @@ from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
 from margrave.structures.chain import Chain
 from margrave.structures.factor_graph import Factor, FactorGraph, Factors
+from margrave.structures.label_graph import LabelGraph
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
@@ -26,6 +27,7 @@ __all__ = [
     "Factors",
     "Forbidden",
     "Implies",
+    "LabelGraph",
     "Labels",
     "Multiclass",
     "NoOutputs",

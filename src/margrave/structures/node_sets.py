@@ -145,6 +145,12 @@ def closed_sets(Y: Any, outputs: Nodes) -> list[set[int]]:
     return closed
 
 
+def read_sets(Y: Any) -> tuple[list[Any], list[Collection[Any]]]:
+    """The labels of a list of sets or of an indicator matrix, whose columns are all labels, and the sets."""
+    taxonomy, sets = _read(Y, None)
+    return [] if taxonomy is None else list(taxonomy.nodes), sets
+
+
 def _read(Y: Any, taxonomy: Any) -> tuple[Taxonomy | None, list[Collection[Any]]]:
     """The taxonomy (None if no nodes are known), and the nodes that Y names for each example."""
     from scipy.sparse import csr_array, issparse

@@ -1,0 +1,154 @@
+"""Several labels per example, with scores for pairs of labels."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, validate_data
+
+from margrave.errors import MargraveError
+from margrave.estimators.base import Given, StructuredEstimator, Training
+from margrave.estimators.matrix_inputs import has_names
+from margrave.features.label_graph import LabelGraphFeatures
+from margrave.features.table import hash_bits_of
+from margrave.inputs.base import Inputs
+from margrave.learners import Learner
+from margrave.losses import LossFamily
+from margrave.structures.label_graph import LabelGraph
+from margrave.structures.node_sets import read_sets
+
+
+class MultiLabelClassifier(StructuredEstimator):
+    """Predicts sets of labels; minimises 1/2 |w|^2 + C sum_i L_i(w).
+
+    X is a dense or sparse matrix, or a list of attribute lists or dictionaries. Y is a list of sets of labels or an
+    indicator matrix. A label graph says which pairs of labels depend on each other. The cost is the number of missing
+    and superfluous labels.
+
+    Parameters
+    ----------
+    loss : a loss by name or an object of `margrave.losses`; its cost is "hamming" or "zero-one".
+    graph : "independent", as if each label were a problem of its own; "tree", the tree of labels with the highest
+        mutual information in the training data (Chow and Liu 1968); "full", all pairs; or a list of pairs of labels.
+    pair_attributes : give pairs of labels weights for all attributes, and not only one weight per case.
+    inference, memory : as in `GraphLabeler`.
+    features : "all", or "hash:BITS" for hashed attributes.
+    inputs : how raw examples become attributes, such as `margrave.inputs.TfIdf` for texts; None if X has them already.
+    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    edges_ : the pairs of labels that the label graph joins.
+    coef_ : the weights.
+
+    >>> X, Y = [["sea"], ["sea", "sun"], ["hill"], ["hill"]], [["beach"], ["beach", "holiday"], [], []]
+    >>> model = MultiLabelClassifier(C=10.0).fit(X, Y)
+    >>> model.predict([["sun", "sea"], ["hill"]]), model.edges_
+    ([['beach', 'holiday'], []], [('beach', 'holiday')])
+    """
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "log",
+        *,
+        graph: Any = "tree",
+        pair_attributes: bool = False,
+        C: float = 1.0,
+        learner: str | Learner = "auto",
+        inference: str = "exact",
+        memory: float = 1024.0,
+        features: str = "all",
+        inputs: Inputs | None = None,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.graph = graph
+        self.pair_attributes = pair_attributes
+        self.C = C
+        self.learner = learner
+        self.inference = inference
+        self.memory = memory
+        self.features = features
+        self.inputs = inputs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    @property
+    def edges_(self) -> list[tuple[Any, Any]]:
+        """The pairs of labels that the label graph joins."""
+        self._check_fitted()
+        labels = self.outputs_.labels
+        return [(labels[a], labels[b]) for a, b in self._structure(Given([])).edges(self.outputs_)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Compute the probability of every label, with the loss's beta or, if that is infinite, 1.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+
+        Returns
+        -------
+        (examples, labels), in the order of `classes_`.
+        """
+        probabilities: NDArray[np.float64] = self._predict_marginals(Given(X))
+        return probabilities
+
+    def _check_parameters(self) -> LossFamily:
+        self._structure(Given([]))
+        hash_bits_of(self.features)
+        return super()._check_parameters()
+
+    def _structure(self, given: Given) -> LabelGraph:
+        return LabelGraph(self.graph, self.inference, self.memory)
+
+    def _features(self, outputs: Any) -> LabelGraphFeatures:
+        return LabelGraphFeatures(self.pair_attributes, hash_bits_of(self.features))
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        """The micro-averaged F1 of the labels of all examples; 1 if there are no labels and none are predicted."""
+        gold = read_sets(Y)[1]
+        if len(gold) != len(predicted):
+            raise MargraveError(f"there are {len(predicted)} examples in X and {len(gold)} in Y.")
+        right = sum(len(set(a) & set(b)) for a, b in zip(gold, predicted, strict=True))
+        both = sum(map(len, gold)) + sum(map(len, predicted))
+        return 2 * right / both if both else 1.0
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        if self.inputs is not None or has_names(given.X):
+            return given, sample_weight
+        rows = check_array(given.X, accept_sparse="csr", dtype=np.float64, estimator=self)
+        return replace(given, X=rows, original=given.X), sample_weight
+
+    def _raw(self, X: Any) -> Any:
+        if self.inputs_ is not None or has_names(X):
+            return X
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _set_weights(self, w: NDArray[np.float64]) -> None:
+        super()._set_weights(w)
+        if self.inputs_ is None and self.features_.encoder.form == "columns":
+            self.n_features_in_ = self.features_.encoder.columns
+
+    def _set_fitted(self, training: Training, w: NDArray[np.float64]) -> None:
+        super()._set_fitted(training, w)
+        if training.given.original is not None:
+            validate_data(self, training.given.original, skip_check_array=True)  # This stores the names of its columns.
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,198 @@
+"""Sets of labels in which pairs of labels have scores: multi-label classification with a label graph."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.errors import MargraveError, unknown
+from margrave.labels.classes import check_several, distinct_labels
+from margrave.losses.costs import Cost, Hamming, ZeroOne
+from margrave.structures.base import Labels, Outputs, Structure, Units, is_list
+from margrave.structures.factor_graph import Factor, FactorGraph, Factors
+from margrave.structures.node_sets import read_sets
+
+GRAPHS = ("independent", "tree", "full")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCounts(Outputs):
+    """The labels, and how often they and their pairs occur; label graphs are made from these counts.
+
+    >>> LabelCounts.of([["a"], ["a", "b"]]).counts
+    [[2, 1], [1, 1]]
+    """
+
+    name = "label-counts"
+
+    labels: Sequence[Any]  # sorted
+    counts: Sequence[Sequence[int]]  # (labels, labels): in how many examples both occur
+    examples: int
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels."""
+        return distinct_labels(self.labels)
+
+    @classmethod
+    def of(cls, sets: Sequence[Any], more: Sequence[Any] = ()) -> Self:
+        """The counts of these sets; there may be more labels than occur."""
+        labels = distinct_labels({*more, *(label for each in sets for label in each)}).tolist()
+        number = {label: k for k, label in enumerate(labels)}
+        here = np.zeros((len(sets), len(labels)), dtype=np.int64)
+        for i, each in enumerate(sets):
+            here[i, [number[label] for label in each]] = 1
+        return cls(labels, (here.T @ here).tolist(), len(sets))
+
+    def merge(self, other: Self) -> Self:
+        """The labels and the counts of both."""
+        labels = distinct_labels([*self.labels, *other.labels]).tolist()
+        total = np.zeros((len(labels), len(labels)), dtype=np.int64)
+        for part in (self, other):
+            places = [labels.index(label) for label in part.labels]
+            if places:
+                total[np.ix_(places, places)] += np.asarray(part.counts, dtype=np.int64)
+        return type(self)(labels, total.tolist(), self.examples + other.examples)
+
+    def check(self) -> None:
+        """Refuse fewer than two labels."""
+        check_several(self.classes)
+
+    def tree(self) -> list[tuple[int, int]]:
+        """The tree of labels with the highest mutual information (Chow and Liu 1968); independent labels are apart."""
+        counts, n = np.asarray(self.counts, dtype=float), float(self.examples)
+        ones, labels = np.diag(counts), len(self.labels)
+
+        def information(a: int, b: int) -> float:
+            both = counts[a, b]
+            joint = np.array([[n - ones[a] - ones[b] + both, ones[b] - both], [ones[a] - both, both]]) / n
+            apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+            seen = joint > 0
+            return float((joint[seen] * np.log(joint[seen] / apart[seen])).sum())
+
+        group = list(range(labels))
+        edges = []
+        for value, a, b in sorted(((information(a, b), a, b) for a, b in combinations(range(labels), 2)), reverse=True):
+            if value > 1e-12 and group[a] != group[b]:
+                edges.append((a, b))
+                group = [group[a] if each == group[b] else each for each in group]
+        return sorted(edges)
+
+
+@dataclass
+class LabelGraph(Structure):
+    """Sets of labels. There is a part for each label and, for each pair that is an edge of the label graph, four parts.
+
+    Parameters
+    ----------
+    graph : "independent", no pairs; "tree", the tree of labels that explains the training data best (Chow and Liu);
+        "full", all pairs; or a list of pairs of labels.
+    inference, memory : as in `FactorGraph`.
+    """
+
+    name = "label-graph"
+    costs = (Hamming, ZeroOne)
+
+    graph: Any = "tree"
+    inference: str = "exact"
+    memory: float = 1024.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.graph, str) and self.graph not in GRAPHS:
+            raise unknown("label graph", self.graph, GRAPHS)
+        FactorGraph(None, self.inference, self.memory)  # which checks them
+
+    def learn(self, Y: Any) -> LabelCounts:
+        """The labels and how often pairs of them occur."""
+        labels, sets = read_sets(Y)
+        if not sets:
+            raise MargraveError("there are no examples to learn from.")
+        return LabelCounts.of(sets, labels)
+
+    def edges(self, outputs: LabelCounts) -> list[tuple[int, int]]:
+        """The edges of the label graph, as numbers of labels."""
+        if self.graph == "independent":
+            return []
+        if self.graph == "tree":
+            return outputs.tree()
+        if self.graph == "full":
+            return list(combinations(range(len(outputs.labels)), 2))
+        number = {label: k for k, label in enumerate(outputs.labels)}
+        edges: list[tuple[int, int]] = []
+        for pair in self.graph:
+            if not is_list(pair) or len(pair) != 2:
+                raise MargraveError(f"the edges of a label graph are pairs of labels, and one is {pair!r}.")
+            for label in pair:
+                if label not in number:
+                    raise unknown("label in the label graph", label, map(str, outputs.labels))
+            a, b = sorted(number[label] for label in pair)
+            if a == b:
+                raise MargraveError(f"the label graph has a self-loop at {pair[0]!r}.")
+            if (a, b) in edges:
+                raise MargraveError(f"the label graph has the pair of {pair[0]!r} and {pair[1]!r} twice.")
+            edges.append((a, b))
+        return edges
+
+    def bind(
+        self, outputs: LabelCounts, units: Units, Y: Any = None, *, costs: Cost | None = None, allowed: Any = None
+    ) -> _core.FactorGraphStructure:
+        """Make the core's structure for these examples, each of which has one row of features."""
+        if costs is not None:
+            self.check_cost(costs)
+            if getattr(costs, "weights", None) is not None:
+                raise MargraveError("the cost of a set of labels has no label weights.")
+        n = len(outputs.labels)
+        soft = [*(Factor((v,), [(1,)], "zero") for v in range(n)), *self.edges(outputs)]
+        inner = FactorGraph(None, self.inference, self.memory)
+        graph = Factors(n, soft)
+        labellings = None if Y is None else self._labellings(outputs, Y)
+        cost = None if costs is None else Hamming()
+        return inner.bind(
+            Labels(np.array([0, 1])), units, labellings, costs=cost, graphs=[graph] * len(units), allowed=allowed
+        )
+
+    def _labellings(self, outputs: LabelCounts, Y: Any) -> list[list[int]]:
+        number = {label: k for k, label in enumerate(outputs.labels)}
+        found = []
+        for i, labels in enumerate(read_sets(Y)[1]):
+            row = [0] * len(number)
+            for label in labels:
+                if label not in number:
+                    raise MargraveError(f"example {i}: the label {label!r} is not among the classes.")
+                row[number[label]] = 1
+            found.append(row)
+        return found
+
+    def decode_bound(
+        self,
+        outputs: LabelCounts,
+        units: Units,
+        bound: _core.Structure,
+        examples: NDArray[np.int64] | None,
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+    ) -> list[list[Any]]:
+        """The labels of every output, in sorted order."""
+        names, labels = outputs.labels, len(outputs.labels)
+        return [
+            [names[k] for k in parts[first:last].tolist() if k < labels] for first, last in pairwise(begin.tolist())
+        ]
+
+    def present(
+        self, outputs: LabelCounts, units: Units, begin: NDArray[np.int64], mu: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The probability of every label: (examples, labels)."""
+        n = len(outputs.labels)
+        return np.stack([mu[first : first + n] for first in begin[:-1].tolist()] or [np.zeros(n)])[: len(begin) - 1]
+
+    def part_names(self, outputs: LabelCounts) -> list[Any]:
+        """The labels."""
+        return list(outputs.labels)
+
+    def count_examples(self, X: Any, Y: Any, where: str = "Y") -> None:
+        """Refuse different numbers of inputs and outputs."""
+        super().count_examples(X, range(Y.shape[0] if hasattr(Y, "shape") else len(Y)), where)
