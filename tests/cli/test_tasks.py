@@ -41,7 +41,11 @@ TREES = "1\tdogs\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\t_\t_\t0\troot
 MORE = TREES.replace("dogs", "cats").replace("bark", "sleep")
 HEADLESS = re.sub(r"\t[0-9]\t\w+\t_\t_\n", r"\t_\t_\t_\t_\n", TREES + MORE)
 
+GRAPH = '{"nodes": [["red"], ["blue"]], "edges": [[0, 1]], "labels": ["r", "b"]}\n'
+BARE = GRAPH.replace(', "labels": ["r", "b"]', "")
+
 TINY = {
+    "graph": Tiny(GRAPH, BARE, BARE, "has no labels", "accuracy", "data.jsonl"),
     "tagging": Tiny("the D\ndog N\n\nthe D\ncat N\n", "the\ndog\n\nthe\ncat\n", "the\ndog\n", "1 column", "accuracy"),
     "multilabel": Tiny("a;b 1:1 2:1\na 1:1\nb 2:1\n", "1:1 2:1\n1:1\n2:1\n", "1:1\n2:1\n", "has a class", "f1"),
     "parse": Tiny(TREES + MORE, HEADLESS, HEADLESS, "has no head", "uas", "data.conllu"),

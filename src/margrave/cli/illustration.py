@@ -25,16 +25,24 @@ def _check_sentences(text: str) -> None:
     _range(text)
 
 
+# What parsers and labelers of graphs share.
+DATA = Option(
+    "data",
+    "CoNLL-U sentences for --plot and --explain, or graphs for --plot.",
+    metavar="FILE",
+    applies="parsing and graphs",
+)
+PLOT = Option(
+    "plot",
+    "Draw what is predicted for --data, in this file, .svg or .png. Below the words of a sentence stands the predicted "
+    "tree, above them the one of the file, if it has heads; of several --sentences, the numbers are added to the name. "
+    "The nodes of a graph are coloured by their predicted labels. Colours show probabilities.",
+    metavar="PICTURE",
+    applies="parsing and graphs",
+)
 OPTIONS = (
-    Option("data", "CoNLL-U sentences for --plot and --explain.", metavar="FILE", applies="parsing"),
-    Option(
-        "plot",
-        "Draw the trees that are predicted for sentences of --data, in this file, .svg or .png. Below the words stands "
-        "the predicted tree, above them the one of the file, if it has heads; colours show probabilities. If there are "
-        "several --sentences, their numbers are added to the name.",
-        metavar="PICTURE",
-        applies="parsing",
-    ),
+    DATA,
+    PLOT,
     Option(
         "sentences",
         "Which sentences to draw: 3, or 1-5; the first one if not given.",

@@ -3,6 +3,7 @@
 from margrave.datasets.builtin import load_digits, load_harbour, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
+from margrave.datasets.graphs import LabelledGraph, read_graphs, write_graphs
 from margrave.datasets.nbest import NBestList, read_nbest, read_references, write_nbest
 from margrave.datasets.ranking import read_ranking, relevance_targets
 from margrave.datasets.svmlight import read_svmlight
@@ -10,6 +11,7 @@ from margrave.datasets.taxonomy import read_descriptions, read_hierarchy, read_s
 from margrave.labels.tags import Span, convert_tags, spans
 
 __all__ = [
+    "LabelledGraph",
     "NBestList",
     "Sentence",
     "Span",
@@ -23,6 +25,7 @@ __all__ = [
     "read_conllu",
     "read_conllx",
     "read_descriptions",
+    "read_graphs",
     "read_hierarchy",
     "read_nbest",
     "read_ranking",
@@ -34,5 +37,6 @@ __all__ = [
     "spans",
     "write_columns",
     "write_conllu",
+    "write_graphs",
     "write_nbest",
 ]

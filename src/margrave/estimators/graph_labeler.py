@@ -24,8 +24,8 @@ class GraphLabeler(StructuredEstimator):
     X is a list of graphs, each of them an object of `margrave.inputs.Graph`, a tuple (nodes, edges) or (nodes, edges,
     edge features), a networkx graph whose nodes and edges have the attribute "features", or an image, that is an array
     (height, width) or (height, width, channels). Attributes of nodes and edges are matrices, or lists of strings or
-    dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs it can
-    also have a dictionary from nodes to labels.
+    dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs
+    it can also have a dictionary from nodes to labels.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Pictures of structures; they need matplotlib (the extra `plots`)."""
 
 from margrave.plots.arcs import arc_diagram
+from margrave.plots.graphs import graph_diagram
 from margrave.plots.saving import save_figure
 
-__all__ = ["arc_diagram", "save_figure"]
+__all__ = ["arc_diagram", "graph_diagram", "save_figure"]

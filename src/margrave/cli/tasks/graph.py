@@ -1,0 +1,261 @@
+"""Labels for the nodes of graphs: JSON lines in, the same with labels out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from margrave.cli.illustration import DATA, PLOT
+from margrave.cli.options import Option, option
+from margrave.cli.reports import percent, table
+from margrave.cli.streams import batches, check_place, display_name, naming, source
+from margrave.cli.tasks.base import Job, Model, Task, top_table
+from margrave.errors import DataError, MargraveError, unknown
+
+if TYPE_CHECKING:
+    from margrave.datasets.graphs import LabelledGraph
+    from margrave.estimators import GraphLabeler
+
+_BATCH = 256  # graphs that are predicted at once
+_PAIRS = ("auto", "directed", "symmetric", "equal")
+
+
+@dataclass(eq=False, repr=False)
+class GraphTask(Task):
+    """Learns a label for every node of a graph."""
+
+    name = "graph"
+    summary = "a label for each node of a graph or grid"
+    estimator = "margrave.estimators:GraphLabeler"
+    default_loss = "log"
+    data = """Files have one graph per line, a JSON object. "nodes" has the attributes of each node: a list of names,
+an object from names to numbers, or a list of numbers. "edges" has pairs of nodes, counted from 0. "edge_features" may
+have the attributes of each edge, which can depend on its direction. "labels" has the label of each node. With "shape",
+[height, width], the nodes are the cells of a grid, row by row, and "edges" may be left out."""
+    sample = '    {"nodes": [["red"], ["blue"], []], "edges": [[0, 1], [1, 2]], "labels": ["r", "b", "b"]}'
+    examples = (
+        "margrave train --task graph train.jsonl -o maps.model --dev dev.jsonl",
+        "margrave train --task graph images.jsonl -o grid.model --neighbours 8 --pairs symmetric",
+        "margrave train --task graph train.jsonl -o svm.model --loss hinge -C 0.1",
+    )
+    predicts = (
+        "the input with the predicted labels in place of its own; --marginals adds the probability of each label "
+        'as "probabilities".'
+    )
+    measures = "the share of nodes with the right label, the share of graphs without a mistake, and F1 of each label."
+    inspect_options = (
+        DATA,
+        PLOT,
+        Option(
+            "graph", "Which graph of --data to draw; the first one if not given.", int, "N", low=1, applies="graphs"
+        ),
+    )
+
+    pairs: str = option(
+        "auto",
+        "Which pairs of labels have weights for the attributes of edges: directed, all pairs of the labels of the "
+        "first and the second node; symmetric, regardless of the order; equal, one for equal labels; auto, directed if "
+        "edges have attributes and otherwise symmetric.",
+        "NAME",
+    )
+    neighbours: int = option(4, "The neighbours of each cell of a grid without edges: 4 or 8.", "N")
+    inference: str = option(
+        "exact", "How labels are found: exact, by clique trees; see the guide about graphs for other methods.", "NAME"
+    )
+    memory: float = option(1024.0, "Exact inference may take this many MB per graph.", "MB", low=1)
+    features: str = option("all", "all keeps all attributes, hash:BITS hashes them.", "NAME")
+    cost: str | None = option(None, "What wrong labels cost: hamming or zero-one; hamming if not given.", "NAME")
+
+    def __post_init__(self) -> None:
+        from margrave.features.table import hash_bits_of
+        from margrave.structures.factor_graph import INFERENCES
+
+        if self.pairs not in _PAIRS:
+            raise unknown("--pairs", self.pairs, _PAIRS)
+        if self.neighbours not in (4, 8):
+            raise MargraveError(f"--neighbours must be 4 or 8, and it is {self.neighbours}.")
+        if self.inference not in INFERENCES:
+            raise unknown("--inference", self.inference, INFERENCES)
+        hash_bits_of(self.features)
+
+    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+        """Graphs with the labels of their nodes."""
+        graphs = _labelled(data, self.neighbours)
+        held = None if dev is None else _labelled(dev, self.neighbours)
+        dev_pair = None if held is None else ([each.graph for each in held], [each.labels for each in held])
+        own = {name: getattr(self, name) for name in ("pairs", "inference", "memory", "features", "neighbours")}
+        X = [each.graph for each in graphs]
+        return Job(
+            self.estimator_class()(**own, **settings),
+            X,
+            [each.labels for each in graphs],
+            {"n_graphs": len(X), "n_nodes": sum(map(len, X)), "n_edges": sum(len(graph.edges) for graph in X)},
+            {"format": "graphs"},
+            dev_pair,
+            _scores,
+            {"dev": dev_pair},
+        )
+
+    @staticmethod
+    def dev_summary(scores: Mapping[str, Any]) -> str:
+        """Nodes and whole graphs."""
+        return f"nodes {percent(scores['accuracy'])}, whole graphs {percent(scores['whole_graphs'])}"
+
+    @staticmethod
+    def model(path: str, estimator: "GraphLabeler") -> "GraphModel":
+        """The labeler."""
+        return GraphModel(path, estimator)
+
+    @staticmethod
+    def inspection(estimator: "GraphLabeler", top: int) -> dict[str, Any]:
+        """Labels, the heaviest attributes of nodes, and those of edges."""
+        report = Task.inspection(estimator, top)
+        if top:
+            found = estimator.top_pairs(top)
+            shown = [
+                [f"{name}: {' '.join(map(str, pair)) if isinstance(pair, tuple) else pair}", w]
+                for (name, pair), w in found
+            ]
+            report["top_edges"] = shown
+        return report
+
+    @staticmethod
+    def inspection_summary(report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        tops = dict(report.get("top", {}))
+        if report.get("top_edges"):
+            tops["edges"] = report["top_edges"]
+        return top_table(tops)
+
+
+@dataclass(eq=False, repr=False)
+class GraphModel(Model):
+    """A labeler of files."""
+
+    does: ClassVar[str] = "labels the nodes of graphs"
+    options: ClassVar[tuple[str, ...]] = ("data", "plot", "graph")
+
+    path: str
+    labeler: "GraphLabeler"
+
+    def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
+        """The graphs with their predicted labels."""
+        from margrave.datasets.graphs import graph_line, read_graphs
+
+        found = False
+        for batch in batches(read_graphs(source(path), neighbours=self.labeler.neighbours), _BATCH):
+            lines, found = [], True
+            with naming(path):
+                predicted, probabilities = self._predict(batch, marginals)
+            for each, labels, values in zip(batch, predicted, probabilities, strict=True):
+                more = {} if values is None else {"probabilities": [round(p, 4) for p in values]}
+                lines.append(graph_line({**each.fields, "labels": labels, **more}))
+            yield lines
+        if not found:
+            raise DataError(display_name(path), None, "it holds no graphs.")
+
+    def _predict(self, batch: Sequence["LabelledGraph"], marginals: bool) -> tuple[list[Any], list[Any]]:
+        X = [each.graph for each in batch]
+        predicted = self.labeler.predict(X)
+        if not marginals:
+            return predicted, [None] * len(X)
+        number = {label: k for k, label in enumerate(self.labeler.classes_.tolist())}
+        tables = self.labeler.predict_marginals(X)
+        return predicted, [
+            [min(max(float(row[number[label]]), 0.0), 1.0) for label, row in zip(labels, rows, strict=True)]
+            for labels, rows in zip(predicted, tables, strict=True)
+        ]
+
+    def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
+        """The scores of nodes and graphs."""
+        graphs = _labelled(path, self.labeler.neighbours)
+        with naming(path):
+            predicted = self.labeler.predict([each.graph for each in graphs])
+        gold = [each.labels for each in graphs]
+        counts = {"n_graphs": len(graphs), "n_nodes": sum(len(each.graph) for each in graphs)}
+        return {**counts, **_scores(gold, predicted), "labels": _label_scores(gold, predicted)}
+
+    def evaluation_summary(self, report: Mapping[str, Any]) -> str:
+        """The same, one score per line."""
+        rows = [
+            ("graphs", f"{report['n_graphs']:,}"),
+            ("nodes", f"{report['n_nodes']:,}"),
+            ("right labels", percent(report["accuracy"])),
+            ("whole graphs", percent(report["whole_graphs"])),
+            *((f"F1 of {label}", percent(scores["f1"])) for label, scores in report["labels"].items()),
+        ]
+        return table(rows, 24)
+
+    def illustration(
+        self, data: str | None = None, plot: str | None = None, graph: int | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Draws a graph of a file with its predicted labels."""
+        if plot is None:
+            raise MargraveError("--data and --graph say what --plot draws, which is not given.")
+        if data is None:
+            raise MargraveError("--plot needs a graph: give a file with --data.")
+        from margrave.datasets.graphs import read_graphs
+        from margrave.plots import graph_diagram, save_figure
+        from margrave.plots.saving import check_format, require_matplotlib
+
+        check_format(plot)
+        require_matplotlib()
+        check_place(plot, [data])
+        wanted = graph or 1
+        found = 0
+        for each in read_graphs(source(data), neighbours=self.labeler.neighbours):
+            found += 1
+            if found < wanted:
+                continue
+            with naming(data):
+                (labels,), (probabilities,) = self._predict([each], marginals=True)
+            figure = graph_diagram(
+                each.graph.edges,
+                labels,
+                classes=sorted({*self.labeler.classes_.tolist(), *(each.labels or ())}, key=str),
+                shape=each.graph.shape,
+                probabilities=probabilities,
+                gold=each.labels,
+            )
+            save_figure(plot, figure)
+            return {"plots": [plot]}
+        raise DataError(display_name(data), None, f"--graph {wanted}, but it has {found} graphs.")
+
+    def illustration_summary(self, report: Mapping[str, Any]) -> str:
+        """Where the picture is."""
+        return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
+
+
+def _labelled(path: str, neighbours: int) -> list["LabelledGraph"]:
+    """The graphs of a file, all of which must have labels."""
+    from margrave.datasets.graphs import read_graphs
+
+    graphs = list(read_graphs(source(path), neighbours=neighbours))
+    if not graphs:
+        raise DataError(display_name(path), None, "it holds no graphs.")
+    for k, each in enumerate(graphs, 1):
+        if each.labels is None:
+            raise DataError(display_name(path), None, f'graph {k} has no labels: add "labels", one for each node.')
+    return graphs
+
+
+def _scores(gold: Any, predicted: Any) -> dict[str, float | None]:
+    pairs = list(zip(gold, predicted, strict=True))
+    right = sum(a == b for y, found in pairs for a, b in zip(y, found, strict=True))
+    return {
+        "accuracy": right / sum(len(y) for y in gold),
+        "whole_graphs": sum(list(y) == list(found) for y, found in pairs) / len(pairs),
+    }
+
+
+def _label_scores(gold: Any, predicted: Any) -> dict[str, dict[str, float | None]]:
+    pairs = [pair for y, found in zip(gold, predicted, strict=True) for pair in zip(y, found, strict=True)]
+    scores = {}
+    for label in sorted({label for pair in pairs for label in pair}, key=str):
+        both = sum(a == b == label for a, b in pairs)
+        true, guessed = sum(a == label for a, _ in pairs), sum(b == label for _, b in pairs)
+        scores[str(label)] = {
+            "precision": both / guessed if guessed else None,
+            "recall": both / true if true else None,
+            "f1": 2 * both / (true + guessed),
+        }
+    return scores
