@@ -1,0 +1,332 @@
+"""Factor graphs: clique trees against enumeration and against other kernels, hard factors, and what is refused."""
+
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from margrave import MargraveError, _core
+from margrave.binding import bind
+from margrave.features import AttributeTable, ChainFeatures, SparseFeatures
+from margrave.labels import Taxonomy
+from margrave.losses import Hamming
+from margrave.structures import (
+    Allowed,
+    AtMostOne,
+    Budget,
+    Chain,
+    Factor,
+    FactorGraph,
+    Factors,
+    Forbidden,
+    Implies,
+    Labels,
+    NodeSets,
+    Or,
+    OwnRule,
+    Rule,
+    TreeRule,
+    Xor,
+)
+from margrave.structures.node_sets import Nodes
+from tests.references.enumeration import Outputs
+from tests.references.graphs import SETS, Even, allows, labellings, part_count, random_graph
+
+seeds = st.integers(0, 2**32 - 1)
+BINARY = {"two": ["a", "b"]}
+
+
+def problem_of(graphs: list[Factors], sets=SETS, Y=None, memory: float = 64.0, **more) -> _core.Problem:
+    """A problem in which every part has a weight of its own."""
+    return bound_of(graphs, sets, Y, memory, **more).problem
+
+
+def bound_of(graphs: list[Factors], sets=SETS, Y=None, memory: float = 64.0, **more):
+    counts = [part_count(graph, sets) for graph in graphs]
+    rows = [np.eye(max(counts))[:n] for n in counts]
+    names = [[sets[kind][0] for kind in graph.variables] for graph in graphs] if Y is None else Y
+    features = SparseFeatures()
+    features.encode(rows, grow=True)
+    return bind(
+        FactorGraph(labels=sets, memory=memory),
+        features,
+        rows,
+        Y,
+        outputs=FactorGraph(labels=sets).learn(names),
+        to_structure={"graphs": graphs},
+        **more,
+    )
+
+
+def refused(graph: Factors, **settings) -> None:
+    structure = FactorGraph(labels=SETS, **settings)
+    structure.bind(structure.learn([["a"]]), np.array([1]), graphs=[graph])
+
+
+def outputs_of(graph: Factors, sets=SETS) -> Outputs:
+    return Outputs(part_count(graph, sets), [parts for _, parts in labellings(graph, sets)])
+
+
+def compare(problem: _core.Problem, outputs: Outputs, theta: np.ndarray) -> None:
+    value, parts = problem.argmax(0, theta)
+    best = float(outputs.values(theta).max())
+    assert_allclose(value, best, rtol=1e-9, atol=1e-9)
+    if best > -inf:
+        assert_allclose(theta[parts].sum(), best, rtol=1e-9, atol=1e-9)
+        assert tuple(sorted(parts.tolist())) in outputs.ys
+    log_z, mu = problem.logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_allclose(log_z, expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(mu, marginals, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("style", ["tree", "loop", "triples", "disconnected", "hard", "listed", "partial"])
+@given(seed=seeds)
+@settings(max_examples=8, deadline=None)
+def test_larger_graphs_agree_with_enumeration(style: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, style, SETS, most=9)
+    while np.prod([len(SETS[kind]) for kind in graph.variables]) > 4096:
+        graph = random_graph(rng, style, SETS, most=9)
+    problem, outputs = problem_of([graph]), outputs_of(graph)
+    for size in (1.0, 300.0):
+        theta = rng.uniform(-size, size, outputs.n)
+        compare(problem, outputs, theta)
+        theta[rng.random(outputs.n) < 0.2] = -inf
+        compare(problem, outputs, theta)
+    found = problem.kbest(0, theta, 10)
+    values = np.sort(outputs.values(theta).astype(float))[::-1]
+    assert_allclose([value for value, _ in found], values[values > -inf][:10], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *(kind([(v, "b") for v in range(12)]) for kind in (Xor, AtMostOne, Or)),
+        *(Budget([(v, "b") for v in range(12)], most) for most in (0, 1, 3, 11, 12, 40)),
+        Implies([(v, "b") for v in range(11)], (11, "b")),
+        Xor([(v, "b", v % 2 == 0) for v in range(12)]),
+        Implies([(v, "a", v % 3 > 0) for v in range(11)], (11, "b", False)),
+        Even(range(6)),
+    ],
+    ids=lambda rule: f"{type(rule).__name__} {getattr(rule, 'most', '')}",
+)
+def test_rules_over_many_variables_are_those_of_their_table(rule: Rule) -> None:
+    """Rules that count become chains of small tables; they have the same marginals as the list of what is allowed."""
+    n = 12
+    kinds = ["two"] * n
+    soft = [(v,) for v in range(n)] + [(v, v + 1) for v in range(0, n - 1, 3)]
+    problem = problem_of([Factors(kinds, soft, [rule])], BINARY)
+    names = product(BINARY["two"], repeat=n)
+    allowed = [y for y in names if allows(rule, y, BINARY, kinds)]
+    table = problem_of([Factors(kinds, soft, [Allowed(range(n), allowed)])], BINARY)
+    rng = np.random.default_rng(3)
+    for size in (1.0, 300.0):
+        theta = rng.uniform(-size, size, problem.parts(0))
+        ours, reference = problem.logsum(0, theta), table.logsum(0, theta)
+        assert_allclose(ours[0], reference[0], rtol=1e-9)
+        assert_allclose(ours[1], reference[1], rtol=1e-9, atol=1e-12)
+        assert_allclose(problem.argmax(0, theta)[0], table.argmax(0, theta)[0], rtol=1e-9)
+        ours_best = [value for value, _ in problem.kbest(0, theta, 20)]
+        assert_allclose(ours_best, [value for value, _ in table.kbest(0, theta, 20)], rtol=1e-9)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_a_tree_factor_allows_dependency_trees(single_root: bool) -> None:
+    arcs = [(head, word) for word in (1, 2, 3) for head in range(4) if head != word]
+    rule = TreeRule(3, [(head, word, k, "b") for k, (head, word) in enumerate(arcs)], single_root)
+    graph = Factors(["two"] * 9, [Factor((v,), [("b",)], "zero") for v in range(9)], [rule])
+    outputs = outputs_of(graph, BINARY)
+    assert len(outputs.ys) == (9 if single_root else 16)  # n^(n - 1) and (n + 1)^(n - 1)
+    theta = np.random.default_rng(0).normal(size=9)
+    compare(problem_of([graph], BINARY), outputs, theta)
+
+
+@given(seed=seeds, length=st.integers(1, 7), labels=st.integers(2, 4))
+@settings(max_examples=20, deadline=None)
+def test_clique_trees_are_the_kernel_of_chains(seed: int, length: int, labels: int) -> None:
+    rng = np.random.default_rng(seed)
+    classes = [f"label {k}" for k in range(labels)]
+    graph = Factors(length, [*((t,) for t in range(length)), *((t, t + 1) for t in range(length - 1))])
+    n = length * labels + (length - 1) * labels**2
+    features = SparseFeatures()
+    features.encode([np.eye(n)], grow=True)
+    outputs = Labels(np.array(classes))
+    ours = bind(FactorGraph(), features, [np.eye(n)], outputs=outputs, to_structure={"graphs": [graph]}).problem
+    y = [[classes[int(k)] for k in rng.integers(0, labels, length)]]
+    chain = bind(Chain(tied=False), ChainFeatures(AttributeTable("all")), [np.eye(length)], y, outputs=outputs).problem
+    for size in (1.0, 300.0):
+        theta = rng.uniform(-size, size, n)
+        for a, b in zip(ours.logsum(0, theta), chain.logsum(0, theta), strict=True):
+            assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        mu = ours.logsum(0, theta)[1]
+        if size == 1.0:
+            assert_allclose(ours.entropy(0, mu)[0], chain.entropy(0, mu)[0], rtol=1e-9)
+        assert_allclose(ours.argmax(0, theta)[0], chain.argmax(0, theta)[0], rtol=1e-12)
+        ours_best, best = ours.kbest(0, theta, 5), chain.kbest(0, theta, 5)
+        assert_allclose([value for value, _ in ours_best], [value for value, _ in best], rtol=1e-12)
+
+
+@given(seed=seeds, nodes=st.integers(2, 8))
+@settings(max_examples=20, deadline=None)
+def test_clique_trees_are_the_kernel_of_node_sets(seed: int, nodes: int) -> None:
+    rng = np.random.default_rng(seed)
+    parents = [int(rng.integers(-1, v)) if v else -1 for v in range(nodes)]
+    taxonomy = Taxonomy({v: [] if p < 0 else [p] for v, p in enumerate(parents)})
+    rules = [Implies([(v, "b")], (p, "b")) for v, p in enumerate(parents) if p >= 0]
+    graph = Factors(["two"] * nodes, [Factor((v,), [("b",)], "zero") for v in range(nodes)], rules)
+    ours = problem_of([graph], BINARY, [["a"] * nodes], costs=Hamming())
+    kernel = NodeSets(taxonomy).bind(Nodes(taxonomy), np.array([1]), [[]], costs=Hamming())
+    features = SparseFeatures()
+    features.encode([np.eye(nodes)], grow=True)
+    joined = _core.join(kernel, features.map(features.encode([np.eye(nodes)], grow=False), kernel))
+    theta = rng.uniform(-3, 3, nodes)
+    for a, b in zip(ours.logsum(0, theta), joined.logsum(0, theta), strict=True):
+        assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+    assert ours.argmax(0, theta)[1].tolist() == joined.argmax(0, theta)[1].tolist()
+    for a, b in zip(ours.cost(0), joined.cost(0), strict=True):
+        assert_allclose(a, b)
+
+
+def test_entropy_and_untied_need_cliques_that_are_scopes_of_factors() -> None:
+    cycle = [(v,) for v in range(4)] + [(0, 1), (1, 2), (2, 3), (0, 3)]
+    assert not {"entropy", "untied"} & set(problem_of([Factors(["two"] * 4, cycle)]).offers)
+    chordal = Factors(["two"] * 4, [*cycle, (0, 1, 2), (0, 2, 3)])
+    assert {"entropy", "untied"} <= set(problem_of([chordal]).offers)
+    partial = Factors(["two"] * 2, [(0,), (1,), Factor((0, 1), [("a", "a")], "zero")])
+    assert not {"entropy", "untied"} & set(problem_of([partial]).offers)
+    with pytest.raises(MargraveError, match="every clique is the scope of a factor"):
+        problem_of([Factors(["two"] * 4, cycle)]).entropy(0, np.full(24, 0.25))
+
+
+def test_entropy_is_that_of_the_distribution_with_these_marginals() -> None:
+    graph = Factors(["two", "three", "two"], [(0,), (0, 1, 2), (1, 2)])
+    problem, outputs = problem_of([graph]), outputs_of(graph)
+    theta = np.random.default_rng(1).normal(size=outputs.n)
+    log_z, mu = problem.logsum(0, theta)
+    entropy, t = problem.entropy(0, mu)
+    assert_allclose(entropy, log_z - theta @ mu, rtol=1e-9)
+    assert_allclose(problem.logsum(0, t)[1], mu, atol=1e-9)
+    assert_allclose(problem.logsum(0, t)[0], 0.0, atol=1e-9)
+
+
+def test_graphs_that_are_too_wide_are_refused_with_their_width_and_what_to_use() -> None:
+    n = 24
+    number = np.arange(n * n).reshape(n, n)
+    pairs = [*zip(number[:, :-1].ravel(), number[:, 1:].ravel(), strict=True)]
+    pairs += [*zip(number[:-1].ravel(), number[1:].ravel(), strict=True)]
+    grid = Factors(["two"] * n * n, [*((v,) for v in range(n * n)), *((int(a), int(b)) for a, b in pairs)])
+    with pytest.raises(
+        MargraveError, match=r"a clique of \d\d variables and tables of \d+ MB, and the limit is 64 MB"
+    ) as e:
+        refused(grid, memory=64)
+    assert 'inference="bp"' in str(e.value)
+    complete = Factors(["three"] * 300, [*((v,) for v in range(300)), *((a, b) for b in range(300) for a in range(b))])
+    with pytest.raises(MargraveError, match=r"a clique of (at least )?300 variables"):
+        refused(complete)
+
+
+def test_a_long_chain_and_many_components_are_fine() -> None:
+    n = 20_000
+    soft = [*((v,) for v in range(n)), *((v, v + 1) for v in range(n - 1) if v % 5)]
+    structure = FactorGraph(labels=BINARY).bind(
+        FactorGraph(labels=BINARY).learn([["a"]]), np.array([1]), graphs=[Factors(["two"] * n, soft)]
+    )
+    assert structure.parts(0) == sum(2 if len(scope) == 1 else 4 for scope in soft)
+    assert structure.width == 2
+
+
+GRAPH = Factors(["two", "three"], [(0,), (1,), (0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("graph", "why"),
+    [
+        (Factors([], []), "graph 0 has no variables"),
+        (Factors(["four"], [(0,)]), "four"),
+        (Factors(["two"], [(0,), (1,)]), "there is no variable 1; the graph has 1"),
+        (Factors(["two"], [(0, 0)]), "variable 0 occurs twice"),
+        (Factors(["two"], [()]), "it has no variables"),
+        (Factors(["two", "two"], [(0,)]), "variable 1 is in no soft factor"),
+        (Factors(["two"], [Factor((0,), [("a", "b")])]), "a tuple must have 1 labels"),
+        (Factors(["two"], [Factor((0,), [("c",)])]), "variable 0 has no label 'c'"),
+        (Factors(["two"], [Factor((0,), [("b",), ("a",)])]), "in the order"),
+        (Factors(["two"], [Factor((0,), [("a",), ("a",)])]), "listed twice"),
+        (Factors(["two"], [Factor((0,), [])]), "nothing is allowed"),
+        (Factors(["two"], [Factor((0,), None, "maybe")]), "forbidden"),
+        (Factors(["three"], [Factor((0,), [("x",)], "zero")]), "is in no soft factor that has a part"),
+        (Factors(["two"], [(0,)], [Xor([])]), "it has no variables"),
+        (Factors(["two"], [(0,)], [Xor([(0, "a"), (0, "b")])]), "variable 0 occurs twice"),
+        (Factors(["two"], [(0,)], [Or([(0, "x")])]), "variable 0 has no label 'x'"),
+        (Factors(["two"], [(0,)], [Budget([(0, "a")], -1)]), "must not be negative"),
+        (Factors(["two"], [(0,)], [TreeRule(1, [(1, 1, 0, "a")])]), "no arc from 1 to 1"),
+        (Factors(["two"], [(0,)], [Allowed([0], [])]), "nothing is allowed"),
+        (Factors(["two"], [(0,)], ["xor"]), "it must be a rule"),
+        (
+            Factors(["two"] * 2, [(0,), (1,)], [Or([(0, "a")]), Xor([(0, "b"), (1, "a")]), Forbidden([1], [("a",)])]),
+            "hard factor 2, together with those before it, leaves no output",
+        ),
+        (Factors(["two"], [(0,)], [Forbidden([0], [("a",), ("b",)])]), "hard factor 0 leaves no output"),
+        (
+            Factors(["two", "two"], [(0,), (1,), Factor((0, 1), [("a", "b")]), Factor((1, 0), [("a", "a")])]),
+            "the tuples that its factors list leave no output",
+        ),
+    ],
+)  # fmt: skip
+def test_graphs_that_make_no_sense_are_refused(graph: Factors, why: str) -> None:
+    with pytest.raises(MargraveError, match=why):
+        refused(graph)
+
+
+def test_outputs_that_do_not_fit_are_refused() -> None:
+    graph = Factors(["two", "two"], [(0,), (1,)], [Xor([(0, "a"), (1, "a")])])
+    with pytest.raises(MargraveError, match="example 1: its gold labels break hard factor 0"):
+        problem_of([graph, graph], Y=[["a", "b"], ["a", "a"]])
+    with pytest.raises(MargraveError, match="example 0 has 2 variables and 1 labels"):
+        problem_of([graph], Y=[["a"]])
+    with pytest.raises(MargraveError, match=r"example 0, variable 1: 'x' is not in its set 'two'"):
+        problem_of([graph], Y=[["a", "x"]])
+    listed = Factors(["two", "two"], [(0,), (1,), Factor((0, 1), [("a", "b")])])
+    with pytest.raises(MargraveError, match="does not list the tuple that the gold labels have"):
+        problem_of([listed], Y=[["a", "a"]])
+    bound = FactorGraph(labels=SETS)
+    with pytest.raises(MargraveError, match="there are 2 examples, but 1 graphs"):
+        bound.bind(bound.learn([["a"]]), np.array([1, 1]), graphs=[graph])
+    with pytest.raises(MargraveError, match="need graphs="):
+        bound.bind(bound.learn([["a"]]), np.array([1]))
+    with pytest.raises(MargraveError, match="did you mean 'exact'"):
+        FactorGraph(inference="exakt")
+    with pytest.raises(MargraveError, match="a label twice"):
+        FactorGraph(labels={"s": ["a", "a"]})
+
+
+class Faulty(OwnRule):
+    """A rule whose maximum has the wrong number of labels."""
+
+    def maximum(self, scores):
+        return 0.0, [0]
+
+
+class Failing(OwnRule):
+    def maximum(self, scores):
+        raise ZeroDivisionError("a mistake of the user")
+
+
+def test_mistakes_in_rules_of_users_reach_them() -> None:
+    for rule, error in ((Faulty([0, 1]), ValueError), (Failing([0]), ZeroDivisionError), (OwnRule([0]), MargraveError)):
+        with pytest.raises(error):
+            problem_of([Factors(["two", "two"], [(0,), (1,)], [rule])])
+
+
+def test_outputs_and_marginals_come_back_in_the_users_form() -> None:
+    bound = bound_of([GRAPH, Factors(["three"], [(0,)])], Y=[["b", "y"], ["z"]])
+    assert bound.decode(*bound.core.gold_parts()) == [["b", "y"], ["z"]]
+    w = np.zeros(bound.problem.dim)
+    begin, _, mu = _core.marginals_all(bound.problem, w, 1.0, 1)
+    first, second = bound.present(begin, mu)
+    assert_allclose(np.concatenate(first), [1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3])
+    assert_allclose(second[0], [1 / 3] * 3)
