@@ -1,6 +1,6 @@
 """Factor graphs: clique trees against enumeration and against other kernels, hard factors, and what is refused."""
 
-from itertools import product
+from itertools import pairwise, product
 from math import inf
 
 import numpy as np
@@ -169,6 +169,29 @@ def test_clique_trees_are_the_kernel_of_chains(seed: int, length: int, labels: i
         assert_allclose(ours.argmax(0, theta)[0], chain.argmax(0, theta)[0], rtol=1e-12)
         ours_best, best = ours.kbest(0, theta, 5), chain.kbest(0, theta, 5)
         assert_allclose([value for value, _ in ours_best], [value for value, _ in best], rtol=1e-12)
+
+
+@given(seed=seeds, length=st.integers(1, 6))
+@settings(max_examples=20, deadline=None)
+def test_chains_in_any_order_are_recognised(seed: int, length: int) -> None:
+    """A chain may have its variables, its factors and the ends of its edges in any order."""
+    rng = np.random.default_rng(seed)
+    way = [int(v) for v in rng.permutation(length)]
+    pairs = [tuple(int(v) for v in rng.permutation(pair)) for pair in pairwise(way)]
+    soft = [[*((v,) for v in range(length)), *pairs][k] for k in rng.permutation(2 * length - 1)]
+    for more in ([], [(int(rng.integers(length)),)], [(way[0], way[-1])] if length > 2 else []):
+        graph = Factors(["three"] * length, [*soft, *more])
+        problem, outputs = problem_of([graph]), outputs_of(graph)
+        for size in (1.0, 300.0):
+            theta = rng.uniform(-size, size, outputs.n)
+            compare(problem, outputs, theta)
+            best = np.sort(outputs.values(theta).astype(float))[::-1][:4]
+            assert_allclose([value for value, _ in problem.kbest(0, theta, 4)], best, rtol=1e-9)
+        if "entropy" in problem.offers:
+            log_z, mu = problem.logsum(0, theta / 300)
+            entropy, t = problem.entropy(0, mu)
+            assert_allclose(entropy, log_z - theta @ mu / 300, rtol=1e-9, atol=1e-12)
+            assert_allclose(problem.logsum(0, t)[1], mu, atol=1e-9)
 
 
 @given(seed=seeds, nodes=st.integers(2, 8))

@@ -371,6 +371,10 @@ class CliqueTree {
       }
       return;
     }
+    if (n >= kManyLabels) {
+      for (int64_t s = 0; s < node.separator; ++s) message[s] = loops().softmax(table + s * n, n, table + s * n);
+      return;
+    }
     for (int64_t s = 0; s < node.separator; ++s) {
       double* row = table + s * n;
       const double top = *std::max_element(row, row + n);
@@ -664,6 +668,7 @@ class CliqueTree {
 
   static constexpr double kLargeRule = 256;        // a rule that counts becomes a chain beyond this table
   static constexpr int64_t kManyLiterals = 8;      // ... or beyond so many literals
+  static constexpr int64_t kManyLabels = 8;        // that are eliminated at once: vectors are worth it
   static constexpr double kLargestRule = 1 << 22;  // cells of the table of any other rule
 
   const FactorGraphs& graphs_;

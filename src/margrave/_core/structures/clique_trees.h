@@ -1,4 +1,4 @@
-// Factor graphs with exact inference by clique trees.
+// Factor graphs with exact inference by clique trees, or by the kernel of chains where a graph is one.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engines/clique_tree.h"
+#include "structures/chain_graph.h"
 #include "structures/factor_graph.h"
 
 namespace margrave {
@@ -21,6 +22,7 @@ class CliqueTreeStructure final : public FactorGraphStructure {
     offers_ = kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kEntropy | kUntied;
     for (int64_t g = 0; g < graphs().graphs(); ++g) {
       trees_.push_back(std::make_shared<const CliqueTree>(graphs(), g, most_bytes));
+      chains_.push_back(ChainGraph::make(graphs(), g));
       if (trees_.back()->restricted()) expect_outputs(g, most_bytes);
       if (!trees_.back()->factors_are_cliques()) offers_ &= ~static_cast<unsigned>(kEntropy | kUntied);
       if (trees_.back()->cells() > kMostCosted) offers_ &= ~static_cast<unsigned>(kArgmaxByCost);
@@ -40,6 +42,11 @@ class CliqueTreeStructure final : public FactorGraphStructure {
   }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    if (const ChainGraph* chain = chain_of(i)) {
+      const double best = chain->kernel().argmax(0, chain->ordered(theta, scratch), y, scratch);
+      chain->rename(y);
+      return best;
+    }
     std::vector<int32_t> labelling(at(variables(i)));
     const double value = of(i).argmax(theta, labelling.data(), scratch);
     y.clear();
@@ -47,6 +54,10 @@ class CliqueTreeStructure final : public FactorGraphStructure {
     return value;
   }
   double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    if (const ChainGraph* chain = chain_of(i)) {
+      const double* ordered = chain->ordered(theta, scratch);
+      return chain->fill(mu, [&](double* all) { return chain->kernel().logsum(0, ordered, all, scratch); }, scratch);
+    }
     return of(i).logsum(theta, mu, scratch);
   }
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
@@ -56,6 +67,11 @@ class CliqueTreeStructure final : public FactorGraphStructure {
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {
+    if (const ChainGraph* chain = chain_of(i)) {
+      chain->kernel().kbest(0, chain->ordered(theta, scratch), k, ys, scratch);
+      for (ScoredOutput& each : ys) chain->rename(each.y);
+      return;
+    }
     ys.clear();
     of(i).kbest(
         theta, k,
@@ -81,12 +97,17 @@ class CliqueTreeStructure final : public FactorGraphStructure {
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
     if (!(offers_ & kEntropy))
       return unsupported("entropy (it needs graphs in which every clique is the scope of a factor)"), 0.0;
+    if (const ChainGraph* chain = chain_of(i)) {
+      const double* ordered = chain->ordered(mu, scratch);
+      return chain->fill(t, [&](double* all) { return chain->kernel().entropy(0, ordered, all, scratch); }, scratch);
+    }
     return of(i).entropy(mu, t, scratch);
   }
 
  private:
   static constexpr int64_t kMostCosted = 1 << 18;  // cells of cliques: the best output by cost keeps lists for each
 
+  const ChainGraph* chain_of(int64_t i) const { return chains_[at(graph_of(i))].get(); }
   const CliqueTree& of(int64_t i) const { return *trees_[at(graph_of(i))]; }
 
   // Refuses a graph whose hard and listed factors leave nothing, with the first hard factor that leads to it.
@@ -105,7 +126,8 @@ class CliqueTreeStructure final : public FactorGraphStructure {
     }
   }
 
-  std::vector<std::shared_ptr<const CliqueTree>> trees_;  // (graphs)
+  std::vector<std::shared_ptr<const CliqueTree>> trees_;   // (graphs)
+  std::vector<std::shared_ptr<const ChainGraph>> chains_;  // (graphs): null where a graph is no chain
   unsigned offers_ = 0;
 };
 
