@@ -61,8 +61,11 @@ def draw(maps: dict[str, NDArray[np.float64] | Map], certain: NDArray[np.float64
 
     figure, axes = pyplot.subplots(len(maps) + 1, 1, figsize=(5, 8))
     for panel, (name, shown) in zip(axes, maps.items(), strict=False):
-        seen = shown.dtype.kind == "f"
-        colours = np.clip(shown @ COLOURS / 1.6, 0, 1) if seen else COLOURS[np.searchsorted(KINDS, shown)]
+        if shown.dtype.kind == "f":  # mixtures of the colours
+            weights = np.exp(2 * shown)
+            colours = weights / weights.sum(axis=2, keepdims=True) @ COLOURS
+        else:
+            colours = COLOURS[np.searchsorted(KINDS, shown)]
         panel.imshow(colours, interpolation="nearest")
         panel.set_title(name, fontsize=8)
     axes[-1].imshow(certain, cmap="gray", vmin=1 / 3, vmax=1, interpolation="nearest")
