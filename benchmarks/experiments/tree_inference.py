@@ -25,6 +25,7 @@ REPEATS = 5
 LABELS = 10  # that each arc of a labelled tree may have
 WORDS = (5, 10, 25, 50, 100)
 RIVAL_WORDS = (5, 10, 25, 50)
+RIVALS = {"torch-struct": "torch_struct", "supar": "supar"}  # and the module to import
 UNPRUNED = (5, 10, 25)  # lengths for second-order trees with all arcs
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "marginals": lambda problem, w: _core.marginals_all(problem, w, 1.0, 1),
@@ -44,11 +45,12 @@ def measure() -> Result:
     for kind in ("siblings", "grandparents"):
         curves[kind] = [timed(SecondOrderTree(kind), n) for n in UNPRUNED]
         curves[f"{kind}, {HEADS} heads"] = [timed(SecondOrderTree(kind), n, pruned(n)) for n in WORDS]
-    if find_spec("torch_struct"):
-        curves["torch-struct, non-projective"] = [timed_rival(NonProjectiveTree(), n) for n in RIVAL_WORDS]
-        curves["torch-struct, projective"] = [timed_rival(ProjectiveTree(), n) for n in RIVAL_WORDS]
-    else:
-        print("  without torch-struct, which is not installed")
+    for name, module in RIVALS.items():
+        if find_spec(module):
+            curves[f"{name}, non-projective"] = [timed_rival(name, NonProjectiveTree(), n) for n in RIVAL_WORDS]
+            curves[f"{name}, projective"] = [timed_rival(name, ProjectiveTree(), n) for n in RIVAL_WORDS]
+        else:
+            print(f"  without {name}, which is not installed")
     together = {name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in curves.items()}
     return {"sentences": SENTENCES, "heads": HEADS, "labels": LABELS, "curves": together}
 
@@ -78,9 +80,9 @@ def timed(structure: DependencyTree, n: int, left: NDArray[np.bool_] | None = No
     return {"words": n, "parts": parts // SENTENCES, **times}
 
 
-def timed_rival(structure: ArcTree, n: int) -> Result:
-    """Milliseconds of torch-struct for the marginals of such sentences, and how far its marginals are from ours."""
-    from benchmarks.rivals.torch_trees import marginals
+def timed_rival(name: str, structure: ArcTree, n: int) -> Result:
+    """Milliseconds of a rival for the marginals of such sentences, and how far its marginals are from ours."""
+    from benchmarks.rivals.torch_trees import supar_marginals, torch_struct_marginals
 
     # By word and head, where the head 0 is the root and words do not head themselves.
     scores = np.random.default_rng(n).standard_normal((SENTENCES, n, n + 1))
@@ -90,18 +92,11 @@ def timed_rival(structure: ArcTree, n: int) -> Result:
     problem = _core.join(bound, _core.sparse_parts(int(arcs.sum()), rows, bound.choices))
     begin, _, mu = _core.marginals_all(problem, scores[arcs], 1.0, 1)
     ours = np.stack(structure.present(NoOutputs(), np.full(SENTENCES, n * n), begin, mu))
-    call = marginals(on_diagonal(scores), isinstance(structure, ProjectiveTree))
-    apart = float(np.abs(call() - on_diagonal(ours)).max())
+    marginals = {"torch-struct": torch_struct_marginals, "supar": supar_marginals}[name]
+    call, arranged = marginals(scores, isinstance(structure, ProjectiveTree))
+    apart = float(np.abs(arranged(call()) - ours)[arcs].max())
     others = dict.fromkeys(OPERATIONS)
     return {"words": n, "parts": n * n, **others, "marginals": 1e3 * shortest(call), "apart": apart}
-
-
-def on_diagonal(by_word: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By head and word, with the root on the diagonal, from an array by word and head."""
-    turned = by_word[:, :, 1:].transpose(0, 2, 1).copy()
-    word = np.arange(turned.shape[1])
-    turned[:, word, word] = by_word[:, :, 0]
-    return turned
 
 
 def shortest(call: Callable[[], Any]) -> float:
@@ -126,7 +121,7 @@ def table(result: Result) -> str:
 
 
 def plot(result: Result) -> Any:
-    """Milliseconds against words; torch-struct is dashed."""
+    """Milliseconds against words; rivals are dashed."""
     figure, axes = panels(len(OPERATIONS))
     for panel, name in zip(axes, OPERATIONS, strict=True):
         panel.set(
@@ -134,6 +129,7 @@ def plot(result: Result) -> Any:
         )
         panel.grid(alpha=0.3, which="both")
         for trees, curve in result["curves"].items():
-            draw(panel, trees, curve, "words", name, marker=".", linestyle="--" if "torch" in trees else "-")
+            style = "--" if trees.startswith(tuple(RIVALS)) else "-"
+            draw(panel, trees, curve, "words", name, marker=".", linestyle=style)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
