@@ -1,11 +1,14 @@
 """001, Table 1, parsing: UAS of DCA (mira) with seven members of the loss family, after 10 passes, on UD English.
 
-The model is arc-factored, non-projective and pruned by tags and lengths. It learns from some of the training sentences.
-Punctuation is not scored. The paper counts a wrong head as 2 (footnote 8), so its gamma is twice that of the library.
+The model is arc-factored, non-projective and pruned by tags and lengths. It learns from 3,000 training sentences that
+are drawn at random, a quarter of them all. Punctuation is not scored. The paper counts a wrong head as 2 (footnote 8),
+so its gamma is twice that of the library.
 """
 
 from math import inf
 from typing import Any
+
+import numpy as np
 
 from benchmarks.corpora.problems import TemplateParsing
 from benchmarks.corpora.trees import treebank
@@ -13,6 +16,7 @@ from benchmarks.experiments.table1_001 import Setting, name_of
 from benchmarks.plots import DOTS, finished, panels
 from benchmarks.summaries import chosen
 from benchmarks.tables import markdown
+from margrave.datasets import Sentence
 from margrave.learners import MIRA, Task, Weights
 from margrave.metrics import approximate_randomisation, uas_of_statistics
 from margrave.structures import NonProjectiveTree
@@ -21,7 +25,7 @@ Result = dict[str, Any]
 
 CORPORA = ("ud-english-ewt",)
 RESULT = "table1_parsing"
-SENTENCES = 1_000  # training sentences
+SENTENCES, SEED = 3_000, 0  # training sentences, and how they are drawn
 BITS = 22  # to which attributes are hashed
 COLUMNS = ("form", "upos", "feats")
 CS = (0.001, 0.01, 0.1, 1.0)
@@ -40,7 +44,7 @@ PAPER = {  # C and UAS on test data
 
 def measure() -> Result:
     """UAS on test sentences for every beta and gamma, at the C with the best UAS on development sentences."""
-    train, dev, test = treebank(*CORPORA, "train")[:SENTENCES], treebank(*CORPORA, "dev"), treebank(*CORPORA, "test")
+    train, dev, test = sample(), treebank(*CORPORA, "dev"), treebank(*CORPORA, "test")
     data = TemplateParsing(train, NonProjectiveTree(), COLUMNS, BITS, pruned=True, punctuation=False)
     on_dev, on_test = data.uas(dev), data.statistics(test)
     rows, counts = {}, {}
@@ -65,6 +69,12 @@ def measure() -> Result:
             for name, of in others.items()
         }
     return {"sentences": len(train), "weights": data.problem.dim, "passes": PASSES, "rows": list(rows.values())}
+
+
+def sample() -> list[Sentence]:
+    """Training sentences, drawn without replacement."""
+    every = treebank(*CORPORA, "train")
+    return [every[i] for i in np.random.default_rng(SEED).choice(len(every), SENTENCES, replace=False)]
 
 
 def trained(data: TemplateParsing, setting: Setting, C: float) -> Weights:

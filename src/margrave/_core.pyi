@@ -949,9 +949,11 @@ def parse_columns(text: bytes, separator: bytes | None, width: int, header: bool
     The table of a text in columns; the names in its first line, if it has a header; and the line at which something is wrong, or 0. The table then has the complete sentences before it.
     """
 
-def parse_conllu(text: bytes, columns: Sequence[tuple[int, str]], words_only: bool = False) -> tuple[ConlluText, int]:
+def parse_conllu(
+    text: bytes, columns: Sequence[tuple[int, str]], words_only: bool = False, trees: bool = True
+) -> tuple[ConlluText, int]:
     """
-    The sentences of a CoNLL-U text, or of a CoNLL-X text (words_only), with these columns of words (a field from 1 to 9, and a key of misc with its = or nothing), and the last line of a sentence in which something is wrong, or 0.
+    The sentences of a CoNLL-U text, or of a CoNLL-X text (words_only), with these columns of words (a field from 1 to 9, and a key of misc with its = or nothing), and the last line of a sentence in which something is wrong, or 0. Without `trees`, the column of heads is not read.
     """
 
 def after_last_blank_line(text: bytes, blanks: str) -> int:

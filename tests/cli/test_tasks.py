@@ -125,6 +125,32 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert "margrave" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--nothing"], "no such option: --nothing; see 'margrave --help'."),
+        (["nothing"], "no such command 'nothing'; see 'margrave --help'."),
+        (["predict"], "missing argument 'MODEL'; see 'margrave predict --help'."),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_in_one_line(arguments: list[str], said: str) -> None:
+    assert message(run(*arguments)) == said
+
+
+def test_ctrl_c_while_modules_are_imported_says_one_line() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'margrave.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from margrave.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "margrave: interrupted.\n")
+
+
 def test_help_names_every_loss() -> None:
     text = " ".join(done("train", "--help").split()).replace("- ", "-")  # lines end after hyphens too
     names = re.search(r"--loss NAME ([^.]*)", text)

@@ -3,7 +3,7 @@
 import gzip
 from collections.abc import Callable, Iterator
 from io import BytesIO, StringIO
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from margrave import _core
 from margrave.cli import conllu
 from margrave.cli.sequences import ColumnReader, ConlluReader
+from margrave.cli.trees import read_treebank
 from margrave.datasets import conllu_lines, read_columns, read_conllu, read_conllx
 from margrave.datasets.columns import COLUMN_BLANKS
-from margrave.datasets.opening import Block, block_lines, read_blocks
+from margrave.datasets.conllu import conllu_sentences
+from margrave.datasets.opening import Block, block_lines, read_blocks, read_lines
 from margrave.errors import DataError, MargraveError
 from tests.references import conllu_words
 
@@ -77,10 +79,12 @@ def test_columns_are_those_of_python(
 
 
 @settings(deadline=None, max_examples=200)
-@given(text=texts | good_lines.map(b"\n".join), size=st.integers(1, 30))
-def test_blocks_are_whole_sentences_and_know_their_lines(text: bytes, size: int) -> None:
+@given(text=texts | good_lines.map(b"\n".join), size=st.integers(1, 30), mark=st.booleans())
+def test_blocks_are_whole_sentences_and_know_their_lines(text: bytes, size: int, mark: bool) -> None:
+    text = b"\xef\xbb\xbf" + text if mark and text else text
     blocks = list(read_blocks(BytesIO(text), COLUMN_BLANKS, size))
-    assert b"".join(block.text for block in blocks) == text.removeprefix(b"\xef\xbb\xbf")
+    assert b"".join(block.mark.encode() + block.text for block in blocks) == text
+    assert not any(block.text.startswith(b"\xef\xbb\xbf") for block in blocks[:1])
     for block, after in pairwise(blocks):
         assert after.first == block.first + block.text.count(b"\n")
         *_, last, rest = block.text.split(b"\n")
@@ -153,6 +157,13 @@ conllu_texts = st.lists(st.tuples(blocks, endings), max_size=4).map(
 )
 
 
+def as_python_writes(text: str) -> str:
+    """The text with line feeds alone, and with one blank line after each sentence."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    blocks = [list(of) for blank, of in groupby(lines, lambda line: not line.strip(" \t")) if not blank]
+    return "".join("\n".join(block) + "\n\n" for block in blocks)
+
+
 @settings(deadline=None, max_examples=400)
 @given(text=conllu_texts, label=st.sampled_from(["upos", "misc:NER", "feats"]), probable=st.booleans())
 def test_conllu_is_that_of_python(text: str, label: str, probable: bool) -> None:
@@ -174,7 +185,7 @@ def test_conllu_is_that_of_python(text: str, label: str, probable: bool) -> None
             sentence.words[k] = conllu_words.with_probability(filled, float(probabilities[at])) if probable else filled
             at += 1
     written = parsed.lines([(conllu.place(label), labels, numbers)], probabilities if probable else None)
-    assert written == "".join(f"{line}\n" for line in conllu_lines(expected))
+    assert as_python_writes(written) == "".join(f"{line}\n" for line in conllu_lines(expected))
 
 
 @settings(deadline=None, max_examples=300)
@@ -201,22 +212,55 @@ def test_trees_are_read_and_filled_in_as_in_python(text: str, words_only: bool, 
     columns = [(conllu.HEAD, ["0", "1"], heads)]
     if labelled:
         columns.append((conllu.place("deprel"), ["new"], np.zeros(len(words), dtype=np.int32)))
-    assert parsed.lines(columns, None) == "".join(f"{line}\n" for line in conllu_lines(expected))
+    assert as_python_writes(parsed.lines(columns, None)) == "".join(f"{line}\n" for line in conllu_lines(expected))
 
 
-@settings(deadline=None, max_examples=100)
-@given(text=conllu_texts)
-def test_errors_in_conllu_are_those_of_python(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+@settings(deadline=None, max_examples=300)
+@given(text=conllu_texts, end=st.sampled_from(["\n", "\r\n"]), words_only=st.booleans())
+def test_line_ends_and_blank_lines_stay(text: str, end: str, words_only: bool) -> None:
+    text = text.replace("\r", "").replace("\n", end)
+    parsed, stopped = _core.parse_conllu(text.encode(), [conllu.place("form")], words_only, False)
+    written = parsed.lines([], None)
+    if stopped:
+        assert text.startswith(written)
+    elif text and text.split(end)[-2].strip():  # The blank line after the last sentence is added.
+        assert written == text + end
+    else:
+        assert written == text
+    whole = text.removesuffix(end)
+    if not stopped and end in whole and whole.split(end)[-1].strip():
+        assert _core.parse_conllu(whole.encode(), [], words_only, False)[0].lines([], None) == whole + end + end
+
+
+@settings(deadline=None, max_examples=200)
+@given(text=conllu_texts, trees=st.booleans())
+def test_errors_in_conllu_are_those_of_python(text: str, trees: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "file.conllu"
     path.write_text(text, encoding="utf-8", newline="")
-    expected, said = until_error(read_conllu(path))
-    reader = ConlluReader("upos", ["form"])
+    expected, said = until_error(conllu_sentences(str(path), read_lines(path), trees=trees))
     try:
-        found = reader.labelled(str(path), 1)
+        if trees:
+            found = read_treebank(str(path), "conllu", ["form"], lambda name, block: block).table
+        else:  # Taggers do not read heads.
+            found = ConlluReader("upos", ["form"]).labelled(str(path), 1)[0]
     except DataError as error:
         assert str(error) == (said or f"{path}: it holds no sentences.")
     else:
-        assert said == "" and len(found[0]) == len(expected)
+        assert said == "" and len(found) == len(expected)
+
+
+def test_small_pieces_of_conllu_are_written_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("margrave.datasets.opening._PIECE", 7)
+    word = "1\ta\tb\tc\td\te\t0\tf\tg\th\r\n"
+    text = f"\ufeff\r\n\r\n{word}\r\n\r\n\r\n\r\n\r\n\r\n# text\r\n{word}\r\n{word}\r\n\r\n\r\n\r\n\r\n"
+    path = tmp_path / "file"
+    path.write_bytes(text.encode())
+    for size in (1, 30, None):
+        pieces = [block for _, block in conllu.read_text(str(path), size)]
+        parsed = [conllu.parse("file", block, ["form"]) for block in pieces]
+        assert all(len(each.table) for each in parsed) and (len(pieces) > 1) == (size is not None)
+        written = "".join(block.mark + each.lines([], None) for block, each in zip(pieces, parsed, strict=True))
+        assert written == text
 
 
 def test_labels_that_conllu_cannot_hold_are_refused() -> None:

@@ -465,9 +465,9 @@ def test_the_cycle_that_is_reported_is_one(heads: list[int]) -> None:
         (word_line("1.1", "_") + word_line(1, 0), 1, "id 1.1 is out of order after word 0."),
         (word_line(1, 0) + word_line("1.2", "_") + word_line("1.1", "_"), 3, "id 1.1 is out of order after word 1."),
         (word_line("1-2", "_") + word_line("0.1", "_") + tree_text([0, 1]), 2, "id 0.1 is out of order after word 0."),
-        (word_line(1, "x"), 1, "head 'x' is not a number."),
-        (word_line(1, "-1"), 1, "head '-1' is not a number."),
-        (word_line(1, "1_0"), 1, "head '1_0' is not a number."),
+        (word_line(1, "x"), 1, "head 'x' is neither 0 nor the number of a word; "),
+        (word_line(1, "-1"), 1, "head '-1' is neither 0 nor the number of a word; "),
+        (word_line(1, "1_0"), 1, "head '1_0' is neither 0 nor the number of a word; "),
         (
             tree_text([0, 1]) + "\n" + tree_text([0, 3]),
             5,

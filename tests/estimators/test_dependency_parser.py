@@ -1,16 +1,19 @@
 """The dependency parser: labels in two stages and jointly, second order, pruning, crossing trees, explanations."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from margrave import DependencyParser, Kernel, MargraveError, load
 from margrave.datasets import load_harbour
 from margrave.estimators.base import Given
 from margrave.inputs import ArcTemplates
 from margrave.labels.trees import is_projective
+from margrave.learners import Checkpoint
 
 
 def harbour(part: str, sentences: int) -> tuple[list[Any], list[Any]]:
@@ -244,3 +247,41 @@ def test_second_order_has_a_lower_optimum_than_first_order() -> None:
     first = DependencyParser(C=0.01, labels=False, tol=1e-3).fit(X, Y)
     second = DependencyParser(C=0.01, labels=False, order=2, tol=1e-3).fit(X, Y)
     assert second.certificate_.primal < first.certificate_.primal
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_fit_that_is_interrupted_in_the_label_stage_goes_on_from_its_checkpoints(
+    order: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = DependencyParser(C=0.1, order=order, tol=1e-3, n_threads=1, learner="eg")
+    whole = model.fit(X, Y)
+    file, of_labels = tmp_path / "run", tmp_path / "run.labels"
+    real, written = Checkpoint.write, []
+
+    def write(self: Checkpoint, *arguments: Any) -> None:
+        real(self, *arguments)
+        written.append(self.path)
+        if written.count(of_labels) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "write", write)
+        first = clone(model).fit(X, Y, checkpoint=Checkpoint(file, every=0))
+    assert first.stop_reason_ == "interrupted while labels were learned" and file.exists() and of_labels.exists()
+    passes: list[int] = []
+    learner, real_pass = type(whole.learner_), type(whole.learner_).one_pass
+
+    def one_pass(self: Any, *arguments: Any) -> Any:
+        passes.append(1)
+        return real_pass(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learner, "one_pass", one_pass)
+        again = clone(model).fit(X, Y, checkpoint=file)
+    if order == 1:  # There is no pruner, which would be learned again.
+        assert 0 < len(passes) < whole.labeller_.n_iter_
+    assert_array_equal(again.coef_, whole.coef_)
+    assert_array_equal(again.labeller_.coef_, whole.labeller_.coef_)
+    assert [record.passes for record in again.labeller_.history_] == [
+        record.passes for record in whole.labeller_.history_
+    ]

@@ -34,13 +34,20 @@ class Commands(TyperGroup):
             option.default = False
         return option
 
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """The context of the options before the command."""
+        with one_line_messages("interrupted."):
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command; its arguments are read here as well."""
+        with one_line_messages("interrupted."):
+            return super().invoke(ctx)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments name; for `train` the one of its --task."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name == "train":
-            with one_line_messages("interrupted."):
-                command = _train_command(rest)
-        return name, command, rest
+        return name, _train_command(rest) if name == "train" else command, rest
 
 
 def _train_command(args: Sequence[str]) -> Any:

@@ -64,29 +64,41 @@ def read_text(path: str, size: int | None) -> Iterator[tuple[str, "Block"]]:
     from margrave.datasets.opening import read_blocks, source_name
 
     data = binary_source(path)
-    empty = True
+    waiting: Block | None = None
     for block in read_blocks(data, CONLLU_BLANKS, size):
-        if block.text.strip() or block.failure is not None:
-            empty = False
-            yield source_name(data), block
-    if empty:
+        if waiting is None:
+            waiting = block
+        elif waiting.text.strip() and block.text.strip():
+            yield source_name(data), waiting
+            waiting = block
+        else:  # Blank lines belong to their neighbours, so that every piece has a sentence.
+            waiting = waiting._replace(text=waiting.text + block.text, failure=block.failure)
+    if waiting is None or not (waiting.text.strip() or waiting.failure):
         raise DataError(display_name(path), None, "it holds no sentences.")
+    yield source_name(data), waiting
 
 
-def parse(name: str, block: "Block", columns: Sequence[str], format: str = "conllu") -> "_core.ConlluText":
-    """The sentences of a piece, with a table of these columns of their words; mistakes are refused."""
+def parse(
+    name: str, block: "Block", columns: Sequence[str], format: str = "conllu", *, trees: bool = False
+) -> "_core.ConlluText":
+    """The sentences of a piece, with a table of these columns of their words; mistakes are refused.
+
+    Heads are read only if `trees` are wanted: for a program that fills them in, it does not matter what they were.
+    """
     from margrave import _core
     from margrave.datasets.opening import check_block
 
-    text, stopped = _core.parse_conllu(block.text, [place(column) for column in columns], format == "conllx")
-    check_block(name, block, stopped, sentences(name, block, format))
+    text, stopped = _core.parse_conllu(block.text, [place(column) for column in columns], format == "conllx", trees)
+    check_block(name, block, stopped, sentences(name, block, format, trees=trees))
     return text
 
 
-def sentences(name: str, block: "Block", format: str, *, single_root: bool = False) -> Iterator["Sentence"]:
+def sentences(
+    name: str, block: "Block", format: str, *, trees: bool = True, single_root: bool = False
+) -> Iterator["Sentence"]:
     """The sentences of a piece as the reader in Python reads them, which knows the lines of mistakes."""
     from margrave.datasets.conllu import conllu_sentences, conllx_sentences
     from margrave.datasets.opening import block_lines
 
     read = conllx_sentences if format == "conllx" else conllu_sentences
-    return read(name, block_lines(name, block), single_root=single_root)
+    return read(name, block_lines(name, block), trees=trees, single_root=single_root)

@@ -231,10 +231,11 @@ class ConlluReader:
 
     def _batch(self, name: str, block: "Block") -> Batch:
         text = conllu.parse(name, block, self.columns)
-        return Batch(text.table, partial(_with_label, text, self.label))
+        return Batch(text.table, partial(_with_label, block.mark, text, self.label))
 
 
 def _with_label(
+    mark: str,
     text: "_core.ConlluText",
     column: str,
     labels: list[str],
@@ -242,4 +243,4 @@ def _with_label(
     probabilities: "NDArray[np.float64] | None",
 ) -> str:
     """The lines of a text with the labels in a column."""
-    return text.lines([(conllu.place(column), labels, numbers)], probabilities)
+    return mark + text.lines([(conllu.place(column), labels, numbers)], probabilities)

@@ -157,6 +157,14 @@ def one_line_messages(interrupted: str) -> Iterator[None]:
         except MargraveError as error:
             write_error(str(error))
             raise typer.Exit(2) from error
+        except typer.TyperException as error:  # The arguments are wrong.
+            message = error.format_message()
+            if "\n" in message:  # This is the help, for a command without arguments.
+                raise
+            context = getattr(error, "ctx", None)
+            place = "margrave" if context is None else context.command_path
+            write_error(f"{message[:1].lower()}{message[1:].rstrip('.')}; see '{place} --help'.")
+            raise typer.Exit(2) from error
         except ImportError as error:
             if error.name is not None:  # A module is missing or broken: the traceback says where.
                 raise

@@ -1,8 +1,7 @@
 """Files of dependency trees, as parsers read and write them: CoNLL-U and CoNLL-X."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -69,24 +68,12 @@ def read_gold(
     return found
 
 
-def read_texts(
-    path: str, format: str, columns: Sequence[str], size: int
-) -> Iterator[Callable[[Prepare], "_core.ConlluText"]]:
-    """The sentences of a file, piece by piece, for a program that writes them again. Pieces are parsed when called."""
-    for name, block in conllu.read_text(path, size):
-        yield partial(_prepared, name, block, columns, format)
-
-
-def _prepared(name: str, block: "Block", columns: Sequence[str], format: str, prepare: Prepare) -> "_core.ConlluText":
-    return conllu.parse(name, prepare(name, block), columns, format)
-
-
 def _whole(path: str) -> tuple[str, "Block"]:
     return next(conllu.read_text(path, None))
 
 
 def _treebank(name: str, block: "Block", format: str, columns: Sequence[str], prepare: Prepare) -> Treebank:
-    text = conllu.parse(name, prepare(name, block), [*columns, "form", "deprel"], format)
+    text = conllu.parse(name, prepare(name, block), [*columns, "form", "deprel"], format, trees=True)
     table, last = text.table, len(columns)
     forms, labels = table.column(last), table.column(last + 1)
     heads = text.heads.tolist()

@@ -78,10 +78,12 @@ def read_conllu(path: TextSource, encoding: str = "utf-8", *, single_root: bool 
     yield from conllu_sentences(source_name(path), read_lines(path, encoding), single_root=single_root)
 
 
-def conllu_sentences(name: str, lines: Iterable[tuple[int, str]], *, single_root: bool = False) -> Iterator[Sentence]:
-    """The sentences of numbered lines."""
+def conllu_sentences(
+    name: str, lines: Iterable[tuple[int, str]], *, trees: bool = True, single_root: bool = False
+) -> Iterator[Sentence]:
+    """The sentences of numbered lines; without `trees`, the column of heads is not read."""
     for block in _blocks(lines):
-        yield _sentence(name, block, single_root)
+        yield _sentence(name, block, trees, single_root)
 
 
 def read_conllx(path: TextSource, encoding: str = "utf-8", *, single_root: bool = False) -> Iterator[Sentence]:
@@ -98,15 +100,17 @@ def read_conllx(path: TextSource, encoding: str = "utf-8", *, single_root: bool 
     yield from conllx_sentences(source_name(path), read_lines(path, encoding), single_root=single_root)
 
 
-def conllx_sentences(name: str, lines: Iterable[tuple[int, str]], *, single_root: bool = False) -> Iterator[Sentence]:
-    """The sentences of numbered lines in CoNLL-X."""
+def conllx_sentences(
+    name: str, lines: Iterable[tuple[int, str]], *, trees: bool = True, single_root: bool = False
+) -> Iterator[Sentence]:
+    """The sentences of numbered lines in CoNLL-X; without `trees`, the column of heads is not read."""
     for block in _blocks(lines):
         words = []
         for id, (number, line) in enumerate(block, 1):
             fields = _fields(name, number, line)
             if fields[0] != str(id):
                 raise DataError(name, number, f"id {fields[0]} is out of order after word {id - 1}.")
-            words.append(_word(name, number, fields))
+            words.append(_word(name, number, fields, trees))
         sentence = Sentence(words=words)
         _check_tree(name, block[0][0], [number for number, _ in block], sentence, single_root)
         yield sentence
@@ -138,7 +142,7 @@ def conllu_lines(sentences: Iterable[Sentence], name: str = "<output>") -> Itera
         for at, line in enumerate(lines, number):
             if _UNWRITABLE.search(line):
                 raise DataError(name, at, f"{line!r} contains a line break or NUL, which CoNLL-U cannot express.")
-        _sentence(name, list(enumerate(lines, number)), False)  # Nothing is written that could not be read.
+        _sentence(name, list(enumerate(lines, number)), True, False)  # Nothing is written that could not be read.
         yield from lines
         yield ""
         number += len(lines) + 1
@@ -156,7 +160,7 @@ def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[_Block]:
         yield block
 
 
-def _sentence(name: str, block: _Block, single_root: bool) -> Sentence:
+def _sentence(name: str, block: _Block, trees: bool, single_root: bool) -> Sentence:
     sentence = Sentence()
     numbers: list[int] = []  # the line of every word
     place = (0, 0, 0)  # the place of the previous row
@@ -176,7 +180,7 @@ def _sentence(name: str, block: _Block, single_root: bool) -> Sentence:
             raise DataError(name, number, f"id {fields[0]} is out of order after word {last}.")
         place = row
         if place[1] == _WORD:
-            sentence.words.append(_word(name, number, fields))
+            sentence.words.append(_word(name, number, fields, trees))
             numbers.append(number)
         elif place[1] == _AFTER:
             sentence.empty.append(fields)
@@ -220,11 +224,14 @@ def _fields(name: str, number: int, line: str) -> tuple[str, ...]:
     return fields
 
 
-def _word(name: str, number: int, fields: tuple[str, ...]) -> Word:
+def _word(name: str, number: int, fields: tuple[str, ...], trees: bool) -> Word:
     id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = fields
-    if head != "_" and not _NUMBER.fullmatch(head):
-        raise DataError(name, number, f"head {head!r} is not a number.")
-    parent = None if head == "_" else int(head)
+    annotated = trees and head != "_"
+    if annotated and not _NUMBER.fullmatch(head):
+        raise DataError(
+            name, number, f"head {head!r} is neither 0 nor the number of a word; write _ for a missing head."
+        )
+    parent = int(head) if annotated else None
     return Word(int(id), form, lemma, upos, xpos, feats, parent, deprel, deps, misc)
 
 

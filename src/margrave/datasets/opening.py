@@ -29,6 +29,7 @@ class Block(NamedTuple):
     first: int  # the number of its first line
     text: bytes
     failure: DataError | None = None
+    mark: str = ""  # a byte order mark before its text
 
 
 def read_lines(source: TextSource, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
@@ -45,13 +46,22 @@ def read_blocks(source: str | PathLike[str] | IO[bytes], blanks: str, size: int 
 
     Parameters
     ----------
-    source : the file or stream; a byte order mark at its beginning is left out.
+    source : the file or stream; a byte order mark at its beginning is not part of the text.
     blanks : lines of these characters only stand between sentences.
     size : roughly how many bytes a piece should have; None means everything at once.
     """
     number = 1  # of the first line that waits
     waiting: list[bytes] = []
-    length, wanted, begun = 0, size, False
+    length, wanted = 0, size
+    mark: str | None = None  # not looked for yet
+
+    def joined() -> tuple[str, bytes]:
+        """The byte order mark, if this is the beginning of the file, and all that waits."""
+        text = b"".join(waiting)
+        if mark is None and text.startswith(BOM_UTF8):
+            return BOM_UTF8.decode(), text.removeprefix(BOM_UTF8)
+        return mark or "", text
+
     try:
         with _reporting(source_name(source), "utf-8", lambda: number - 1 + sum(of.count(b"\n") for of in waiting)):
             for piece in _pieces(source):
@@ -59,26 +69,22 @@ def read_blocks(source: str | PathLike[str] | IO[bytes], blanks: str, size: int 
                 length += len(piece)
                 if wanted is None or length < wanted:
                     continue
-                text, begun = _joined(waiting, begun), True
+                mark, text = joined()
                 end = _core.after_last_blank_line(text, blanks)
                 if end:
-                    yield Block(number, text[:end])
+                    yield Block(number, text[:end], mark=mark)
                     number += text.count(b"\n", 0, end)
+                    mark = ""
                 waiting, length = [text[end:]], len(text) - end
                 wanted = size if end else 2 * wanted  # for a sentence that is longer than a piece
     except DataError as failure:
         # What is wrong with the lines before comes first; an incomplete line is none.
-        text = _joined(waiting, begun)
-        yield Block(number, text[: text.rfind(b"\n") + 1], failure)
+        mark, text = joined()
+        yield Block(number, text[: text.rfind(b"\n") + 1], failure, mark)
         return
-    if text := _joined(waiting, begun):
-        yield Block(number, text)
-
-
-def _joined(pieces: list[bytes], begun: bool) -> bytes:
-    """The pieces as one, without a byte order mark at the beginning of the file."""
-    text = b"".join(pieces)
-    return text if begun else text.removeprefix(BOM_UTF8)
+    mark, text = joined()
+    if text:
+        yield Block(number, text, mark=mark)
 
 
 def block_lines(name: str, block: Block) -> Iterator[tuple[int, str]]:

@@ -20,6 +20,7 @@ from margrave.inputs import ArcTemplates, Inputs
 from margrave.labels.classes import label_numbers
 from margrave.labels.trees import crossing_words, projectivise
 from margrave.learners import Checkpoint, Learner
+from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
 from margrave.structures import Arcs, NonProjectiveTree, ProjectiveTree, SecondOrderTree
 from margrave.structures.arc_trees import DependencyTree, check_entries, flat_heads, split_labels
@@ -165,7 +166,9 @@ class DependencyParser(StructuredEstimator):
         sample_weight : one factor per sentence on its C.
         allowed : for each sentence None or, for each of its words, None or the heads that it may have; a single head is
             required.
-        dev, checkpoint, observers : as in `SequenceTagger`.
+        checkpoint : a file for the state of the learner; after an interruption, the same call continues from it. The
+            labels of the second stage have another file, with .labels after the name. A pruner is learned again.
+        dev, observers : as in `SequenceTagger`.
         """
         given = Given(X, y, to_structure=_allowed(allowed))
         return self._fit(given, sample_weight, self._dev_given(dev), checkpoint, observers)
@@ -397,9 +400,10 @@ class DependencyParser(StructuredEstimator):
     def _fit(
         self, given: Given, sample_weight: Any, dev: Given | None, checkpoint: Any, observers: Sequence[Any]
     ) -> Self:
-        super()._fit(given, sample_weight, dev, checkpoint, observers)
+        kept = as_checkpoint(checkpoint)
+        super()._fit(given, sample_weight, dev, kept, observers)
         if not self.stop_reason_.startswith("interrupted"):
-            self._fit_labels(given, sample_weight)
+            self._fit_labels(given, sample_weight, kept)
         return self
 
     def _fit_path(self, given: Given, Cs: Any, sample_weight: Any) -> list[Any]:
@@ -408,8 +412,8 @@ class DependencyParser(StructuredEstimator):
             model._fit_labels(given, sample_weight)
         return models
 
-    def _fit_labels(self, given: Given, sample_weight: Any) -> None:
-        """Learn the labels of the arcs of gold trees, for the second stage."""
+    def _fit_labels(self, given: Given, sample_weight: Any, checkpoint: Checkpoint | None = None) -> None:
+        """Learn the labels of the arcs of gold trees, for the second stage, which has a checkpoint of its own."""
         if self.labels in (False, "joint") or not has_labels(given.Y) or self._chosen_inputs() is None:
             return
         if self.labels == "auto" and len({label for tree in given.Y for _, label in tree}) < 2:
@@ -420,8 +424,11 @@ class DependencyParser(StructuredEstimator):
         labeller = self._simpler(labels="joint", prune=False, inputs=ArcTemplates(built_in="labels"))
         trees = arcs_of_trees(words, flat_heads(words, heads))
         inner = replace(shorter, to_structure={"arcs": trees})
+        kept = None
+        if checkpoint is not None:
+            kept = Checkpoint(checkpoint.path.with_name(checkpoint.path.name + ".labels"), checkpoint.every)
         try:
-            self.labeller_ = labeller._fit(inner, sample_weight, None, None, ())
+            self.labeller_ = labeller._fit(inner, sample_weight, None, kept, ())
         except KeyboardInterrupt:  # The trees are learned: a parser without labels is better than none.
             self.stop_reason_ = "interrupted before labels were learned"
             return

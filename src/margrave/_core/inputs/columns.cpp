@@ -192,22 +192,22 @@ void bind_columns(nb::module_& m) {
       "is wrong, or 0. The table then has the complete sentences before it.");
   m.def(
       "parse_conllu",
-      [](const nb::bytes& text, const std::vector<Column>& columns, bool words_only) {
+      [](const nb::bytes& text, const std::vector<Column>& columns, bool words_only, bool trees) {
         std::shared_ptr<const std::string> owned = copied(text);
         std::vector<ConlluColumn> fields;
         for (const auto& column : columns) fields.push_back(conllu_column(column));
         std::optional<ConlluText> parsed;
         {
           const nb::gil_scoped_release release;
-          parsed = parse_conllu(std::move(owned), std::move(fields), words_only);
+          parsed = parse_conllu(std::move(owned), std::move(fields), words_only, trees);
         }
         const int64_t stopped = parsed->stopped;
         return std::make_pair(std::move(*parsed), stopped);
       },
-      "text"_a, "columns"_a, "words_only"_a = false,
+      "text"_a, "columns"_a, "words_only"_a = false, "trees"_a = true,
       "The sentences of a CoNLL-U text, or of a CoNLL-X text (words_only), with these columns of words (a field from 1 "
       "to 9, and a key of misc with its = or nothing), and the last line of a sentence in which something is wrong, or "
-      "0.");
+      "0. Without `trees`, the column of heads is not read.");
   m.def(
       "after_last_blank_line",
       [](const nb::bytes& text, const std::string& blanks) {

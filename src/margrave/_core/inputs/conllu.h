@@ -36,11 +36,11 @@ struct ConlluColumn {
 
 // Sentences with all of their lines.
 struct ConlluText {
-  static constexpr int64_t kOther = -1;  // a comment, a multiword token or an empty node
-  static constexpr int64_t kEnd = -2;    // the blank line after a sentence
+  static constexpr int64_t kOther = -1;  // a comment, a multiword token, an empty node or a blank line
 
   struct Line {
     std::string_view text;
+    std::string_view end;  // the line feed, with a carriage return before it if the file has one
     int64_t token;
   };
 
@@ -113,15 +113,16 @@ class HeadCheck {
 // Reads the lines of one sentence after another.
 class Parser {
  public:
-  // words_only: the rules of CoNLL-X.
-  Parser(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns, bool words_only)
+  // words_only: the rules of CoNLL-X. trees: whether heads are read, which must be trees then.
+  Parser(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns, bool words_only, bool trees)
       : columns_(std::move(columns)),
         parsed_{text, ColumnTable(text, static_cast<int64_t>(columns_.size())), {}, {}, 0},
-        words_only_(words_only) {}
+        words_only_(words_only),
+        trees_(trees) {}
 
   ConlluText parse() && {
     Lines lines(*parsed_.text);
-    std::vector<std::string_view> block;
+    std::vector<ConlluText::Line> block;
     bool good = true;
     bool more = true;
     while (more) {
@@ -129,12 +130,17 @@ class Parser {
       more = lines.next(line);
       good = good && (!more || lines.good());
       if (more && !is_blank(line, " \t")) {
-        block.push_back(line);
+        block.push_back({line, lines.end(), ConlluText::kOther});
         continue;
       }
       if (!good || (!block.empty() && !sentence(block))) {
         parsed_.stopped = std::max<int64_t>(1, lines.number());
         break;
+      }
+      if (more) {
+        parsed_.lines.push_back({line, lines.end(), ConlluText::kOther});
+      } else if (!block.empty()) {
+        close();
       }
       block.clear();
     }
@@ -142,7 +148,14 @@ class Parser {
   }
 
  private:
-  bool sentence(const std::vector<std::string_view>& block) {
+  // Ends the last line of a text as the lines before it, and adds the blank line that a sentence ends with.
+  void close() {
+    std::string_view& end = parsed_.lines.back().end;
+    if (!end.ends_with('\n')) end = parsed_.lines.size() > 1 ? parsed_.lines[parsed_.lines.size() - 2].end : "\n";
+    parsed_.lines.push_back({{}, end, ConlluText::kOther});
+  }
+
+  bool sentence(const std::vector<ConlluText::Line>& block) {
     const size_t lines_before = parsed_.lines.size();
     words_.clear();
     heads_.clear();
@@ -150,25 +163,23 @@ class Parser {
     covered_ = 0;
     covers_ = false;
     bool begun = false;  // Comments come before the first row.
-    for (const std::string_view line : block) {
-      int64_t token = ConlluText::kOther;
-      if (line[0] == '#' && !words_only_) {
+    for (ConlluText::Line line : block) {
+      if (line.text[0] == '#' && !words_only_) {
         if (begun) return undo(lines_before);
       } else {
         Row row;
-        if (!split_fields(line, row) || !place(row)) return undo(lines_before);
+        if (!split_fields(line.text, row) || !place(row)) return undo(lines_before);
         begun = true;
-        if (is_word_) token = parsed_.table.tokens() + static_cast<int64_t>(words_.size()) - 1;
+        if (is_word_) line.token = parsed_.table.tokens() + static_cast<int64_t>(words_.size()) - 1;
       }
-      parsed_.lines.push_back({line, token});
+      parsed_.lines.push_back(line);
     }
-    if (words_.empty() || covered_ > static_cast<int64_t>(words_.size()) || !check_.good(heads_))
+    if (words_.empty() || covered_ > static_cast<int64_t>(words_.size()) || (trees_ && !check_.good(heads_)))
       return undo(lines_before);
     for (const Row& word : words_)
       for (const ConlluColumn& column : columns_) parsed_.table.add(column.of(word[static_cast<size_t>(column.field)]));
     for (const int64_t head : heads_) parsed_.heads.push_back(static_cast<int32_t>(head));
     parsed_.table.end_sentence();
-    parsed_.lines.push_back({{}, ConlluText::kEnd});
     return true;
   }
 
@@ -199,8 +210,9 @@ class Parser {
       return true;
     }
     if (number_of(id) != last + 1) return false;
-    const int64_t head = row[kHead] == "_" ? -1 : number_of(row[kHead]);
-    if (head < 0 && row[kHead] != "_") return false;
+    const bool annotated = trees_ && row[kHead] != "_";
+    const int64_t head = annotated ? number_of(row[kHead]) : -1;
+    if (head < 0 && annotated) return false;
     is_word_ = true;
     covers_ = false;
     last_empty_ = {};
@@ -220,6 +232,7 @@ class Parser {
   std::vector<ConlluColumn> columns_;
   ConlluText parsed_;
   bool words_only_;
+  bool trees_;
   std::vector<Row> words_;
   std::vector<int64_t> heads_;
   std::string_view last_empty_;  // the second number of the empty node before, if one stands after the same word
@@ -253,8 +266,8 @@ inline std::string with_key(std::string_view misc, const std::string& key, std::
 }  // namespace conllu
 
 inline ConlluText parse_conllu(std::shared_ptr<const std::string> text, std::vector<ConlluColumn> columns,
-                               bool words_only) {
-  return conllu::Parser(std::move(text), std::move(columns), words_only).parse();
+                               bool words_only, bool trees) {
+  return conllu::Parser(std::move(text), std::move(columns), words_only, trees).parse();
 }
 
 // A column that is filled in: one of these texts for each word, by number.
@@ -264,8 +277,8 @@ struct Filled {
   const int32_t* number;
 };
 
-// All lines, with columns of words filled in; probabilities go to misc (null: there are none). A relation to another
-// head than before is not known, unless relations are filled in too.
+// All lines with their own ends, and with columns of words filled in; probabilities go to misc (null: there are none).
+// A relation to another head than before is not known, unless relations are filled in too.
 inline std::string conllu_lines(const ConlluText& parsed, const std::vector<Filled>& filled,
                                 const double* probability) {
   bool heads = false, relations = false;
@@ -282,7 +295,7 @@ inline std::string conllu_lines(const ConlluText& parsed, const std::vector<Fill
   for (const ConlluText::Line& line : parsed.lines) {
     if (line.token < 0) {
       text += line.text;
-      text += '\n';
+      text += line.end;
       continue;
     }
     conllu::Row row;
@@ -308,7 +321,7 @@ inline std::string conllu_lines(const ConlluText& parsed, const std::vector<Fill
       if (k > 0) text += '\t';
       text += row[k];
     }
-    text += '\n';
+    text += line.end;
   }
   return text;
 }

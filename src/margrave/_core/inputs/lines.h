@@ -62,11 +62,14 @@ class Lines {
     const size_t end = found == std::string_view::npos ? text_.size() : found;
     line = text_.substr(at_, end - at_);
     good_ = invalid_ >= end;
-    at_ = end + 1;
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    const size_t stop = at_ + line.size();
+    at_ = end + 1;
+    end_ = text_.substr(stop, at_ - stop);
     ++number_;
     return true;
   }
+  std::string_view end() const { return end_; }  // of the line that was read last: a line feed, CR and LF, or nothing
   bool good() const { return good_; }
   int64_t number() const { return number_; }  // of the line that was read last, from 1
 
@@ -74,6 +77,7 @@ class Lines {
   std::string_view text_;
   size_t invalid_;
   size_t at_ = 0;
+  std::string_view end_;
   bool good_ = true;
   int64_t number_ = 0;
 };

@@ -1,6 +1,6 @@
 """Dependency trees: CoNLL-U or CoNLL-X in, the same with heads and labels out."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from margrave.cli.reports import percent
 from margrave.cli.sequences import BLOCK
 from margrave.cli.streams import naming, template_lines, with_own
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.cli.trees import Prepare, Treebank, read_gold, read_texts, read_treebank
+from margrave.cli.trees import Prepare, Treebank, read_gold, read_treebank
 from margrave.errors import DataError, MargraveError, counted, unknown
 
 if TYPE_CHECKING:
@@ -348,16 +348,17 @@ class ParseModel(Model):
         if marginals and format != "conllu":
             raise MargraveError("--marginals needs the column misc of CoNLL-U, which CoNLL-X does not have.")
         own = self._owned(decode, self._taggers(tagger))
-        texts = read_texts(path, format, self.columns, BLOCK)
+        pieces = conllu.read_text(path, BLOCK)
         with naming(path):
-            for text in with_own(own, partial(self._written, format, marginals), texts):
+            for text in with_own(own, partial(self._written, format, marginals), pieces):
                 yield [text]
 
-    def _written(self, format: str, marginals: bool, own: _Own, read: Callable[[Prepare], "_core.ConlluText"]) -> str:
+    def _written(self, format: str, marginals: bool, own: _Own, piece: tuple[str, "Block"]) -> str:
         """A piece of a file with its trees, without the end of its last line."""
         import numpy as np
 
-        text = read(_prepare(own.taggers, format))
+        name, block = piece
+        text = conllu.parse(name, _prepare(own.taggers, format)(name, block), self.columns, format)
         begin, heads, labels = own.parser.predict_numbers(text.table)
         longest = int(np.diff(begin).max())
         columns: list[Any] = [(conllu.HEAD, [str(head) for head in range(longest + 1)], heads)]
@@ -368,7 +369,7 @@ class ParseModel(Model):
             tables = own.parser.predict_proba(text.table)
             of_words = zip(tables, np.split(heads, begin[1:-1]), strict=True)
             probabilities = np.concatenate([table[np.arange(len(table)), of] for table, of in of_words])
-        return text.lines(columns, probabilities).removesuffix("\n")
+        return block.mark + text.lines(columns, probabilities).removesuffix("\n")
 
     def evaluation(
         self,
