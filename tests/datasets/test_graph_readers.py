@@ -39,7 +39,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ('{"nodes": [[1e999]], "edges": []}', "finite"),
         ('{"nodes": [["a"]], "edges": [[0, 0]]}', "edge 0 is a self-loop"),
         ('{"nodes": [["a"]], "edges": [], "labels": []}', "a label for each of the 1 nodes"),
-        ('{"nodes": [["a"]], "edges": [], "labels": [null]}', "one is null"),
+        ('{"nodes": [["a"]], "edges": [], "labels": [0.5]}', "one is 0.5"),
         ('{"nodes": [["a"]], "shape": [2, 2]}', "but there are 1 nodes"),
         ('{"nodes": [["a"]], "shape": 2}', "must be [height, width]"),
         ('{"nodes": [["a"]], "edges": [], "edge_features": 3}', '"edge_features" must be a list'),

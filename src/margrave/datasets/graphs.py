@@ -29,8 +29,8 @@ def read_graphs(path: TextSource, *, neighbours: int = 4) -> Iterator[LabelledGr
 
     A line is an object with "nodes", the attributes of each node: a list of names, an object from names to numbers, or
     a list of numbers; "edges", pairs of nodes counted from 0; perhaps "edge_features", the attributes of each edge in
-    the same forms; and perhaps "labels", a label for each node. With "shape", [height, width], nodes are the cells of a
-    grid row by row, and "edges" may be left out. Other keys are kept in `fields`.
+    the same forms; and perhaps "labels", a label for each node, or null if it is not known. With "shape", [height,
+    width], nodes are the cells of a grid row by row, and "edges" may be left out. Other keys are kept in `fields`.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def _labels(labels: Any, nodes: int) -> list[Any] | None:
     if not isinstance(labels, list) or len(labels) != nodes:
         raise MargraveError(f'"labels" must be a list with a label for each of the {nodes} nodes.')
     for label in labels:
-        if not isinstance(label, str | int) or isinstance(label, bool):
-            raise MargraveError(f"a label must be a text or a whole number, and one is {json.dumps(label)}.")
+        if label is not None and (not isinstance(label, str | int) or isinstance(label, bool)):
+            raise MargraveError(f"a label must be a text, a whole number or null, and one is {json.dumps(label)}.")
     return labels
 
 

@@ -1,21 +1,33 @@
 """Labels for the nodes of graphs: conditional random fields and structural SVMs on graphs, grids and images."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.binding import bind
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given, StructuredEstimator, check_choice
+from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
 from margrave.features.graphs import PAIRS, GraphFeatures
 from margrave.features.table import hash_bits_of
 from margrave.inputs.graphs import Graph, as_graphs
-from margrave.learners import Checkpoint, Learner
+from margrave.learners import CCCP, Checkpoint, Learner
+from margrave.learners.checkpoint import as_checkpoint
+from margrave.learners.hidden import HiddenTask, hidden_loss
 from margrave.losses import LossFamily
 from margrave.structures.factor_graph import INFERENCES, FactorGraph, GraphArrays
+
+_ROUNDS = 200  # with unknown labels; EM approaches its end slowly
+
+
+@dataclass
+class _GraphGiven(Given):
+    """Training data; `observed` has the label of each node that is known, if some are not."""
+
+    observed: list[list[Any]] | None = None
 
 
 class GraphLabeler(StructuredEstimator):
@@ -26,6 +38,9 @@ class GraphLabeler(StructuredEstimator):
     (height, width) or (height, width, channels). Attributes of nodes and edges are matrices, or lists of strings or
     dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs
     it can also have a dictionary from nodes to labels.
+
+    A label may be None if it is not known. With the log loss and exact inference, the model then maximises the
+    likelihood of the labels that are known, which is not convex; learner 'cccp' is used, with `learner` inside.
 
     Parameters
     ----------
@@ -165,7 +180,7 @@ class GraphLabeler(StructuredEstimator):
         return [self._shaped([x] * n, ys) for x, ys in zip(X, drawn, strict=True)]
 
     def score(self, X: Any, y: Any) -> float:
-        """Compute the fraction of nodes with the right label.
+        """Compute the fraction of nodes with the right label, among those whose label is known.
 
         Parameters
         ----------
@@ -191,6 +206,53 @@ class GraphLabeler(StructuredEstimator):
         hash_bits_of(self.features)
         return super()._check_parameters()
 
+    def _fit(
+        self, given: Given, sample_weight: Any, dev: Given | None, checkpoint: Any, observers: Sequence[Any]
+    ) -> Self:
+        if not _unknown_labels(given.Y):
+            return super()._fit(given, sample_weight, dev, checkpoint, observers)
+        loss = hidden_loss(self._settings())
+        training = self._training(given, sample_weight, loss)
+        observed = self._observed(training)
+        task = HiddenTask(
+            training.bound.problem,
+            loss,
+            C=self.C,
+            sample_weight=training.sample_weight,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_threads=self.n_threads,
+            seed=self.seed,
+            verbose=bool(self.verbose),
+            dev_score=None if dev is None else self._dev_score(dev, training),
+            checkpoint=as_checkpoint(checkpoint),
+            observers=tuple(observers),
+            start=np.zeros(training.bound.problem.dim),
+            observed=observed,
+        )
+        learner = CCCP(inner=self.learner, rounds=_ROUNDS)
+        self._set_fitted(training, self._set_solution(learner, learner.solve(task)))
+        return self
+
+    def _fit_path(self, given: Given, Cs: Any, sample_weight: Any) -> list[Any]:
+        if _unknown_labels(given.Y):
+            raise MargraveError("a path of C needs all labels, and some are unknown (None): use fit for each C.")
+        return super()._fit_path(given, Cs, sample_weight)
+
+    def _observed(self, training: Training) -> Any:
+        """The problem with the labellings that agree with what is known."""
+        given, bound = training.given, training.bound
+        assert isinstance(given, _GraphGiven) and given.observed is not None
+        allowed = [[None if label is None else [label] for label in labels] for labels in given.observed]
+        to_structure = {**self._to_structure(given, given.X, bound.outputs), "allowed": allowed}
+        return bind(
+            bound.structure, training.features, given.X, given.Y, outputs=bound.outputs, to_structure=to_structure
+        ).problem
+
+    def _costs(self, loss: LossFamily, outputs: Any, given: Given) -> Any:
+        hidden = isinstance(given, _GraphGiven) and given.observed is not None
+        return None if hidden else super()._costs(loss, outputs, given)
+
     def _structure(self, given: Given) -> FactorGraph:
         return FactorGraph(None, self.inference, self.memory)
 
@@ -199,7 +261,15 @@ class GraphLabeler(StructuredEstimator):
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
         graphs = as_graphs(given.X, self.neighbours, self.window)
-        return replace(given, X=graphs, Y=flat_labels(given.Y, graphs)), sample_weight
+        labels = flat_labels(given.Y, graphs)
+        if not _unknown_labels(labels):
+            return replace(given, X=graphs, Y=labels), sample_weight
+        known = [label for each in labels for label in each if label is not None]
+        if not known:
+            raise MargraveError("no node has a label.")
+        # Which label stands for those that are unknown makes no difference: it is in both losses.
+        complete = [[known[0] if label is None else label for label in each] for each in labels]
+        return _GraphGiven(graphs, complete, given.to_features, given.to_structure, observed=labels), sample_weight
 
     def _raw(self, X: Any) -> list[Graph]:
         return as_graphs(X, self.neighbours, self.window)
@@ -219,10 +289,11 @@ class GraphLabeler(StructuredEstimator):
             raise MargraveError(f"there are {len(predicted)} graphs in X and {len(Y)} in y.")
         right = total = 0
         for i, (gold, found) in enumerate(zip(Y, predicted, strict=True)):
-            labels, names = np.asarray(gold).ravel(), np.asarray(found).ravel()
+            labels, names = np.asarray(gold, dtype=object).ravel().tolist(), np.asarray(found).ravel().tolist()
             if len(labels) != len(names):
                 raise MargraveError(f"example {i} has {len(names)} nodes and {len(labels)} labels.")
-            right, total = right + int((labels == names).sum()), total + len(labels)
+            right += sum(a == b for a, b in zip(labels, names, strict=True))
+            total += sum(label is not None for label in labels)
         return right / total if total else 1.0
 
     def _shaped(self, X: Any, found: Sequence[Any]) -> list[Any]:
@@ -231,6 +302,20 @@ class GraphLabeler(StructuredEstimator):
             np.asarray(y).reshape(*x.shape[:2], *np.shape(y)[1:]) if isinstance(x, np.ndarray) else y
             for x, y in zip(X, found, strict=True)
         ]
+
+
+def _unknown_labels(Y: Any) -> bool:
+    """Whether some nodes have no label."""
+    try:
+        return any(label is None for labels in Y for label in _each(labels))
+    except TypeError:  # which is refused later
+        return False
+
+
+def _each(labels: Any) -> Any:
+    if isinstance(labels, np.ndarray):
+        return labels.ravel().tolist() if labels.dtype == object else ()
+    return labels.values() if isinstance(labels, Mapping) else labels
 
 
 def flat_labels(Y: Any, graphs: Sequence[Graph]) -> list[list[Any]]:

@@ -29,8 +29,9 @@ class GraphTask(Task):
     default_loss = "log"
     data = """Files have one graph per line, a JSON object. "nodes" has the attributes of each node: a list of names,
 an object from names to numbers, or a list of numbers. "edges" has pairs of nodes, counted from 0. "edge_features" may
-have the attributes of each edge, which can depend on its direction. "labels" has the label of each node. With "shape",
-[height, width], the nodes are the cells of a grid, row by row, and "edges" may be left out."""
+have the attributes of each edge, which can depend on its direction. "labels" has the label of each node, or null if it
+is not known. With "shape", [height, width], the nodes are the cells of a grid, row by row, and "edges" may be left
+out."""
     sample = '    {"nodes": [["red"], ["blue"], []], "edges": [[0, 1], [1, 2]], "labels": ["r", "b", "b"]}'
     examples = (
         "margrave train --task graph train.jsonl -o maps.model --dev dev.jsonl",
@@ -211,10 +212,10 @@ class GraphModel(Model):
             figure = graph_diagram(
                 each.graph.edges,
                 labels,
-                classes=sorted({*self.labeler.classes_.tolist(), *(each.labels or ())}, key=str),
+                classes=sorted({*self.labeler.classes_.tolist(), *(each.labels or ())} - {None}, key=str),
                 shape=each.graph.shape,
                 probabilities=probabilities,
-                gold=each.labels,
+                gold=None if None in (each.labels or (None,)) else each.labels,
             )
             save_figure(plot, figure)
             return {"plots": [plot]}
@@ -235,20 +236,26 @@ def _labelled(path: str, neighbours: int) -> list["LabelledGraph"]:
     for k, each in enumerate(graphs, 1):
         if each.labels is None:
             raise DataError(display_name(path), None, f'graph {k} has no labels: add "labels", one for each node.')
+    if all(label is None for each in graphs for label in each.labels or ()):
+        raise DataError(display_name(path), None, "none of its nodes has a label.")
     return graphs
 
 
 def _scores(gold: Any, predicted: Any) -> dict[str, float | None]:
-    pairs = list(zip(gold, predicted, strict=True))
-    right = sum(a == b for y, found in pairs for a, b in zip(y, found, strict=True))
+    """Of the nodes whose labels are known."""
+    graphs = [list(_known(y, found)) for y, found in zip(gold, predicted, strict=True)]
     return {
-        "accuracy": right / sum(len(y) for y in gold),
-        "whole_graphs": sum(list(y) == list(found) for y, found in pairs) / len(pairs),
+        "accuracy": sum(a == b for pairs in graphs for a, b in pairs) / sum(map(len, graphs)),
+        "whole_graphs": sum(all(a == b for a, b in pairs) for pairs in graphs) / len(graphs),
     }
 
 
+def _known(gold: Any, predicted: Any) -> Iterator[tuple[Any, Any]]:
+    return ((a, b) for a, b in zip(gold, predicted, strict=True) if a is not None)
+
+
 def _label_scores(gold: Any, predicted: Any) -> dict[str, dict[str, float | None]]:
-    pairs = [pair for y, found in zip(gold, predicted, strict=True) for pair in zip(y, found, strict=True)]
+    pairs = [pair for y, found in zip(gold, predicted, strict=True) for pair in _known(y, found)]
     scores = {}
     for label in sorted({label for pair in pairs for label in pair}, key=str):
         both = sum(a == b == label for a, b in pairs)

@@ -1,0 +1,86 @@
+"""Labels of graphs: nodes without a label, and pixels against a plain classifier."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from margrave import GraphLabeler, MargraveError
+from tests.estimators.registry import COLOURS, colour_maps
+
+
+def observed_loss(model: GraphLabeler, graph, labels: list) -> float:
+    """-log of the probability of the labels that are known, by looking at all labellings."""
+    every = model.predict_kbest([graph], k=10**6)[0]
+    assert len(every) == len(model.classes_) ** len(labels)
+    scores = np.array([score for score, _ in every])
+    agree = [all(a in (None, b) for a, b in zip(labels, y, strict=True)) for _, y in every]
+    top = scores.max()
+    return float(np.log(np.exp(scores - top).sum()) - np.log(np.exp(scores[agree] - top).sum()))
+
+
+def test_unknown_labels_are_summed_out() -> None:
+    partly = [["r", None, "r", "b"], ["b", None, None], ["r"], [None, None, None]]
+    model = GraphLabeler(C=3.0, tol=1e-12, n_threads=1).fit(colour_maps(), partly)
+
+    def objective(w: np.ndarray) -> float:
+        other = GraphLabeler(C=3.0).fit(colour_maps(), partly)
+        other.coef_ = w
+        losses = (observed_loss(other, graph, y) for graph, y in zip(colour_maps(), partly, strict=True))
+        return 0.5 * float(w @ w) + 3.0 * sum(losses)
+
+    value = objective(model.coef_)
+    assert_allclose(model.certificate_.primal, value, rtol=1e-9)
+    step = np.random.default_rng(0).normal(size=model.coef_.size)
+    for direction in (step, *np.eye(len(step))[:4]):  # a stationary point
+        slope = (objective(model.coef_ + 1e-4 * direction) - objective(model.coef_ - 1e-4 * direction)) / 2e-4
+        assert abs(slope) < 1e-3 * np.linalg.norm(direction)
+    values = [record.primal for record in model.history_]
+    assert all(b <= a + 1e-9 for a, b in pairwise(values))
+
+
+def test_without_unknown_labels_it_is_the_log_loss() -> None:
+    """One label that is unknown in an example of its own adds nothing, since all its labellings agree."""
+    X, y = colour_maps(), COLOURS
+    whole = GraphLabeler(C=2.0, tol=1e-9, n_threads=1).fit(X, y)
+    more = GraphLabeler(C=2.0, tol=1e-11, n_threads=1).fit([*X, X[2]], [*y, [None]])
+    assert more.learner_.name == "cccp"
+    assert_allclose(more.certificate_.primal, whole.certificate_.primal, rtol=1e-6)
+    assert_allclose(more.coef_, whole.coef_, atol=1e-3)
+    assert more.score([*X, X[2]], [*y, [None]]) == whole.score(X, y)
+
+
+def test_unknown_labels_need_the_log_loss() -> None:
+    X, partly = colour_maps(), [[None, *y[1:]] for y in COLOURS]
+    for loss in ("hinge", "softmax-margin", "ramp"):
+        with pytest.raises(MargraveError, match="need the log loss"):
+            GraphLabeler(loss).fit(X, partly)
+    with pytest.raises(MargraveError, match="a path of C needs all labels"):
+        GraphLabeler().fit_path(X, partly, [1.0])
+    with pytest.raises(MargraveError, match="no node has a label"):
+        GraphLabeler().fit(X, [[None] * len(y) for y in COLOURS])
+    image = np.array([[1, None], [0, 1]], dtype=object)
+    assert GraphLabeler().fit([np.eye(2)], [image]).predict([np.eye(2)])[0].shape == (2, 2)
+
+
+def test_neighbours_help_where_pixels_are_noisy() -> None:
+    rng = np.random.default_rng(0)
+    truth = [np.repeat(rng.integers(0, 2, (1, 8)), 3, axis=0) for _ in range(40)]
+    seen = [np.where(rng.random(y.shape) < 0.25, 1 - y, y).astype(float) for y in truth]
+    grid = GraphLabeler().fit(seen[:30], truth[:30])
+    pixels = GraphLabeler().fit([(x.reshape(-1, 1), []) for x in seen[:30]], [y.ravel() for y in truth[:30]])
+    alone = pixels.score([(x.reshape(-1, 1), []) for x in seen[30:]], [y.ravel() for y in truth[30:]])
+    assert grid.score(seen[30:], truth[30:]) > alone + 0.05
+
+
+@pytest.mark.parametrize("neighbours", [4, 8])
+def test_marginals_of_images_are_those_of_all_labellings(neighbours: int) -> None:
+    rng = np.random.default_rng(1)
+    X, y = [rng.normal(size=(2, 3))] * 4, [rng.integers(0, 2, (2, 3)) for _ in range(4)]
+    model = GraphLabeler(neighbours=neighbours).fit(X, y)
+    every = model.predict_kbest(X[:1], k=64)[0]
+    assert len({found.tobytes() for _, found in every}) == len(list(product(range(2), repeat=6)))
+    mass = np.exp([score for score, _ in every])
+    expected = sum(m * (found == 1) for m, (_, found) in zip(mass, every, strict=True)) / mass.sum()
+    assert_allclose(model.predict_marginals(X[:1])[0][:, :, 1], expected, atol=1e-9)
