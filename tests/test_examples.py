@@ -81,3 +81,13 @@ def test_the_reranking_example_finds_what_the_diner_likes(
     for learned in ("log loss", "hinge loss", "linear program"):
         assert good[learned] > good["the nearest"] + 20
     assert (tmp_path / "demo" / "taste.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_example_about_maps_shows_that_neighbours_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "label_map.py"), run_name="__main__")
+    alone, beside = (float(share) for share in re.findall(r"([\d.]+)%$", capsys.readouterr().out, re.MULTILINE))
+    assert beside > alone + 10
+    assert (tmp_path / "demo" / "map.png").read_bytes().startswith(b"\x89PNG")
