@@ -1662,6 +1662,36 @@ def svrg_pass(
     One pass of variance-reduced steps over `order`; `slope` is grad P at the reference.
     """
 
+class ArcPairTreeStructure(TreesOfArcs):
+    def part_tuples(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        (grandparent, head, other child, word) of every part of example i, one after another; -1: it has none.
+        """
+
+    @property
+    def sweeps(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The number of sweeps of the last belief propagation on every example, negative if it did not converge; 0: there was none.
+        """
+
+    @property
+    def certified(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        For every example 1 if the last best tree is certified, -1 if it is not, 0 if there was none.
+        """
+
+def arc_pair_tree(
+    words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    single_root: bool,
+    arcs: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    sweeps: int,
+    tolerance: float,
+    damping: float,
+    iterations: int,
+) -> ArcPairTreeStructure: ...
+
 class CandidateStructure(Structure):
     pass
 

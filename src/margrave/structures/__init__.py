@@ -1,6 +1,7 @@
 """Which bags of parts are outputs: one file per structure."""
 
 from margrave.files.stored import import_modules
+from margrave.structures.arc_pair_tree import ArcPairTree
 from margrave.structures.arc_trees import ArcLabels, Arcs
 from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
@@ -17,6 +18,7 @@ from margrave.structures.second_order_tree import SecondOrderTree
 __all__ = [
     "Allowed",
     "ArcLabels",
+    "ArcPairTree",
     "Arcs",
     "AtMostOne",
     "Budget",

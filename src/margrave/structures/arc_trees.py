@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from math import inf
 from numbers import Integral
 from typing import Any, ClassVar
@@ -279,6 +279,53 @@ class ArcTree(DependencyTree):
 
     def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
         return Arcs(words_of(units)), allowed
+
+
+class TreeOfPairs(DependencyTree):
+    """The base of trees with parts of two arcs: parts exist only for the arcs that are left, or allowed."""
+
+    def part_tuples(self, words: int, allowed: Any = None) -> NDArray[np.int32]:
+        """The parts of a sentence in order, as rows (grandparent, head, sibling, word).
+
+        -1 stands for what a part does not have. Sibling 0 stands for none: the word is the closest child of its head on
+        its side. The parts of `ArcPairTree` have another child of the head in place of the sibling.
+
+        Parameters
+        ----------
+        words : the number of words of the sentence.
+        allowed : None or, for each word, None or the heads that it may have.
+        """
+        mask = allowed_heads(0, allowed, words)
+        return self._of_arcs(Arcs(np.array([words]), mask.ravel()), None, None).part_tuples(0).reshape(-1, 4)
+
+    def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
+        """Only the arcs that are allowed have parts."""
+        if allowed is None:
+            allowed = [None] * len(units)
+        check_entries(allowed, len(units))
+        masks = [
+            allowed_heads(i, heads, self._words(i, parts) if heads is None else len(heads))
+            for i, (parts, heads) in enumerate(zip(units.tolist(), allowed, strict=True))
+        ]
+        left = np.concatenate([np.zeros(0, dtype=np.bool_), *(mask.ravel() for mask in masks)])
+        return Arcs(np.array([len(mask) for mask in masks], dtype=np.int64), left), None
+
+    def _words(self, example: int, parts: int) -> int:
+        """The number of words of a sentence in which all arcs are allowed."""
+        words = next(n for n in count() if self._count(n) >= parts)
+        if self._count(words) != parts:
+            raise MargraveError(f"example {example} has attributes for {parts} parts, but no sentence has that many.")
+        return words
+
+    @abstractmethod
+    def _of_arcs(
+        self, arcs: Arcs, heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
+    ) -> _core.SecondOrderTreeStructure | _core.ArcPairTreeStructure:
+        """The core's structure without labels, which lists its parts."""
+
+    @abstractmethod
+    def _count(self, n: int) -> int:
+        """The number of parts of n words, if all arcs are allowed."""
 
 
 def check_trees(Y: Any) -> None:

@@ -1,23 +1,20 @@
 """Projective dependency trees with parts of two arcs: siblings, and grandparents."""
 
 from dataclasses import dataclass
-from itertools import count
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import MargraveError, unknown
-from margrave.structures.arc_trees import Arcs, DependencyTree, allowed_heads, check_entries
-from margrave.structures.base import Units
+from margrave.errors import unknown
+from margrave.structures.arc_trees import Arcs, TreeOfPairs
 
 KINDS = ("siblings", "grandparents")
 
 
 @dataclass
-class SecondOrderTree(DependencyTree):
+class SecondOrderTree(TreeOfPairs):
     """Projective trees whose score is a sum over arcs and over pairs of arcs.
 
     A tree over the words 1..n and the root 0 has the following parts, and an example has a row of features for each
@@ -56,43 +53,11 @@ class SecondOrderTree(DependencyTree):
             raise unknown("kind of parts", self.parts, KINDS)
         super().__post_init__()
 
-    def part_tuples(self, words: int, allowed: Any = None) -> NDArray[np.int32]:
-        """The parts of a sentence in order, as rows (grandparent, head, sibling, word).
-
-        -1 stands for what a part does not have. Sibling 0 stands for none: the word is the closest child of its head.
-
-        Parameters
-        ----------
-        words : the number of words of the sentence.
-        allowed : None or, for each word, None or the heads that it may have.
-        """
-        mask = allowed_heads(0, allowed, words)
-        return self._of_arcs(Arcs(np.array([words]), mask.ravel()), None, None).part_tuples(0).reshape(-1, 4)
-
     def _of_arcs(
         self, arcs: Arcs, heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
     ) -> _core.SecondOrderTreeStructure:
         grandparents = self.parts == "grandparents"
         return _core.second_order_tree(arcs.words, heads, allowed, grandparents, self.single_root, arcs.left)
-
-    def _arcs(self, units: Units, allowed: Any) -> tuple[Arcs, Any]:
-        """Only the arcs that are allowed have parts."""
-        if allowed is None:
-            allowed = [None] * len(units)
-        check_entries(allowed, len(units))
-        masks = [
-            allowed_heads(i, heads, self._words(i, parts) if heads is None else len(heads))
-            for i, (parts, heads) in enumerate(zip(units.tolist(), allowed, strict=True))
-        ]
-        left = np.concatenate([np.zeros(0, dtype=np.bool_), *(mask.ravel() for mask in masks)])
-        return Arcs(np.array([len(mask) for mask in masks], dtype=np.int64), left), None
-
-    def _words(self, example: int, parts: int) -> int:
-        """The number of words of a sentence in which all arcs are allowed."""
-        words = next(n for n in count() if self._count(n) >= parts)
-        if self._count(words) != parts:
-            raise MargraveError(f"example {example} has attributes for {parts} parts, but no sentence has that many.")
-        return words
 
     def _count(self, n: int) -> int:
         """The number of parts of n words, if all arcs are allowed."""

@@ -40,6 +40,9 @@ int kbest(int n, const double* theta, bool single_root, int k, Workspace& ws, st
 // log sum over trees of exp(score), and the marginal of every part into `mu` (n n); -inf and zeros when there is none.
 double logsum(int n, const double* theta, bool single_root, Workspace& ws, double* mu);
 
+// The same with log mu - log (1 - mu) of every part into `odds` (n n): -inf if no tree has it, inf if every tree has.
+double log_odds(int n, const double* theta, bool single_root, Workspace& ws, double* odds);
+
 // A tree with probability exp(score) / Z into `heads` (n); false when there is none. `rng.uniform()` is in [0, 1).
 template <class Rng>
 bool sample(int n, const double* theta, bool single_root, Rng& rng, Workspace& ws, std::vector<int32_t>& heads);
@@ -336,10 +339,12 @@ class StateReduction {
   };
 
   // Calls visitor.marginals(m, mu of the n arcs into m) for every word in order, and visitor.clamp(block, middle)
-  // before words first..middle-1, all visited, are eliminated in favour of the rest. False if it fails.
+  // before words first..middle-1, all visited, are eliminated in favour of the rest. False if it fails. A visitor with
+  // a function log_odds(m, numbers of the n arcs into m) is given log mu - log (1 - mu) instead of mu.
   template <class Visitor>
   bool run(int n, const double* theta, bool single_root, Visitor& visitor) {
     n_ = n;
+    theta_ = theta;
     single_root_ = single_root;
     return load(theta) && divide(Block{columns_, columns_ + n, 0, n, single_root}, spare_, visitor);
   }
@@ -390,13 +395,15 @@ class StateReduction {
   template <class Visitor>
   bool divide(Block block, T* spare, Visitor& visitor);
   bool marginals(const Block& block);
+  void log_odds(const Block& block);
 
   int n_ = 0;
+  const double* theta_ = nullptr;
   bool single_root_ = false;
   std::vector<T> memory_;
   T *weights_ = nullptr, *columns_ = nullptr, *pivots_ = nullptr, *spare_ = nullptr;
-  std::vector<double> scales_, mu_;
-  double log_scale_ = 0;
+  std::vector<double> scales_, mu_, before_;
+  double log_scale_ = 0, root_scale_ = 0;
   Wide product_;  // of the pivots
 };
 
@@ -421,6 +428,7 @@ bool StateReduction<T>::load(const double* theta) {
   }
   if (root_scale == kForbidden) return false;
   if (!single_root_) root_scale = 0;
+  root_scale_ = root_scale;
   log_scale_ = std::accumulate(scales_.begin(), scales_.end(), root_scale);
 
   for (int m = 0; m < n_; ++m) {
@@ -479,7 +487,12 @@ bool StateReduction<T>::divide(Block block, T* spare, Visitor& visitor) {
   const int first = block.first, last = block.last;
   if (last - first == 1) {
     if (!marginals(block)) return false;
-    visitor.marginals(first, mu_.data());
+    if constexpr (requires { visitor.log_odds(first, mu_.data()); }) {
+      log_odds(block);
+      visitor.log_odds(first, mu_.data());
+    } else {
+      visitor.marginals(first, mu_.data());
+    }
     return true;
   }
   const int middle = first + (last - first) / 2;
@@ -520,12 +533,62 @@ bool StateReduction<T>::marginals(const Block& block) {
   return true;
 }
 
+// log mu - log (1 - mu) of the arcs into the only word left, in place of their marginals. Neither 1 - mu nor a sum over
+// the other arcs is ever a difference, and weights that a double cannot hold do no harm, since logs are taken before
+// they are multiplied.
+template <class T>
+void StateReduction<T>::log_odds(const Block& block) {
+  const int m = block.first;
+  const double* scores = theta_ + columns(m);
+  const auto log_of = [](T x) {
+    if constexpr (kWide)
+      return x.zero() ? kForbidden : x.log();
+    else
+      return std::log(x);
+  };
+  double* const logs = mu_.data();  // of w_hm esc_h
+  logs[0] = single_root_ && !block.rare ? kForbidden : scores[0] - scales_[at(m)] - root_scale_;
+  for (int k = 1; k < n_; ++k)
+    logs[k] =
+        scores[k] == kForbidden ? kForbidden : scores[k] - scales_[at(m)] + log_of(block.root[k <= m ? k - 1 : k]);
+  int best = 0;
+  for (int k = 1; k < n_; ++k)
+    if (logs[k] > logs[best]) best = k;
+  double second = kForbidden, beside = 0;  // the sum of all but the best one
+  for (int k = 0; k < n_; ++k)
+    if (k != best) second = std::max(second, logs[k]);
+  before_.resize(at(n_));
+  double sum = 0;
+  for (int k = 0; k < n_; ++k) {  // the sums of those before and, below, of those behind
+    before_[at(k)] = sum;
+    sum += std::exp(logs[k] - logs[best]);
+    if (k != best && second > kForbidden) beside += std::exp(logs[k] - second);
+  }
+  sum = 0;
+  for (int k = n_ - 1; k >= 0; --k) {
+    const double own = logs[k], weight = std::exp(own - logs[best]);
+    if (k != best) logs[k] = own - logs[best] - std::log(before_[at(k)] + sum);
+    sum += weight;
+  }
+  logs[best] = second > kForbidden ? logs[best] - second - std::log(beside) : -kForbidden;
+}
+
 // Visits of StateReduction::run that store the marginals.
 struct Marginals {
   double* mu;
   int n;
 
   void marginals(int m, const double* of_word) { std::copy(of_word, of_word + n, mu + part(n, 0, m + 1)); }
+  template <class Block>
+  void clamp(const Block&, int) {}
+};
+
+// Visits that store log-odds.
+struct LogOdds {
+  double* odds;
+  int n;
+
+  void log_odds(int m, const double* of_word) { std::copy(of_word, of_word + n, odds + part(n, 0, m + 1)); }
   template <class Block>
   void clamp(const Block&, int) {}
 };
@@ -742,6 +805,14 @@ inline int kbest(int n, const double* theta, bool single_root, int k, Workspace&
   heads.swap(sorted_heads);
   values.swap(sorted_values);
   return static_cast<int>(values.size());
+}
+
+inline double log_odds(int n, const double* theta, bool single_root, Workspace& ws, double* odds) {
+  LogOdds all{odds, n};
+  if (ws.plain.run(n, theta, single_root, all)) return ws.plain.log_partition();
+  if (ws.wide.run(n, theta, single_root, all)) return ws.wide.log_partition();
+  std::fill(odds, odds + static_cast<ptrdiff_t>(n) * n, kForbidden);
+  return kForbidden;
 }
 
 inline double logsum(int n, const double* theta, bool single_root, Workspace& ws, double* mu) {

@@ -109,8 +109,9 @@ class TreeMap final : public Features {
     merge_entries(entries, row);
   }
 
-  // An output has one arc per word, one pair with a sibling, and at most one with a grandparent, so that two outputs
-  // differ by at most twice the longest rows of each kind for every word.
+  // An output has one arc per word, one pair with a sibling, at most one with a grandparent, and at most one with each
+  // of the words before it as another child, so that two outputs differ by at most twice the longest rows of each kind
+  // for every word, times so many.
   double radius(int64_t i) const override {
     std::vector<double> longest(static_cast<size_t>(TreeTemplates::kGroups * (structure_->words(i) + 1)), 0.0);
     Row row;
@@ -130,7 +131,11 @@ class TreeMap final : public Features {
       }
     });
     double total = 0;
-    for (const double of : longest) total += of;
+    for (size_t k = 0; k < longest.size(); ++k) {
+      const auto word = static_cast<int>(k) / TreeTemplates::kGroups,
+                 group = static_cast<int>(k) % TreeTemplates::kGroups;
+      total += longest[k] * (group == TreeTemplates::kChildren ? std::max(word - 1, 0) : 1);
+    }
     return 2 * total;
   }
 
@@ -219,7 +224,7 @@ class TreeMap final : public Features {
   }
 
   static bool same_arc(const TreePart& a, const TreePart& b) {
-    return a.head == b.head && a.word == b.word && b.label >= 0 && b.sibling < 0 && b.grandparent < 0;
+    return a.head == b.head && a.word == b.word && b.label >= 0 && b.sibling < 0 && b.grandparent < 0 && b.child < 0;
   }
 
   // Calls visit(weight, value) for the entries of A_i' v, in a fixed order and with repeats.

@@ -19,8 +19,9 @@ using Term = std::tuple<std::string, int64_t, int64_t, std::string>;
 TreeTerm::Kind kind_of(const std::string& name) {
   using Kind = TreeTerm::Kind;
   static constexpr std::pair<const char*, Kind> kKinds[] = {
-      {"h", Kind::kHead},          {"w", Kind::kWord},  {"s", Kind::kSibling},     {"g", Kind::kGrandparent},
-      {"between", Kind::kBetween}, {"way", Kind::kWay}, {"dir", Kind::kDirection}, {"label", Kind::kLabel}};
+      {"h", Kind::kHead},        {"w", Kind::kWord},        {"s", Kind::kSibling},
+      {"g", Kind::kGrandparent}, {"c", Kind::kChild},       {"between", Kind::kBetween},
+      {"way", Kind::kWay},       {"dir", Kind::kDirection}, {"label", Kind::kLabel}};
   for (const auto& [known, kind] : kKinds)
     if (name == known) return kind;
   throw InputError("unknown term '" + name + "' of a template.");

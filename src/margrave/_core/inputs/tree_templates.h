@@ -36,7 +36,7 @@ inline constexpr std::string_view kOutsideValue = "NONE";  // of places before t
 // A term: a column of one of the words of a part, with an offset and perhaps a function; the values between head and
 // word; the way from head to word, or only its direction; or the label of the arc.
 struct TreeTerm {
-  enum class Kind { kHead, kWord, kSibling, kGrandparent, kBetween, kWay, kDirection, kLabel };
+  enum class Kind { kHead, kWord, kSibling, kGrandparent, kChild, kBetween, kWay, kDirection, kLabel };
   Kind kind;
   int64_t column = 0;
   int64_t offset = 0;
@@ -66,8 +66,8 @@ inline uint64_t hash_text(std::string_view text) { return hash_bytes(text.data()
 // functions.
 class TreeTemplates {
  public:
-  enum Group { kArcs, kLabels, kSiblings, kGrandparents, kGroups };  // what parts a template is about
-  static constexpr int kEnds = 4;                                    // head, word, sibling, grandparent
+  enum Group { kArcs, kLabels, kSiblings, kGrandparents, kChildren, kGroups };  // what parts a template is about
+  static constexpr int kEnds = 5;  // head, word, sibling, grandparent, another child
 
   struct Single {  // a term with exactly one value
     size_t atom;
@@ -90,7 +90,8 @@ class TreeTemplates {
   struct OfGroup {
     std::vector<Template> single;  // all terms have exactly one value
     std::vector<Template> listed;
-    std::vector<uint64_t> ways;  // (ways x directions to the grandparent, single): the terms way and dir
+    std::vector<uint64_t>
+        ways;  // (ways x directions to the grandparent or the other child, single): the terms way and dir
   };
 
   // tags: the column of the tags of words, whatever templates there are; -1: words have none.
@@ -123,12 +124,13 @@ class TreeTemplates {
   }
 
   static int group_of(const TreePart& part) {
-    return part.grandparent >= 0 ? kGrandparents : part.sibling >= 0 ? kSiblings : kArcs;
+    return part.grandparent >= 0 ? kGrandparents : part.sibling >= 0 ? kSiblings : part.child >= 0 ? kChildren : kArcs;
   }
 
-  // The row of `ways` for a part: its way, and the direction from the grandparent to the head.
+  // The row of `ways` for a part: its way, and the direction from the grandparent or the other child to the head.
   static size_t way_row(const TreePart& part) {
-    const bool up = part.grandparent >= 0 && part.grandparent < part.head;
+    const int32_t third = part.grandparent >= 0 ? part.grandparent : part.child;
+    const bool up = third >= 0 && third < part.head;
     return static_cast<size_t>(way_of(part.head, part.word) + (up ? kWays : 0));
   }
   static uint64_t of_way(const Template& of, size_t row) {
@@ -155,7 +157,7 @@ class TreeTemplates {
   void compile(size_t k) {
     using Kind = TreeTerm::Kind;
     Template compiled{k, mix_bits(hash_text(texts_[k])), {}, {}, 0, 0};
-    bool has[8] = {};
+    bool has[9] = {};
     for (size_t j = 0; j < terms_[k].size(); ++j) {
       const TreeTerm& term = terms_[k][j];
       has[static_cast<size_t>(term.kind)] = true;
@@ -180,10 +182,16 @@ class TreeTemplates {
     }
     const bool sibling = has[static_cast<size_t>(Kind::kSibling)];
     const bool grandparent = has[static_cast<size_t>(Kind::kGrandparent)];
+    const bool child = has[static_cast<size_t>(Kind::kChild)];
     const bool label = has[static_cast<size_t>(Kind::kLabel)];
-    if (sibling + grandparent + label > 1)
-      throw InputError("template '" + texts_[k] + "' has more than one of a sibling, a grandparent and a label.");
-    OfGroup& group = groups_[grandparent ? kGrandparents : sibling ? kSiblings : label ? kLabels : kArcs];
+    if (sibling + grandparent + child + label > 1)
+      throw InputError("template '" + texts_[k] +
+                       "' has more than one of a sibling, a grandparent, another child and a label.");
+    OfGroup& group = groups_[grandparent ? kGrandparents
+                             : sibling   ? kSiblings
+                             : child     ? kChildren
+                             : label     ? kLabels
+                                         : kArcs];
     (compiled.lists.empty() ? group.single : group.listed).push_back(std::move(compiled));
   }
 
@@ -344,10 +352,9 @@ class Fingerprints {
     const uint64_t* const head = tables[0].data() + static_cast<size_t>(part.head) * width;
     const uint64_t* const word = tables[1].data() + static_cast<size_t>(part.word) * width;
     const uint64_t* const way = of.ways.data() + TreeTemplates::way_row(part) * width;
-    if (group == TreeTemplates::kSiblings || group == TreeTemplates::kGrandparents) {
-      const bool sibling = group == TreeTemplates::kSiblings;
-      const uint64_t* const third =
-          tables[sibling ? 2 : 3].data() + static_cast<size_t>(sibling ? part.sibling : part.grandparent) * width;
+    if (const size_t end = third_end(group); end > 0) {
+      const int32_t place = end == 2 ? part.sibling : end == 3 ? part.grandparent : part.child;
+      const uint64_t* const third = tables[end].data() + static_cast<size_t>(place) * width;
       for (size_t k = 0; k < width; ++k) out[k] = head[k] + word[k] + way[k] + third[k];
     } else {
       for (size_t k = 0; k < width; ++k) out[k] = head[k] + word[k] + way[k];
@@ -365,12 +372,21 @@ class Fingerprints {
  private:
   using Tables = std::array<std::vector<uint64_t>, TreeTemplates::kEnds>;
 
+  // Which end the templates of a group have beside head and word; 0: none.
+  static size_t third_end(int group) {
+    switch (group) {
+      case TreeTemplates::kSiblings: return 2;
+      case TreeTemplates::kGrandparents: return 3;
+      case TreeTemplates::kChildren: return 4;
+      default: return 0;
+    }
+  }
+
   void tabulate(int group) {
     const TreeTemplates::OfGroup& of = attributes_->templates().group(group);
     ready_[group] = true;
     for (size_t end = 0; end < TreeTemplates::kEnds; ++end) {
-      const bool needed =
-          end < 2 || (end == 2 ? group == TreeTemplates::kSiblings : group == TreeTemplates::kGrandparents);
+      const bool needed = end < 2 || end == third_end(group);
       std::vector<uint64_t>& table = tables_[static_cast<size_t>(group)][end];
       table.clear();
       if (!needed) continue;
@@ -390,6 +406,7 @@ class Fingerprints {
       case TreeTerm::Kind::kHead: return part.head;
       case TreeTerm::Kind::kSibling: return part.sibling;
       case TreeTerm::Kind::kGrandparent: return part.grandparent;
+      case TreeTerm::Kind::kChild: return part.child;
       default: return part.word;
     }
   }
@@ -494,7 +511,8 @@ class Fingerprints {
       case TreeTerm::Kind::kWay: return {spell_way(way)};
       case TreeTerm::Kind::kDirection: {
         std::string text = way < kLengths ? "<" : ">";
-        if (part.grandparent >= 0) text += part.grandparent < part.head ? ">" : "<";
+        const int32_t third = part.grandparent >= 0 ? part.grandparent : part.child;
+        if (third >= 0) text += third < part.head ? ">" : "<";
         return {text};
       }
       case TreeTerm::Kind::kBetween: {

@@ -67,6 +67,17 @@ class TreesOfArcs : public TreeStructure {
   bool single_root() const { return treebank_.single_root(); }
   void check_scores(int64_t i, const double* theta) const { check_tree_scores(i, theta, parts(i)); }
 
+  // Whether there is a non-projective tree over the arcs for which has_arc(head, word) is true.
+  template <class HasArc>
+  static bool any_tree(int n, const HasArc& has_arc, bool single_root) {
+    std::vector<double> theta(static_cast<size_t>(n) * static_cast<size_t>(n));
+    for (size_t part = 0; part < theta.size(); ++part) {
+      const tree::Arc arc = tree::arc_of(n, static_cast<int64_t>(part));
+      theta[part] = has_arc(arc.head, arc.word) ? 0.0 : -kInfinity;
+    }
+    return tree::Arborescence().solve(n, theta.data(), single_root);
+  }
+
   // For the constructors of derived classes: refuses sentences whose arcs make no tree, or not the gold tree.
   // any_tree(n, has_arc) tells whether there is a tree over the arcs for which has_arc(head, word) is true.
   template <class AnyTree>

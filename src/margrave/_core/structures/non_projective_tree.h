@@ -16,15 +16,7 @@ class NonProjectiveTreeStructure final : public ArcTrees {
   NonProjectiveTreeStructure(const std::vector<int64_t>& words, std::vector<int32_t> heads,
                              const std::vector<bool>& left, std::vector<bool> allowed, bool single_root)
       : ArcTrees(Treebank(words, std::move(heads), single_root, kLongest), left, std::move(allowed)) {
-    check_arcs([&](int n, const auto& has_arc) {
-      std::vector<double> theta(static_cast<size_t>(n) * static_cast<size_t>(n));
-      for (size_t part = 0; part < theta.size(); ++part) {
-        const tree::Arc arc = tree::arc_of(n, static_cast<int64_t>(part));
-        theta[part] = has_arc(arc.head, arc.word) ? 0.0 : -kInfinity;
-      }
-      std::vector<int32_t> found;
-      return tree::argmax(n, theta.data(), single_root, workspace(), found) > -kInfinity;
-    });
+    check_arcs([&](int n, const auto& has_arc) { return any_tree(n, has_arc, single_root); });
   }
 
   unsigned offers() const override { return kArgmax | kLogsum | kKbest | kSample; }

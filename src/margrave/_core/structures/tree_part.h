@@ -12,6 +12,7 @@ struct TreePart {
   int32_t sibling = -1;  // the next child of the head, towards the head; 0: there is none; -1: not mentioned
   int32_t word = 0;
   int32_t label = -1;  // of the arc; -1: not mentioned
+  int32_t child = -1;  // another child of the head, before the word in the sentence; -1: not mentioned
 
   bool operator==(const TreePart&) const = default;
 };

@@ -1,0 +1,348 @@
+// The best non-projective tree by scores of arcs and of pairs of arcs: AD3 (Martins et al. 2011, 2015) with a factor
+// for the tree and one for each pair.
+//
+// Every factor f has its own copy q_f of its arcs and a share of their scores; the copies must agree with z. In each
+// iteration
+//
+//   q_f  <- argmax over the polytope of f of <s_f + u_f, q> + s_p q_p - eta / 2 |q - z|^2
+//   z_a  <- the mean of the copies of arc a,   u_fa <- u_fa - eta (q_fa - z_a)
+//
+// For a pair this has a closed form. For the tree it is the projection of z + (s_f + u_f) / eta onto the convex hull of
+// all trees, by an active set of trees that Edmonds' algorithm extends. For any u, the sum of the maxima of the factors
+// bounds the score of every tree. A tree that reaches the bound is best, and the answer is certified.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "engines/arborescence.h"
+#include "engines/arc_messages.h"
+#include "solvers/block_qp.h"
+
+namespace margrave::tree {
+
+struct DecoderSettings {
+  int iterations = 500;     // at most
+  double tolerance = 1e-7;  // of the residuals, at which the relaxation counts as solved
+};
+
+struct Decoded {
+  double value = kForbidden;  // of the best tree that was found
+  double bound = kForbidden;  // no tree has a higher score
+  bool certified = false;     // the tree reaches the bound
+  bool converged = false;     // the tree is certified, or the relaxation is solved
+  int iterations = 0;
+};
+
+// max (q_a - c_a)^2 / -2 + (q_b - c_b)^2 / -2 + c_ab q_ab over the pairs of arcs: 0 <= q_ab <= q_a, q_b <= 1 and
+// q_ab >= q_a + q_b - 1.
+struct PairStep {
+  double first, second, both;
+};
+inline PairStep pair_step(double c_a, double c_b, double c_ab) {
+  const auto clip = [](double x) { return std::clamp(x, 0.0, 1.0); };
+  if (c_ab < 0) {  // with 1 - b in place of b
+    const PairStep flipped = pair_step(c_a + c_ab, 1 - c_b, -c_ab);
+    return {flipped.first, 1 - flipped.second, flipped.first - flipped.both};
+  }
+  double a, b;
+  if (c_a > c_b + c_ab) {
+    a = clip(c_a);
+    b = clip(c_b + c_ab);
+  } else if (c_b > c_a + c_ab) {
+    a = clip(c_a + c_ab);
+    b = clip(c_b);
+  } else {
+    a = b = clip(0.5 * (c_a + c_b + c_ab));
+  }
+  return {a, b, std::min(a, b)};
+}
+
+// Projects onto the convex hull of the trees, from the trees of the last projection.
+class TreeProjection {
+ public:
+  void clear() {
+    trees_.clear();
+    alpha_.clear();
+  }
+
+  // c: of the arcs of the graph; q: the projection. solve(weights, tree) finds the best tree under weights of the arcs,
+  // as numbers of arcs; false if there is none.
+  template <class Solve>
+  bool run(int64_t arcs, const std::vector<double>& c, double tolerance, const Solve& solve, std::vector<double>& q) {
+    std::vector<double>& weights = weights_;
+    for (int round = 0; round < kRounds; ++round) {
+      mix(arcs, c, q);
+      weights.resize(static_cast<size_t>(arcs));
+      for (size_t a = 0; a < weights.size(); ++a) weights[a] = c[a] - q[a];
+      if (!solve(weights, found_)) return false;
+      double gain = 0;
+      for (const int32_t a : found_) gain += weights[static_cast<size_t>(a)];
+      for (size_t a = 0; a < weights.size(); ++a) gain -= weights[a] * q[a];
+      if (!trees_.empty() && (gain <= tolerance || std::find(trees_.begin(), trees_.end(), found_) != trees_.end()))
+        return true;
+      trees_.push_back(found_);
+      alpha_.push_back(trees_.size() == 1 ? 1.0 : 0.0);
+    }
+    mix(arcs, c, q);
+    return true;
+  }
+
+ private:
+  static constexpr int kRounds = 10;       // trees that are added at most; the next projection goes on from there
+  static constexpr size_t kMost = 40;      // trees without mass are dropped beyond so many
+  static constexpr double kSolved = 1e-9;  // what the quadratic program may leave
+
+  // The best mixture of the trees that are known.
+  void mix(int64_t arcs, const std::vector<double>& c, std::vector<double>& q) {
+    q.assign(static_cast<size_t>(arcs), 0.0);
+    if (trees_.empty()) return;
+    if (trees_.size() > kMost)
+      for (size_t k = trees_.size(); k-- > 0;)
+        if (alpha_[k] == 0) {
+          trees_.erase(trees_.begin() + static_cast<ptrdiff_t>(k));
+          alpha_.erase(alpha_.begin() + static_cast<ptrdiff_t>(k));
+        }
+    const size_t m = trees_.size();
+    h_.assign(m, 0.0);
+    gram_.assign(m * m, 0.0);
+    double lowest = 0;
+    for (size_t k = 0; k < m; ++k) {
+      for (const int32_t a : trees_[k]) h_[k] += c[static_cast<size_t>(a)];
+      lowest = std::min(lowest, h_[k]);
+      for (size_t j = 0; j <= k; ++j) gram_[k * m + j] = gram_[j * m + k] = common(trees_[k], trees_[j]);
+    }
+    const auto n = static_cast<double>(trees_[0].size());
+    for (double& each : h_) each += 1 + n - lowest;  // so that leaving mass to no tree never pays
+    BlockQP(h_.data(), gram_.data(), static_cast<int64_t>(m), 0.0, 1.0).solve(kSolved, alpha_);
+    for (size_t k = 0; k < m; ++k)
+      if (alpha_[k] > 0)
+        for (const int32_t a : trees_[k]) q[static_cast<size_t>(a)] += alpha_[k];
+  }
+
+  // Trees list the arc of each word in the order of the words.
+  static double common(const std::vector<int32_t>& x, const std::vector<int32_t>& y) {
+    int count = 0;
+    for (size_t m = 0; m < x.size(); ++m) count += x[m] == y[m];
+    return count;
+  }
+
+  std::vector<std::vector<int32_t>> trees_;
+  std::vector<double> alpha_, h_, gram_, weights_;
+  std::vector<int32_t> found_;
+};
+
+class ArcDecoder {
+ public:
+  // theta as in ArcMessages. The arcs of the best tree that was found into `best`, as numbers; with `mu`, the
+  // pseudo-marginals of the relaxation.
+  Decoded run(const ArcGraph& graph, const double* theta, const DecoderSettings& settings, std::vector<int32_t>& best,
+              double* mu = nullptr) {
+    graph_ = &graph;
+    theta_ = theta;
+    Decoded result;
+    best.clear();
+    const auto consider = [&](const std::vector<int32_t>& tree) {
+      const double value = score(tree);
+      if (value > result.value) {
+        result.value = value;
+        best = tree;
+      }
+    };
+    if (!load() || !solve(score_, tree_)) return result;
+    consider(tree_);
+    result.bound = kInfinite;
+    double eta = scale_;
+    for (result.iterations = 0; result.iterations < settings.iterations;) {
+      ++result.iterations;
+      result.bound = std::min(result.bound, bound());
+      consider(tree_);
+      if (reached(result)) break;
+      if (!project(eta, settings.tolerance)) return result;
+      const Residuals residuals = step_pairs(eta);
+      if (solve(z_, tree_)) consider(tree_);
+      if (reached(result)) break;
+      if (residuals.primal < settings.tolerance && residuals.dual < settings.tolerance) {
+        result.converged = true;
+        break;
+      }
+      if (result.iterations % kAdapt == 0) {
+        if (residuals.primal > kApart * residuals.dual)
+          eta *= 2;
+        else if (residuals.dual > kApart * residuals.primal)
+          eta /= 2;
+      }
+    }
+    if (result.iterations == settings.iterations) result.bound = std::min(result.bound, bound());
+    result.certified = reached(result);
+    result.converged = result.converged || result.certified;
+    if (mu) read(result.certified ? &best : nullptr, mu);
+    return result;
+  }
+
+ private:
+  static constexpr double kInfinite = -kForbidden;
+  static constexpr double kEqual = 1e-9;  // of the size of the scores: a tree this close to the bound reaches it
+  static constexpr double kApart = 10;    // residuals that differ by this factor change the step size
+  static constexpr int kAdapt = 10;
+
+  struct Pair {
+    int32_t first, second;
+    int64_t number;
+    double score;
+    double to_first = 0, to_second = 0;  // multipliers u
+    double q_first = 0, q_second = 0, q_both = 0;
+  };
+  struct Residuals {
+    double primal, dual;
+  };
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  // Shares of the scores; false if there are no words.
+  bool load() {
+    const auto arcs = at(graph_->arc_count);
+    const double* of_pairs = theta_ + graph_->arc_count;
+    double sum = 0, largest = 0;
+    int64_t finite = 0;
+    for (int64_t k = 0; k < graph_->arc_count + graph_->pair_count; ++k) {
+      if (!(theta_[k] > kForbidden) || theta_[k] == 0) continue;
+      sum += std::fabs(theta_[k]);
+      largest = std::max(largest, std::fabs(theta_[k]));
+      ++finite;
+    }
+    size_ = 1 + largest * static_cast<double>(graph_->n);
+    scale_ = finite > 0 ? std::max(sum / static_cast<double>(finite), 1e-12) : 1.0;
+    pairs_.clear();
+    degree_.assign(arcs, 1.0);
+    for (int64_t p = 0; p < graph_->pair_count; ++p) {
+      const auto [a, b] = graph_->pairs[p];
+      if (of_pairs[p] == 0 || theta_[a] == kForbidden || theta_[b] == kForbidden) continue;
+      const double own = of_pairs[p] == kForbidden ? -2 * (1 + sum) : of_pairs[p];
+      pairs_.push_back({a, b, p, own});
+      degree_[at(a)] += 1;
+      degree_[at(b)] += 1;
+    }
+    score_.assign(theta_, theta_ + graph_->arc_count);
+    for (size_t a = 0; a < arcs; ++a) score_[a] /= degree_[a];
+    u_.assign(arcs, 0.0);
+    z_.assign(arcs, 0.0);
+    for (size_t a = 0; a < arcs; ++a) z_[a] = theta_[a] == kForbidden ? 0.0 : 0.5;
+    projection_.clear();
+    return true;
+  }
+
+  // The best tree under weights of the arcs.
+  bool solve(const std::vector<double>& weights, std::vector<int32_t>& tree) {
+    const int n = graph_->n;
+    every_.assign(at(n) * at(n), kForbidden);
+    number_.resize(at(n) * at(n));
+    for (int64_t a = 0; a < graph_->arc_count; ++a) {
+      const size_t k = part(n, graph_->arcs[a].head, graph_->arcs[a].word);
+      number_[k] = static_cast<int32_t>(a);
+      every_[k] = theta_[a] == kForbidden ? kForbidden : weights[at(a)];
+    }
+    if (!arborescence_.solve(n, every_.data(), graph_->single_root)) return false;
+    const std::vector<int32_t>& heads = arborescence_.heads();
+    tree.resize(at(n));
+    for (int m = 1; m <= n; ++m) tree[at(m - 1)] = number_[part(n, heads[at(m - 1)], m)];
+    return true;
+  }
+
+  double score(const std::vector<int32_t>& tree) {
+    here_.assign(at(graph_->arc_count), 0);
+    double sum = 0;
+    for (const int32_t a : tree) {
+      sum += theta_[a];
+      here_[at(a)] = 1;
+    }
+    for (const Pair& pair : pairs_)
+      if (here_[at(pair.first)] && here_[at(pair.second)]) sum += theta_[graph_->arc_count + pair.number];
+    return sum;
+  }
+
+  bool reached(const Decoded& result) const { return result.value >= result.bound - kEqual * size_; }
+
+  // The sum of the maxima of all factors; tree_ becomes the best tree of the factor of trees.
+  double bound() {
+    weights_.resize(score_.size());
+    for (size_t a = 0; a < weights_.size(); ++a) weights_[a] = score_[a] + u_[a];
+    if (!solve(weights_, tree_)) return kInfinite;
+    double sum = 0;
+    for (const int32_t a : tree_) sum += weights_[at(a)];
+    for (const Pair& pair : pairs_) {
+      const double a = score_[at(pair.first)] + pair.to_first, b = score_[at(pair.second)] + pair.to_second;
+      sum += std::max({0.0, a, b, a + b + pair.score});
+    }
+    return sum;
+  }
+
+  bool project(double eta, double tolerance) {
+    target_.resize(score_.size());
+    for (size_t a = 0; a < target_.size(); ++a)
+      target_[a] = theta_[a] == kForbidden ? 0.0 : z_[a] + (score_[a] + u_[a]) / eta;
+    const auto oracle = [&](const std::vector<double>& weights, std::vector<int32_t>& tree) {
+      return solve(weights, tree);
+    };
+    return projection_.run(graph_->arc_count, target_, tolerance, oracle, q_);
+  }
+
+  // The steps of the pairs, then z and u.
+  Residuals step_pairs(double eta) {
+    sum_ = q_;
+    for (Pair& pair : pairs_) {
+      const size_t a = at(pair.first), b = at(pair.second);
+      const PairStep step = pair_step(z_[a] + (score_[a] + pair.to_first) / eta,
+                                      z_[b] + (score_[b] + pair.to_second) / eta, pair.score / eta);
+      pair.q_first = step.first;
+      pair.q_second = step.second;
+      pair.q_both = step.both;
+      sum_[a] += step.first;
+      sum_[b] += step.second;
+    }
+    double primal = 0, dual = 0, copies = 0;
+    for (size_t a = 0; a < z_.size(); ++a) {
+      const double mean = sum_[a] / degree_[a];
+      dual += degree_[a] * (mean - z_[a]) * (mean - z_[a]);
+      copies += degree_[a];
+      z_[a] = mean;
+      u_[a] -= eta * (q_[a] - mean);
+      primal += (q_[a] - mean) * (q_[a] - mean);
+    }
+    for (Pair& pair : pairs_) {
+      const double of_first = pair.q_first - z_[at(pair.first)], of_second = pair.q_second - z_[at(pair.second)];
+      pair.to_first -= eta * of_first;
+      pair.to_second -= eta * of_second;
+      primal += of_first * of_first + of_second * of_second;
+    }
+    return {std::sqrt(primal / copies), std::sqrt(dual / copies)};
+  }
+
+  void read(const std::vector<int32_t>* tree, double* mu) {
+    std::fill(mu, mu + graph_->arc_count + graph_->pair_count, 0.0);
+    if (tree) {
+      for (const int32_t a : *tree) mu[a] = 1;
+    } else {
+      std::copy(q_.begin(), q_.end(), mu);
+    }
+    for (int64_t p = 0; p < graph_->pair_count; ++p)  // of pairs without a score any value will do
+      mu[graph_->arc_count + p] = std::max(0.0, mu[graph_->pairs[p].first] + mu[graph_->pairs[p].second] - 1);
+    for (const Pair& pair : pairs_) {  // the best value under these marginals of its arcs
+      const double a = mu[pair.first], b = mu[pair.second];
+      mu[graph_->arc_count + pair.number] = pair.score > 0 ? std::min(a, b) : std::max(0.0, a + b - 1);
+    }
+  }
+
+  const ArcGraph* graph_ = nullptr;
+  const double* theta_ = nullptr;
+  double size_ = 1, scale_ = 1;
+  std::vector<Pair> pairs_;
+  std::vector<double> degree_, score_, u_, z_, q_, sum_, target_, weights_, every_;
+  std::vector<int32_t> number_, tree_;
+  std::vector<char> here_;
+  TreeProjection projection_;
+  Arborescence arborescence_;
+};
+
+}  // namespace margrave::tree

@@ -1,0 +1,281 @@
+// Loopy belief propagation over the arcs of non-projective trees and pairs of arcs (001, appendix A; Smith and Eisner
+// 2008).
+//
+// Every arc a is a variable with two values and the score s_a; a pair p of arcs (a, b) is a soft factor with the score
+// s_p if both are there; and one hard factor, TREE, sees all arcs. Messages are log-odds. With the messages r_pa of the
+// pairs to the arcs,
+//
+//   total_a = s_a + sum_p r_pa                             what TREE is told about arc a
+//   x_pa    = logit mu_a - r_pa                            what the pair p is told about arc a
+//   r_pb   <- log(1 + exp(x_pa + s_p)) - log(1 + exp(x_pa))
+//
+// where mu are the marginals of trees with the scores `total`, by the matrix-tree theorem in O(n^3). This contains
+// TREE's message to arc a, logit mu_a - total_a. At a fixed point z_a = mu_a, z_p is the share of both arcs in the
+// distribution of the pair, which is proportional to exp(x_pa y_a + x_pb y_b + s_p y_a y_b), and
+//
+//   log Z ~ sum_a s_a z_a + sum_p s_p z_p + H_tree - sum_p I_p
+//         = log Z_tree(total) + sum_p log [(1 + e^x_pa + e^x_pb + e^(x_pa + x_pb + s_p)) (1 - mu_a) (1 - mu_b)]
+//
+// with H_tree = log Z_tree(total) - <total, z>. The second form is stationary in all messages, so that an error of size
+// e in them is one of size e^2 in log Z, and its derivative by the scores is z.
+//
+// Odds R = e^r, O = mu / (1 - mu) and S = e^s are used in place of logs, so that a message takes one division:
+//
+//   R_pb <- (R_pa + O_a S_p) / (R_pa + O_a)
+//
+// T is double, or Wide if scores or log-odds are so large that a double could not hold the products.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "engines/arborescence.h"
+#include "engines/wide.h"
+
+namespace margrave::tree {
+
+struct ArcPair {
+  int32_t first, second;  // numbers of arcs
+};
+
+// What a sentence has: its arcs, word by word and head by head, and pairs of them.
+struct ArcGraph {
+  int n;
+  bool single_root;
+  const Arc* arcs;
+  int64_t arc_count;
+  const ArcPair* pairs;
+  int64_t pair_count;
+};
+
+struct MessageSettings {
+  int sweeps = 100;         // at most
+  double tolerance = 1e-6;  // of the largest relative change of a message in odds
+  double damping = 0;       // the share of the old message that is left
+};
+
+struct MessageResult {
+  double value = kForbidden;  // the Bethe approximation of log Z
+  bool converged = true;
+  int sweeps = 0;
+};
+
+class ArcMessages {
+ public:
+  // theta: of the arcs, then of the pairs; finite or -inf. Their pseudo-marginals into mu, in the same order.
+  MessageResult run(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double* mu) {
+    MessageResult result;
+    if (attempt<double>(graph, theta, settings, mu, result)) return result;
+    attempt<Wide>(graph, theta, settings, mu, result);
+    return result;
+  }
+
+ private:
+  // Products of three numbers up to e^230 stay within the range of a double.
+  static constexpr double kLargest = 115;
+  // If the largest change did not fall to this share within so many sweeps, more of the old messages is kept.
+  static constexpr double kProgress = 0.5, kMostDamping = 0.9;
+  static constexpr int kPatience = 10;
+
+  template <class T>
+  struct Memory {
+    std::vector<T> to_first, to_second, pair, odds;  // R, R, S, O
+    std::vector<T> product;                          // of the messages to an arc
+  };
+
+  template <class T>
+  static T exp(double x) {
+    if constexpr (std::is_same_v<T, Wide>)
+      return Wide::exp(x);
+    else
+      return std::exp(x);
+  }
+  template <class T>
+  static bool zero(T x) {
+    if constexpr (std::is_same_v<T, Wide>)
+      return x.zero();
+    else
+      return x == 0;
+  }
+  template <class T>
+  static double log(T x) {
+    if constexpr (std::is_same_v<T, Wide>)
+      return x.zero() ? kForbidden : x.log();
+    else
+      return std::log(x);
+  }
+  template <class T>
+  static double value(T x) {
+    if constexpr (std::is_same_v<T, Wide>)
+      return x.value();
+    else
+      return x;
+  }
+  template <class T>
+  static bool log_less(T x, T y) {
+    if constexpr (std::is_same_v<T, Wide>)
+      return log(x) < log(y);
+    else
+      return x < y;
+  }
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  template <class T>
+  Memory<T>& memory() {
+    if constexpr (std::is_same_v<T, Wide>)
+      return wide_;
+    else
+      return plain_;
+  }
+
+  // False if T cannot hold the numbers.
+  template <class T>
+  bool attempt(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double* mu,
+               MessageResult& result) {
+    Memory<T>& m = memory<T>();
+    const double* const of_pairs = theta + graph.arc_count;
+    m.to_first.assign(at(graph.pair_count), T(1.0));
+    m.to_second.assign(at(graph.pair_count), T(1.0));
+    m.pair.resize(at(graph.pair_count));
+    m.odds.resize(at(graph.arc_count));
+    for (int64_t p = 0; p < graph.pair_count; ++p) {
+      if (!std::is_same_v<T, Wide> && std::fabs(of_pairs[p]) > kLargest && of_pairs[p] != kForbidden) return false;
+      m.pair[at(p)] = exp<T>(of_pairs[p]);
+    }
+    result = {};
+    double damping = settings.damping, last = kInfinite;
+    for (result.sweeps = 0;;) {
+      if (!ask_tree<T>(graph, theta, result.value)) return false;
+      if (result.value == kForbidden) {
+        std::fill(mu, mu + graph.arc_count + graph.pair_count, 0.0);
+        return true;
+      }
+      if (result.sweeps == settings.sweeps || graph.pair_count == 0) break;
+      ++result.sweeps;
+      const double change = sweep<T>(graph, damping);
+      result.converged = change <= settings.tolerance;
+      if (result.converged) {
+        if (!ask_tree<T>(graph, theta, result.value)) return false;
+        break;
+      }
+      if (result.sweeps % kPatience == 0) {
+        if (change > kProgress * last) damping = std::min(kMostDamping, 0.5 * (1 + damping));
+        last = change;
+      }
+    }
+    result.value += read<T>(graph, mu);
+    return true;
+  }
+
+  // Totals, their log Z, and log-odds and odds of all arcs. False if T cannot hold them.
+  template <class T>
+  bool ask_tree(const ArcGraph& graph, const double* theta, double& log_z) {
+    const int n = graph.n;
+    Memory<T>& m = memory<T>();
+    total_.assign(theta, theta + graph.arc_count);
+    m.product.assign(at(graph.arc_count), T(1.0));
+    const auto add = [&](int32_t arc, T message) {
+      T& product = m.product[at(arc)];
+      product = product * message;
+      if constexpr (std::is_same_v<T, double>) {
+        if (product > 1e-100 && product < 1e100) return;
+        total_[at(arc)] += std::log(product);
+        product = 1;
+      }
+    };
+    for (int64_t p = 0; p < graph.pair_count; ++p) {
+      add(graph.pairs[p].first, m.to_first[at(p)]);
+      add(graph.pairs[p].second, m.to_second[at(p)]);
+    }
+    every_.assign(at(n) * at(n), kForbidden);
+    for (int64_t a = 0; a < graph.arc_count; ++a) {
+      if (total_[at(a)] > kForbidden) total_[at(a)] += log(m.product[at(a)]);
+      every_[part(n, graph.arcs[a].head, graph.arcs[a].word)] = total_[at(a)];
+    }
+    odds_.resize(at(n) * at(n));
+    log_z = log_odds(n, every_.data(), graph.single_root, workspace_, odds_.data());
+    logit_.resize(at(graph.arc_count));
+    for (int64_t a = 0; a < graph.arc_count; ++a) {
+      logit_[at(a)] = odds_[part(n, graph.arcs[a].head, graph.arcs[a].word)];
+      if (!std::is_same_v<T, Wide> && std::isfinite(logit_[at(a)]) && std::fabs(logit_[at(a)]) > kLargest) return false;
+      if (logit_[at(a)] < kInfinite) m.odds[at(a)] = exp<T>(logit_[at(a)]);
+    }
+    return true;
+  }
+
+  bool certain(int32_t arc) const { return logit_[at(arc)] == kInfinite; }
+
+  // All messages of pairs; the largest relative change.
+  template <class T>
+  double sweep(const ArcGraph& graph, double damping) {
+    Memory<T>& m = memory<T>();
+    double largest = 0;
+    const T keep(damping), take(1 - damping);
+    const auto update = [&](T& message, T next) {
+      if (!zero(message) || !zero(next)) {
+        const bool grows = log_less(message, next);
+        const double ratio = grows ? value(message / next) : value(next / message);
+        largest = std::max(largest, 1 - ratio);
+      }
+      message = damping == 0 ? next : keep * message + take * next;
+    };
+    for (int64_t p = 0; p < graph.pair_count; ++p) {
+      const auto [a, b] = graph.pairs[p];
+      const T to_a = m.to_first[at(p)], to_b = m.to_second[at(p)], pair = m.pair[at(p)];
+      update(m.to_second[at(p)], certain(b) && !certain(a) ? T(1.0) : message<T>(a, to_a, pair));
+      update(m.to_first[at(p)], certain(a) ? T(1.0) : message<T>(b, to_b, pair));
+    }
+    return largest;
+  }
+
+  // To the other arc, where this one was sent `sent`. An arc that every tree has hands the score on; what it is sent
+  // itself changes nothing, unless every tree has both: then the second arc has the score.
+  template <class T>
+  T message(int32_t arc, T sent, T pair) {
+    if (certain(arc)) return pair;
+    const T odds = memory<T>().odds[at(arc)];
+    return zero(odds) ? T(1.0) : (sent + odds * pair) / (sent + odds);
+  }
+
+  // Pseudo-marginals, and the sum over the pairs of the last term of log Z.
+  template <class T>
+  double read(const ArcGraph& graph, double* mu) {
+    Memory<T>& m = memory<T>();
+    for (int64_t a = 0; a < graph.arc_count; ++a)
+      mu[a] = logit_[at(a)] < 0 ? std::exp(logit_[at(a)]) / (1 + std::exp(logit_[at(a)]))
+                                : 1 / (1 + std::exp(-logit_[at(a)]));
+    double sum = 0;
+    double* const of_pairs = mu + graph.arc_count;
+    for (int64_t p = 0; p < graph.pair_count; ++p) {
+      const auto [a, b] = graph.pairs[p];
+      if (certain(a) || certain(b)) {
+        of_pairs[p] = certain(a) ? mu[b] : mu[a];
+        if (zero(m.pair[at(p)])) of_pairs[p] = 0;
+        continue;
+      }
+      const T odds_a = m.odds[at(a)], odds_b = m.odds[at(b)];
+      if (zero(odds_a) || zero(odds_b)) {
+        of_pairs[p] = 0;
+        continue;
+      }
+      const T x_a = odds_a / m.to_first[at(p)], x_b = odds_b / m.to_second[at(p)];
+      const T both = x_a * x_b * m.pair[at(p)];
+      const T all = T(1.0) + x_a + x_b + both;
+      of_pairs[p] = value(both / all);
+      sum += log(all / ((T(1.0) + odds_a) * (T(1.0) + odds_b)));
+    }
+    return sum;
+  }
+
+  static constexpr double kInfinite = -kForbidden;
+
+  Workspace workspace_;
+  Memory<double> plain_;
+  Memory<Wide> wide_;
+  std::vector<double> total_, every_, odds_, logit_;
+};
+
+}  // namespace margrave::tree

@@ -1,0 +1,320 @@
+"""Trees with crossing arcs and parts of two arcs: what approximate inference owes all the same."""
+
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog, minimize
+
+from margrave import MargraveError, _core
+from margrave.features import SparseFeatures
+from margrave.structures import ArcPairTree, NonProjectiveTree, NoOutputs
+from tests.references.enumeration import Array, Outputs, Parts, numerical_gradient, tree_logsum_lapack, trees
+from tests.references.problems import bind
+from tests.registry import random_heads
+
+seeds = st.integers(0, 2**32 - 1)
+roots = pytest.mark.parametrize("single_root", [True, False])
+
+PartTuple = tuple[int, int, int, int]
+
+
+def arc_pair_parts(n: int, single_root: bool, allowed: list[list[int]] | None = None) -> dict[PartTuple, int]:
+    """The numbers of the parts (grandparent, head, other child, word), by the documentation."""
+    arcs = [
+        (h, m) for m in range(1, n + 1) for h in range(n + 1) if h != m and (allowed is None or h in allowed[m - 1])
+    ]
+    parts = [(-1, h, -1, m) for h, m in arcs]
+    for h in range(1 if single_root else 0, n + 1):
+        children = [m for head, m in sorted(arcs) if head == h]
+        parts += [(-1, h, s, m) for m in children for s in children if s < m]
+    parts += [(g, h, -1, m) for h, m in arcs for g, word in arcs if word == h and g != m]
+    return {part: k for k, part in enumerate(parts)}
+
+
+def parts_of(number: dict[PartTuple, int], heads: Parts) -> Parts:
+    words = range(1, len(heads) + 1)
+    head = dict(zip(words, heads, strict=True))
+    found = [(-1, head[m], -1, m) for m in words]
+    found += [(-1, head[m], s, m) for m in words for s in words if s < m and head[s] == head[m]]
+    found += [(head[head[m]], head[m], -1, m) for m in words if head[m] != 0]
+    return tuple(sorted(number[part] for part in found if part in number))
+
+
+def every_tree(n: int, single_root: bool, allowed: list[list[int]] | None = None) -> list[Parts]:
+    return [
+        heads for heads in trees(n, single_root) if allowed is None or all(h in allowed[m] for m, h in enumerate(heads))
+    ]
+
+
+def plain(n: int, single_root: bool, allowed=None, gold=None, **options) -> _core.Problem:
+    """One sentence without attributes; only its scores matter."""
+    structure = ArcPairTree(single_root, **options)
+    rows = [[]] * len(structure.part_tuples(n, allowed))
+    restrictions = None if allowed is None else [allowed]
+    return bind(structure, [rows], [gold or list(range(n))], features=SparseFeatures(), allowed=restrictions)
+
+
+def outputs_of(n: int, single_root: bool, allowed=None) -> tuple[dict[PartTuple, int], Outputs]:
+    number = arc_pair_parts(n, single_root, allowed)
+    return number, Outputs(len(number), [parts_of(number, heads) for heads in every_tree(n, single_root, allowed)])
+
+
+def scores(rng: np.random.Generator, number: dict[PartTuple, int], arcs: float, pairs: float) -> Array:
+    is_arc = np.array([g < 0 and s < 0 for g, _, s, _ in number])
+    return np.where(is_arc, arcs, pairs) * rng.standard_normal(len(number))
+
+
+@roots
+@given(seed=seeds, n=st.integers(1, 6), allow=st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_parts_are_those_of_the_documentation(single_root: bool, seed: int, n: int, allow: bool) -> None:
+    rng = np.random.default_rng(seed)
+    every = list(trees(n, single_root))
+    gold = every[rng.integers(len(every))]
+    allowed = random_heads(rng, gold) if allow else None
+    structure = ArcPairTree(single_root)
+    number = arc_pair_parts(n, single_root, allowed)
+    assert structure.part_tuples(n, allowed).tolist() == [list(part) for part in number]
+    bound = structure.bind(
+        NoOutputs(), np.array([len(number)]), [list(gold)], allowed=None if allowed is None else [allowed]
+    )
+    assert bound.parts(0) == len(number)
+    assert tuple(bound.gold_parts()[1].tolist()) == parts_of(number, gold)
+    assert not plain(n, single_root, allowed, list(gold)).exact
+
+
+@roots
+@given(seed=seeds, n=st.integers(1, 7), size=st.sampled_from([0.1, 3.0, 30.0, 900.0]))
+@settings(max_examples=30, deadline=None)
+def test_without_scores_of_pairs_it_is_the_matrix_tree_theorem(
+    single_root: bool, seed: int, n: int, size: float
+) -> None:
+    number = arc_pair_parts(n, single_root)
+    theta = scores(np.random.default_rng(seed), number, size, 0.0)
+    value, mu = plain(n, single_root).logsum(0, theta)
+    exact = bind_arcs(n, single_root)
+    expected, marginals = exact.logsum(0, theta[: n * n])
+    assert_allclose(value, expected, rtol=1e-12, atol=1e-12)
+    assert_allclose(mu[: n * n], marginals, rtol=1e-9, atol=1e-300)
+    if size < 5 and n > 1:
+        assert_allclose(value, tree_logsum_lapack(theta[: n * n], n, single_root)[0], rtol=1e-9)
+
+
+def bind_arcs(n: int, single_root: bool) -> _core.Problem:
+    return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [list(range(n))], features=SparseFeatures())
+
+
+def by_definition(number: dict[PartTuple, int], theta: Array, mu: Array, n: int, single_root: bool) -> float:
+    """Bethe's log Z of appendix A at the pseudo-marginals, where messages have converged.
+
+    The totals are found from the pseudo-marginals alone: they are the scores at which trees have these marginals.
+    """
+    parts = list(number)
+    arcs = {(h, m): number[-1, h, -1, m] for g, h, s, m in parts if g < 0 and s < 0}
+    exact = bind_arcs(n, single_root)
+    place = {(h, m): (m - 1) * n + (h if h < m else h - 1) for h, m in arcs}
+    z = np.zeros(n * n)
+    for arc, k in arcs.items():
+        z[place[arc]] = mu[k]
+    missing = np.array([k not in place.values() for k in range(n * n)])
+
+    def dual(totals: Array) -> tuple[float, Array]:  # H_tree(z) = min over totals of log Z_tree - <totals, z>
+        full = np.where(missing, -inf, totals)
+        value, marginals = exact.logsum(0, full)
+        return value - float(totals @ z), marginals - z
+
+    entropy = minimize(dual, np.zeros(n * n), jac=True, method="BFGS", options={"gtol": 1e-11, "maxiter": 2000}).fun
+    information = 0.0
+    for (g, h, s, m), k in number.items():
+        if g < 0 and s < 0:
+            continue
+        a, b = (mu[arcs[h, s]], mu[arcs[h, m]]) if s >= 0 else (mu[arcs[g, h]], mu[arcs[h, m]])
+        joint = np.array([[1 - a - b + mu[k], b - mu[k]], [a - mu[k], mu[k]]])
+        product_of = np.outer([1 - a, a], [1 - b, b])
+        information += sum(
+            p * np.log(p / q) for p, q in zip(joint.ravel(), product_of.ravel(), strict=True) if p > 1e-14
+        )
+    return float(theta @ mu) + entropy - information
+
+
+@roots
+@given(seed=seeds, n=st.integers(2, 5))
+@settings(max_examples=15, deadline=None)
+def test_log_z_is_that_of_appendix_a(single_root: bool, seed: int, n: int) -> None:
+    number = arc_pair_parts(n, single_root)
+    theta = scores(np.random.default_rng(seed), number, 1.0, 0.4)
+    problem = plain(n, single_root, tolerance=1e-13, sweeps=2000)
+    value, mu = problem.logsum(0, theta)
+    assert_allclose(value, by_definition(number, theta, mu, n, single_root), rtol=1e-8)
+
+
+@roots
+@given(seed=seeds, n=st.integers(1, 6), size=st.sampled_from([0.2, 1.0, 2.0]), allow=st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_pseudo_marginals_are_the_gradient_of_log_z(
+    single_root: bool, seed: int, n: int, size: float, allow: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    every = list(trees(n, single_root))
+    allowed = random_heads(rng, every[rng.integers(len(every))]) if allow else None
+    gold = list(every_tree(n, single_root, allowed)[0])
+    number = arc_pair_parts(n, single_root, allowed)
+    structure = ArcPairTree(single_root, tolerance=1e-14, sweeps=5000)
+    units = np.array([len(number)])
+    bound = structure.bind(NoOutputs(), units, [gold], allowed=None if allowed is None else [allowed])
+    rows = _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64))
+    problem = _core.join(bound, rows)
+    theta = scores(rng, number, 1.0, size)
+    _, mu = problem.logsum(0, theta)
+    if bound.sweeps[0] < 0:
+        return  # no fixed point was found, and nothing is promised
+    gradient = numerical_gradient(lambda x: problem.logsum(0, x)[0], theta, 1e-4)
+    assert_allclose(mu, gradient, atol=2e-8)
+    arcs = {(h, m): k for (g, h, s, m), k in number.items() if g < 0 and s < 0}
+    for m in range(1, n + 1):
+        assert_allclose(sum(mu[k] for (_, word), k in arcs.items() if word == m), 1, rtol=1e-10)
+
+
+def _no_rows(parts: int) -> _core.Tokens:
+    return _core.Tokens(
+        np.array([0, parts]), np.zeros(parts + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
+    )
+
+
+@roots
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_weak_pairs_change_little(n: int, single_root: bool) -> None:
+    """Errors vanish with the scores of the pairs, in proportion to them: at 0 the marginals of arcs are exact."""
+    number, outputs = outputs_of(n, single_root)
+    rng = np.random.default_rng(n)
+    problem = plain(n, single_root, tolerance=1e-14, sweeps=1000)
+    theta = scores(rng, number, 1.0, 0.0)
+    pairs = scores(rng, number, 0.0, 1.0)
+    errors = []
+    for size in (0.02, 0.01):
+        value, mu = problem.logsum(0, theta + size * pairs)
+        expected, marginals = outputs.logsum(theta + size * pairs)
+        assert abs(value - expected) <= size * np.abs(pairs).sum()
+        errors.append(np.abs(mu - marginals)[: n * n].max())
+    assert errors[0] <= 0.02
+    assert errors[1] <= 0.6 * errors[0] + 1e-12
+
+
+@roots
+@given(seed=seeds, n=st.integers(1, 5), size=st.sampled_from([0.0, 0.5, 3.0, 200.0]), allow=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_certified_trees_are_best(single_root: bool, seed: int, n: int, size: float, allow: bool) -> None:
+    rng = np.random.default_rng(seed)
+    every = list(trees(n, single_root))
+    allowed = random_heads(rng, every[rng.integers(len(every))]) if allow else None
+    number, outputs = outputs_of(n, single_root, allowed)
+    gold = list(every_tree(n, single_root, allowed)[0])
+    structure = ArcPairTree(single_root)
+    bound = structure.bind(NoOutputs(), np.array([len(number)]), [gold], allowed=None if allowed is None else [allowed])
+    problem = _core.join(bound, _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64)))
+    theta = scores(rng, number, 1.0, size)
+    value, y = problem.argmax(0, theta)
+    best = float(outputs.values(theta).max())
+    scale = 1 + np.abs(theta).sum()
+    assert tuple(sorted(y.tolist())) in outputs.ys
+    assert_allclose(value, theta[y].sum(), atol=1e-12 * scale)
+    assert value <= best + 1e-9 * scale
+    if bound.certified[0] == 1:
+        assert value >= best - 1e-8 * scale
+    if size == 0:
+        assert bound.certified[0] == 1
+
+
+def relaxed_optimum(number: dict[PartTuple, int], n: int, single_root: bool, theta: Array) -> float:
+    """The optimum of the relaxation: a mixture of trees, and for each pair what the marginals of its arcs allow."""
+    every = every_tree(n, single_root)
+    arcs = {(h, m): k for (g, h, s, m), k in number.items() if g < 0 and s < 0}
+    has = np.array([[float(heads[m - 1] == h) for h, m in arcs] for heads in every])  # (trees, arcs)
+    pairs = [(part, k) for part, k in number.items() if part[0] >= 0 or part[2] >= 0]
+    variables = len(every) + len(pairs)
+    rows, limits = [], []
+    for j, ((g, h, s, m), _) in enumerate(pairs, len(every)):
+        a, b = has[:, arcs[h, s] if s >= 0 else arcs[g, h]], has[:, arcs[h, m]]
+        for sign, of_trees, limit in ((1.0, -a, 0.0), (1.0, -b, 0.0), (-1.0, a + b, 1.0)):
+            row = np.zeros(variables)
+            row[: len(every)], row[j] = of_trees, sign
+            rows.append(row)
+            limits.append(limit)
+    scores_of = np.concatenate([has @ theta[: len(arcs)], theta[[k for _, k in pairs]]])
+    one = np.array([[1.0] * len(every) + [0.0] * len(pairs)])
+    return -float(linprog(-scores_of, np.array(rows), limits, one, [1.0], bounds=(0, None)).fun)
+
+
+@roots
+def test_trees_are_certified_where_the_relaxation_is_tight(single_root: bool) -> None:
+    rng = np.random.default_rng(0)
+    n = 4
+    number, outputs = outputs_of(n, single_root)
+    bound = ArcPairTree(single_root).bind(NoOutputs(), np.array([len(number)]), [list(range(n))])
+    problem = _core.join(bound, _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64)))
+    found = 0
+    for _ in range(40):
+        theta = scores(rng, number, 1.0, 0.3)
+        value, _ = problem.argmax(0, theta)
+        best = float(outputs.values(theta).max())
+        tight = relaxed_optimum(number, n, single_root, theta) <= best + 1e-7
+        assert (bound.certified[0] == 1) == tight
+        found += value >= best - 1e-9
+    assert found >= 35
+
+
+@roots
+def test_forbidden_and_extreme_scores(single_root: bool) -> None:
+    rng = np.random.default_rng(1)
+    for n, size in product([1, 2, 4], [1.0, 50.0, 400.0, 5000.0]):
+        number, outputs = outputs_of(n, single_root)
+        problem = plain(n, single_root)
+        theta = scores(rng, number, size, size)
+        if n > 2:
+            theta[rng.integers(n * n, len(theta), 3)] = -inf
+            theta[number[-1, 2, -1, 1]] = -inf
+        value, mu = problem.logsum(0, theta)
+        assert np.isfinite(value)
+        assert np.isfinite(mu).all() and (mu >= 0).all() and (mu <= 1 + 1e-12).all()
+        assert (mu[theta == -inf] == 0).all()
+        found, y = problem.argmax(0, theta)
+        assert found <= outputs.values(theta).max() + 1e-9 * size * n
+        assert tuple(sorted(y.tolist())) in outputs.ys
+
+
+def test_only_one_tree() -> None:
+    """Arcs that every tree has hand the scores of their pairs on."""
+    allowed = [[0], [1], [1]]
+    number, outputs = outputs_of(3, True, allowed)
+    problem = plain(3, True, allowed, [0, 1, 1])
+    theta = np.random.default_rng(0).standard_normal(len(number))
+    value, mu = problem.logsum(0, theta)
+    assert_allclose(value, outputs.logsum(theta)[0], rtol=1e-12)
+    assert_allclose(mu, outputs.logsum(theta)[1], rtol=1e-12)
+
+
+def test_pairs_with_required_arcs_are_exact() -> None:
+    """With one word to attach, the graph has no loops but those through the tree, which has one free arc."""
+    allowed = [[0], [1], [1, 2]]
+    number, outputs = outputs_of(3, True, allowed)
+    problem = plain(3, True, allowed, [0, 1, 1], tolerance=1e-14)
+    theta = 3 * np.random.default_rng(0).standard_normal(len(number))
+    value, mu = problem.logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_allclose(value, expected, rtol=1e-9)
+    assert_allclose(mu, marginals, atol=1e-9)
+
+
+def test_settings_are_checked() -> None:
+    for wrong in ({"sweeps": 0}, {"tolerance": 0.0}, {"damping": 1.0}, {"iterations": 0}):
+        with pytest.raises(MargraveError):
+            ArcPairTree(**wrong)
+    with pytest.raises(ValueError, match="damping"):
+        _core.arc_pair_tree(np.array([2]), None, None, True, None, 10, 1e-6, 1.5, 10)
+    with pytest.raises(ValueError, match="nan"):
+        plain(2, True).logsum(0, np.array([np.nan, 0, 0, 0, 0, 0]))
