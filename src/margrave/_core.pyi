@@ -1524,9 +1524,9 @@ def mira_pass(
     exact: bool,
     prediction: bool,
     spent: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-) -> tuple[int, float, int, int]:
+) -> tuple[int, float, int, int, int]:
     """
-    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, inferences, and exact updates that were not solved. `spent` is the sum of all steps on each example, which C then bounds, or empty, and then C bounds each step.
+    One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, inferences, visits without a step because approximate inference gave a negative loss, and exact updates that were not solved. `spent` is the sum of all steps on each example, which C then bounds, or empty, and then C bounds each step.
     """
 
 def kbest_mira_pass(
@@ -1539,7 +1539,7 @@ def kbest_mira_pass(
     sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     step: int,
     k: int,
-) -> tuple[int, float, int, int]:
+) -> tuple[int, float, int, int, int]:
     """One pass of k-best MIRA over `order`; as mira_pass."""
 
 def mixing_pass(
@@ -1628,9 +1628,9 @@ def sgd_pass(
     order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     eta: float,
     step: int,
-) -> int:
+) -> tuple[int, int]:
     """
-    One pass of stochastic gradient descent over `order`; the number of steps so far.
+    One pass of stochastic gradient descent over `order`: the number of steps so far, and how many examples of this pass made none because approximate inference gave them a negative loss.
     """
 
 def perceptron_pass(
@@ -1825,7 +1825,9 @@ def tree_cost(
     """
 
 class LabelledTreeStructure(TreeStructure):
-    pass
+    @property
+    def trees(self) -> TreesOfArcs:
+        """The same trees without labels."""
 
 def labelled_tree(
     trees: TreesOfArcs,

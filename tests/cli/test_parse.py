@@ -82,7 +82,6 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
         (["--labels", "stage"], "unknown --labels 'stage'; did you mean 'stages'?"),
         (["--prune", "length"], "unknown --prune 'length'; did you mean 'lengths'?"),
         (["--decode", "mrb"], "unknown --decode 'mrb'; did you mean 'mbr'?"),
-        (["--order", "2", "--projective", "no"], "--order 2 needs projective trees"),
         (["--columns", "form,tag"], "unknown CoNLL-U column 'tag'"),
         (["--columns", "form,deprel"], "--columns names deprel, which a parser predicts."),
         (["--format", "conll"], "unknown --format 'conll'"),

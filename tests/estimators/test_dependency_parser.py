@@ -32,6 +32,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "first order": {},
     "not projective": {"projective": False},
     "second order": {"order": 2},
+    "second order, not projective": {"order": 2, "projective": False},
     "jointly labelled": {"labels": "joint"},
     "second order, jointly labelled": {"order": 2, "labels": "joint"},
     "hashed": {"features": "hash:16"},
@@ -39,7 +40,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "not pruned": {"prune": False},
     "minimum risk": {"decode": "mbr"},
 }
+APPROXIMATE = "second order, not projective"  # it offers neither the k best nor samples
 every_kind = pytest.mark.parametrize("kind", KINDS)
+every_exact_kind = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != APPROXIMATE])
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +73,7 @@ def test_every_kind_of_parser_learns_heads_and_labels_and_comes_back_from_its_fi
         assert len(tree) == len(table)
 
 
-@every_kind
+@every_exact_kind
 def test_the_k_best_and_samples_have_labels_and_are_trees(parsers: dict[str, DependencyParser], kind: str) -> None:
     model = parser(parsers, kind)
     for best, drawn, x in zip(model.predict_kbest(NEW, 3), model.sample(NEW, 2), NEW, strict=True):
@@ -195,7 +198,11 @@ def arc_score(model: DependencyParser, x: Any, head: int, word: int) -> float:
     ("settings", "message"),
     [
         ({"order": 3}, "order must be"),
-        ({"order": 2, "projective": False}, "order=2 needs projective trees"),
+        (
+            {"order": 2, "projective": False, "inputs": ArcTemplates(["h[1]|s[1]"])},
+            "a template with s needs order=2 and projective trees",
+        ),
+        ({"order": 2, "inputs": ArcTemplates(["h[1]|c[1]"])}, "a template with c needs order=2 and projective=False"),
         ({"labels": "both"}, "labels"),
         ({"prune": "hard"}, "prune"),
         ({"crossing": "ignore"}, "crossing"),
@@ -211,6 +218,40 @@ def arc_score(model: DependencyParser, x: Any, head: int, word: int) -> float:
 def test_wrong_settings_are_refused_in_one_sentence(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(MargraveError, match=message):
         DependencyParser(**settings).fit(X, Y)
+
+
+def test_second_order_with_crossing_arcs_is_approximate_and_says_so(parsers: dict[str, DependencyParser]) -> None:
+    model = parser(parsers, APPROXIMATE)
+    assert not model.projective_
+    assert "approximate" in model.stop_reason_
+    assert not model.certificate_.exact
+    report = model.inference_report(NEW)
+    assert report.sentences == len(NEW)
+    assert report.converged > 0.9 and report.sweeps >= 1
+    assert report.certified > 0.5
+    assert model.score(X, Y) > 0.9
+    with pytest.raises(MargraveError, match="kbest"):
+        model.predict_kbest(NEW, 2)
+    with pytest.raises(MargraveError, match="inference is exact"):
+        parser(parsers, "first order").inference_report(NEW)
+
+
+@pytest.mark.parametrize(
+    ("loss", "learner"), [("log", "mira"), ("softmax-margin", "sgd"), ("hinge", "bcfw"), ("hinge", "mira")]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_learners_go_on_with_approximate_inference(loss: str, learner: str) -> None:
+    settings = {
+        "order": 2,
+        "projective": False,
+        "labels": False,
+        "max_iter": 8,
+        "features": "hash:16",
+        "prune": "lengths",
+    }
+    model = DependencyParser(loss, learner=learner, C=0.1, **settings).fit(X[:25], heads_of(Y[:25]))
+    assert model.score(X[:25], heads_of(Y[:25])) > 0.85
+    assert "approximate" in model.stop_reason_
 
 
 def test_labels_that_are_not_there_are_refused() -> None:

@@ -255,7 +255,7 @@ def test_trees_are_certified_where_the_relaxation_is_tight(single_root: bool) ->
     rng = np.random.default_rng(0)
     n = 4
     number, outputs = outputs_of(n, single_root)
-    bound = ArcPairTree(single_root).bind(NoOutputs(), np.array([len(number)]), [list(range(n))])
+    bound = ArcPairTree(single_root, iterations=1000).bind(NoOutputs(), np.array([len(number)]), [list(range(n))])
     problem = _core.join(bound, _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64)))
     found = 0
     for _ in range(40):

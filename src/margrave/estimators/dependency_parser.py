@@ -22,7 +22,7 @@ from margrave.labels.trees import crossing_words, projectivise
 from margrave.learners import Checkpoint, Learner
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
-from margrave.structures import Arcs, NonProjectiveTree, ProjectiveTree, SecondOrderTree
+from margrave.structures import ArcPairTree, Arcs, NonProjectiveTree, ProjectiveTree, SecondOrderTree
 from margrave.structures.arc_trees import DependencyTree, check_entries, flat_heads, split_labels
 from margrave.structures.pruning import TagPairs
 
@@ -46,6 +46,16 @@ class Explanation:
     attributes: Ranked  # with the weights in the score of the arc minus those in the score of the other one
 
 
+@dataclass(frozen=True)
+class InferenceReport:
+    """How approximate inference went on some sentences."""
+
+    sentences: int
+    certified: float  # the share of sentences whose best tree is proved to be best
+    converged: float  # the share of sentences on which belief propagation converged
+    sweeps: float  # of belief propagation, on average
+
+
 class DependencyParser(StructuredEstimator):
     """Predicts the head of every word, and its label; minimises 1/2 |w|^2 + C sum_i L_i(w) over trees.
 
@@ -57,9 +67,11 @@ class DependencyParser(StructuredEstimator):
     ----------
     loss : "log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`; the cost of a tree is its
         number of wrong heads, or of words with a wrong head or label if labels are predicted jointly.
-    order : 1 scores single arcs. 2 also scores neighbouring children of a head, and a head with its head; it requires
-        projective trees.
-    projective : whether arcs must not cross; "auto": if fewer than 1 % of the arcs of the training data cross.
+    order : 1 scores single arcs. 2 also scores pairs of children of a head, and a head with its head. In projective
+        trees these are neighbouring children, and inference is exact; in crossing trees they are any two children, and
+        inference is approximate: belief propagation, and AD3 for the best tree (`margrave.structures.ArcPairTree`).
+    projective : whether arcs must not cross; "auto": if fewer than 1 % of the arcs of the training data cross, and
+        always with order=2.
     crossing : what a projective parser does with crossing trees in training: "projectivise" lifts the deepest crossing
         arcs, "drop" leaves the sentence out, and "refuse" is an error.
     labels : "auto" predicts labels if y has them; False does not. True predicts them in a second stage, given the
@@ -273,6 +285,32 @@ class DependencyParser(StructuredEstimator):
         order = sorted(difference.items(), key=lambda item: -abs(item[1]))
         return Explanation(word, head, other, sum(difference.values()), [(a, v) for a, v in order[:n] if v != 0])
 
+    def inference_report(self, X: Any) -> InferenceReport:
+        """Tell how approximate inference goes on some sentences, with `order=2` and `projective=False`.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        bound = self._bind(Given(X))
+        trees = tree_structure(bound)
+        if isinstance(trees, _core.LabelledTreeStructure):
+            trees = trees.trees
+        if not isinstance(trees, _core.ArcPairTreeStructure):
+            raise MargraveError(
+                "inference is exact, and there is nothing to report: it is approximate with order=2 and "
+                "projective=False."
+            )
+        _core.argmax_all(bound.problem, self.coef_, self._threads())
+        _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
+        n = max(len(trees.sweeps), 1)
+        return InferenceReport(
+            len(trees.sweeps),
+            float(np.count_nonzero(trees.certified == 1)) / n,
+            float(np.count_nonzero(trees.sweeps > 0)) / n,
+            float(np.abs(trees.sweeps).sum()) / n,
+        )
+
     def _predict(self, given: Given) -> Any:
         begin, heads, labels = self._best(given)
         flat: list[Any] = heads.tolist()
@@ -332,8 +370,6 @@ class DependencyParser(StructuredEstimator):
         whole("max_words", self.max_words, 1, 2**31 - 1)
         flag("single_root", self.single_root)
         self._check_features()
-        if self.order == 2 and self.projective is False:
-            raise MargraveError("order=2 needs projective trees: use projective=True, or order=1.")
         if self.inputs is None:
             for name, plain in (("order", 1), ("labels", False), ("prune", False)):
                 if getattr(self, name) not in (plain, "auto"):
@@ -355,8 +391,10 @@ class DependencyParser(StructuredEstimator):
         if named:
             features_named(self.features)
         terms = inputs.terms() if isinstance(inputs, ArcTemplates) else set()
+        crossing = self.order == 2 and self.projective is False
         for term, used, needs in (
-            ("s", self.order == 2, "order=2"),
+            ("s", self.order == 2 and not crossing, "order=2 and projective trees"),
+            ("c", crossing, "order=2 and projective=False"),
             ("g", self.order == 2, "order=2"),
             ("label", self.labels == "joint", "labels='joint'"),
         ):
@@ -366,8 +404,10 @@ class DependencyParser(StructuredEstimator):
     def _structure(self, given: Given) -> DependencyTree:
         projective = given.fitted.get("projective_", getattr(self, "projective_", False))
         joint = self.labels == "joint"
-        if self.order == 2:
+        if self.order == 2 and projective:
             return SecondOrderTree("grandparents", single_root=self.single_root, labelled=joint)
+        if self.order == 2:
+            return ArcPairTree(single_root=self.single_root, labelled=joint)
         kind = ProjectiveTree if projective else NonProjectiveTree
         return kind(single_root=self.single_root, labelled=joint)
 
@@ -382,7 +422,9 @@ class DependencyParser(StructuredEstimator):
         return TreeFeatures(bits, list(outputs.names) if self.labels == "joint" else [])
 
     def _default_inputs(self) -> Inputs:
-        parts = "grandparents" if self.order == 2 else "arcs"
+        parts = "arcs"
+        if self.order == 2:
+            parts = "arc-pairs" if self.projective is False else "grandparents"
         return ArcTemplates(built_in=f"{parts}+labels" if self.labels == "joint" else parts)
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
@@ -451,8 +493,8 @@ class DependencyParser(StructuredEstimator):
         trees, names = split_labels(given.Y) if labelled else (given.Y, None)
         crossing = {i: words for i, tree in enumerate(trees) if (words := _crossing(i, tree))}
         arcs, crossed = sum(map(len, trees)), sum(map(len, crossing.values()))
-        projective = self.order == 2 or self.projective is True
-        if self.projective == "auto":
+        projective = self.projective is True or (self.order == 2 and self.projective == "auto")
+        if self.projective == "auto" and self.order == 1:
             projective = crossed < _FEW_CROSSING * arcs
         fitted: dict[str, Any] = {
             "projective_": projective,

@@ -7,6 +7,7 @@ offset to a neighbouring word and a function if needed:
     w[1]        column 1 of the word
     s[1]        column 1 of the next child of the head, between the head and the word (siblings)
     g[1]        column 1 of the head of the head (grandparents)
+    c[1]        column 1 of another child of the head, anywhere before the word (pairs of children, crossing trees)
     h[1]+1      column 1 of the word after the head; w[1]-2: of the second word before the word
     w[0].lower  a function, as in the templates of tokens (inputs/templates.py)
     w[2].each   each of the values of a list such as Case=Nom|Number=Sing; _ is an empty list
@@ -15,14 +16,15 @@ The other terms are:
 
     between[1]  each distinct value of column 1 among the words between head and word
     way         the direction of the arc with its length, binned
-    dir         the direction of the arc; with a grandparent, also the direction of the arc to the head
+    dir         the direction of the arc; with a grandparent, also the direction of the arc to the head; with another
+                child, also the direction from it to the head
     label       the label of the arc
 
-A template with `s` is about neighbouring children of a head, one with `g` about a head and its head, one with `label`
-about an arc with its label, and every other template about an arc. The attribute is the template, `=`, and the values
-joined by `|`; if a term has several values, there are several attributes, and there is none if a function has no
-value. The root has the value ROOT in every column. Before the root and behind the last word the value is NONE. The
-first child on a side of a head has the sibling ROOT.
+A template with `s` is about neighbouring children of a head, one with `c` about any two children of a head, one with
+`g` about a head and its head, one with `label` about an arc with its label, and every other template about an arc. The
+attribute is the template, `=`, and the values joined by `|`; if a term has several values, there are several
+attributes, and there is none if a function has no value. The root has the value ROOT in every column. Before the root
+and behind the last word the value is NONE. The first child on a side of a head has the sibling ROOT.
 
     template           its attributes for the arc from "barks" (VERB) to "dog" (NOUN) in "the dog barks"
     h[1]|w[1]          h[1]|w[1]=VERB|NOUN
@@ -42,19 +44,19 @@ from margrave.inputs.templates import FUNCTIONS, function_results
 
 ROOT, NONE = "ROOT", "NONE"
 TAG = 1  # the column of the tag, if there is one
-BUILT_IN = ("arcs", "siblings", "grandparents", "labels", "pruning")
+BUILT_IN = ("arcs", "siblings", "grandparents", "arc-pairs", "labels", "pruning")
 _EACH = "each"
 _PLAIN = ("way", "dir", "label")
 
 
 class _Term(NamedTuple):
-    what: str  # h, w, s, g, between, way, dir or label
+    what: str  # h, w, s, g, c, between, way, dir or label
     column: int = 0
     offset: int = 0
     function: str = ""
 
 
-_TERM = re.compile(r"(h|w|s|g|between)\[(0|[1-9][0-9]{0,3})\]([+-][1-9][0-9]{0,3})?(?:\.(\w+))?")
+_TERM = re.compile(r"(h|w|s|g|c|between)\[(0|[1-9][0-9]{0,3})\]([+-][1-9][0-9]{0,3})?(?:\.(\w+))?")
 
 
 class ArcTemplates(ColumnTemplates):
@@ -64,8 +66,9 @@ class ArcTemplates(ColumnTemplates):
     ----------
     templates : the templates; None chooses a built-in set for the columns of the training data
         (`default_arc_templates`).
-    built_in : which built-in set: "arcs"; "siblings" or "grandparents" for arcs and pairs of arcs; "pruning" for a
-        smaller set of arcs; "labels" for arcs with labels. Several sets are joined by +.
+    built_in : which built-in set: "arcs"; "siblings" or "grandparents" for arcs and pairs of arcs; "arc-pairs" for
+        arcs and pairs of arcs in crossing trees; "pruning" for a smaller set of arcs; "labels" for arcs with labels.
+        Several sets are joined by +.
     label : where the column to predict stands in rows that have one; -1 is behind all other columns.
 
     >>> arcs = ArcTemplates(["h[0]|w[0]", "way"])
@@ -130,7 +133,7 @@ class ArcTemplates(ColumnTemplates):
         return compiled.attributes(table, label, function_results)
 
     def terms(self) -> set[str]:
-        """The kinds of terms that the templates have: h, w, s, g, between, way, dir, label."""
+        """The kinds of terms that the templates have: h, w, s, g, c, between, way, dir, label."""
         return {term.what for terms in self._terms.values() for term in terms}
 
     def attributes(self, rows: Sequence[Row]) -> list[list[str]]:
@@ -152,6 +155,7 @@ class ArcTemplates(ColumnTemplates):
         *,
         sibling: int | None = None,
         grandparent: int | None = None,
+        child: int | None = None,
         label: str | None = None,
     ) -> list[str]:
         """The attributes of one part of a tree, as strings.
@@ -162,13 +166,15 @@ class ArcTemplates(ColumnTemplates):
         head, word : the ends of the arc; 0 is the root.
         sibling : the next child of the head towards the head, or 0 if there is none.
         grandparent : the head of the head.
+        child : another child of the head, before the word.
         label : the label of the arc.
         """
-        places = {"h": head, "w": word, "s": sibling, "g": grandparent}
-        wanted = {name for name, place in (("s", sibling), ("g", grandparent), ("label", label)) if place is not None}
+        places = {"h": head, "w": word, "s": sibling, "g": grandparent, "c": child}
+        given = {"s": sibling, "g": grandparent, "c": child, "label": label}
+        wanted = {name for name, place in given.items() if place is not None}
         found = []
         for template, terms in self._terms.items():
-            if {term.what for term in terms} & {"s", "g", "label"} != wanted:
+            if {term.what for term in terms} & set(given) != wanted:
                 continue
             values = [_values(rows, term, places, label) for term in terms]
             found += [f"{template}={'|'.join(each)}" for each in product(*values)]
@@ -193,7 +199,7 @@ def default_arc_templates(columns: int, built_in: str = "arcs") -> list[str]:
         return [template for each in built_in.split("+") for template in default_arc_templates(columns, each)]
     if built_in == "labels":
         return _labels(columns)
-    pairs = {"siblings": "s", "grandparents": "sg"}.get(built_in, "")
+    pairs = {"siblings": "s", "grandparents": "sg", "arc-pairs": "cg"}.get(built_in, "")
     arcs = _arcs(columns, small=built_in == "pruning")
     return [*arcs, *(template for third in pairs for template in _pairs(columns, third))]
 
@@ -258,18 +264,19 @@ def _parse(template: str) -> tuple[_Term, ...]:
         if what == "between" and (offset or (function or "").startswith((_EACH, "prefix", "suffix"))):
             raise MargraveError(f"bad template {template!r}: {text} must have one value for every word between.")
         terms.append(_Term(what, int(column), int(offset or 0), function or ""))
-    if len({term.what for term in terms} & {"s", "g", "label"}) > 1:
-        raise MargraveError(f"bad template {template!r}: it can have only one of s, g and label.")
+    if len({term.what for term in terms} & {"s", "g", "c", "label"}) > 1:
+        raise MargraveError(f"bad template {template!r}: it can have only one of s, g, c and label.")
     return tuple(terms)
 
 
 def _values(rows: Sequence[Row], term: _Term, places: dict[str, int | None], label: str | None) -> list[str]:
     """The values of a term."""
-    head, word, grandparent = places["h"] or 0, places["w"] or 0, places["g"]
+    head, word = places["h"] or 0, places["w"] or 0
     if term.what == "way":
         return [_way(word - head)]
     if term.what == "dir":
-        up = "" if grandparent is None else _direction(head - grandparent)
+        third = places["g"] if places["g"] is not None else places["c"]
+        up = "" if third is None else _direction(head - third)
         return [_direction(word - head) + up]
     if term.what == "label":
         return [label or ""]

@@ -14,6 +14,7 @@ from margrave.learners.eg import OnlineEG
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.perceptron import AveragedPerceptron
 from margrave.learners.run import Solution
+from margrave.learners.sgd import SGD
 from margrave.learners.task import Task, available_threads
 from margrave.losses import LossFamily
 
@@ -27,10 +28,10 @@ _MOST_BYTES = 4 * 10**9  # of the distributions of EG in single precision, beyon
 class Auto(Learner):
     """Chooses the learner by the loss, the size of the problem and what the structure offers.
 
-    If beta is finite, it chooses online EG, which stores large distributions in single precision, or L-BFGS for small
-    problems and if the distributions would take more than 4 GB. If beta is infinite, it chooses BCFW. It uses the
-    perceptron for the perceptron loss, the convex-concave procedure for differences of losses, and cutting planes for
-    slack re-scaling, quadratic slack and hard margins.
+    If beta is finite and inference exact, it chooses online EG, which stores large distributions in single precision,
+    or L-BFGS for small problems and if the distributions would take more than 4 GB; if inference is approximate, SGD.
+    If beta is infinite, it chooses BCFW. It uses the perceptron for the perceptron loss, the convex-concave procedure
+    for differences of losses, and cutting planes for slack re-scaling, quadratic slack and hard margins.
 
     >>> Auto().name
     'auto'
@@ -51,6 +52,8 @@ class Auto(Learner):
             return BCFW() if loss.beyond_parts(problem) else OnlineEG()
         if not problem.any_scores:
             return LBFGS()
+        if not problem.exact:  # Line searches would trust values that are wrong.
+            return SGD()
         if loss.beyond_parts(problem) or sum(map(problem.parts, range(problem.size))) <= _FEWEST_PARTS:
             return LBFGS()
         stored = _core.StoredParts(problem, loss.core(), available_threads(None)).size

@@ -11,7 +11,7 @@ from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
 from margrave.learners.resuming import check_that, scale_of_losses
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.task import State, Step, Task, Weights, negative_losses
 from margrave.losses import LossFamily
 
 _AVERAGE_HELP = "Return the average of the weights over all updates instead of the last ones."
@@ -79,10 +79,15 @@ class MIRA(Learner):
         return step
 
     def remark(self, state: "_State") -> str:
-        """How many exact steps were not solved."""
-        if state.unsolved == 0:
-            return ""
-        return f"{state.unsolved} of {state.steps} exact steps did not reach a relative gap of {_core.MIRA_SOLVED:g}"
+        """How many exact steps were not solved, and how many were not made because of a negative loss."""
+        remarks = []
+        if state.unsolved:
+            remarks.append(
+                f"{state.unsolved} of {state.steps} exact steps did not reach a relative gap of {_core.MIRA_SOLVED:g}"
+            )
+        if state.negative:
+            remarks.append(negative_losses(state.negative, state.steps))
+        return "; ".join(remarks)
 
 
 @dataclass
@@ -132,6 +137,7 @@ class _State(State):
     steps: int = 0
     turn: int = 0
     unsolved: int = 0  # exact steps that did not reach the relative gap that they should
+    negative: int = 0  # visits without a step because approximate inference gave a negative loss
 
     def verify(self) -> None:
         """Without bounds on the sums of steps only the first pass has a dual, and it is over."""
@@ -147,10 +153,11 @@ class _State(State):
         order = self.random.permutation(self.task.problem.size)
         return order[self.task.weights()[order] > 0]
 
-    def finish(self, after: tuple[int, float, int, int], average: bool) -> Step:
+    def finish(self, after: tuple[int, float, int, int, int], average: bool) -> Step:
         """P at the current result; in the first pass, or if C bounds the sums of steps, also D and the gap."""
         task = self.task
-        self.steps, value, inferences, unsolved = after
+        self.steps, value, inferences, negative, unsolved = after
+        self.negative += negative
         self.value += value
         self.unsolved += unsolved
         self.turn += 1

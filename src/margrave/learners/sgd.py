@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.task import State, Step, Task, Weights, negative_losses
 
 
 @dataclass
@@ -57,6 +57,10 @@ class SGD(Learner):
         primal, dual, gap = state.task.certify(state.w)
         return Step(state.w.copy(), primal, dual, gap)
 
+    def remark(self, state: "_State") -> str:
+        """How many steps were not made because approximate inference gave a negative loss."""
+        return negative_losses(state.negative, state.step) if state.negative else ""
+
 
 def _positive(rate: float) -> float:
     return real("the rate of sgd", rate, "be positive and finite", lambda rate: 0 < rate < inf)
@@ -73,13 +77,15 @@ class _State(State):
     w: Weights
     random: np.random.Generator
     step: int = 0
+    negative: int = 0  # examples that made no step because approximate inference gave them a negative loss
     ahead: bool = False
 
     def visit_all(self) -> None:
         task = self.task
-        self.step = _core.sgd_pass(
+        self.step, negative = _core.sgd_pass(
             task.problem, self.w, task.family, self.random.permutation(task.problem.size), self.rate, self.step
         )
+        self.negative += negative
         task.passes += 1
 
     def first_pass_quality(self) -> float:

@@ -331,6 +331,11 @@ class Step:
     stuck: bool = False
 
 
+def negative_losses(negative: int, visits: int) -> str:
+    """What to say of visits that made no step because approximate inference gave a negative loss (001, footnote 17)."""
+    return f"{negative} of {visits} visits made no step because approximate inference gave them a negative loss"
+
+
 def available_threads(wanted: int | None) -> int:
     """The given number, or the number of processors that this process can use."""
     if wanted is not None:

@@ -24,7 +24,7 @@
 namespace margrave::tree {
 
 struct DecoderSettings {
-  int iterations = 500;     // at most
+  int iterations = 60;      // at most
   double tolerance = 1e-7;  // of the residuals, at which the relaxation counts as solved
 };
 
@@ -91,20 +91,13 @@ class TreeProjection {
   }
 
  private:
-  static constexpr int kRounds = 10;       // trees that are added at most; the next projection goes on from there
-  static constexpr size_t kMost = 40;      // trees without mass are dropped beyond so many
+  static constexpr int kRounds = 4;        // trees that are added at most; the next projection goes on from there
   static constexpr double kSolved = 1e-9;  // what the quadratic program may leave
 
   // The best mixture of the trees that are known.
   void mix(int64_t arcs, const std::vector<double>& c, std::vector<double>& q) {
     q.assign(static_cast<size_t>(arcs), 0.0);
     if (trees_.empty()) return;
-    if (trees_.size() > kMost)
-      for (size_t k = trees_.size(); k-- > 0;)
-        if (alpha_[k] == 0) {
-          trees_.erase(trees_.begin() + static_cast<ptrdiff_t>(k));
-          alpha_.erase(alpha_.begin() + static_cast<ptrdiff_t>(k));
-        }
     const size_t m = trees_.size();
     h_.assign(m, 0.0);
     gram_.assign(m * m, 0.0);
@@ -117,9 +110,14 @@ class TreeProjection {
     const auto n = static_cast<double>(trees_[0].size());
     for (double& each : h_) each += 1 + n - lowest;  // so that leaving mass to no tree never pays
     BlockQP(h_.data(), gram_.data(), static_cast<int64_t>(m), 0.0, 1.0).solve(kSolved, alpha_);
-    for (size_t k = 0; k < m; ++k)
-      if (alpha_[k] > 0)
+    for (size_t k = m; k-- > 0;) {
+      if (alpha_[k] > 0) {
         for (const int32_t a : trees_[k]) q[static_cast<size_t>(a)] += alpha_[k];
+      } else {
+        trees_.erase(trees_.begin() + static_cast<ptrdiff_t>(k));
+        alpha_.erase(alpha_.begin() + static_cast<ptrdiff_t>(k));
+      }
+    }
   }
 
   // Trees list the arc of each word in the order of the words.
@@ -151,8 +149,8 @@ class ArcDecoder {
         best = tree;
       }
     };
-    if (!load() || !solve(score_, tree_)) return result;
-    consider(tree_);
+    load();
+    if (!start()) return result;
     result.bound = kInfinite;
     double eta = scale_;
     for (result.iterations = 0; result.iterations < settings.iterations;) {
@@ -162,13 +160,12 @@ class ArcDecoder {
       if (reached(result)) break;
       if (!project(eta, settings.tolerance)) return result;
       const Residuals residuals = step_pairs(eta);
-      if (solve(z_, tree_)) consider(tree_);
-      if (reached(result)) break;
       if (residuals.primal < settings.tolerance && residuals.dual < settings.tolerance) {
         result.converged = true;
         break;
       }
       if (result.iterations % kAdapt == 0) {
+        if (solve(z_, tree_)) consider(tree_);
         if (residuals.primal > kApart * residuals.dual)
           eta *= 2;
         else if (residuals.dual > kApart * residuals.primal)
@@ -187,6 +184,8 @@ class ArcDecoder {
   static constexpr double kEqual = 1e-9;  // of the size of the scores: a tree this close to the bound reaches it
   static constexpr double kApart = 10;    // residuals that differ by this factor change the step size
   static constexpr int kAdapt = 10;
+  static constexpr double kSharpness = 3;  // what scores are multiplied by for the first messages
+  static constexpr int kSweeps = 20;
 
   struct Pair {
     int32_t first, second;
@@ -200,8 +199,34 @@ class ArcDecoder {
   };
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
-  // Shares of the scores; false if there are no words.
-  bool load() {
+  // Multipliers from the messages of belief propagation under scaled scores: the tree is given the totals, and each
+  // pair what it has not sent. Few iterations are left to do from there. False if there is no tree.
+  bool start() {
+    scaled_.resize(at(graph_->arc_count + graph_->pair_count));
+    const double by = kSharpness / std::max(1.0, scale_);
+    for (size_t k = 0; k < scaled_.size(); ++k) scaled_[k] = theta_[k] * by;
+    for (const Pair& pair : pairs_) scaled_[at(graph_->arc_count + pair.number)] = pair.score * by;
+    marginals_.resize(scaled_.size());
+    const MessageResult found = messages_.run(*graph_, scaled_.data(), {kSweeps, 1e-2, 0.0}, marginals_.data());
+    if (found.value == kForbidden) return false;
+    for (size_t a = 0; a < u_.size(); ++a) {
+      z_[a] = marginals_[a];
+      u_[a] = theta_[a] == kForbidden ? 0.0 : theta_[a] - score_[a];
+    }
+    for (Pair& pair : pairs_) {
+      const ArcMessages::Logs sent = messages_.messages(pair.number);
+      const double to_first = std::isfinite(sent.to_first) ? sent.to_first / by : 0.0;
+      const double to_second = std::isfinite(sent.to_second) ? sent.to_second / by : 0.0;
+      u_[at(pair.first)] += to_first;
+      u_[at(pair.second)] += to_second;
+      pair.to_first = -to_first - score_[at(pair.first)];
+      pair.to_second = -to_second - score_[at(pair.second)];
+    }
+    return true;
+  }
+
+  // Shares of the scores.
+  void load() {
     const auto arcs = at(graph_->arc_count);
     const double* of_pairs = theta_ + graph_->arc_count;
     double sum = 0, largest = 0;
@@ -230,7 +255,6 @@ class ArcDecoder {
     z_.assign(arcs, 0.0);
     for (size_t a = 0; a < arcs; ++a) z_[a] = theta_[a] == kForbidden ? 0.0 : 0.5;
     projection_.clear();
-    return true;
   }
 
   // The best tree under weights of the arcs.
@@ -341,6 +365,8 @@ class ArcDecoder {
   std::vector<double> degree_, score_, u_, z_, q_, sum_, target_, weights_, every_;
   std::vector<int32_t> number_, tree_;
   std::vector<char> here_;
+  std::vector<double> scaled_, marginals_;
+  ArcMessages messages_;
   TreeProjection projection_;
   Arborescence arborescence_;
 };

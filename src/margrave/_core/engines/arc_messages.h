@@ -68,9 +68,19 @@ class ArcMessages {
   // theta: of the arcs, then of the pairs; finite or -inf. Their pseudo-marginals into mu, in the same order.
   MessageResult run(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double* mu) {
     MessageResult result;
-    if (attempt<double>(graph, theta, settings, mu, result)) return result;
-    attempt<Wide>(graph, theta, settings, mu, result);
+    is_wide_ = !attempt<double>(graph, theta, settings, mu, result);
+    if (is_wide_) attempt<Wide>(graph, theta, settings, mu, result);
     return result;
+  }
+
+  // The messages of a pair to its arcs at the end of the last run, as logs.
+  struct Logs {
+    double to_first, to_second;
+  };
+  Logs messages(int64_t pair) const {
+    const size_t p = at(pair);
+    return is_wide_ ? Logs{log(wide_.to_first[p]), log(wide_.to_second[p])}
+                    : Logs{log(plain_.to_first[p]), log(plain_.to_second[p])};
   }
 
  private:
@@ -273,6 +283,7 @@ class ArcMessages {
   static constexpr double kInfinite = -kForbidden;
 
   Workspace workspace_;
+  bool is_wide_ = false;
   Memory<double> plain_;
   Memory<Wide> wide_;
   std::vector<double> total_, every_, odds_, logit_;

@@ -12,10 +12,10 @@ namespace {
 // Runs pass(ascent, state, visits); steps so far, what the pass adds to the dual beside |w|^2, inferences,
 // and exact updates that were not solved.
 template <typename Pass>
-std::tuple<int64_t, double, int64_t, int64_t> run_mira(const Problem& p, InOut<double>& w, const LossFamily& family,
-                                                       const In<int64_t>& order, int threads, Sharing* sharing,
-                                                       InOut<double>& sum, int64_t step, double* spent,
-                                                       const Pass& pass) {
+std::tuple<int64_t, double, int64_t, int64_t, int64_t> run_mira(const Problem& p, InOut<double>& w,
+                                                                const LossFamily& family, const In<int64_t>& order,
+                                                                int threads, Sharing* sharing, InOut<double>& sum,
+                                                                int64_t step, double* spent, const Pass& pass) {
   double* sums = checked(sum, p.dim(), "sum");
   MiraPass state{step, spent, {}};
   run_pass(
@@ -23,7 +23,7 @@ std::tuple<int64_t, double, int64_t, int64_t> run_mira(const Problem& p, InOut<d
       [&](const Ascent& ascent, const std::vector<int64_t>& visits) { pass(ascent, state, visits); }, sums);
   double dual = 0;
   for (const double value : state.dual) dual += value;
-  return {state.step(static_cast<int64_t>(state.dual.size()) - 1), dual, state.inferences.load(),
+  return {state.step(static_cast<int64_t>(state.dual.size()) - 1), dual, state.inferences.load(), state.negative.load(),
           state.unsolved.load()};
 }
 
@@ -47,7 +47,8 @@ void bind_mira(nb::module_& m) {
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "threads"_a, "sharing"_a.none(), "sum"_a.noconvert(),
       "step"_a, "exact"_a, "prediction"_a, "spent"_a.noconvert(),
       "One pass of dual coordinate ascent over `order`; steps so far, what the pass adds to the dual beside |w|^2, "
-      "inferences, and exact updates that were not solved. `spent` is the sum of all steps on each example, which C "
+      "inferences, visits without a step because approximate inference gave a negative loss, and exact updates that "
+      "were not solved. `spent` is the sum of all steps on each example, which C "
       "then bounds, or empty, and then C bounds each step.");
   m.def(
       "kbest_mira_pass",

@@ -30,6 +30,7 @@ struct MiraPass {
   std::vector<double> dual;  // what each visit has gathered of sum_i C (gamma c_i + H_i / beta)
   std::atomic<int64_t> inferences{0};
   std::atomic<int64_t> unsolved{0};  // exact updates that ended above mira::kSolved
+  std::atomic<int64_t> negative{0};  // visits without a step because approximate inference gave a negative loss
 
   int64_t step(int64_t k) const { return before + k + 1; }
 
@@ -91,6 +92,7 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
                             ? mira::prediction(problem, i, family, ascent.w, theta, direction, worker)
                             : evaluate(problem, i, family, ascent.w, theta, direction, worker, true);
   double eta = 0;
+  if (own.loss < 0 && !problem.exact()) ++pass.negative;
   if (own.loss > 0) {
     const double slope = slope_of_gradient(n, worker);
     const auto best = [&](double square) { return own.loss < C * square ? own.loss / square : C; };

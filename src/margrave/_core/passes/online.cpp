@@ -1,6 +1,7 @@
 // Python bindings of the passes of online learners.
 #include "passes/online.h"
 
+#include <tuple>
 #include <vector>
 
 #include "bindings/binding.h"
@@ -16,10 +17,12 @@ void bind_online(nb::module_& m) {
         expect_gold(p);
         const std::vector<int64_t> visits = to_vector(order);
         const nb::gil_scoped_release release;
-        return sgd_pass(p, family, visits, eta, step, check_signals, w.data());
+        const SgdPass pass = sgd_pass(p, family, visits, eta, step, check_signals, w.data());
+        return std::make_tuple(pass.step, pass.negative);
       },
       "problem"_a, "w"_a.noconvert(), "family"_a, "order"_a, "eta"_a, "step"_a,
-      "One pass of stochastic gradient descent over `order`; the number of steps so far.");
+      "One pass of stochastic gradient descent over `order`: the number of steps so far, and how many examples of this "
+      "pass made none because approximate inference gave them a negative loss.");
   m.def(
       "perceptron_pass",
       [](const Problem& p, InOut<double>& w, const LossFamily& family, const In<int64_t>& order, InOut<double>& sum,

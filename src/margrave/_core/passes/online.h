@@ -22,12 +22,19 @@ void for_order(const Problem& problem, const std::vector<int64_t>& order, const 
 
 // Stochastic gradient descent on lambda/2 |w|^2 + 1/n sum_i L_i, lambda = 1/(n C), with the rate of 001, section 5:
 // eta_t = eta / (1 + (t-1)/n). The shrinking of w is a factor kept aside, so that a step costs what its example costs.
-inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order, double eta,
+// An example with a negative loss makes no step: its approximate inference is wrong (001, footnote 17).
+struct SgdPass {
+  int64_t step;      // steps so far
+  int64_t negative;  // examples of this pass with a negative loss
+};
+inline SgdPass sgd_pass(const Problem& problem, const LossFamily& family, const std::vector<int64_t>& order, double eta,
                         int64_t step, const Poll& poll, double* w) {
   family.check(problem);
   const auto n = static_cast<double>(problem.size());
   const double lambda = 1 / (n * family.C);
   double scale = 1;  // the true weights are scale * w
+  const bool exact = problem.exact();
+  int64_t negative = 0;
   const auto unscale = [&] {
     for (int64_t k = 0; k < problem.dim(); ++k) w[k] *= scale;
     scale = 1;
@@ -43,13 +50,18 @@ inline int64_t sgd_pass(const Problem& problem, const LossFamily& family, const 
   };
   for_order(problem, order, poll_and_unscale, worker, [&](int64_t i) {
     const double rate = eta / (1 + static_cast<double>(step++) / n);
-    evaluate(problem, i, family, w, worker.theta.data(), worker.direction.data(), worker, false, scale);
+    const LossValue own =
+        evaluate(problem, i, family, w, worker.theta.data(), worker.direction.data(), worker, false, scale);
+    if (!exact && own.loss < 0) {
+      ++negative;
+      return;
+    }
     scale *= std::max(0.0, 1 - rate * lambda);
     if (scale < 1e-9) unscale();  // before 1/scale overflows
     scatter_gradient(problem, i, worker, -rate * family.factor(i) / scale, w);
   });
   unscale();
-  return step;
+  return {step, negative};
 }
 
 // The structured perceptron; of the family it takes the sample weights alone. `sum` gathers step * update, so that the

@@ -9,7 +9,10 @@
 namespace margrave {
 
 void bind_labelled_tree(nb::module_& m) {
-  nb::class_<LabelledTreeStructure, TreeStructure>(m, "LabelledTreeStructure");
+  nb::class_<LabelledTreeStructure, TreeStructure>(m, "LabelledTreeStructure")
+      .def_prop_ro(
+          "trees", [](const LabelledTreeStructure& s) { return std::const_pointer_cast<TreesOfArcs>(s.trees()); },
+          "The same trees without labels.");
   m.def(
       "labelled_tree",
       [](std::shared_ptr<const TreesOfArcs> trees, int labels, const In<int32_t>& of_arc, const In<int64_t>& begin,

@@ -68,6 +68,8 @@ class LabelledTreeStructure final : public TreeStructure {
   }
 
   unsigned offers() const override { return trees_->offers(); }
+  bool exact() const override { return trees_->exact(); }
+  const std::shared_ptr<const TreesOfArcs>& trees() const { return trees_; }
   bool has_gold() const override { return trees_->has_gold() && (!gold_.empty() || word_begin_.back() == 0); }
   void gold(int64_t i, int64_t, Output& y) const override {
     trees_->gold(i, 0, y);

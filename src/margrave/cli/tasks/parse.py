@@ -81,6 +81,7 @@ A template joins terms by |. It is about an arc from a head to a word, and names
     between[1]     each value of column 1 among the words between head and word
     way            the direction of the arc and its length; dir: the direction alone
     s[1], g[1]     with --order 2, of the sibling or of the head's head
+    c[1]           with --order 2 --projective no, of another child of the head, before the word
     label          with --labels joint, the label of the arc"""
     sample = "    1  Dogs  dog   NOUN  _  _  2  nsubj  _  _\n    2  bark  bark  VERB  _  _  0  root   _  _"
     examples = (
@@ -117,8 +118,8 @@ A template joins terms by |. It is about an arc from a head to a word, and names
 
     order: int = option(
         1,
-        "1 scores single arcs. 2 also scores neighbouring children of a head, and a head with its own head: more "
-        "accurate and slower; trees are projective then.",
+        "1 scores single arcs. 2 also scores pairs of children of a head, and a head with its own head: more accurate "
+        "and slower. Trees are projective then, unless --projective no asks for approximate inference.",
         "N",
         low=1,
         high=2,
@@ -188,8 +189,6 @@ A template joins terms by |. It is about an arc from a head to a word, and names
             features_named(self.features)
         if self.format is not None:
             conllu.check_format(self.format)
-        if self.order == 2 and self.projective == "no":
-            raise MargraveError("--order 2 needs projective trees: leave out --projective no, or use --order 1.")
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Sentences with their trees."""
@@ -239,9 +238,16 @@ A template joins terms by |. It is about an arc from a head to a word, and names
             wanted = f"it asks for column {inputs.n_columns - 1}"
             raise DataError(path, None, f"{wanted}, but --columns has only columns 0 to {columns - 1}.")
         terms = {term for template in inputs.templates for term in template.split("|")}
-        pairs, labels = any(term.startswith(("s[", "g[")) for term in terms), "label" in terms
+        crossing = self.projective == "no"
+        pairs, other = ("c[", "g[") if crossing else ("s[", "g["), "s[" if crossing else "c["
+        for term in sorted(terms):
+            if term.startswith(other):
+                raise DataError(
+                    path, None, f"a template has the term {term}, and these trees have {pairs[0][0]} in its place."
+                )
+        has_pairs, labels = any(term.startswith(pairs) for term in terms), "label" in terms
         for there, needed, what, flag in (
-            (pairs, self.order == 2, "s or g", "--order 2"),
+            (has_pairs, self.order == 2, f"{pairs[0][0]} or g", "--order 2"),
             (labels, self.labels == "joint", "label", "--labels joint"),
         ):
             if needed and not there:
