@@ -49,7 +49,7 @@ class Question:
     ) -> None: ...
     @property
     def kind(self) -> str:
-        """'argmax', 'kbest', 'logsum' or 'most_violated'."""
+        """'argmax', 'kbest', 'logsum', 'relaxed_argmax' or 'most_violated'."""
 
     @property
     def gamma(self) -> float:
@@ -212,6 +212,15 @@ class Problem:
         theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
         """The log partition function and the marginals."""
+
+    def relaxed_argmax(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        A bound on the score of every output, and the marginals of the point of the relaxation that has this score.
+        """
 
     def argmax_by_cost(
         self,
@@ -1751,6 +1760,56 @@ def clique_trees(
 ) -> CliqueTreeStructure:
     """
     Factor graphs with exact inference by clique trees, whose tables may take so many bytes per graph. gold: the labels of all variables of all examples. set_of: the set of labels of each variable of each graph; costs: of each set. allowed: for each label of each variable of each example.
+    """
+
+class GraphMessagesStructure(FactorGraphStructure):
+    @property
+    def sweeps(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The number of sweeps of the last messages on every example, negative if they did not converge; 0: there were none.
+        """
+
+    @property
+    def certified(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        For every example 1 if the last best labelling is certified, -1 if it is not, 0 if there was none.
+        """
+
+    def max_product(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], bool]:
+        """
+        The labels of the highest max-marginals by max-product messages, and whether messages have converged.
+        """
+
+    def values(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        sweeps: int,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        The approximation of log Z, or the bound on it, before the first and after each of so many parallel sweeps.
+        """
+
+def graph_messages(
+    graphs: FactorGraphs,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    set_of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    costs: Sequence[LabelCost],
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    reweighted: bool,
+    schedule: str,
+    sweeps: int,
+    tolerance: float,
+    damping: float,
+    iterations: int,
+    relaxed: bool,
+) -> GraphMessagesStructure:
+    """
+    Factor graphs with approximate inference: belief propagation, or its tree-reweighted form, and AD3.
     """
 
 class HypergraphStructure(Structure):

@@ -47,7 +47,9 @@ class Auto(Learner):
         if not loss.of_family:
             return CuttingPlane()
         if not loss.smooth:
-            return BCFW() if loss.gamma > 0 else AveragedPerceptron()
+            if loss.gamma == 0:
+                return AveragedPerceptron()
+            return BCFW(pairwise="relaxed_argmax" not in problem.offers)
         if not problem.euclidean:  # of a kernel
             return BCFW() if loss.beyond_parts(problem) else OnlineEG()
         if not problem.any_scores:

@@ -10,6 +10,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
+from margrave.learners.checks import check_rule
 from margrave.learners.dual import (
     ORDER_HELP,
     ORDERS,
@@ -74,6 +75,8 @@ class BCFW(Learner):
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
         """Refuse problems without distributions over parts, or without entropies, if they are needed."""
         super().check(loss, problem)
+        if self._pairwise(loss):
+            check_rule("whole outputs", self, loss, problem)
         if loss.smooth and not problem.any_scores:
             raise MargraveError(
                 f"learner 'bcfw' needs distributions over parts with {loss.name}, and this problem has none: use "

@@ -126,6 +126,15 @@ RULES = {
         ),
         of_loss=False,
     ),
+    "whole outputs": Rule(
+        "it keeps outputs, and a relaxation gives mixtures of them",
+        lambda loss, problem: not loss.smooth and loss.gamma > 0 and "relaxed_argmax" in problem.offers,
+        lambda learner, loss, problem: (
+            f"learner '{learner.name}' keeps whole outputs, and this problem gives the marginals of a relaxation: use "
+            "learner='sgd', or BCFW(pairwise=False)."
+        ),
+        of_loss=False,
+    ),
     "any scores": Rule(
         "it requires inference with arbitrary scores of parts, which no weights need produce",
         lambda _, problem: not problem.any_scores,
@@ -175,6 +184,12 @@ def check(learner: "Learner", loss: LossFamily, problem: _core.Problem) -> None:
                 f"learner '{learner.name}' with loss {loss.name} needs '{need}', and this problem offers only "
                 f"{', '.join(offers) or 'nothing'}{_ADVICE.get(need, '')}."
             )
+
+
+def check_rule(word: str, learner: "Learner", loss: LossFamily, problem: _core.Problem) -> None:
+    """Apply one rule, for a learner that needs it with some of its settings only."""
+    if RULES[word].conflict(loss, problem):
+        raise MargraveError(RULES[word].sentence(learner, loss, problem))
 
 
 def _check_rules(learner: "Learner", loss: LossFamily, problem: _core.Problem | None) -> None:

@@ -39,7 +39,7 @@ class CuttingPlane(Learner):
     """
 
     name: ClassVar[str] = "cutting-plane"
-    needs: ClassVar[tuple[str, ...]] = ("infinite beta",)
+    needs: ClassVar[tuple[str, ...]] = ("infinite beta", "whole outputs")
     offers: ClassVar[tuple[str, ...]] = ("any rescaling", "tol")
     default_max_iter: ClassVar[int] = 1000
 

@@ -10,6 +10,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
+from margrave.learners.checks import check_rule
 from margrave.learners.resuming import check_that, scale_of_losses
 from margrave.learners.task import State, Step, Task, Weights, negative_losses
 from margrave.losses import LossFamily
@@ -64,6 +65,8 @@ class MIRA(Learner):
             raise MargraveError(
                 f"updates against the prediction need a loss with beta = inf, and {loss.name} has none."
             )
+        if self.exact:
+            check_rule("whole outputs", self, loss, problem)
         if self.exact and loss.smooth and loss.beyond_parts(problem):
             raise MargraveError("exact updates at a finite beta need a cost that decomposes over parts: use 'hamming'.")
 
@@ -99,7 +102,7 @@ class KBestMIRA(Learner):
     """
 
     name: ClassVar[str] = "kbest-mira"
-    needs: ClassVar[tuple[str, ...]] = ("kbest", "infinite beta", "cost of parts", "euclidean")
+    needs: ClassVar[tuple[str, ...]] = ("kbest", "infinite beta", "cost of parts", "euclidean", "whole outputs")
     offers: ClassVar[tuple[str, ...]] = ("last weights",)
     default_max_iter: ClassVar[int] = 20
 

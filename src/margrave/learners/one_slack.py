@@ -40,7 +40,7 @@ class OneSlack(Learner):
     """
 
     name: ClassVar[str] = "one-slack"
-    needs: ClassVar[tuple[str, ...]] = ("infinite beta",)
+    needs: ClassVar[tuple[str, ...]] = ("infinite beta", "whole outputs")
     offers: ClassVar[tuple[str, ...]] = ("any rescaling", "tol")
     default_max_iter: ClassVar[int] = 10_000
 

@@ -112,7 +112,8 @@ class Run:
         if remark := learner.remark(state):
             reason += f" ({remark})"
         if not exact:  # P is computed from the outputs that were found.
-            reason += " (approximate: inference is not exact)"
+            relaxed = "relaxed_argmax" in getattr(self.task.problem, "offers", ()) and not self.task.loss.smooth
+            reason += " (of the relaxed objective)" if relaxed else " (approximate: inference is not exact)"
         return Solution(self.best[1].copy(), self.best[0], self.history, converged, reason, state, exact)
 
     def is_exact(self, state: Any) -> bool:

@@ -20,7 +20,14 @@ class SMO(Learner):
     """
 
     name: ClassVar[str] = "smo"
-    needs: ClassVar[tuple[str, ...]] = ("argmax", "untied", "infinite beta", "cost of parts", "any scores")
+    needs: ClassVar[tuple[str, ...]] = (
+        "argmax",
+        "untied",
+        "infinite beta",
+        "cost of parts",
+        "any scores",
+        "whole outputs",
+    )
     offers: ClassVar[tuple[str, ...]] = ("tol",)
     default_max_iter: ClassVar[int] = 1000
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import real
+from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.labels.classes import check_several, distinct_labels, label_numbers
 from margrave.losses.costs import Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
@@ -175,8 +175,16 @@ class FactorGraph(Structure):
     ----------
     labels : the sets of labels, a mapping from names to lists of labels; None: all variables have the same set, which
         is learned from the outputs.
-    inference : "exact", by clique trees.
+    inference : "exact", by clique trees; or approximate: "bp", belief propagation for sums and marginals; "trw", its
+        tree-reweighted form for graphs with factors of one or two variables, whose log partition function is an upper
+        bound; "relaxed", belief propagation, and losses with beta = inf over the linear relaxation. All three search
+        the best labelling by AD3, which certifies it where the relaxation is tight.
     memory : exact inference is refused if the tables of a graph take more than this many MB.
+    schedule : the order of messages: "sequential", "parallel", or "residual", those that change the most first.
+    sweeps : the number of sweeps over all messages at most.
+    tolerance : messages have converged if no log of a message changes by more.
+    damping : the share of the old message in the new one, from 0 to less than 1.
+    iterations : the number of iterations of AD3 at most.
 
     Examples
     --------
@@ -198,11 +206,22 @@ class FactorGraph(Structure):
     labels: Mapping[str, Sequence[Any]] | None = None
     inference: str = "exact"
     memory: float = 1024.0
+    schedule: str = "sequential"
+    sweeps: int = 100
+    tolerance: float = 1e-6
+    damping: float = 0.0
+    iterations: int = 500
 
     def __post_init__(self) -> None:
         if self.inference not in INFERENCES:
             raise unknown("inference", self.inference, INFERENCES)
         self.memory = real("memory", self.memory, "be positive and finite", lambda size: 0 < size < float("inf"))
+        if self.schedule not in SCHEDULES:
+            raise unknown("schedule", self.schedule, SCHEDULES)
+        self.sweeps = whole("sweeps", self.sweeps, 1, 10**6)
+        self.iterations = whole("iterations", self.iterations, 1, 10**6)
+        self.tolerance = real("tolerance", self.tolerance, "be positive and finite", lambda x: 0 < x < float("inf"))
+        self.damping = real("damping", self.damping, "be at least 0 and below 1", lambda x: 0 <= x < 1)
         if self.labels is not None:
             for name, labels in self.labels.items():
                 if not is_list(labels) or len(labels) == 0:
@@ -314,9 +333,37 @@ def _clique_trees(
     return _core.clique_trees(graphs, gold, set_of, costs, allowed, 1e6 * structure.memory)
 
 
+def _messages(kind: str) -> Callable[..., _core.FactorGraphStructure]:
+    def make(
+        structure: FactorGraph, graphs: _core.FactorGraphs, gold: Any, set_of: Any, costs: Any, allowed: Any
+    ) -> _core.FactorGraphStructure:
+        return _core.graph_messages(
+            graphs,
+            gold,
+            set_of,
+            costs,
+            allowed,
+            kind == "trw",
+            structure.schedule,
+            structure.sweeps,
+            structure.tolerance,
+            structure.damping,
+            structure.iterations,
+            kind == "relaxed",
+        )
+
+    return make
+
+
 # How each kind of inference makes the core's structure: structure, graphs, gold labels, the set of labels of each
 # variable, the costs of each set, allowed labels.
-INFERENCES: dict[str, Callable[..., _core.FactorGraphStructure]] = {"exact": _clique_trees}
+INFERENCES: dict[str, Callable[..., _core.FactorGraphStructure]] = {
+    "exact": _clique_trees,
+    "bp": _messages("bp"),
+    "trw": _messages("trw"),
+    "relaxed": _messages("relaxed"),
+}
+SCHEDULES = ("sequential", "parallel", "residual")
 
 
 def label_sets(outputs: Any) -> Sets:

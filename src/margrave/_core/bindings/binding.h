@@ -83,10 +83,15 @@ inline int checked_threads(int threads) {
 // Scores of parts that inference takes.
 inline bool is_score(double value) { return !std::isnan(value) && value != kInfinity; }
 
-inline constexpr std::pair<const char*, unsigned> kOffers[] = {{"argmax", kArgmax}, {"argmax_by_cost", kArgmaxByCost},
-                                                               {"logsum", kLogsum}, {"kbest", kKbest},
-                                                               {"sample", kSample}, {"entropy", kEntropy},
-                                                               {"untied", kUntied}, {"most_violated", kMostViolated}};
+inline constexpr std::pair<const char*, unsigned> kOffers[] = {{"argmax", kArgmax},
+                                                               {"argmax_by_cost", kArgmaxByCost},
+                                                               {"logsum", kLogsum},
+                                                               {"kbest", kKbest},
+                                                               {"sample", kSample},
+                                                               {"entropy", kEntropy},
+                                                               {"untied", kUntied},
+                                                               {"most_violated", kMostViolated},
+                                                               {"relaxed_argmax", kRelaxedArgmax}};
 
 inline std::vector<std::string> offered(unsigned flags) {
   std::vector<std::string> names;

@@ -186,6 +186,14 @@ struct PythonProblem final : Problem {
     y = output(parts_of_y, i, "the parts of argmax(i, theta)");
     return value;
   }
+  double relaxed_argmax(int64_t i, const double* theta, double* mu, Scratch&) const override {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, array] =
+        result<std::pair<double, nb::object>>(call("relaxed_argmax", i, copy_array(theta, parts(i))),
+                                              "relaxed_argmax(i, theta) must return a bound and marginals");
+    copy_result(array, parts(i), "the marginals of relaxed_argmax(i, theta)", mu);
+    return value;
+  }
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     const nb::gil_scoped_acquire gil;
     const auto [value, array] = result<std::pair<double, nb::object>>(
@@ -288,13 +296,15 @@ std::vector<std::pair<double, Array<int32_t>>> scored(std::vector<ScoredOutput>&
 constexpr std::pair<const char*, Question::Kind> kKinds[] = {{"argmax", Question::Kind::kArgmax},
                                                              {"kbest", Question::Kind::kKbest},
                                                              {"logsum", Question::Kind::kLogsum},
+                                                             {"relaxed_argmax", Question::Kind::kRelaxed},
                                                              {"most_violated", Question::Kind::kMostViolated}};
 
 Question question_of(const std::string& kind, double gamma, bool zero_one, int64_t k, double beta, double scale,
                      const std::string& rescale, int slack) {
   const auto* known =
       std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& each) { return each.first == kind; });
-  if (known == std::end(kKinds)) throw InputError("a question is 'argmax', 'kbest', 'logsum' or 'most_violated'.");
+  if (known == std::end(kKinds))
+    throw InputError("a question is 'argmax', 'kbest', 'logsum', 'relaxed_argmax' or 'most_violated'.");
   if (!(gamma >= 0) || gamma == kInfinity) throw InputError("gamma must be finite and not negative.");
   if (k < 1) throw InputError("k must be at least 1.");
   if (!(beta > 0) || beta == kInfinity) throw InputError("beta must be positive and finite.");
@@ -315,7 +325,7 @@ void bind_question(nb::module_& m) {
               if (kind == q.kind) return name;
             return "";
           },
-          "'argmax', 'kbest', 'logsum' or 'most_violated'.")
+          "'argmax', 'kbest', 'logsum', 'relaxed_argmax' or 'most_violated'.")
       .def_ro("gamma", &Question::gamma, "How many times the cost is added to the score of an output.")
       .def_ro("zero_one", &Question::zero_one, "Whether that cost is 1 for every part but the gold ones.")
       .def_ro("k", &Question::k, "The number of outputs that 'kbest' asks for.")
@@ -507,6 +517,17 @@ void bind_problem(nb::module_& m) {
             return std::make_pair(value, to_numpy(std::move(mu)));
           },
           "i"_a, "theta"_a, "The log partition function and the marginals.")
+      .def(
+          "relaxed_argmax",
+          [](const Problem& p, int64_t i, const In<double>& theta) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            std::vector<double> mu(static_cast<size_t>(p.parts(i)));
+            const double value = p.relaxed_argmax(i, theta.data(), mu.data(), scratch);
+            return std::make_pair(value, to_numpy(std::move(mu)));
+          },
+          "i"_a, "theta"_a,
+          "A bound on the score of every output, and the marginals of the point of the relaxation that has this score.")
       .def(
           "argmax_by_cost",
           [](const Problem& p, int64_t i, const In<double>& theta, const In<double>& delta) {

@@ -19,7 +19,7 @@
 
 #include "engines/arborescence.h"
 #include "engines/arc_messages.h"
-#include "solvers/block_qp.h"
+#include "solvers/hull_projection.h"
 
 namespace margrave::tree {
 
@@ -59,78 +59,6 @@ inline PairStep pair_step(double c_a, double c_b, double c_ab) {
   }
   return {a, b, std::min(a, b)};
 }
-
-// Projects onto the convex hull of the trees, from the trees of the last projection.
-class TreeProjection {
- public:
-  void clear() {
-    trees_.clear();
-    alpha_.clear();
-  }
-
-  // c: of the arcs of the graph; q: the projection. solve(weights, tree) finds the best tree under weights of the arcs,
-  // as numbers of arcs; false if there is none.
-  template <class Solve>
-  bool run(int64_t arcs, const std::vector<double>& c, double tolerance, const Solve& solve, std::vector<double>& q) {
-    std::vector<double>& weights = weights_;
-    for (int round = 0; round < kRounds; ++round) {
-      mix(arcs, c, q);
-      weights.resize(static_cast<size_t>(arcs));
-      for (size_t a = 0; a < weights.size(); ++a) weights[a] = c[a] - q[a];
-      if (!solve(weights, found_)) return false;
-      double gain = 0;
-      for (const int32_t a : found_) gain += weights[static_cast<size_t>(a)];
-      for (size_t a = 0; a < weights.size(); ++a) gain -= weights[a] * q[a];
-      if (!trees_.empty() && (gain <= tolerance || std::find(trees_.begin(), trees_.end(), found_) != trees_.end()))
-        return true;
-      trees_.push_back(found_);
-      alpha_.push_back(trees_.size() == 1 ? 1.0 : 0.0);
-    }
-    mix(arcs, c, q);
-    return true;
-  }
-
- private:
-  static constexpr int kRounds = 4;        // trees that are added at most; the next projection goes on from there
-  static constexpr double kSolved = 1e-9;  // what the quadratic program may leave
-
-  // The best mixture of the trees that are known.
-  void mix(int64_t arcs, const std::vector<double>& c, std::vector<double>& q) {
-    q.assign(static_cast<size_t>(arcs), 0.0);
-    if (trees_.empty()) return;
-    const size_t m = trees_.size();
-    h_.assign(m, 0.0);
-    gram_.assign(m * m, 0.0);
-    double lowest = 0;
-    for (size_t k = 0; k < m; ++k) {
-      for (const int32_t a : trees_[k]) h_[k] += c[static_cast<size_t>(a)];
-      lowest = std::min(lowest, h_[k]);
-      for (size_t j = 0; j <= k; ++j) gram_[k * m + j] = gram_[j * m + k] = common(trees_[k], trees_[j]);
-    }
-    const auto n = static_cast<double>(trees_[0].size());
-    for (double& each : h_) each += 1 + n - lowest;  // so that leaving mass to no tree never pays
-    BlockQP(h_.data(), gram_.data(), static_cast<int64_t>(m), 0.0, 1.0).solve(kSolved, alpha_);
-    for (size_t k = m; k-- > 0;) {
-      if (alpha_[k] > 0) {
-        for (const int32_t a : trees_[k]) q[static_cast<size_t>(a)] += alpha_[k];
-      } else {
-        trees_.erase(trees_.begin() + static_cast<ptrdiff_t>(k));
-        alpha_.erase(alpha_.begin() + static_cast<ptrdiff_t>(k));
-      }
-    }
-  }
-
-  // Trees list the arc of each word in the order of the words.
-  static double common(const std::vector<int32_t>& x, const std::vector<int32_t>& y) {
-    int count = 0;
-    for (size_t m = 0; m < x.size(); ++m) count += x[m] == y[m];
-    return count;
-  }
-
-  std::vector<std::vector<int32_t>> trees_;
-  std::vector<double> alpha_, h_, gram_, weights_;
-  std::vector<int32_t> found_;
-};
 
 class ArcDecoder {
  public:
@@ -306,10 +234,10 @@ class ArcDecoder {
     target_.resize(score_.size());
     for (size_t a = 0; a < target_.size(); ++a)
       target_[a] = theta_[a] == kForbidden ? 0.0 : z_[a] + (score_[a] + u_[a]) / eta;
-    const auto oracle = [&](const std::vector<double>& weights, std::vector<int32_t>& tree) {
+    const auto oracle = [&](const std::vector<double>& weights, std::vector<int32_t>& tree, double&) {
       return solve(weights, tree);
     };
-    return projection_.run(graph_->arc_count, target_, tolerance, oracle, q_);
+    return projection_.run(target_, 0.0, tolerance, oracle, q_);
   }
 
   // The steps of the pairs, then z and u.
@@ -367,7 +295,7 @@ class ArcDecoder {
   std::vector<char> here_;
   std::vector<double> scaled_, marginals_;
   ArcMessages messages_;
-  TreeProjection projection_;
+  HullProjection projection_;
   Arborescence arborescence_;
 };
 

@@ -64,6 +64,8 @@ struct LossFamily {
     } else if (beyond) {
       question.kind = Question::Kind::kKbest;
       question.k = 2;
+    } else if (gamma > 0 && (problem.offers() & kRelaxedArgmax)) {
+      question.kind = Question::Kind::kRelaxed;
     }
     return question;
   }
@@ -223,7 +225,7 @@ inline LossValue evaluate(const Problem& problem, int64_t i, const LossFamily& f
     top = family::max_zero_one(family.gamma, gold_score, n, direction, value, worker);
   } else if (!finite) {
     top = answer.value;
-    family::count_parts(answer.y, n, direction);
+    if (question.kind != Question::Kind::kRelaxed) family::count_parts(answer.y, n, direction);
   } else {
     if (answer.has_mixture) std::fill(direction, direction + n, 0.0);
     const double plain = answer.value;

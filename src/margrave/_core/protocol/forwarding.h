@@ -72,6 +72,9 @@ class ForwardingProblem : public Problem {
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
     return whole_->entropy(there(i), mu, t, scratch);
   }
+  double relaxed_argmax(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    return whole_->relaxed_argmax(there(i), theta, mu, scratch);
+  }
   std::unique_ptr<const LockStep> lock_step(const double* w, double beta, int64_t first) const override {
     return whole_->lock_step(w, beta, there(first));
   }

@@ -92,6 +92,7 @@ enum Offer : unsigned {
   kEntropy = 32,
   kUntied = 64,  // every part occurs at one place, so that marginals of neighbouring parts determine a distribution
   kMostViolated = 128,
+  kRelaxedArgmax = 256,  // then losses with beta = inf are those of the relaxation
 };
 
 // What a learner asks of inference at weights. Outputs are ranked by their scores plus gamma times their cost.
@@ -100,6 +101,7 @@ struct Question {
     kArgmax,        // the best output
     kKbest,         // the k best ones
     kLogsum,        // the log partition function of beta times the ranking, and its expectations
+    kRelaxed,       // the best point of the relaxation: a bound on the best output, and its marginals
     kMostViolated,  // the output that maximises H of 003 (losses/rescaling.h); only where it is offered
   };
 
@@ -115,7 +117,7 @@ struct Question {
 
 // What inference found. `delta` and `ranking` lie in the scratch memory of the call.
 struct Answer {
-  double value = 0;  // of the best output, without gamma c0, or the log partition function
+  double value = 0;  // of the best output, without gamma c0, or the log partition function, or the bound
   Output y;          // of kArgmax and kMostViolated
   std::vector<ScoredOutput> ys;
   double c0 = 0;                    // the cost of an output is c0 + <delta, y>;
@@ -203,6 +205,10 @@ class Structure {
     }
   }
   virtual double entropy(int64_t, const double*, double*, Scratch&) const { return unsupported("entropy"), 0.0; }
+  // A bound on the score of every output, and the marginals of the point of the relaxation that has this score.
+  virtual double relaxed_argmax(int64_t, const double*, double*, Scratch&) const {
+    return unsupported("relaxed_argmax"), 0.0;
+  }
 
   // How many parts are shared by all examples: the last ones of each. They cost nothing.
   virtual int64_t shared() const { return 0; }
@@ -264,9 +270,9 @@ class Problem {
   virtual bool has_gold() const = 0;
   virtual int64_t parts(int64_t i) const = 0;
   virtual void score(int64_t i, const double* w, double* theta) const = 0;
-  // Inference at weights: theta = scale A_i w, the answer and, of kLogsum, the marginals mu (which may be null
-  // otherwise). The caller frees what it takes from the scratch memory. A problem that knows its outputs only by
-  // inference under weights answers in its own way; all others score the parts and use the inference below.
+  // Inference at weights: theta = scale A_i w, the answer and, of kLogsum and kRelaxed, the marginals mu (which
+  // may be null otherwise). The caller frees what it takes from the scratch memory. A problem that knows its outputs
+  // only by inference under weights answers in its own way; all others score the parts and use the inference below.
   virtual void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
                      Scratch& scratch) const {
     score(i, w, theta);
@@ -305,6 +311,9 @@ class Problem {
     for (Output& y : ys) sample(i, theta, random, y, scratch);
   }
   virtual double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const = 0;
+  virtual double relaxed_argmax(int64_t, const double*, double*, Scratch&) const {
+    return unsupported("relaxed_argmax"), 0.0;
+  }
 
   // Inference on several examples at once, at weights w and with beta times the scores; null where there is no such
   // thing. Its example 0 is example `first` of this problem.
@@ -367,6 +376,7 @@ class Problem {
       case Question::Kind::kArgmax: answer.value = argmax(i, answer.ranking, answer.y, scratch); break;
       case Question::Kind::kKbest: kbest(i, answer.ranking, question.k, answer.ys, scratch); break;
       case Question::Kind::kLogsum: answer.value = logsum(i, answer.ranking, mu, scratch); break;
+      case Question::Kind::kRelaxed: answer.value = relaxed_argmax(i, answer.ranking, mu, scratch); break;
       case Question::Kind::kMostViolated: unsupported("most_violated");
     }
   }
@@ -540,6 +550,10 @@ class BoundProblem final : public Problem {
   }
   double entropy(int64_t i, const double* mu, double* t, Scratch& scratch) const override {
     return structure_->entropy(i, mu, t, scratch);
+  }
+  double relaxed_argmax(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    Scratch::Frame frame(scratch);
+    return structure_->relaxed_argmax(i, constrain(i, theta, scratch), mu, scratch);
   }
   std::unique_ptr<const LockStep> lock_step(const double* w, double beta, int64_t first) const override {
     return BoundLockStep::make(*structure_, *features_, w, beta, first);

@@ -1,0 +1,609 @@
+// Belief propagation on factor graphs (engines/factor_graphs.h): sum-product, max-product, and tree-reweighted.
+//
+// The message m of a factor f to a variable v, and what v tells f, are logs over the labels of v:
+//
+//   B_v = u_v + sum_f rho_f m_fv         beliefs; u_v: the scores of the factors of v alone
+//   n_vf = B_v - m_fv
+//   m_fv(l) <- log sum over labellings x of f with x_v = l of exp(theta_f(x) / rho_f + sum_{w != v} n_wf(x_w))
+//
+// with rho = 1, and max in place of log sum for max-product. Messages have the maximum 0. At any messages
+//
+//   log Z ~ sum_f log Z_f(n) + sum_v (1 - d_v) log sum_l exp B_v(l)             (Bethe; d_v: the factors of v)
+//
+// where Z_f is the sum of exp(theta_f + sum_v n_vf); it is exact on trees, and stationary at fixed points, where its
+// derivative by the scores are the pseudo-marginals.
+//
+// Tree-reweighted (Wainwright, Jaakkola and Willsky 2005), for pairwise graphs without hard factors: rho_f is the share
+// of the spanning forests T that contain f. At any messages the scores B_v and theta_f / rho_f - m_fv - m_fw of forests
+// sum to theta on average, so that the mean of their log Z is above log Z, whether messages have converged or not.
+//
+// A factor of two variables keeps exp(theta - max); a message then takes a product of a matrix with a vector, and it is
+// repeated in logs if a sum is so small that underflow may have falsified it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/factor_graphs.h"
+#include "engines/hard_factors.h"
+
+namespace margrave {
+
+enum class Schedule { kSequential, kParallel, kResidual };
+
+struct PropagationSettings {
+  Schedule schedule = Schedule::kSequential;
+  int sweeps = 100;         // at most
+  double tolerance = 1e-6;  // of the largest change of a message
+  double damping = 0;       // the share of the old message that is left
+};
+
+struct Propagated {
+  double value = -kInfinity;
+  bool converged = true;
+  int sweeps = 0;
+};
+
+// Which factors of a graph send messages, to which variables, and where messages lie: all that does not depend on
+// scores.
+struct MessageLayout {
+  struct Sender {
+    bool hard;
+    int64_t number;      // among the soft or the hard factors of the graph
+    int64_t first_edge;  // its edges are in the order of its scope
+    int64_t arity;
+    int64_t table = -1;  // where its table of exponentials begins; -1: it has none
+  };
+  struct Edge {
+    int32_t sender;
+    int32_t variable;
+    int64_t begin;  // of its message
+  };
+
+  MessageLayout() = default;
+  MessageLayout(const FactorGraphs& graphs, int64_t g) {
+    for (int64_t v = 0; v < graphs.variables(g); ++v) label_begin.push_back(label_begin.back() + graphs.labels(g, v));
+    const auto add = [&](bool hard, int64_t number, int64_t arity, const int32_t* scope) {
+      Sender sender{hard, number, static_cast<int64_t>(edges.size()), arity};
+      for (int64_t j = 0; j < arity; ++j) {
+        edges.push_back({static_cast<int32_t>(senders.size()), scope[j], message_size});
+        message_size += graphs.labels(g, scope[j]);
+      }
+      if (!hard && arity == 2 && graphs.factor(g, number).form == FactorForm::kDense) {
+        sender.table = table_size;
+        table_size += graphs.factor(g, number).cells;
+      }
+      senders.push_back(sender);
+    };
+    for (int64_t f = 0; f < graphs.factors(g); ++f) {
+      const SoftFactor soft = graphs.factor(g, f);
+      if (soft.arity == 1) continue;
+      if (soft.form == FactorForm::kPartial && soft.cells > kMostCells)
+        throw InputError("graph " + std::to_string(g) + ", soft factor " + std::to_string(f) + ": its table has " +
+                         std::to_string(soft.cells) + " cells, which are too many for messages: list its tuples.");
+      add(false, f, soft.arity, soft.scope);
+    }
+    for (int64_t h = 0; h < graphs.hards(g); ++h) {
+      const HardFactor hard = graphs.hard(g, h);
+      add(true, h, hard.arity, hard.scope);
+    }
+    edge_begin.assign(static_cast<size_t>(graphs.variables(g)) + 1, 0);
+    for (const Edge& edge : edges) ++edge_begin[static_cast<size_t>(edge.variable) + 1];
+    for (size_t v = 1; v < edge_begin.size(); ++v) edge_begin[v] += edge_begin[v - 1];
+    edges_of.resize(edges.size());
+    std::vector<int64_t> next(edge_begin.begin(), edge_begin.end() - 1);
+    for (size_t e = 0; e < edges.size(); ++e)
+      edges_of[static_cast<size_t>(next[static_cast<size_t>(edges[e].variable)]++)] = static_cast<int32_t>(e);
+  }
+
+  static constexpr int64_t kMostCells = int64_t{1} << 24;
+
+  std::vector<int64_t> label_begin{0};  // (variables + 1)
+  std::vector<Sender> senders;
+  std::vector<Edge> edges;
+  std::vector<int64_t> edge_begin;  // (variables + 1), in
+  std::vector<int32_t> edges_of;    // the edges of each variable
+  int64_t message_size = 0, table_size = 0;
+};
+
+class FactorMessages {
+ public:
+  // theta: of the parts. With `mu`, their pseudo-marginals.
+  template <bool Max>
+  Propagated run(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const double* theta,
+                 const PropagationSettings& settings, double* mu, const double* rho = nullptr) {
+    start(graphs, g, layout, theta, rho);
+    Propagated result;
+    std::vector<double> priority;
+    for (result.sweeps = 0; result.sweeps < settings.sweeps && !layout.senders.empty();) {
+      ++result.sweeps;
+      const double change = settings.schedule == Schedule::kSequential ? sequential<Max>(settings, result.sweeps)
+                            : settings.schedule == Schedule::kParallel ? parallel<Max>(settings)
+                                                                       : residual<Max>(settings, priority);
+      result.converged = change <= settings.tolerance;
+      if (result.converged) break;
+    }
+    result.value = Max ? -kInfinity : bethe();
+    if (mu && !Max) marginals(mu);
+    return result;
+  }
+
+  // One more sweep, for those who look at what happens between two of them.
+  template <bool Max>
+  double sweep(const PropagationSettings& settings) {
+    return parallel<Max>(settings);
+  }
+  void start(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const double* theta,
+             const double* rho = nullptr) {
+    graphs_ = &graphs;
+    g_ = g;
+    layout_ = &layout;
+    theta_ = theta;
+    rho_ = rho;
+    load();
+  }
+
+  // The label of the highest belief of each variable.
+  void decode(int32_t* labelling) const {
+    for (size_t v = 0; v + 1 < layout_->label_begin.size(); ++v) {
+      const int64_t first = layout_->label_begin[v], last = layout_->label_begin[v + 1];
+      int64_t best = first;
+      for (int64_t k = first; k < last; ++k)
+        if (belief(k) > belief(best)) best = k;
+      labelling[v] = static_cast<int32_t>(best - first);
+    }
+  }
+
+  double belief(int64_t label) const { return infinite_[at(label)] > 0 ? -kInfinity : sum_[at(label)]; }
+  double message(int64_t k) const { return message_[at(k)]; }
+
+  // Bethe's approximation of log Z at the messages as they are.
+  double bethe() {
+    double value = 0;
+    const int64_t variables = static_cast<int64_t>(layout_->label_begin.size()) - 1;
+    for (int64_t v = 0; v < variables; ++v) {
+      const int64_t degree = layout_->edge_begin[at(v + 1)] - layout_->edge_begin[at(v)];
+      const double own = log_sum_of_belief(v);
+      if (own == -kInfinity) return -kInfinity;
+      value += static_cast<double>(1 - degree) * own;
+    }
+    for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      gather(s);
+      const double of_factor = send<false>(s);
+      if (of_factor == -kInfinity) return -kInfinity;
+      value += of_factor;
+    }
+    return value;
+  }
+
+ private:
+  static constexpr double kSmallest = 1e-250;  // a sum below it may have lost terms to underflow
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  void load() {
+    const FactorGraphs& graphs = *graphs_;
+    const auto labels = at(layout_->label_begin.back());
+    sum_.assign(labels, 0.0);
+    infinite_.assign(labels, 0);
+    message_.assign(at(layout_->message_size), 0.0);
+    in_.resize(message_.size());
+    out_.resize(message_.size());
+    sums_.resize(message_.size());
+    for (int64_t f = 0; f < graphs.factors(g_); ++f) {
+      const SoftFactor soft = graphs.factor(g_, f);
+      if (soft.arity != 1) continue;
+      const int64_t first = layout_->label_begin[at(soft.scope[0])];
+      if (soft.form == FactorForm::kListed) {
+        for (int64_t cell = 0; cell < soft.cells; ++cell) add(first + cell, soft.part_of(cell) < 0 ? -kInfinity : 0.0);
+      }
+      for (int64_t part = 0; part < soft.parts; ++part) add(first + soft.cell_of(part), theta_[soft.first_part + part]);
+    }
+    table_.resize(at(layout_->table_size));
+    top_.assign(layout_->senders.size(), 0.0);
+    for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      const MessageLayout::Sender& sender = layout_->senders[s];
+      if (sender.table < 0) continue;
+      const SoftFactor soft = graphs.factor(g_, sender.number);
+      const double* const scores = theta_ + soft.first_part;
+      const double per = 1 / share(s);
+      double top = -kInfinity;
+      for (int64_t k = 0; k < soft.cells; ++k) top = std::max(top, scores[k]);
+      top_[s] = top * per;
+      for (int64_t k = 0; k < soft.cells; ++k)
+        table_[at(sender.table + k)] = top == -kInfinity ? 0.0 : std::exp((scores[k] - top) * per);
+    }
+  }
+
+  // The weight of the messages of a factor.
+  double share(size_t sender) const { return rho_ ? rho_[layout_->senders[sender].number] : 1.0; }
+  void add(int64_t label, double value, double weight = 1) {
+    if (value == -kInfinity)
+      ++infinite_[at(label)];
+    else
+      sum_[at(label)] += weight * value;
+  }
+  void take(int64_t label, double value, double weight) {
+    if (value == -kInfinity)
+      --infinite_[at(label)];
+    else
+      sum_[at(label)] -= weight * value;
+  }
+
+  double log_sum_of_belief(int64_t v) const {
+    double top = -kInfinity, sum = 0;
+    for (int64_t k = layout_->label_begin[at(v)]; k < layout_->label_begin[at(v + 1)]; ++k)
+      top = std::max(top, belief(k));
+    if (top == -kInfinity) return top;
+    for (int64_t k = layout_->label_begin[at(v)]; k < layout_->label_begin[at(v + 1)]; ++k)
+      sum += std::exp(belief(k) - top);
+    return top + std::log(sum);
+  }
+
+  // What the variables of a factor tell it.
+  void gather(size_t s) {
+    const MessageLayout::Sender& sender = layout_->senders[s];
+    for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
+      const MessageLayout::Edge& edge = layout_->edges[at(e)];
+      const int64_t first = layout_->label_begin[at(edge.variable)];
+      const int64_t n = layout_->label_begin[at(edge.variable) + 1] - first;
+      for (int64_t l = 0; l < n; ++l) {
+        const double sent = message_[at(edge.begin + l)];
+        const bool gone = infinite_[at(first + l)] > (sent == -kInfinity ? 1 : 0);
+        in_[at(edge.begin + l)] = gone ? -kInfinity : sum_[at(first + l)] - (sent == -kInfinity ? 0.0 : sent);
+      }
+    }
+  }
+
+  // New messages of a factor from in_ into out_, not normalised; its log Z.
+  template <bool Max>
+  double send(size_t s) {
+    const MessageLayout::Sender& sender = layout_->senders[s];
+    if (sender.hard) return send_hard<Max>(sender);
+    if (sender.table >= 0) {
+      const double value = send_pair<Max>(s);
+      if (!std::isnan(value)) return value;
+    }
+    return send_table<Max>(s);
+  }
+
+  // NaN if a sum has underflowed.
+  template <bool Max>
+  double send_pair(size_t s) {
+    const MessageLayout::Sender& sender = layout_->senders[s];
+    const MessageLayout::Edge &first = layout_->edges[at(sender.first_edge)],
+                              &second = layout_->edges[at(sender.first_edge) + 1];
+    const int64_t rows = labels_of(first), columns = labels_of(second);
+    const double* const table = table_.data() + sender.table;
+    const double *const in_rows = in_.data() + first.begin, *const in_columns = in_.data() + second.begin;
+    double *const out_rows = out_.data() + first.begin, *const out_columns = out_.data() + second.begin;
+    const double top_rows = *std::max_element(in_rows, in_rows + rows);
+    const double top_columns = *std::max_element(in_columns, in_columns + columns);
+    if (top_rows == -kInfinity || top_columns == -kInfinity || top_[s] == -kInfinity)
+      return std::numeric_limits<double>::quiet_NaN();
+    weights_.resize(at(rows + 2 * columns));
+    double *const of_rows = weights_.data(), *const of_columns = of_rows + rows, *const sums = of_columns + columns;
+    for (int64_t a = 0; a < rows; ++a) of_rows[a] = std::exp(in_rows[a] - top_rows);
+    for (int64_t b = 0; b < columns; ++b) of_columns[b] = std::exp(in_columns[b] - top_columns);
+    std::fill(sums, sums + columns, 0.0);
+    double total = 0;
+    for (int64_t a = 0; a < rows; ++a) {
+      const double* const row = table + a * columns;
+      double sum = 0;
+      for (int64_t b = 0; b < columns; ++b) {
+        const double here = row[b] * of_columns[b], there = row[b] * of_rows[a];
+        sum = Max ? std::max(sum, here) : sum + here;
+        sums[b] = Max ? std::max(sums[b], there) : sums[b] + there;
+      }
+      if (!(sum > kSmallest)) return std::numeric_limits<double>::quiet_NaN();
+      out_rows[a] = std::log(sum) + top_columns + top_[s];
+      total = Max ? std::max(total, sum * of_rows[a]) : total + sum * of_rows[a];
+    }
+    for (int64_t b = 0; b < columns; ++b) {
+      if (!(sums[b] > kSmallest)) return std::numeric_limits<double>::quiet_NaN();
+      out_columns[b] = std::log(sums[b]) + top_rows + top_[s];
+    }
+    if (!(total > kSmallest)) return std::numeric_limits<double>::quiet_NaN();
+    return std::log(total) + top_rows + top_columns + top_[s];
+  }
+
+  int64_t labels_of(const MessageLayout::Edge& edge) const {
+    return layout_->label_begin[at(edge.variable) + 1] - layout_->label_begin[at(edge.variable)];
+  }
+
+  // Calls visit(tuple, score) for the cells of a soft factor that are allowed.
+  template <typename Visit>
+  void each_cell(size_t s, const Visit& visit) {
+    const SoftFactor soft = graphs_->factor(g_, layout_->senders[s].number);
+    const double per = 1 / share(s);
+    tuple_.resize(at(soft.arity));
+    if (soft.form == FactorForm::kPartial) {
+      for (int64_t cell = 0; cell < soft.cells; ++cell) {
+        graphs_->tuple(g_, soft, cell, tuple_.data());
+        const int64_t part = soft.part_of(cell);
+        visit(part, part < 0 ? 0.0 : theta_[soft.first_part + part] * per);
+      }
+      return;
+    }
+    for (int64_t part = 0; part < soft.parts; ++part) {
+      graphs_->tuple(g_, soft, soft.cell_of(part), tuple_.data());
+      visit(part, theta_[soft.first_part + part] * per);
+    }
+  }
+
+  // Any soft factor, in logs: largest terms first, then sums.
+  template <bool Max>
+  double send_table(size_t s) {
+    const MessageLayout::Sender& sender = layout_->senders[s];
+    const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
+    const int64_t arity = sender.arity;
+    for (int64_t j = 0; j < arity; ++j) {
+      std::fill_n(out_.data() + edges[j].begin, labels_of(edges[j]), -kInfinity);
+      std::fill_n(sums_.data() + edges[j].begin, labels_of(edges[j]), 0.0);
+    }
+    double top = -kInfinity, total = 0;
+    cavity_.resize(at(arity));
+    // The score of a cell with what all variables say, and without each of them.
+    const auto weigh = [&](double score) {
+      double before = score;
+      for (int64_t j = 0; j < arity; ++j) {
+        cavity_[at(j)] = before;
+        before += in_[at(edges[j].begin + tuple_[at(j)])];
+      }
+      double behind = 0;
+      for (int64_t j = arity; j-- > 0;) {
+        cavity_[at(j)] += behind;
+        behind += in_[at(edges[j].begin + tuple_[at(j)])];
+      }
+      return before;
+    };
+    each_cell(s, [&](int64_t, double score) {
+      top = std::max(top, weigh(score));
+      for (int64_t j = 0; j < arity; ++j) {
+        double& out = out_[at(edges[j].begin + tuple_[at(j)])];
+        out = std::max(out, cavity_[at(j)]);
+      }
+    });
+    if (Max) return top;
+    each_cell(s, [&](int64_t, double score) {
+      const double all = weigh(score);
+      if (all > -kInfinity) total += std::exp(all - top);
+      for (int64_t j = 0; j < arity; ++j) {
+        const int64_t k = edges[j].begin + tuple_[at(j)];
+        if (cavity_[at(j)] > -kInfinity) sums_[at(k)] += std::exp(cavity_[at(j)] - out_[at(k)]);
+      }
+    });
+    for (int64_t j = 0; j < arity; ++j)
+      for (int64_t k = edges[j].begin; k < edges[j].begin + labels_of(edges[j]); ++k)
+        if (out_[at(k)] > -kInfinity) out_[at(k)] += std::log(sums_[at(k)]);
+    return top == -kInfinity ? top : top + std::log(total);
+  }
+
+  template <bool Max>
+  double send_hard(const MessageLayout::Sender& sender) {
+    const HardFactor hard = graphs_->hard(g_, sender.number);
+    const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
+    switch (hard.kind) {
+      case HardKind::kAllowed:
+      case HardKind::kForbidden: return send_tuples<Max>(hard, edges);
+      case HardKind::kOwn: return send_own<Max>(hard, edges);
+      default: break;
+    }
+    const bool implication = hard.kind == HardKind::kImplication;  // one premise is false, or the conclusion is true
+    literals_.resize(at(hard.arity));
+    for (int64_t j = 0; j < hard.arity; ++j) {
+      LiteralLogs& literal = literals_[at(j)];
+      literal = {-kInfinity, -kInfinity};
+      for (int32_t l = 0; l < labels_of(edges[j]); ++l) {
+        double& of = hard.literal(j, l) != (implication && j + 1 < hard.arity) ? literal.yes : literal.no;
+        of = join_logs<Max>(of, in_[at(edges[j].begin + l)]);
+      }
+    }
+    double value = 0;
+    switch (hard.kind) {
+      case HardKind::kXor: value = count_messages<Max>(literals_, 1, 1, sent_); break;
+      case HardKind::kAtMostOne: value = count_messages<Max>(literals_, 0, 1, sent_); break;
+      case HardKind::kBudget: value = count_messages<Max>(literals_, 0, hard.data[0], sent_); break;
+      case HardKind::kOr:
+      case HardKind::kImplication: value = count_messages<Max>(literals_, 1, hard.arity, sent_); break;
+      default: value = tree_messages<Max>(hard, literals_, sent_); break;
+    }
+    for (int64_t j = 0; j < hard.arity; ++j)
+      for (int32_t l = 0; l < labels_of(edges[j]); ++l) {
+        const bool yes = hard.literal(j, l) != (implication && j + 1 < hard.arity);
+        out_[at(edges[j].begin + l)] = yes ? sent_[at(j)].yes : sent_[at(j)].no;
+      }
+    return value;
+  }
+
+  // Allowed tuples are summed up. All others are visited if some are forbidden.
+  template <bool Max>
+  double send_tuples(const HardFactor& hard, const MessageLayout::Edge* edges) {
+    for (int64_t j = 0; j < hard.arity; ++j) std::fill_n(out_.data() + edges[j].begin, labels_of(edges[j]), -kInfinity);
+    double value = -kInfinity;
+    std::vector<int32_t> tuple(at(hard.arity), 0);
+    const auto visit = [&](const int32_t* labels) {
+      double before = 0;
+      cavity_.resize(at(hard.arity));
+      for (int64_t j = 0; j < hard.arity; ++j) {
+        cavity_[at(j)] = before;
+        before += in_[at(edges[j].begin + labels[j])];
+      }
+      double behind = 0;
+      for (int64_t j = hard.arity; j-- > 0;) {
+        double& out = out_[at(edges[j].begin + labels[j])];
+        out = join_logs<Max>(out, cavity_[at(j)] + behind);
+        behind += in_[at(edges[j].begin + labels[j])];
+      }
+      value = join_logs<Max>(value, before);
+    };
+    if (hard.kind == HardKind::kAllowed) {
+      for (const int32_t* labels = hard.data; labels < hard.data + hard.data_size; labels += hard.arity) visit(labels);
+      return value;
+    }
+    for (;;) {
+      if (graphs_->allows(g_, hard, tuple.data())) visit(tuple.data());
+      int64_t j = hard.arity - 1;
+      while (j >= 0 && ++tuple[at(j)] == labels_of(edges[j])) tuple[at(j--)] = 0;
+      if (j < 0) return value;
+    }
+  }
+
+  template <bool Max>
+  double send_own(const HardFactor& hard, const MessageLayout::Edge* edges) {
+    const OwnRule& rule = graphs_->own(hard.data[0]);
+    const int64_t begin = edges[0].begin, size = edges[hard.arity - 1].begin + labels_of(edges[hard.arity - 1]) - begin;
+    std::vector<double> scores(in_.begin() + begin, in_.begin() + begin + size), found(scores.size());
+    std::vector<int32_t> labels(at(hard.arity));
+    const double value = Max ? rule.maximum(scores.data(), labels.data()) : rule.sum(scores.data(), found.data());
+    for (int64_t j = 0; j < hard.arity; ++j)
+      for (int64_t l = 0; l < labels_of(edges[j]); ++l) {
+        const int64_t k = edges[j].begin - begin + l;
+        double& out = out_[at(edges[j].begin + l)];
+        if (!Max && scores[at(k)] > -kInfinity) {
+          out = found[at(k)] > 0 ? value + std::log(found[at(k)]) - scores[at(k)] : -kInfinity;
+          continue;
+        }
+        std::vector<double> fixed = scores;  // only this label, without what its variable says
+        for (int64_t other = 0; other < labels_of(edges[j]); ++other)
+          fixed[at(edges[j].begin - begin + other)] = other == l ? 0.0 : -kInfinity;
+        std::vector<double> ignored(scores.size());
+        out = Max ? rule.maximum(fixed.data(), labels.data()) : rule.sum(fixed.data(), ignored.data());
+      }
+    return value;
+  }
+
+  // Replaces the messages of a factor by those in out_; the largest change.
+  double apply(size_t s, double damping, std::vector<double>* changes = nullptr) {
+    const MessageLayout::Sender& sender = layout_->senders[s];
+    const double weight = share(s);
+    double largest = 0;
+    for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
+      const MessageLayout::Edge& edge = layout_->edges[at(e)];
+      const int64_t n = labels_of(edge), first = layout_->label_begin[at(edge.variable)];
+      double* const out = out_.data() + edge.begin;
+      const double top = *std::max_element(out, out + n);
+      double change = 0;
+      for (int64_t l = 0; l < n; ++l) {
+        double next = top == -kInfinity ? -kInfinity : out[l] - top;
+        double& sent = message_[at(edge.begin + l)];
+        if (damping > 0 && next > -kInfinity && sent > -kInfinity) next = (1 - damping) * next + damping * sent;
+        if (next == sent) continue;
+        change = std::max(change, next == -kInfinity || sent == -kInfinity ? kInfinity : std::fabs(next - sent));
+        take(first + l, sent, weight);
+        add(first + l, next, weight);
+        sent = next;
+      }
+      largest = std::max(largest, change);
+      if (changes)
+        for (int64_t k = layout_->edge_begin[at(edge.variable)]; k < layout_->edge_begin[at(edge.variable) + 1]; ++k) {
+          const int32_t other = layout_->edges[at(layout_->edges_of[at(k)])].sender;
+          if (at(other) != s) (*changes)[at(other)] = std::max((*changes)[at(other)], change);
+        }
+    }
+    return largest / (1 - damping);
+  }
+
+  // One factor after another, forward and backward in turn.
+  template <bool Max>
+  double sequential(const PropagationSettings& settings, int sweep) {
+    const size_t n = layout_->senders.size();
+    double largest = 0;
+    for (size_t k = 0; k < n; ++k) {
+      const size_t s = sweep % 2 == 1 ? k : n - 1 - k;
+      gather(s);
+      send<Max>(s);
+      largest = std::max(largest, apply(s, settings.damping));
+    }
+    return largest;
+  }
+
+  template <bool Max>
+  double parallel(const PropagationSettings& settings) {
+    for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      gather(s);
+      send<Max>(s);
+    }
+    double largest = 0;
+    for (size_t s = 0; s < layout_->senders.size(); ++s) largest = std::max(largest, apply(s, settings.damping));
+    return largest;
+  }
+
+  // As many factors as there are, always the one whose variables have changed the most since its last turn.
+  template <bool Max>
+  double residual(const PropagationSettings& settings, std::vector<double>& priority) {
+    const size_t n = layout_->senders.size();
+    if (priority.empty()) priority.assign(n, kInfinity);
+    std::priority_queue<std::pair<double, size_t>> queue;
+    for (size_t s = 0; s < n; ++s) queue.push({priority[s], s});
+    std::vector<double> changes(n, 0.0);
+    for (size_t k = 0; k < n && !queue.empty();) {
+      const auto [value, s] = queue.top();
+      queue.pop();
+      if (value != priority[s]) continue;  // it has another value by now
+      if (value <= settings.tolerance) break;
+      ++k;
+      gather(s);
+      send<Max>(s);
+      priority[s] = settings.damping > 0 ? settings.damping * value : 0.0;
+      if (priority[s] > settings.tolerance) queue.push({priority[s], s});
+      const MessageLayout::Sender& sender = layout_->senders[s];
+      apply(s, settings.damping, &changes);
+      for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
+        const int32_t v = layout_->edges[at(e)].variable;
+        for (int64_t j = layout_->edge_begin[at(v)]; j < layout_->edge_begin[at(v) + 1]; ++j) {
+          const auto other = at(layout_->edges[at(layout_->edges_of[at(j)])].sender);
+          if (changes[other] > priority[other]) {
+            priority[other] = changes[other];
+            queue.push({priority[other], other});
+          }
+          changes[other] = 0;
+        }
+      }
+    }
+    return *std::max_element(priority.begin(), priority.end());
+  }
+
+  // The pseudo-marginals of all parts.
+  void marginals(double* mu) {
+    const FactorGraphs& graphs = *graphs_;
+    size_t s = 0;
+    for (int64_t f = 0; f < graphs.factors(g_); ++f) {
+      const SoftFactor soft = graphs.factor(g_, f);
+      double* const out = mu + soft.first_part;
+      if (soft.arity == 1) {
+        const double all = log_sum_of_belief(soft.scope[0]);
+        const int64_t first = layout_->label_begin[at(soft.scope[0])];
+        for (int64_t part = 0; part < soft.parts; ++part)
+          out[part] = all == -kInfinity ? 0.0 : std::exp(belief(first + soft.cell_of(part)) - all);
+        continue;
+      }
+      const MessageLayout::Edge* const edges = layout_->edges.data() + layout_->senders[s].first_edge;
+      gather(s);
+      const double all = send<false>(s);
+      std::fill(out, out + soft.parts, 0.0);
+      if (all > -kInfinity)
+        each_cell(s, [&](int64_t part, double score) {
+          if (part < 0) return;
+          for (int64_t j = 0; j < soft.arity; ++j) score += in_[at(edges[j].begin + tuple_[at(j)])];
+          out[part] = std::exp(score - all);
+        });
+      ++s;
+    }
+  }
+
+  const FactorGraphs* graphs_ = nullptr;
+  int64_t g_ = 0;
+  const MessageLayout* layout_ = nullptr;
+  const double* theta_ = nullptr;
+  const double* rho_ = nullptr;  // (soft factors); null: all 1
+  std::vector<double> sum_, message_, in_, out_, table_, top_, weights_, sums_, cavity_;
+  std::vector<int32_t> infinite_, tuple_;
+  std::vector<LiteralLogs> literals_, sent_;
+};
+
+}  // namespace margrave

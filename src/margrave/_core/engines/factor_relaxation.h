@@ -1,0 +1,506 @@
+// The best labelling of a factor graph by its linear relaxation: AD3 (Martins et al. 2015).
+//
+// The relaxation takes, in place of a labelling, a mixture of labellings of each factor, and requires that the mixtures
+// of the factors of a variable agree about its labels, z. See engines/arc_decoder.h for the iteration. The quadratic
+// step of a factor is an active-set method that asks for its best labelling: over the cells of a table, by counting
+// true literals, by Edmonds' algorithm for trees, or by the user's own rule. For any multipliers the sum of the maxima
+// of the factors bounds the score of every labelling; a labelling that reaches the bound is certified to be best.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "engines/factor_messages.h"
+#include "solvers/hull_projection.h"
+
+namespace margrave {
+
+struct RelaxationSettings {
+  int iterations = 500;     // at most
+  double tolerance = 1e-7;  // of the residuals, at which the relaxation counts as solved
+};
+
+struct Relaxed {
+  double value = -kInfinity;  // of the best labelling that was found
+  double bound = -kInfinity;  // no labelling has a higher score
+  bool certified = false;     // the labelling reaches the bound
+  bool converged = false;     // certified, or the relaxation is solved
+  int iterations = 0;
+};
+
+class FactorRelaxation {
+ public:
+  // theta: of the parts. The best labelling that was found; with `mu`, the relaxation's marginals of the parts.
+  Relaxed run(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const double* theta,
+              const RelaxationSettings& settings, std::vector<int32_t>& labelling, double* mu = nullptr) {
+    graphs_ = &graphs;
+    g_ = g;
+    layout_ = &layout;
+    theta_ = theta;
+    Relaxed result;
+    load();
+    result.bound = kInfinity;
+    double eta = scale_;
+    const auto finished = [&] { return result.value >= result.bound - kEqual * size_; };
+    for (result.iterations = 0; result.iterations < settings.iterations;) {
+      ++result.iterations;
+      const double bound = maxima();
+      if (bound == -kInfinity) {  // a factor allows nothing
+        result.bound = result.value = -kInfinity;
+        labelling.clear();
+        if (mu) std::fill_n(mu, graphs.parts(g), 0.0);
+        return result;
+      }
+      result.bound = std::min(result.bound, bound);
+      consider(result, labelling);
+      if (finished()) break;
+      const Residuals residuals = step(eta, settings.tolerance);
+      round();
+      consider(result, labelling);
+      if (finished()) break;
+      if (residuals.primal < settings.tolerance && residuals.dual < settings.tolerance) {
+        result.converged = true;
+        result.bound = std::min(result.bound, maxima());
+        break;
+      }
+      if (result.iterations % kAdapt == 0) {
+        if (residuals.primal > kApart * residuals.dual)
+          eta *= 2;
+        else if (residuals.dual > kApart * residuals.primal)
+          eta /= 2;
+      }
+    }
+    if (result.value == -kInfinity) search(result, labelling);
+    result.certified = finished();
+    result.converged = result.converged || result.certified;
+    if (mu) read(result.certified ? &labelling : nullptr, mu);
+    return result;
+  }
+
+ private:
+  static constexpr double kEqual = 1e-9;  // of the size of the scores: a labelling this close to the bound reaches it
+  static constexpr double kApart = 10;    // residuals that differ by this factor change the step size
+  static constexpr int kAdapt = 10;
+
+  struct Residuals {
+    double primal, dual;
+  };
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  int64_t labels_of(int64_t v) const { return layout_->label_begin[at(v + 1)] - layout_->label_begin[at(v)]; }
+  int64_t variables() const { return static_cast<int64_t>(layout_->label_begin.size()) - 1; }
+
+  void load() {
+    const FactorGraphs& graphs = *graphs_;
+    own_.assign(at(layout_->label_begin.back()), 0.0);
+    for (int64_t f = 0; f < graphs.factors(g_); ++f) {
+      const SoftFactor soft = graphs.factor(g_, f);
+      if (soft.arity != 1) continue;
+      const int64_t first = layout_->label_begin[at(soft.scope[0])];
+      if (soft.form == FactorForm::kListed)
+        for (int64_t cell = 0; cell < soft.cells; ++cell)
+          if (soft.part_of(cell) < 0) own_[at(first + cell)] = -kInfinity;
+      for (int64_t part = 0; part < soft.parts; ++part)
+        own_[at(first + soft.cell_of(part))] += theta_[soft.first_part + part];
+    }
+    double sum = 0, largest = 0;
+    int64_t count = 0;
+    for (int64_t k = 0; k < graphs.parts(g_); ++k) {
+      if (!(theta_[k] > -kInfinity) || theta_[k] == 0) continue;
+      sum += std::fabs(theta_[k]);
+      largest = std::max(largest, std::fabs(theta_[k]));
+      ++count;
+    }
+    size_ = 1 + largest * static_cast<double>(variables() + graphs.factors(g_));
+    scale_ = count > 0 ? std::max(sum / static_cast<double>(count), 1e-12) : 1.0;
+    share_.resize(own_.size());
+    z_.resize(own_.size());
+    for (int64_t v = 0; v < variables(); ++v) {
+      const int64_t degree = layout_->edge_begin[at(v + 1)] - layout_->edge_begin[at(v)];
+      int64_t possible = 0;
+      for (int64_t k = layout_->label_begin[at(v)]; k < layout_->label_begin[at(v + 1)]; ++k)
+        possible += own_[at(k)] > -kInfinity;
+      for (int64_t k = layout_->label_begin[at(v)]; k < layout_->label_begin[at(v + 1)]; ++k) {
+        share_[at(k)] = own_[at(k)] / static_cast<double>(std::max<int64_t>(degree, 1));
+        z_[at(k)] = own_[at(k)] > -kInfinity ? 1.0 / static_cast<double>(std::max<int64_t>(possible, 1)) : 0.0;
+      }
+    }
+    u_.assign(at(layout_->message_size), 0.0);
+    q_.assign(u_.size(), 0.0);
+    steps_.resize(layout_->senders.size());
+    for (HullProjection& each : steps_) each.clear();
+    labels_.resize(at(variables()));
+    round();
+  }
+
+  // The best labelling of a factor under weights of the labels of its variables and `scale` times its own scores:
+  // places among the labels of the factor, one per variable. The extra score without the scale; false if nothing is
+  // allowed.
+  bool best(size_t s, const double* weights, double scale, std::vector<int32_t>& found, double& extra) {
+    const MessageLayout::Sender& sender = layout_->senders[s];
+    const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
+    const int64_t base = edges[0].begin;
+    const auto weight = [&](int64_t j, int64_t label) { return weights[edges[j].begin - base + label]; };
+    found.resize(at(sender.arity));
+    extra = 0;
+    double top = -kInfinity;
+    tuple_.resize(at(sender.arity));
+    const auto keep = [&] {
+      for (int64_t j = 0; j < sender.arity; ++j)
+        found[at(j)] = static_cast<int32_t>(edges[j].begin - base + tuple_[at(j)]);
+    };
+    const auto sum = [&] {
+      double total = 0;
+      for (int64_t j = 0; j < sender.arity; ++j) total += weight(j, tuple_[at(j)]);
+      return total;
+    };
+    if (!sender.hard) {
+      const SoftFactor soft = graphs_->factor(g_, sender.number);
+      const bool all = soft.form == FactorForm::kPartial;
+      for (int64_t k = 0; k < (all ? soft.cells : soft.parts); ++k) {
+        const int64_t cell = all ? k : soft.cell_of(k), part = all ? soft.part_of(k) : k;
+        const double score = part < 0 ? 0.0 : theta_[soft.first_part + part];
+        if (score == -kInfinity) continue;
+        graphs_->tuple(g_, soft, cell, tuple_.data());
+        const double value = sum() + scale * score;
+        if (value > top) {
+          top = value;
+          extra = score;
+          keep();
+        }
+      }
+      return top > -kInfinity;
+    }
+    const HardFactor hard = graphs_->hard(g_, sender.number);
+    const auto labels = [&](int64_t j) { return labels_of(edges[j].variable); };
+    switch (hard.kind) {
+      case HardKind::kAllowed:
+        for (const int32_t* row = hard.data; row < hard.data + hard.data_size; row += hard.arity) {
+          std::copy_n(row, hard.arity, tuple_.begin());
+          if (sum() > top) {
+            top = sum();
+            keep();
+          }
+        }
+        return top > -kInfinity;
+      case HardKind::kForbidden:
+        std::fill(tuple_.begin(), tuple_.end(), 0);
+        for (;;) {
+          if (sum() > top && graphs_->allows(g_, hard, tuple_.data())) {
+            top = sum();
+            keep();
+          }
+          int64_t j = hard.arity - 1;
+          while (j >= 0 && ++tuple_[at(j)] == labels(j)) tuple_[at(j--)] = 0;
+          if (j < 0) return top > -kInfinity;
+        }
+      case HardKind::kOwn: {
+        const double value = graphs_->own(hard.data[0]).maximum(weights, tuple_.data());
+        if (value == -kInfinity) return false;
+        for (int64_t j = 0; j < hard.arity; ++j)
+          if (tuple_[at(j)] < 0 || tuple_[at(j)] >= labels(j))
+            throw InputError("the maximum of a rule has a label that is out of range.");
+        keep();
+        return true;
+      }
+      default: break;
+    }
+    const bool implication = hard.kind == HardKind::kImplication;
+    yes_.assign(at(hard.arity), -1);
+    no_.assign(at(hard.arity), -1);
+    gain_.resize(at(hard.arity));
+    for (int64_t j = 0; j < hard.arity; ++j) {
+      for (int32_t l = 0; l < labels(j); ++l) {
+        int32_t& of = (hard.literal(j, l) != (implication && j + 1 < hard.arity) ? yes_ : no_)[at(j)];
+        if (weight(j, l) > -kInfinity && (of < 0 || weight(j, l) > weight(j, of))) of = l;
+      }
+      if (yes_[at(j)] < 0 && no_[at(j)] < 0) return false;
+      gain_[at(j)] = yes_[at(j)] < 0  ? -kInfinity
+                     : no_[at(j)] < 0 ? kInfinity
+                                      : weight(j, yes_[at(j)]) - weight(j, no_[at(j)]);
+    }
+    if (hard.kind == HardKind::kTree ? !choose_tree(hard) : !choose_by_count(hard)) return false;
+    for (int64_t j = 0; j < hard.arity; ++j) {
+      const int32_t label = (chosen_[at(j)] ? yes_ : no_)[at(j)];
+      if (label < 0) return false;
+      tuple_[at(j)] = label;
+    }
+    keep();
+    return true;
+  }
+
+  bool choose_by_count(const HardFactor& hard) {
+    const int64_t n = hard.arity;
+    int64_t least = 0, most = n;
+    if (hard.kind == HardKind::kXor || hard.kind == HardKind::kAtMostOne) most = 1;
+    if (hard.kind == HardKind::kBudget) most = hard.data[0];
+    if (hard.kind == HardKind::kXor || hard.kind == HardKind::kOr || hard.kind == HardKind::kImplication) least = 1;
+    order_.resize(at(n));
+    std::iota(order_.begin(), order_.end(), 0);
+    std::sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) { return gain_[at(a)] > gain_[at(b)]; });
+    chosen_.assign(at(n), 0);
+    for (int64_t k = 0; k < n && (k < least || gain_[at(order_[at(k)])] > 0); ++k) {
+      if (k == most) {
+        if (gain_[at(order_[at(k)])] == kInfinity) return false;  // more must be true than may be
+        break;
+      }
+      chosen_[at(order_[at(k)])] = 1;
+    }
+    return true;
+  }
+
+  bool choose_tree(const HardFactor& hard) {
+    const int n = hard.data[0];
+    scores_.assign(at(n) * at(n), -kInfinity);
+    std::vector<char> forced(at(n) + 1, 0);
+    for (int64_t j = 0; j < hard.arity; ++j)
+      if (gain_[at(j)] == kInfinity) forced[at(hard.data[3 + 2 * j])] = 1;
+    for (int64_t j = 0; j < hard.arity; ++j)
+      if (!forced[at(hard.data[3 + 2 * j])] || gain_[at(j)] == kInfinity)
+        scores_[tree::part(n, hard.data[2 + 2 * j], hard.data[3 + 2 * j])] =
+            gain_[at(j)] == kInfinity ? 0.0 : gain_[at(j)];
+    if (!arborescence_.solve(n, scores_.data(), hard.data[1] == 1)) return false;
+    chosen_.assign(at(hard.arity), 0);
+    for (int64_t j = 0; j < hard.arity; ++j)
+      chosen_[at(j)] = arborescence_.heads()[at(hard.data[3 + 2 * j] - 1)] == hard.data[2 + 2 * j];
+    return true;
+  }
+
+  // The scores that a factor has of the labels of its variables.
+  void weigh(size_t s) {
+    const MessageLayout::Sender& sender = layout_->senders[s];
+    const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
+    weights_.clear();
+    for (int64_t j = 0; j < sender.arity; ++j)
+      for (int64_t l = 0; l < labels_of(edges[j].variable); ++l)
+        weights_.push_back(share_[at(layout_->label_begin[at(edges[j].variable)] + l)] + u_[at(edges[j].begin + l)]);
+  }
+
+  // The sum of the maxima of all factors, and of variables that are in none.
+  double maxima() {
+    double total = 0;
+    std::vector<int32_t> found;
+    for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      weigh(s);
+      double extra = 0;
+      if (!best(s, weights_.data(), 1.0, found, extra)) return -kInfinity;
+      total += extra;
+      for (const int32_t place : found) total += weights_[at(place)];
+    }
+    for (int64_t v = 0; v < variables(); ++v)
+      if (layout_->edge_begin[at(v)] == layout_->edge_begin[at(v + 1)])
+        total += *std::max_element(own_.begin() + layout_->label_begin[at(v)],
+                                   own_.begin() + layout_->label_begin[at(v + 1)]);
+    return total;
+  }
+
+  // The quadratic steps of all factors, then z and u.
+  Residuals step(double eta, double tolerance) {
+    std::vector<double> target, q;
+    for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      const MessageLayout::Sender& sender = layout_->senders[s];
+      const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
+      weigh(s);
+      target.assign(weights_.size(), 0.0);
+      size_t k = 0;
+      for (int64_t j = 0; j < sender.arity; ++j)
+        for (int64_t l = 0; l < labels_of(edges[j].variable); ++l, ++k)
+          if (weights_[k] > -kInfinity)
+            target[k] = z_[at(layout_->label_begin[at(edges[j].variable)] + l)] + weights_[k] / eta;
+      const std::vector<double> possible = weights_;
+      const auto oracle = [&](const std::vector<double>& slopes, std::vector<int32_t>& found, double& extra) {
+        slopes_ = slopes;
+        for (size_t p = 0; p < possible.size(); ++p)
+          if (possible[p] == -kInfinity) slopes_[p] = -kInfinity;
+        return best(s, slopes_.data(), 1 / eta, found, extra);
+      };
+      steps_[s].run(target, 1 / eta, tolerance, oracle, q);
+      std::copy(q.begin(), q.end(), q_.begin() + edges[0].begin);
+    }
+    double primal = 0, dual = 0, copies = 0;
+    for (int64_t v = 0; v < variables(); ++v) {
+      const int64_t degree = layout_->edge_begin[at(v + 1)] - layout_->edge_begin[at(v)];
+      if (degree == 0) continue;
+      for (int64_t l = 0; l < labels_of(v); ++l) {
+        double mean = 0;
+        each_copy(v, l, [&](int64_t k) { mean += q_[at(k)]; });
+        mean /= static_cast<double>(degree);
+        double& z = z_[at(layout_->label_begin[at(v)] + l)];
+        dual += static_cast<double>(degree) * (mean - z) * (mean - z);
+        z = mean;
+        copies += static_cast<double>(degree);
+        each_copy(v, l, [&](int64_t k) {
+          u_[at(k)] -= eta * (q_[at(k)] - mean);
+          primal += (q_[at(k)] - mean) * (q_[at(k)] - mean);
+        });
+      }
+    }
+    return {std::sqrt(primal / std::max(copies, 1.0)), std::sqrt(dual / std::max(copies, 1.0))};
+  }
+
+  template <typename Visit>
+  void each_copy(int64_t v, int64_t l, const Visit& visit) {
+    for (int64_t k = layout_->edge_begin[at(v)]; k < layout_->edge_begin[at(v + 1)]; ++k)
+      visit(layout_->edges[at(layout_->edges_of[at(k)])].begin + l);
+  }
+
+  // The labels with the most of z, and of variables that are in no factor those with the highest scores.
+  void round() {
+    for (int64_t v = 0; v < variables(); ++v) {
+      const bool alone = layout_->edge_begin[at(v)] == layout_->edge_begin[at(v + 1)];
+      const std::vector<double>& by = alone ? own_ : z_;
+      const auto first = by.begin() + layout_->label_begin[at(v)], last = by.begin() + layout_->label_begin[at(v + 1)];
+      labels_[at(v)] = static_cast<int32_t>(std::max_element(first, last) - first);
+    }
+  }
+
+  // The score of labels_; -inf if they are not allowed.
+  double score() {
+    Output y;
+    if (!graphs_->parts_of(g_, labels_.data(), y)) return -kInfinity;
+    for (int64_t h = 0; h < graphs_->hards(g_); ++h) {
+      const HardFactor hard = graphs_->hard(g_, h);
+      tuple_.resize(at(hard.arity));
+      for (int64_t j = 0; j < hard.arity; ++j) tuple_[at(j)] = labels_[at(hard.scope[j])];
+      if (!graphs_->allows(g_, hard, tuple_.data())) return -kInfinity;
+    }
+    double total = 0;
+    for (const int32_t part : y) total += theta_[part];
+    return total;
+  }
+
+  void consider(Relaxed& result, std::vector<int32_t>& labelling) {
+    if (double value = score(); value > result.value) {
+      result.value = value;
+      labelling = labels_;
+    }
+    if (result.value > -kInfinity || graphs_->hards(g_) == 0) return;
+    // The labels that hard factors prefer, one factor after another.
+    std::vector<int32_t> found;
+    for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      const MessageLayout::Sender& sender = layout_->senders[s];
+      if (!sender.hard) continue;
+      const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
+      weigh(s);
+      double extra = 0;
+      if (!best(s, weights_.data(), 1.0, found, extra)) return;
+      for (int64_t j = 0; j < sender.arity; ++j)
+        labels_[at(edges[j].variable)] = static_cast<int32_t>(found[at(j)] + edges[0].begin - edges[j].begin);
+    }
+    if (double value = score(); value > result.value) {
+      result.value = value;
+      labelling = labels_;
+    }
+  }
+
+  // Where rounding has found nothing that is allowed: tries labels in the order of z, variable by variable, and goes
+  // back where a factor allows nothing any more.
+  void search(Relaxed& result, std::vector<int32_t>& labelling) {
+    std::vector<std::vector<int32_t>> order(at(variables()));
+    for (int64_t v = 0; v < variables(); ++v) {
+      std::vector<int32_t>& of = order[at(v)];
+      of.resize(at(labels_of(v)));
+      std::iota(of.begin(), of.end(), 0);
+      const double* z = z_.data() + layout_->label_begin[at(v)];
+      std::stable_sort(of.begin(), of.end(), [&](int32_t a, int32_t b) { return z[a] > z[b]; });
+    }
+    const std::vector<double> before = share_;
+    std::vector<size_t> turn(at(variables()), 0);
+    int64_t budget = kMostTrials;
+    const auto fix = [&](int64_t v, int32_t label) {
+      for (int64_t l = 0; l < labels_of(v); ++l) {
+        const auto k = at(layout_->label_begin[at(v)] + l);
+        share_[k] = label < 0 || l == label ? before[k] : -kInfinity;
+      }
+    };
+    const auto feasible = [&](int64_t v) {
+      std::vector<int32_t> found;
+      for (int64_t k = layout_->edge_begin[at(v)]; k < layout_->edge_begin[at(v + 1)]; ++k) {
+        const auto s = at(layout_->edges[at(layout_->edges_of[at(k)])].sender);
+        weigh(s);
+        double extra = 0;
+        if (!best(s, weights_.data(), 1.0, found, extra)) return false;
+      }
+      return true;
+    };
+    for (int64_t v = 0; v >= 0 && v < variables() && budget > 0;) {
+      bool moved = false;
+      while (turn[at(v)] < order[at(v)].size() && budget-- > 0) {
+        const int32_t label = order[at(v)][turn[at(v)]++];
+        if (before[at(layout_->label_begin[at(v)] + label)] == -kInfinity) continue;
+        fix(v, label);
+        labels_[at(v)] = label;
+        if (feasible(v)) {
+          moved = true;
+          break;
+        }
+      }
+      if (moved) {
+        ++v;
+      } else {
+        fix(v, -1);
+        turn[at(v)] = 0;
+        --v;
+      }
+    }
+    share_ = before;
+    const double value = score();
+    if (value > -kInfinity) {
+      result.value = value;
+      labelling = labels_;
+      return;
+    }
+    if (budget <= 0)
+      throw InputError("graph " + std::to_string(g_) +
+                       ": no labelling that its hard factors allow was found: use inference='exact'.");
+  }
+
+  void read(const std::vector<int32_t>* labelling, double* mu) {
+    std::fill_n(mu, graphs_->parts(g_), 0.0);
+    if (labelling) {
+      Output y;
+      graphs_->parts_of(g_, labelling->data(), y);
+      for (const int32_t part : y) mu[part] = 1;
+      return;
+    }
+    size_t s = 0;
+    for (int64_t f = 0; f < graphs_->factors(g_); ++f) {
+      const SoftFactor soft = graphs_->factor(g_, f);
+      if (soft.arity == 1) {
+        const int64_t v = soft.scope[0], first = layout_->label_begin[at(v)];
+        const bool alone = layout_->edge_begin[at(v)] == layout_->edge_begin[at(v) + 1];
+        for (int64_t part = 0; part < soft.parts; ++part)
+          mu[soft.first_part + part] =
+              alone ? (labels_[at(v)] == soft.cell_of(part) ? 1.0 : 0.0) : z_[at(first + soft.cell_of(part))];
+        continue;
+      }
+      const MessageLayout::Edge* const edges = layout_->edges.data() + layout_->senders[s].first_edge;
+      const HullProjection& mixture = steps_[s++];
+      tuple_.resize(at(soft.arity));
+      for (size_t k = 0; k < mixture.outputs().size(); ++k) {
+        int64_t cell = 0;
+        for (int64_t j = 0; j < soft.arity; ++j)
+          cell = cell * labels_of(soft.scope[j]) + mixture.outputs()[k][at(j)] + edges[0].begin - edges[j].begin;
+        if (const int64_t part = soft.part_of(cell); part >= 0) mu[soft.first_part + part] += mixture.masses()[k];
+      }
+    }
+  }
+
+  static constexpr int64_t kMostTrials = 100'000;
+
+  const FactorGraphs* graphs_ = nullptr;
+  int64_t g_ = 0;
+  const MessageLayout* layout_ = nullptr;
+  const double* theta_ = nullptr;
+  double size_ = 1, scale_ = 1;
+  std::vector<double> own_, share_, z_, u_, q_, weights_, slopes_, gain_, scores_;
+  std::vector<int32_t> labels_, tuple_, yes_, no_, order_;
+  std::vector<char> chosen_;
+  std::vector<HullProjection> steps_;
+  tree::Arborescence arborescence_;
+};
+
+}  // namespace margrave

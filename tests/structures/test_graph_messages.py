@@ -1,0 +1,339 @@
+"""Approximate inference on factor graphs: messages, bounds and relaxations against enumeration."""
+
+from itertools import product
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog
+
+from margrave import MargraveError, _core
+from margrave.learners import BCFW, learner_named
+from margrave.learners.task import Task
+from margrave.losses import Hamming, Hinge, Log
+from margrave.structures import (
+    Allowed,
+    AtMostOne,
+    Budget,
+    FactorGraph,
+    Factors,
+    Forbidden,
+    Implies,
+    Or,
+    Rule,
+    TreeRule,
+    Xor,
+)
+from margrave.structures.factor_graph import LabelSets
+from tests.references.enumeration import Array, Outputs, numerical_gradient
+from tests.references.graphs import SETS, Even, cells_of, labellings, part_count, random_graph, scope_of
+
+seeds = st.integers(0, 2**32 - 1)
+schedules = pytest.mark.parametrize("schedule", ["sequential", "parallel", "residual"])
+STYLES = ["tree", "loop", "triples", "hard", "listed", "partial", "single", "disconnected"]
+
+
+def bind(graph: Factors, inference: str, gold: Any = None, **options: Any) -> _core.FactorGraphStructure:
+    structure = FactorGraph(labels=SETS, inference=inference, **options)
+    return structure.bind(LabelSets(SETS), np.array([0]), gold, graphs=[graph])
+
+
+def problem_of(bound: _core.FactorGraphStructure, parts: int) -> _core.Problem:
+    rows = _core.Tokens(
+        np.array([0, parts]), np.zeros(parts + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
+    )
+    return _core.join(bound, _core.sparse_parts(1, rows, np.ones(1, dtype=np.int64)))
+
+
+def outputs_of(graph: Factors) -> tuple[list[tuple[int, ...]], Outputs]:
+    every = list(labellings(graph, SETS))
+    return [y for y, _ in every], Outputs(part_count(graph, SETS), [tuple(sorted(parts)) for _, parts in every])
+
+
+@schedules
+@pytest.mark.parametrize("style", ["tree", "single", "disconnected"])
+@given(seed=seeds, size=st.sampled_from([1.0, 40.0, 900.0]))
+@settings(max_examples=10, deadline=None)
+def test_belief_propagation_is_exact_on_trees(schedule: str, style: str, seed: int, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, style, SETS)
+    _, outputs = outputs_of(graph)
+    bound = bind(graph, "bp", schedule=schedule, tolerance=1e-13)
+    theta = size * rng.standard_normal(outputs.n)
+    value, mu = problem_of(bound, outputs.n).logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert bound.sweeps[0] > 0
+    assert_allclose(value, expected, rtol=1e-10, atol=1e-10)
+    assert_allclose(mu, marginals, atol=1e-9)
+    labelling, converged = bound.max_product(0, theta)
+    assert converged
+    assert_allclose(
+        outputs.values(theta)[outputs_of(graph)[0].index(tuple(labelling.tolist()))],
+        outputs.values(theta).max(),
+        rtol=1e-12,
+    )
+
+
+def rules(rng: np.random.Generator, kinds: list[str]) -> dict[str, Rule]:
+    """A rule of every kind over all variables."""
+
+    def literal(v: int) -> tuple[Any, ...]:
+        label = str(rng.choice(SETS[kinds[v]]))
+        return (v, label, False) if rng.random() < 0.3 else (v, label)
+
+    n = len(kinds)
+    every = list(product(*(SETS[kind] for kind in kinds)))
+    some = [every[k] for k in rng.permutation(len(every))[: max(1, len(every) // 2)]]
+    literals = [literal(v) for v in range(n)]
+    found: dict[str, Rule] = {
+        "xor": Xor(literals),
+        "at most one": AtMostOne(literals),
+        "or": Or(literals),
+        "budget": Budget(literals, int(rng.integers(0, n + 1))),
+        "allowed": Allowed(list(range(n)), some),
+        "forbidden": Forbidden(list(range(n)), some),
+        "own": Even(list(range(n))),
+    }
+    if n > 1:
+        found["implication"] = Implies(literals[1:], literals[0])
+    return found
+
+
+@pytest.mark.parametrize("kind", ["xor", "at most one", "or", "budget", "allowed", "forbidden", "own", "implication"])
+@given(seed=seeds, forbid=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_messages_of_hard_factors_are_those_of_their_tables(kind: str, seed: int, forbid: bool) -> None:
+    """One hard factor and scores of single labels: a tree, on which everything is exact."""
+    rng = np.random.default_rng(seed)
+    kinds = [str(rng.choice(["two", "three"])) for _ in range(int(rng.integers(2, 6)))]
+    graph = Factors(kinds, [(v,) for v in range(len(kinds))], [rules(rng, kinds)[kind]])
+    labels, outputs = outputs_of(graph)
+    if not labels:
+        return
+    theta = 2 * rng.standard_normal(outputs.n)
+    if forbid:
+        theta[rng.integers(outputs.n)] = -inf
+    check_exact(graph, labels, outputs, theta)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@given(seed=seeds, words=st.integers(1, 3), forbid=st.integers(0, 3))
+@settings(max_examples=15, deadline=None)
+def test_messages_of_trees_are_those_of_their_tables(single_root: bool, seed: int, words: int, forbid: int) -> None:
+    rng = np.random.default_rng(seed)
+    arcs = [(h, m) for m in range(1, words + 1) for h in range(words + 1) if h != m]
+    rule = TreeRule(words, [(h, m, v, "b") for v, (h, m) in enumerate(arcs)], single_root=single_root)
+    graph = Factors(["two"] * len(arcs), [(v,) for v in range(len(arcs))], [rule])
+    labels, outputs = outputs_of(graph)
+    theta = 2 * rng.standard_normal(outputs.n)
+    theta[rng.integers(0, outputs.n, forbid)] = -inf  # arcs that must not, or must be there
+    check_exact(graph, labels, outputs, theta)
+
+
+def check_exact(graph: Factors, labels: list[tuple[int, ...]], outputs: Outputs, theta: Array) -> None:
+    bound = bind(graph, "bp", tolerance=1e-13)
+    problem = problem_of(bound, outputs.n)
+    value, mu = problem.logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    if expected == -inf:
+        assert value == -inf
+        return
+    assert_allclose(value, expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(mu, marginals, atol=1e-9)
+    best = float(outputs.values(theta).max())
+    labelling, _ = bound.max_product(0, theta)
+    assert_allclose(outputs.values(theta)[labels.index(tuple(labelling.tolist()))], best, rtol=1e-9)
+    found, y = problem.argmax(0, theta)
+    assert_allclose(found, best, rtol=1e-9, atol=1e-9)
+    assert bound.certified[0] == 1
+    assert tuple(sorted(y.tolist())) in outputs.ys
+
+
+@pytest.mark.parametrize("style", ["loop", "triples", "hard", "partial", "listed"])
+@given(seed=seeds)
+@settings(max_examples=15, deadline=None)
+def test_pseudo_marginals_are_the_gradient_of_bethes_log_z(style: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, style, SETS)
+    _, outputs = outputs_of(graph)
+    bound = bind(graph, "bp", tolerance=1e-13, sweeps=3000)
+    problem = problem_of(bound, outputs.n)
+    theta = 0.5 * rng.standard_normal(outputs.n)
+    value, mu = problem.logsum(0, theta)
+    if bound.sweeps[0] < 0 or value == -inf:
+        return  # no fixed point was found, and nothing is promised
+    gradient = numerical_gradient(lambda x: problem.logsum(0, x)[0], theta, 1e-4)
+    assert_allclose(mu, gradient, atol=1e-6)
+
+
+@given(seed=seeds, size=st.sampled_from([0.3, 1.0, 5.0]))
+@settings(max_examples=30, deadline=None)
+def test_the_reweighted_bound_is_above_log_z_at_every_iteration(seed: int, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, "loop", SETS, 6)
+    _, outputs = outputs_of(graph)
+    bound = bind(graph, "trw", sweeps=300, tolerance=1e-12)
+    theta = size * rng.standard_normal(outputs.n)
+    expected, _ = outputs.logsum(theta)
+    values = bound.values(0, theta, 20)
+    assert len(values) == 21
+    assert (values >= expected - 1e-9 * (1 + abs(expected))).all()
+    value, mu = problem_of(bound, outputs.n).logsum(0, theta)
+    assert value >= expected - 1e-9 * (1 + abs(expected))
+    assert value <= values[0] + 1e-9 * (1 + abs(expected)) or bound.sweeps[0] < 0
+    first = 0
+    for factor in graph.soft:
+        cells = len(cells_of(factor, graph, SETS))
+        assert_allclose(mu[first : first + cells].sum(), 1, rtol=1e-9)
+        first += cells
+
+
+@given(seed=seeds)
+@settings(max_examples=10, deadline=None)
+def test_the_reweighted_bound_is_exact_on_trees(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, "tree", SETS)
+    _, outputs = outputs_of(graph)
+    theta = rng.standard_normal(outputs.n)
+    value, mu = problem_of(bind(graph, "trw"), outputs.n).logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_allclose(value, expected, rtol=1e-10)
+    assert_allclose(mu, marginals, atol=1e-9)
+
+
+def local_optimum(graph: Factors, theta: Array) -> float:
+    """The optimum of the relaxation, as a linear program over mixtures of labellings of each factor."""
+    kinds = graph.variables
+    begin = np.concatenate([[0], np.cumsum([len(SETS[kind]) for kind in kinds])]).astype(int)
+    columns = int(begin[-1])
+    value = [0.0] * columns
+    rows: list[dict[int, float]] = []
+    right: list[float] = []
+    for v in range(len(kinds)):
+        rows.append({k: 1.0 for k in range(begin[v], begin[v + 1])})
+        right.append(1.0)
+    first = 0
+    blocks: list[tuple[list[int], list[tuple[tuple[int, ...], float]]]] = []
+    for factor in graph.soft:
+        scope = scope_of(factor)
+        cells = {cell: first + k for k, cell in enumerate(cells_of(factor, graph, SETS))}
+        first += len(cells)
+        forbids = getattr(factor, "tuples", None) is not None and factor.others == "forbidden"
+        block = []
+        for numbers in product(*(range(len(SETS[kinds[v]])) for v in scope)):
+            part = cells.get(tuple(SETS[kinds[v]][k] for v, k in zip(scope, numbers, strict=True)))
+            if part is not None or not forbids:
+                block.append((numbers, 0.0 if part is None else theta[part]))
+        blocks.append((scope, block))
+    for rule in graph.hard:
+        own = Factors(kinds, [], [rule])
+        blocks.append((list(range(len(kinds))), [(numbers, 0.0) for numbers, _ in labellings(own, SETS)]))
+    for scope, block in blocks:
+        for j, v in enumerate(scope):
+            for k in range(len(SETS[kinds[v]])):
+                row = {begin[v] + k: -1.0}
+                row.update({columns + c: 1.0 for c, (numbers, _) in enumerate(block) if numbers[j] == k})
+                rows.append(row)
+                right.append(0.0)
+        value += [score for _, score in block]
+        columns += len(block)
+    matrix = np.zeros((len(rows), columns))
+    for r, row in enumerate(rows):
+        for k, entry in row.items():
+            matrix[r, k] = entry
+    return -float(linprog(-np.array(value), A_eq=matrix, b_eq=right, bounds=(0, 1)).fun)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@given(seed=seeds)
+@settings(max_examples=10, deadline=None)
+def test_the_relaxation_is_never_below_the_best_labelling(style: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, style, SETS)
+    labels, outputs = outputs_of(graph)
+    bound = bind(graph, "relaxed", iterations=3000)
+    problem = problem_of(bound, outputs.n)
+    theta = rng.standard_normal(outputs.n)
+    best = float(outputs.values(theta).max())
+    value, mu = problem.relaxed_argmax(0, theta)
+    certified = bound.certified[0] == 1
+    assert value >= best - 1e-7
+    found, y = problem.argmax(0, theta)
+    assert tuple(sorted(y.tolist())) in outputs.ys
+    assert_allclose(found, theta[y].sum(), atol=1e-10)
+    assert found <= best + 1e-9
+    if certified:
+        assert_allclose(found, best, atol=1e-7)
+        assert_allclose(mu @ theta, best, atol=1e-7)
+    if style != "hard":  # the program has the rules over all variables, which is tighter where they have fewer
+        assert_allclose(value, local_optimum(graph, theta), atol=1e-3)
+        assert_allclose(mu @ theta, value, atol=1e-2)
+
+
+def two_loops(rng: np.random.Generator, examples: int, inference: str, **options: Any) -> tuple[Any, Any]:
+    """Several cycles of four variables with tied weights, and the exact structure of the same graphs."""
+    graph = Factors(["two"] * 4, [(v,) for v in range(4)] + [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)])
+    gold = [[SETS["two"][k] for k in rng.integers(0, 2, 4)] for _ in range(examples)]
+    parts = part_count(graph, SETS)
+    matrices = [rng.standard_normal((parts, 6)) for _ in range(examples)]
+    rows = _core.Tokens(
+        np.arange(examples + 1) * parts,
+        np.arange(examples * parts + 1) * 6,
+        np.tile(np.arange(6, dtype=np.int32), examples * parts),
+        np.concatenate(matrices).ravel(),
+    )
+    found = []
+    for kind, settings_of in (("exact", {}), (inference, options)):
+        structure = FactorGraph(labels=SETS, inference=kind, **settings_of)
+        bound = structure.bind(
+            LabelSets(SETS), np.zeros(examples, dtype=int), gold, graphs=[graph] * examples, costs=Hamming()
+        )
+        found.append(_core.join(bound, _core.sparse_parts(6, rows, np.ones(examples, dtype=np.int64))))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("learner", ["sgd", BCFW(pairwise=False), "auto"])
+def test_learners_minimise_the_relaxed_hinge(learner: Any) -> None:
+    exact, relaxed = two_loops(np.random.default_rng(0), 8, "relaxed", iterations=2000)
+    learner = learner_named(learner)
+    solution = learner.solve(Task(relaxed, Hinge(), C=0.1, tol=1e-2, max_iter=60))
+    assert "relaxed objective" in solution.reason
+    assert not solution.exact
+    task = Task(exact, Hinge(), C=0.1)
+    best = learner_named("bcfw").solve(Task(exact, Hinge(), C=0.1, tol=1e-6)).kept.primal
+    assert task.primal(solution.w) <= solution.kept.primal * (1 + 1e-6)  # the relaxed loss is above the loss
+    assert task.primal(solution.w) <= 1.1 * best
+
+
+@pytest.mark.parametrize("learner", ["bcfw", "cutting-plane", "one-slack"])
+def test_learners_that_keep_outputs_refuse_a_relaxation(learner: str) -> None:
+    _, relaxed = two_loops(np.random.default_rng(0), 3, "relaxed")
+    with pytest.raises(MargraveError, match="keeps whole outputs.*sgd"):
+        learner_named(learner).solve(Task(relaxed, Hinge(), C=1.0))
+
+
+@pytest.mark.parametrize("inference", ["bp", "trw"])
+def test_log_losses_of_messages_are_close_to_the_exact_ones(inference: str) -> None:
+    exact, approximate = two_loops(np.random.default_rng(1), 8, inference)
+    solution = learner_named("sgd").solve(Task(approximate, Log(), C=0.1, tol=1e-3, max_iter=40))
+    best = learner_named("lbfgs").solve(Task(exact, Log(), C=0.1, tol=1e-8)).kept.primal
+    assert "approximate" in solution.reason
+    assert Task(exact, Log(), C=0.1).primal(solution.w) <= 1.05 * best
+    if inference == "trw":
+        assert solution.kept.primal >= Task(exact, Log(), C=0.1).primal(solution.w) - 1e-9
+
+
+def test_settings_and_graphs_that_do_not_fit_are_refused() -> None:
+    for wrong in ({"schedule": "random"}, {"sweeps": 0}, {"damping": 1.0}, {"tolerance": 0.0}, {"iterations": 0}):
+        with pytest.raises(MargraveError):
+            FactorGraph(inference="bp", **wrong)
+    graph = Factors(["two"] * 2, [(0,), (1,)], [Xor([(0, "a"), (1, "a")])])
+    with pytest.raises(ValueError, match="tree-reweighted messages are for graphs with factors of one or two"):
+        bind(graph, "trw")
+    nothing = Factors(["two"] * 2, [(0,), (1,)], [Xor([(0, "a"), (1, "a")]), Allowed([0, 1], [("a", "a")])])
+    value, mu = problem_of(bind(nothing, "bp"), 4).logsum(0, np.zeros(4))
+    assert value == -inf or bind(nothing, "bp").sweeps[0] <= 0
