@@ -1700,6 +1700,81 @@ def arc_pair_tree(
     damping: float,
     iterations: int,
 ) -> ArcPairTreeStructure: ...
+class Alignments(Structure):
+    def lengths(self, i: int) -> tuple[int, int]:
+        """The numbers of letters of both sequences."""
+
+    def matches(
+        self,
+        i: int,
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The matched pairs of an output, flat."""
+
+    def match_table(
+        self,
+        i: int,
+        mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The posterior probability of every pair of places, row by row."""
+
+class AlignmentStructure(Alignments):
+    @property
+    def tied(self) -> bool: ...
+    def best_score(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> float:
+        """The score of the best alignment, in linear memory if parts are tied."""
+
+class AlignmentEdges(Alignments):
+    pass
+
+class HomologyStructure(Structure):
+    @property
+    def shared_parts(self) -> int:
+        """The number of parts of letters."""
+
+def alignment(
+    mode: str,
+    affine: bool,
+    letters: int,
+    x_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    y_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    x: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    costs: bool,
+) -> AlignmentStructure:
+    """
+    Alignments of pairs of sequences. x, y: the letters of all sequences, if parts are tied. gold: matched pairs (i, j), flat.
+    """
+
+def alignment_edges(
+    x_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    y_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    costs: bool,
+) -> AlignmentEdges:
+    """Alignments whose parts are the edges of their trellis."""
+
+def homology(
+    mode: str,
+    affine: bool,
+    letters: int,
+    x_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    x: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    candidate_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    candidates: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    good: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> HomologyStructure:
+    """The choice of a candidate together with its alignment."""
 
 class CandidateStructure(Structure):
     pass

@@ -2,6 +2,7 @@
 
 from margrave.files.stored import import_modules
 from margrave.structures.arc_pair_tree import ArcPairTree
+from margrave.structures.alignment import Alignment, Homology, Letters
 from margrave.structures.arc_trees import ArcLabels, Arcs
 from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
@@ -17,6 +18,7 @@ from margrave.structures.second_order_tree import SecondOrderTree
 
 __all__ = [
     "Allowed",
+    "Alignment",
     "ArcLabels",
     "ArcPairTree",
     "Arcs",
@@ -30,7 +32,9 @@ __all__ = [
     "Forbidden",
     "Implies",
     "LabelGraph",
+    "Homology",
     "Labels",
+    "Letters",
     "Multiclass",
     "NoOutputs",
     "NodeSets",

@@ -123,12 +123,16 @@ inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule,
 inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
                     Worker& worker, Violation& best) {
   const int64_t n = problem.parts(i);
-  const auto parts_of_gold = static_cast<int64_t>(worker.gold.size());
+  const int64_t counted = problem.counted(i);
+  const auto parts_of_gold = static_cast<int64_t>(
+      std::count_if(worker.gold.begin(), worker.gold.end(), [&](int32_t part) { return part < counted; }));
   double* code = worker.scratch.take(n);
   double c0 = 0;
   if (rule.cost == CostKind::kF1) {
-    std::fill(code, code + n, static_cast<double>(parts_of_gold + 1));
-    for (const int32_t part : worker.gold) code[part] = 1;
+    std::fill(code, code + counted, static_cast<double>(parts_of_gold + 1));
+    std::fill(code + counted, code + n, 0.0);
+    for (const int32_t part : worker.gold)
+      if (part < counted) code[part] = 1;
   } else {
     c0 = problem.cost(i, code);
   }

@@ -52,6 +52,18 @@ struct TupleLinks {
   const int64_t* outgoing_begin;  // by source: its tuples
 };
 
+// One row of the trellis of alignments of two sequences (engines/alignment.h). Rows of states have room up to the next
+// multiple of 8, and one cell before the first, which is -inf.
+struct AlignmentRow {
+  int64_t m;
+  const double *pair, *y_open, *y_extend;  // by letter of y
+  double x_open, x_extend;
+  double begin_x, end_x;
+  const double *begin_y, *end_y;
+  const double *m_above, *x_above, *y_above;
+  double *m_here, *x_here, *y_here;
+};
+
 // Sums over the parts of one example, whose marginals moved from `before` to `mu`.
 struct Comparison {
   double t_mu;     // <t, mu>
@@ -134,6 +146,8 @@ struct Loops {
                    double* out);
   void (*spread_products)(int64_t n, int64_t terms, const double* g, const double* a, int64_t a_step, const double* b,
                           int64_t b_step, double* ga, double* gb);
+  // A row of the best alignments; returns the best score of an alignment that ends in this row.
+  double (*alignment_best_row)(const AlignmentRow& row);
 };
 
 // Scaled probability space is exact while no product can underflow. Scores of one position and its transitions may

@@ -1,6 +1,7 @@
 // Bodies of the hot loops; included once per instruction set, each time in a file of its own (see loops.h).
 // Everything has internal linkage. Only loops.h and intrinsics are used, so that nothing that the linker shares with
 // other files is compiled for a newer processor.
+#include "simd/alignment_body.h"
 #include "simd/chain_body.h"
 #include "simd/gibbs_body.h"
 #include "simd/lanes_body.h"
@@ -135,7 +136,8 @@ constexpr Loops loops_named(const char* name) {
           tuple_lanes_viterbi,
           sum_products,
           max_sums,
-          spread_products};
+          spread_products,
+          alignment_best_row};
 }
 
 }  // namespace

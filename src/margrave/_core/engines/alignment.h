@@ -1,0 +1,677 @@
+// Alignments of two sequences (003, section 4.4): the best one, k best, samples, sums over all with posteriors.
+//
+// An alignment of x (n letters) and y (m letters) is a set of matched pairs that ascend in both. Between two matches
+// the unmatched letters of x come before those of y. The trellis has a state for every cell (i, j), the last letters
+// that are consumed, and for how the last letter was consumed: M, a match of i and j; X, letter i of x is unmatched; Y,
+// letter j of y is unmatched. With + for "or" and products of exponentials of scores,
+//
+//   M(i, j) = pair(i, j) (begin(i, j) + M(i-1, j-1) + X(i-1, j-1) + Y(i-1, j-1))
+//   X(i, j) = x_open(i) M(i-1, j) + x_extend(i) X(i-1, j)
+//   Y(i, j) = y_open(j) (M(i, j-1) + X(i, j-1)) + y_extend(j) Y(i, j-1)
+//   total   = empty + sum of M(i, j) end(i, j)
+//
+// Whatever is before the first match and after the last one is in `begin` and `end`, so that global, local and
+// semi-global alignments differ in these two alone.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engines/hypergraph.h"
+#include "engines/lazy_kbest.h"
+#include "protocol/problem.h"
+#include "simd/loops.h"
+
+namespace margrave::alignment {
+
+enum State : int { kM = 0, kX = 1, kY = 2 };
+
+struct Step {
+  State state;
+  int32_t i, j;  // the last letters that are consumed after it
+};
+using Path = std::vector<Step>;  // from the first match to the last one; empty: nothing is matched
+
+// The scores of one pair of sequences.
+struct Scores {
+  int64_t n = 0, m = 0;
+  std::vector<const double*> pair;  // by letter of x: m scores
+  const double *x_open = nullptr, *x_extend = nullptr, *y_open = nullptr, *y_extend = nullptr;  // by letter
+  // Of the first match (i, j): begin_x[i] + begin_y[j]. With `shorter`, also those of the shorter one of the two runs
+  // of letters before it: lead_x[i] if i <= j, else lead_y[j]. The same of the letters after the last match.
+  const double *begin_x = nullptr, *begin_y = nullptr, *end_x = nullptr, *end_y = nullptr;
+  const double *lead_x = nullptr, *lead_y = nullptr, *trail_x = nullptr, *trail_y = nullptr;
+  bool shorter = false;
+  double empty = 0;  // of the alignment without matches
+
+  bool leads_x(int64_t i, int64_t j) const { return i <= j; }
+  bool trails_x(int64_t i, int64_t j) const { return n - i <= m - j; }
+  double begin(int64_t i, int64_t j) const {
+    const double both = begin_x[i] + begin_y[j];
+    return shorter ? both + (leads_x(i, j) ? lead_x[i] : lead_y[j]) : both;
+  }
+  double end(int64_t i, int64_t j) const {
+    const double both = end_x[i] + end_y[j];
+    return shorter ? both + (trails_x(i, j) ? trail_x[i] : trail_y[j]) : both;
+  }
+};
+
+// Expected counts, in the form of the scores: rows of pairs and numbers by letter. They are added to what is there.
+struct Posteriors {
+  std::vector<double*> pair;
+  double *x_open, *x_extend, *y_open, *y_extend;
+  double *begin_x, *begin_y, *end_x, *end_y, *lead_x, *lead_y, *trail_x, *trail_y;
+  double empty = 0;
+};
+
+inline size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+// Values of all states of all cells, row by row; cells outside have the value that adds nothing.
+class Table {
+ public:
+  Table(int64_t n, int64_t m, double nothing) : m_(m), nothing_(nothing), values_(at(3 * n * m), nothing) {}
+  void set(State s, int64_t i, int64_t j, double value) { values_[at((i * 3 + s) * m_ + j)] = value; }
+  double operator()(State s, int64_t i, int64_t j) const {
+    return i < 0 || j < 0 ? nothing_ : values_[at((i * 3 + s) * m_ + j)];
+  }
+
+ private:
+  int64_t m_;
+  double nothing_;
+  std::vector<double> values_;
+};
+
+// ---- sums in log space: exact for any scores ------------------------------------------------------------------------
+
+inline double log_add(double a, double b, double c) { return margrave::log_add(margrave::log_add(a, b), c); }
+
+inline void forward_logs(const Scores& s, Table& f) {
+  for (int64_t i = 0; i < s.n; ++i)
+    for (int64_t j = 0; j < s.m; ++j) {
+      const double before = log_add(f(kM, i - 1, j - 1), f(kX, i - 1, j - 1), f(kY, i - 1, j - 1));
+      f.set(kM, i, j, s.pair[at(i)][j] + margrave::log_add(s.begin(i, j), before));
+      if (i > 0) f.set(kX, i, j, margrave::log_add(s.x_open[i] + f(kM, i - 1, j), s.x_extend[i] + f(kX, i - 1, j)));
+      if (j > 0)
+        f.set(kY, i, j,
+              log_add(s.y_open[j] + f(kM, i, j - 1), s.y_open[j] + f(kX, i, j - 1), s.y_extend[j] + f(kY, i, j - 1)));
+    }
+}
+
+inline double total_of(const Scores& s, const Table& f) {
+  double total = s.empty;
+  for (int64_t i = 0; i < s.n; ++i)
+    for (int64_t j = 0; j < s.m; ++j) total = margrave::log_add(total, f(kM, i, j) + s.end(i, j));
+  return total;
+}
+
+inline double logsum_logs(const Scores& s, Posteriors& mu) {
+  Table f(s.n, s.m, -kInfinity);
+  forward_logs(s, f);
+  const double log_z = total_of(s, f);
+  if (log_z == -kInfinity) return log_z;
+  mu.empty += std::exp(s.empty - log_z);
+  // b: sums over what follows, for the row below and for this one, by state.
+  std::vector<double> below[3], here[3];
+  for (int k = 0; k < 3; ++k) {
+    below[k].assign(at(s.m + 1), -kInfinity);
+    here[k].assign(at(s.m + 1), -kInfinity);
+  }
+  for (int64_t i = s.n - 1; i >= 0; --i) {
+    const bool last = i + 1 == s.n;
+    for (int64_t j = s.m - 1; j >= 0; --j) {
+      const bool final = j + 1 == s.m;
+      const double next = last || final ? -kInfinity : s.pair[at(i + 1)][j + 1] + below[kM][at(j + 1)];
+      const double to_x = last ? -kInfinity : below[kX][at(j)];
+      const double to_y = final ? -kInfinity : here[kY][at(j + 1)];
+      const double open_x = last ? -kInfinity : s.x_open[i + 1] + to_x;
+      const double extend_x = last ? -kInfinity : s.x_extend[i + 1] + to_x;
+      const double open_y = final ? -kInfinity : s.y_open[j + 1] + to_y;
+      const double extend_y = final ? -kInfinity : s.y_extend[j + 1] + to_y;
+      const double finish = s.end(i, j);
+      here[kM][at(j)] = margrave::log_add(log_add(next, open_x, open_y), finish);
+      here[kX][at(j)] = log_add(next, extend_x, open_y);
+      here[kY][at(j)] = margrave::log_add(next, extend_y);
+      const double m_here = f(kM, i, j) - log_z, x_here = f(kX, i, j) - log_z, y_here = f(kY, i, j) - log_z;
+      mu.pair[at(i)][j] += std::exp(m_here + here[kM][at(j)]);
+      if (!last) {
+        mu.x_open[i + 1] += std::exp(m_here + open_x);
+        mu.x_extend[i + 1] += std::exp(x_here + extend_x);
+      }
+      if (!final) {
+        mu.y_open[j + 1] += std::exp(m_here + open_y) + std::exp(x_here + open_y);
+        mu.y_extend[j + 1] += std::exp(y_here + extend_y);
+      }
+      const double begins = std::exp(s.begin(i, j) + s.pair[at(i)][j] + here[kM][at(j)] - log_z);
+      const double ends = std::exp(m_here + finish);
+      mu.begin_x[i] += begins;
+      mu.begin_y[j] += begins;
+      mu.end_x[i] += ends;
+      mu.end_y[j] += ends;
+      if (s.shorter) {
+        *(s.leads_x(i, j) ? mu.lead_x + i : mu.lead_y + j) += begins;
+        *(s.trails_x(i, j) ? mu.trail_x + i : mu.trail_y + j) += ends;
+      }
+    }
+    for (int k = 0; k < 3; ++k) std::swap(below[k], here[k]);
+  }
+  return log_z;
+}
+
+inline double logsum(const Scores& s, Posteriors& mu, Scratch&) { return logsum_logs(s, mu); }
+
+// Draws alignments one after another; take(path) is called for each of them. False: there is none.
+template <class Take>
+bool sample(const Scores& s, int64_t draws, Random& random, const Take& take) {
+  Table f(s.n, s.m, -kInfinity);
+  forward_logs(s, f);
+  const double log_z = total_of(s, f);
+  if (log_z == -kInfinity) return false;
+  std::vector<double> rows(at(s.n + 1)), weights(at(s.m));
+  for (int64_t i = 0; i < s.n; ++i)
+    for (int64_t j = 0; j < s.m; ++j) rows[at(i)] += std::exp(f(kM, i, j) + s.end(i, j) - log_z);
+  rows.back() = std::exp(s.empty - log_z);
+  Path path;
+  for (int64_t k = 0; k < draws; ++k) {
+    path.clear();
+    int64_t i = random.choose(rows.data(), s.n + 1);
+    if (i < s.n) {
+      for (int64_t j = 0; j < s.m; ++j) weights[at(j)] = std::exp(f(kM, i, j) + s.end(i, j) - log_z);
+      int64_t j = random.choose(weights.data(), s.m);
+      State state = kM;
+      while (true) {
+        path.push_back({state, static_cast<int32_t>(i), static_cast<int32_t>(j)});
+        std::array<double, 4> ways{-kInfinity, -kInfinity, -kInfinity, -kInfinity};  // from M, X, Y; begin
+        int64_t i0 = i, j0 = j;
+        if (state == kM) {
+          --i0, --j0;
+          for (int q = 0; q < 3; ++q) ways[at(q)] = s.pair[at(i)][j] + f(static_cast<State>(q), i0, j0);
+          ways[3] = s.pair[at(i)][j] + s.begin(i, j);
+        } else if (state == kX) {
+          --i0;
+          ways[0] = s.x_open[i] + f(kM, i0, j);
+          ways[1] = s.x_extend[i] + f(kX, i0, j);
+        } else {
+          --j0;
+          ways[0] = s.y_open[j] + f(kM, i, j0);
+          ways[1] = s.y_open[j] + f(kX, i, j0);
+          ways[2] = s.y_extend[j] + f(kY, i, j0);
+        }
+        for (double& way : ways) way = std::exp(way - f(state, i, j));
+        const int64_t way = random.choose(ways.data(), 4);
+        if (way == 3) break;
+        state = static_cast<State>(way);
+        i = i0;
+        j = j0;
+      }
+    }
+    std::reverse(path.begin(), path.end());
+    take(path);
+  }
+  return true;
+}
+
+// ---- the best alignments --------------------------------------------------------------------------------------------
+
+// What begins and ends at row i, as the kernel takes it: a number for the row and one for each column.
+class Ends {
+ public:
+  explicit Ends(const Scores& s) : s_(s), begin_(s.shorter ? at(s.m) : 0, 0.0), end_(s.shorter ? at(s.m) : 0, 0.0) {}
+  void of_row(int64_t i, AlignmentRow& row) {
+    row.begin_x = s_.begin_x[i];
+    row.end_x = s_.end_x[i];
+    row.begin_y = s_.begin_y;
+    row.end_y = s_.end_y;
+    if (!s_.shorter) return;
+    for (int64_t j = 0; j < s_.m; ++j) {
+      begin_[at(j)] = s_.begin_y[j] + (s_.leads_x(i, j) ? s_.lead_x[i] : s_.lead_y[j]);
+      end_[at(j)] = s_.end_y[j] + (s_.trails_x(i, j) ? s_.trail_x[i] : s_.trail_y[j]);
+    }
+    row.begin_y = begin_.data();
+    row.end_y = end_.data();
+  }
+
+ private:
+  const Scores& s_;
+  std::vector<double> begin_, end_;
+};
+
+// Some rows of all states for the kernel: each has room for the cell before the first one.
+class Rows {
+ public:
+  Rows(int64_t rows, int64_t m, Scratch& scratch) : width_(padded(m) + 8), values_(scratch.take(3 * rows * width_)) {
+    for (int64_t r = 0; r < 3 * rows; ++r) std::fill_n(values_ + r * width_, 8, -kInfinity);
+  }
+  double* operator()(State s, int64_t r) { return values_ + (3 * r + s) * width_ + 8; }
+  void clear(int64_t r) { std::fill_n(values_ + 3 * r * width_, 3 * width_, -kInfinity); }
+
+ private:
+  int64_t width_;
+  double* values_;
+};
+
+inline void gaps_of_row(const Scores& s, int64_t i, int64_t first, AlignmentRow& row) {
+  row.pair = s.pair[at(i)] + first;
+  row.x_open = s.x_open[i];
+  row.x_extend = s.x_extend[i];
+  row.y_open = s.y_open + first;
+  row.y_extend = s.y_extend + first;
+}
+
+inline void states_of_row(Rows& rows, int64_t above, int64_t here, AlignmentRow& row) {
+  row.m_above = rows(kM, above);
+  row.x_above = rows(kX, above);
+  row.y_above = rows(kY, above);
+  row.m_here = rows(kM, here);
+  row.x_here = rows(kX, here);
+  row.y_here = rows(kY, here);
+}
+
+struct Cell {
+  int64_t i, j;
+};
+
+// The score of the best alignment in linear memory and, unless null, where it ends ({-1, -1}: nothing is matched).
+inline double best_score(const Scores& s, Scratch& scratch, Cell* last = nullptr) {
+  Scratch::Frame frame(scratch);
+  Rows rows(2, s.m, scratch);
+  rows.clear(1);
+  Ends ends(s);
+  AlignmentRow row{};
+  row.m = s.m;
+  double best = s.empty;
+  if (last) *last = {-1, -1};
+  for (int64_t i = 0; i < s.n; ++i) {
+    gaps_of_row(s, i, 0, row);
+    ends.of_row(i, row);
+    states_of_row(rows, (i + 1) % 2, i % 2, row);
+    const double top = loops().alignment_best_row(row);
+    if (!(top > best)) continue;
+    best = top;
+    if (!last) continue;
+    for (int64_t j = 0; j < s.m; ++j)
+      if (row.m_here[j] + (row.end_x + row.end_y[j]) == top) *last = {i, j};
+  }
+  return best;
+}
+
+// Paths between given cells, where tables of all cells would be too large: by the row in the middle that an optimal
+// path crosses (Hirschberg 1975; Myers and Miller 1988).
+class Divider {
+ public:
+  Divider(const Scores& s, Scratch& scratch) : s_(s), scratch_(scratch) {}
+
+  // The best path that ends with a match of this cell, from its first match on.
+  void before(Cell last, Path& path) {
+    const Cell first = first_match(last);
+    path.push_back({kM, static_cast<int32_t>(first.i), static_cast<int32_t>(first.j)});
+    between({kM, first}, {kM, last}, path);
+  }
+
+ private:
+  static constexpr int64_t kCells = 1 << 18;  // of a table
+  struct Point {
+    State state;
+    Cell cell;
+  };
+
+  // What follows a cell, with maxima, for one row of the columns first .. last. The path ends at `goal`, whose row is
+  // the first to be asked for.
+  void follow(int64_t i, int64_t first, const Point& goal, Rows& rows, int64_t below, int64_t here) {
+    const bool end = i == goal.cell.i;
+    for (int64_t j = goal.cell.j; j >= first; --j) {
+      const int64_t k = j - first;
+      const bool final = j == goal.cell.j;
+      const double next = end || final ? -kInfinity : s_.pair[at(i + 1)][j + 1] + rows(kM, below)[k + 1];
+      const double to_x = end ? -kInfinity : rows(kX, below)[k];
+      const double to_y = final ? -kInfinity : rows(kY, here)[k + 1];
+      const double open_y = final ? -kInfinity : s_.y_open[j + 1] + to_y;
+      double m = std::max({next, open_y, end ? -kInfinity : s_.x_open[i + 1] + to_x});
+      double x = std::max({next, open_y, end ? -kInfinity : s_.x_extend[i + 1] + to_x});
+      double y = std::max(next, final ? -kInfinity : s_.y_extend[j + 1] + to_y);
+      if (end && final) (goal.state == kM ? m : goal.state == kX ? x : y) = 0;
+      rows(kM, here)[k] = m;
+      rows(kX, here)[k] = x;
+      rows(kY, here)[k] = y;
+    }
+  }
+
+  Cell first_match(Cell last) {
+    Scratch::Frame frame(scratch_);
+    Rows rows(2, last.j + 1, scratch_);
+    Ends ends(s_);
+    AlignmentRow row{};
+    double best = -kInfinity;
+    Cell first = last;
+    for (int64_t i = last.i; i >= 0; --i) {
+      follow(i, 0, {kM, last}, rows, (i + 1) % 2, i % 2);
+      ends.of_row(i, row);
+      for (int64_t j = 0; j <= last.j; ++j) {
+        const double value = row.begin_x + row.begin_y[j] + s_.pair[at(i)][j] + rows(kM, i % 2)[j];
+        if (value > best) {
+          best = value;
+          first = {i, j};
+        }
+      }
+    }
+    return first;
+  }
+
+  // The rows of the trellis of paths that begin at `from`; row r of them lies at place(r).
+  template <class Place>
+  void lead(const Point& from, int64_t to_row, int64_t to_column, Rows& rows, const Place& place) {
+    const int64_t width = to_column - from.cell.j + 1;
+    const int64_t top = place(from.cell.i);
+    rows.clear(top);
+    rows(from.state, top)[0] = 0;
+    for (int64_t k = 1; k < width; ++k)
+      rows(kY, top)[k] = std::max(std::max(rows(kM, top)[k - 1], rows(kX, top)[k - 1]) + s_.y_open[from.cell.j + k],
+                                  rows(kY, top)[k - 1] + s_.y_extend[from.cell.j + k]);
+    AlignmentRow row{};
+    row.m = width;
+    row.begin_x = row.end_x = -kInfinity;
+    row.begin_y = row.end_y = s_.y_open;  // with -inf for the row, whatever they are
+    for (int64_t i = from.cell.i + 1; i <= to_row; ++i) {
+      gaps_of_row(s_, i, from.cell.j, row);
+      states_of_row(rows, place(i - 1), place(i), row);
+      loops().alignment_best_row(row);
+    }
+  }
+
+  // Appends the steps after `from`, up to `to`.
+  void between(const Point& from, const Point& to, Path& path) {
+    const int64_t height = to.cell.i - from.cell.i + 1, width = to.cell.j - from.cell.j + 1;
+    if (height <= 2 || height <= kCells / width) return by_table(from, to, path);
+    Point middle{kM, {from.cell.i + height / 2, 0}};
+    {
+      Scratch::Frame frame(scratch_);
+      Rows rows(2, width, scratch_), after(2, width, scratch_);
+      lead(from, middle.cell.i, to.cell.j, rows, [](int64_t i) { return i % 2; });
+      for (int64_t i = to.cell.i; i >= middle.cell.i; --i) follow(i, from.cell.j, to, after, (i + 1) % 2, i % 2);
+      double best = -kInfinity;
+      for (const State state : {kM, kX, kY})
+        for (int64_t k = 0; k < width; ++k) {
+          const double value = rows(state, middle.cell.i % 2)[k] + after(state, middle.cell.i % 2)[k];
+          if (!(value > best)) continue;
+          best = value;
+          middle = {state, {middle.cell.i, from.cell.j + k}};
+        }
+    }
+    between(from, middle, path);
+    between(middle, to, path);
+  }
+
+  void by_table(const Point& from, const Point& to, Path& path) {
+    Scratch::Frame frame(scratch_);
+    Rows rows(to.cell.i - from.cell.i + 1, to.cell.j - from.cell.j + 1, scratch_);
+    lead(from, to.cell.i, to.cell.j, rows, [&](int64_t i) { return i - from.cell.i; });
+    const auto value = [&](State state, int64_t i, int64_t j) {
+      return i < from.cell.i || j < from.cell.j ? -kInfinity : rows(state, i - from.cell.i)[j - from.cell.j];
+    };
+    const auto length = static_cast<std::ptrdiff_t>(path.size());
+    Point now = to;
+    while (now.state != from.state || now.cell.i != from.cell.i || now.cell.j != from.cell.j) {
+      const auto [i, j] = now.cell;
+      path.push_back({now.state, static_cast<int32_t>(i), static_cast<int32_t>(j)});
+      const int64_t i0 = now.state == kY ? i : i - 1, j0 = now.state == kX ? j : j - 1;
+      double ways[3];
+      for (const State state : {kM, kX, kY}) {
+        ways[state] = value(state, i0, j0);
+        if (now.state == kX) ways[state] += state == kM ? s_.x_open[i] : state == kX ? s_.x_extend[i] : -kInfinity;
+        if (now.state == kY) ways[state] += state == kY ? s_.y_extend[j] : s_.y_open[j];
+      }
+      const auto way = static_cast<State>(std::max_element(ways, ways + 3) - ways);
+      if (ways[way] == -kInfinity) throw InputError("an alignment has no path.");
+      now = {way, {i0, j0}};
+    }
+    std::reverse(path.begin() + length, path.end());
+  }
+
+  const Scores& s_;
+  Scratch& scratch_;
+};
+
+// The tables of the best scores up to every state of every cell.
+inline void fill_best(const Scores& s, Rows& rows) {
+  rows.clear(0);
+  Ends ends(s);
+  AlignmentRow row{};
+  row.m = s.m;
+  for (int64_t i = 0; i < s.n; ++i) {
+    gaps_of_row(s, i, 0, row);
+    ends.of_row(i, row);
+    states_of_row(rows, i, i + 1, row);
+    loops().alignment_best_row(row);
+  }
+}
+
+// The trellis as LazyKbest wants it: a node for every state of every cell, and one for all of them.
+class Graph {
+ public:
+  static constexpr int64_t kBegins = 3;  // the way into a match that begins an alignment; 0 to 2: after M, X, Y
+
+  Graph(const Scores& s, Scratch& scratch) : s_(s), rows_(s.n + 1, s.m, scratch) {
+    fill_best(s, rows_);
+    best_ = s.empty;
+    best_edge_ = nothing();
+    for (int64_t i = 0; i < s.n; ++i)
+      for (int64_t j = 0; j < s.m; ++j)
+        if (const double value = best_of(kM, i, j) + s.end(i, j); value > best_) {
+          best_ = value;
+          best_edge_ = 4 * root() + i * s.m + j;
+        }
+  }
+
+  struct Place {
+    State state;
+    int64_t i, j;
+  };
+  int64_t root() const { return 3 * s_.n * s_.m; }
+  int64_t nodes() const { return root() + 1; }
+  bool is_empty(int64_t e) const { return e == nothing(); }
+  Place place(int64_t v) const { return {static_cast<State>(v % 3), v / 3 / s_.m, v / 3 % s_.m}; }
+  int64_t node(State state, int64_t i, int64_t j) const { return 3 * (i * s_.m + j) + state; }
+
+  double best(int64_t v) const {
+    if (v == root()) return best_;
+    const Place p = place(v);
+    return best_of(p.state, p.i, p.j);
+  }
+  int64_t best_edge(int64_t v) const {
+    if (v == root()) return best_edge_;
+    int64_t found = -1;
+    double top = -kInfinity;
+    each_edge(v, [&](int64_t e) {
+      const double value = score(e) + (tail_count(e) > 0 ? best(tail(e, 0)) : 0.0);
+      if (value > top) {
+        top = value;
+        found = e;
+      }
+    });
+    return found;
+  }
+  template <class Visit>
+  void each_edge(int64_t v, const Visit& visit) const {
+    if (v == root()) {
+      visit(nothing());
+      for (int64_t cell = 0; cell < s_.n * s_.m; ++cell) visit(4 * root() + cell);
+      return;
+    }
+    const Place p = place(v);
+    if (p.state == kM) visit(4 * v + kBegins);
+    if (p.state == kM ? p.i == 0 || p.j == 0 : p.state == kX ? p.i == 0 : p.j == 0) return;
+    visit(4 * v + kM);
+    visit(4 * v + kX);
+    if (p.state != kX) visit(4 * v + kY);
+  }
+  int64_t tail_count(int64_t e) const { return is_empty(e) || (e < 4 * root() && e % 4 == kBegins) ? 0 : 1; }
+  int64_t tail(int64_t e, int64_t) const {
+    if (e >= 4 * root()) return 3 * (e - 4 * root()) + kM;
+    const Place p = place(e / 4);
+    return node(static_cast<State>(e % 4), p.state == kY ? p.i : p.i - 1, p.state == kX ? p.j : p.j - 1);
+  }
+  double score(int64_t e) const {
+    if (is_empty(e)) return s_.empty;
+    if (e >= 4 * root()) return s_.end((e - 4 * root()) / s_.m, (e - 4 * root()) % s_.m);
+    const Place p = place(e / 4);
+    switch (p.state) {
+      case kM: return s_.pair[at(p.i)][p.j] + (e % 4 == kBegins ? s_.begin(p.i, p.j) : 0.0);
+      case kX: return e % 4 == kM ? s_.x_open[p.i] : s_.x_extend[p.i];
+      default: return e % 4 == kY ? s_.y_extend[p.j] : s_.y_open[p.j];
+    }
+  }
+  // Adds the step of an edge, unless it is one of the root.
+  void step(int64_t e, Path& path) const {
+    if (e >= 4 * root()) return;
+    const Place p = place(e / 4);
+    path.push_back({p.state, static_cast<int32_t>(p.i), static_cast<int32_t>(p.j)});
+  }
+
+ private:
+  int64_t nothing() const { return 4 * root() + s_.n * s_.m; }  // the edge of the alignment without matches
+  double best_of(State state, int64_t i, int64_t j) const { return const_cast<Rows&>(rows_)(state, i + 1)[j]; }
+
+  const Scores& s_;
+  Rows rows_;
+  double best_;
+  int64_t best_edge_;
+};
+
+// The best alignment; its score is -inf if there is none.
+inline double best(const Scores& s, Path& path, Scratch& scratch) {
+  constexpr int64_t kCells = 1 << 20;  // of tables of all cells, 24 bytes each
+  path.clear();
+  if (s.n <= kCells / s.m) {
+    Scratch::Frame frame(scratch);
+    const Graph graph(s, scratch);
+    int64_t v = graph.root();
+    if (graph.best(v) == -kInfinity) return -kInfinity;
+    const double value = graph.best(v);
+    while (true) {
+      const int64_t e = graph.best_edge(v);
+      graph.step(e, path);
+      if (graph.tail_count(e) == 0) break;
+      v = graph.tail(e, 0);
+    }
+    std::reverse(path.begin(), path.end());
+    return value;
+  }
+  Cell last;
+  const double value = best_score(s, scratch, &last);
+  if (last.i >= 0) Divider(s, scratch).before(last, path);
+  return value;
+}
+
+// The k best; take(score, path) is called for each, best first.
+template <class Take>
+void kbest(const Scores& s, int64_t k, Scratch& scratch, const Take& take) {
+  Scratch::Frame frame(scratch);
+  const Graph graph(s, scratch);
+  if (graph.best(graph.root()) == -kInfinity) return;
+  LazyKbest<Graph> lazy(graph);
+  Path path;
+  for (int64_t rank = 0; rank < k && lazy.request(graph.root(), rank); ++rank) {
+    path.clear();
+    lazy.each_edge(graph.root(), rank, [&](int64_t e) { graph.step(e, path); });
+    std::reverse(path.begin(), path.end());
+    take(lazy.value(graph.root(), rank), path);
+  }
+}
+
+// The best alignment at each total cost, where `c` has whole costs in the form of scores: every state of every cell has
+// the best path at each cost that a path to it can have. take(cost, score, path) is called in the order of the costs.
+template <class Take>
+void best_by_cost(const Scores& s, const Scores& c, const Take& take) {
+  struct Counted {
+    int64_t cost;
+    double value;
+    int32_t way;     // the state before; 3: it begins
+    int32_t before;  // which of the paths to it
+  };
+  using List = std::vector<Counted>;
+  List merged;
+  // Both lists ascend in their costs; of equal ones the better stays.
+  const auto add = [&](List& to, const List& from, double cost, double value, int way) {
+    if (!(value > -kInfinity) || from.empty()) return;
+    const auto more = static_cast<int64_t>(cost);
+    merged.clear();
+    size_t a = 0, b = 0;
+    while (a < to.size() || b < from.size()) {
+      const int64_t of_a = a < to.size() ? to[a].cost : std::numeric_limits<int64_t>::max();
+      const int64_t of_b = b < from.size() ? from[b].cost + more : std::numeric_limits<int64_t>::max();
+      const Counted other{of_b, b < from.size() ? from[b].value + value : 0.0, way, static_cast<int32_t>(b)};
+      if (of_a < of_b) {
+        merged.push_back(to[a++]);
+      } else if (of_b < of_a) {
+        merged.push_back(other);
+        ++b;
+      } else {
+        merged.push_back(other.value > to[a].value ? other : to[a]);
+        ++a, ++b;
+      }
+    }
+    std::swap(to, merged);
+  };
+  std::vector<List> lists(at(3 * s.n * s.m));
+  const auto list = [&](int state, int64_t i, int64_t j) -> List& { return lists[at(3 * (i * s.m + j) + state)]; };
+  const List nothing{{0, 0.0, 3, 0}};
+  for (int64_t i = 0; i < s.n; ++i)
+    for (int64_t j = 0; j < s.m; ++j) {
+      const double pair = s.pair[at(i)][j], pair_cost = c.pair[at(i)][j];
+      add(list(kM, i, j), nothing, pair_cost + c.begin(i, j), pair + s.begin(i, j), 3);
+      if (i > 0 && j > 0)
+        for (const State q : {kM, kX, kY}) add(list(kM, i, j), list(q, i - 1, j - 1), pair_cost, pair, q);
+      if (i > 0) {
+        add(list(kX, i, j), list(kM, i - 1, j), c.x_open[i], s.x_open[i], kM);
+        add(list(kX, i, j), list(kX, i - 1, j), c.x_extend[i], s.x_extend[i], kX);
+      }
+      if (j > 0) {
+        add(list(kY, i, j), list(kM, i, j - 1), c.y_open[j], s.y_open[j], kM);
+        add(list(kY, i, j), list(kX, i, j - 1), c.y_open[j], s.y_open[j], kX);
+        add(list(kY, i, j), list(kY, i, j - 1), c.y_extend[j], s.y_extend[j], kY);
+      }
+    }
+  struct Last {
+    double value;
+    int64_t cell;  // -1: nothing is matched
+    size_t which;
+  };
+  std::map<int64_t, Last> found;
+  const auto offer = [&](int64_t cost, const Last& last) {
+    if (!(last.value > -kInfinity)) return;
+    const auto [place, fresh] = found.emplace(cost, last);
+    if (!fresh && last.value > place->second.value) place->second = last;
+  };
+  offer(static_cast<int64_t>(c.empty), {s.empty, -1, 0});
+  for (int64_t cell = 0; cell < s.n * s.m; ++cell) {
+    const List& ends = lists[at(3 * cell + kM)];
+    const double value = s.end(cell / s.m, cell % s.m);
+    if (!(value > -kInfinity)) continue;
+    const auto more = static_cast<int64_t>(c.end(cell / s.m, cell % s.m));
+    for (size_t k = 0; k < ends.size(); ++k) offer(ends[k].cost + more, {ends[k].value + value, cell, k});
+  }
+  Path path;
+  for (const auto& [cost, last] : found) {
+    path.clear();
+    if (last.cell >= 0) {
+      Step now{kM, static_cast<int32_t>(last.cell / s.m), static_cast<int32_t>(last.cell % s.m)};
+      size_t which = last.which;
+      while (true) {
+        path.push_back(now);
+        const Counted& here = list(now.state, now.i, now.j)[which];
+        if (here.way == 3) break;
+        which = static_cast<size_t>(here.before);
+        now = {static_cast<State>(here.way), now.state == kY ? now.i : now.i - 1, now.state == kX ? now.j : now.j - 1};
+      }
+      std::reverse(path.begin(), path.end());
+    }
+    take(cost, last.value, path);
+  }
+}
+
+}  // namespace margrave::alignment
