@@ -10,6 +10,9 @@ _HOMES = {
     "DependencyParser": "margrave.estimators.dependency_parser",
     "GraphLabeler": "margrave.estimators.graph_labeler",
     "HMMTagger": "margrave.estimators.hmm_tagger",
+    "GenerativeAligner": "margrave.estimators.generative_aligner",
+    "HomologyRanker": "margrave.estimators.homology_ranker",
+    "SequenceAligner": "margrave.estimators.sequence_aligner",
     "SequenceTagger": "margrave.estimators.sequence_tagger",
     "SequenceTaggerCV": "margrave.estimators.sequence_tagger_cv",
     "StructuredClassifier": "margrave.estimators.structured_classifier",
@@ -39,9 +42,11 @@ __all__ = [
     "DifferenceOfLosses",
     "ExpectedCostBound",
     "GraphLabeler",
+    "GenerativeAligner",
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
     "Hinge",
+    "HomologyRanker",
     "Kernel",
     "Log",
     "LossFamily",
@@ -51,6 +56,7 @@ __all__ = [
     "Problem",
     "Ramp",
     "Reranker",
+    "SequenceAligner",
     "SequenceTagger",
     "SequenceTaggerCV",
     "SoftmaxMargin",
@@ -70,13 +76,16 @@ if TYPE_CHECKING:
         HierarchicalMultiLabelClassifier,
         HMMTagger,
         MultiLabelClassifier,
+        HomologyRanker,
         Reranker,
+        SequenceAligner,
         SequenceTagger,
         SequenceTaggerCV,
         StructuredClassifier,
         TaxonomyClassifier,
         load,
     )
+    from margrave.estimators.generative_aligner import GenerativeAligner
     from margrave.features.mercer import Kernel
     from margrave.labels import Taxonomy
     from margrave.losses import (

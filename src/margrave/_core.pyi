@@ -521,6 +521,17 @@ def factor_map(
 ) -> FactorMap:
     """
     Weights of the soft factors of graphs, tied by groups. group_of: the group of each factor of each graph. groups: of each the number of attributes, the number of columns, the column of each cell (-1: none), the rows of the attributes of its factors, and whether all of its factors in an example share one row.
+class AlignmentMap(Features):
+    pass
+
+def alignment_map(
+    structure: Structure,
+    tables: Sequence[tuple[Tokens, Tokens, int, int, bool]],
+    gaps: Sequence[tuple[Tokens, Tokens, int]],
+    ends: bool,
+) -> AlignmentMap:
+    """
+    The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have weights of their own.
     """
 
 class KeyedNames:
@@ -1727,6 +1738,13 @@ class AlignmentStructure(Alignments):
         theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ) -> float:
         """The score of the best alignment, in linear memory if parts are tied."""
+
+    def best_matches(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The matched pairs of the best alignment, flat."""
 
 class AlignmentEdges(Alignments):
     pass

@@ -10,15 +10,18 @@ from margrave import (
     DependencyParser,
     GraphLabeler,
     HierarchicalMultiLabelClassifier,
+    HomologyRanker,
     Kernel,
     MultiLabelClassifier,
     Reranker,
+    SequenceAligner,
     SequenceTagger,
     SequenceTaggerCV,
     StructuredClassifier,
     TaxonomyClassifier,
 )
-from margrave.inputs import ArcTemplates, Columns, NGrams, Templates, TfIdf
+from margrave.inputs import ArcTemplates, Columns, NGrams, Sequences, Templates, TfIdf
+from margrave.inputs.sequences import Candidates
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ ROWS = [[(word, tag) for word, tag in zip(words, tags, strict=True)] for words, 
 TEXTS = ["the cat purrs", "the dog barks", "the carp swims", "a cat and a cat", "one dog barks", "swim little carp"]
 ANIMALS = ["pet.cat", "pet.dog", "fish.carp"] * 2
 LISTS = [[{"lm": -2.0, "tm": 1.0}, {"lm": -1.0}], [{"lm": -1.0}, {"lm": -3.0}, {"lm": -2.0, "oov": 1.0}]] * 2
+PAIRS = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA"), ("CCAT", "CAT")]
+MATCHES = [[(0, 0), (2, 1), (3, 2)], [(1, 0), (2, 1), (3, 2), (4, 3)], [(0, 0), (2, 1), (3, 2), (4, 3)]]
+MATCHES.append([(1, 0), (2, 1), (3, 2)])
+NATIVES = [("ACGT", Candidates(["ACT", "GGG"])), ("TTAC", Candidates(["CCC", "TAC"]))]
+HOMOLOGUES = [(0, [(0, 0), (1, 1), (3, 2)]), (1, [(1, 0), (2, 1), (3, 2)])]
 
 
 @dataclass
@@ -113,6 +121,20 @@ ENTRIES: dict[str, Entry] = {
         HEADS,
         ROWS,
         ArcTemplates,
+    ),
+    "SequenceAligner": Entry(
+        lambda **settings: SequenceAligner(**{"inputs": None, **settings}),
+        Sequences().learn(PAIRS).transform(PAIRS),
+        MATCHES,
+        PAIRS,
+        Sequences,
+    ),
+    "HomologyRanker": Entry(
+        lambda **settings: HomologyRanker(**{"inputs": None, **settings}),
+        Sequences().learn(NATIVES).transform(NATIVES) * 2,
+        HOMOLOGUES * 2,
+        NATIVES * 2,
+        Sequences,
     ),
 }
 

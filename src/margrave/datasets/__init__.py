@@ -1,5 +1,6 @@
 """Readers and writers for the field's file formats, and small built-in data sets."""
 
+from margrave.datasets.alignments import gapped, read_aligned_pairs, read_fasta, write_aligned_fasta
 from margrave.datasets.builtin import load_digits, load_harbour, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
@@ -18,14 +19,17 @@ __all__ = [
     "Word",
     "conllu_lines",
     "convert_tags",
+    "gapped",
     "load_digits",
     "load_harbour",
     "load_town",
+    "read_aligned_pairs",
     "read_columns",
     "read_conllu",
     "read_conllx",
     "read_descriptions",
     "read_graphs",
+    "read_fasta",
     "read_hierarchy",
     "read_nbest",
     "read_ranking",
@@ -35,6 +39,7 @@ __all__ = [
     "read_texts",
     "relevance_targets",
     "spans",
+    "write_aligned_fasta",
     "write_columns",
     "write_conllu",
     "write_graphs",

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
     from margrave.estimators.hmm_tagger import HMMTagger
     from margrave.estimators.multi_label_classifier import MultiLabelClassifier
+    from margrave.estimators.homology_ranker import HomologyRanker
     from margrave.estimators.reranker import Reranker
+    from margrave.estimators.sequence_aligner import SequenceAligner
     from margrave.estimators.sequence_tagger import SequenceTagger
     from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
     from margrave.estimators.structured_classifier import StructuredClassifier
@@ -30,7 +32,9 @@ __all__ = [
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
     "MultiLabelClassifier",
+    "HomologyRanker",
     "Reranker",
+    "SequenceAligner",
     "SequenceTagger",
     "SequenceTaggerCV",
     "StructuredClassifier",

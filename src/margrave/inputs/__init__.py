@@ -6,6 +6,7 @@ from margrave.inputs.base import Inputs
 from margrave.inputs.columns import Columns
 from margrave.inputs.graphs import Graph, image_graph
 from margrave.inputs.ngrams import NGrams
+from margrave.inputs.sequences import Sequences
 from margrave.inputs.templates import Templates, default_templates, read_templates
 from margrave.inputs.tfidf import TfIdf
 
@@ -15,6 +16,7 @@ __all__ = [
     "Graph",
     "Inputs",
     "NGrams",
+    "Sequences",
     "Templates",
     "TfIdf",
     "default_arc_templates",

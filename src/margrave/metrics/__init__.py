@@ -4,6 +4,7 @@ All scores except NIST are fractions between 0 and 1.
 """
 
 from margrave.metrics.accuracy import sequence_accuracy, token_accuracy
+from margrave.metrics.alignments import PairScores, matched_pairs, pair_counts, pair_scores
 from margrave.metrics.attachment import (
     AttachmentReport,
     AttachmentScores,
@@ -40,6 +41,7 @@ __all__ = [
     "Interval",
     "LabelScores",
     "NistStatistics",
+    "PairScores",
     "SpanCounts",
     "SpanScores",
     "TreeScores",
@@ -55,8 +57,11 @@ __all__ = [
     "hierarchical_scores",
     "label_scores",
     "las_of_statistics",
+    "matched_pairs",
     "nist",
     "nist_of_statistics",
+    "pair_counts",
+    "pair_scores",
     "punctuation",
     "sentence_bleu",
     "sequence_accuracy",

@@ -106,7 +106,7 @@ class Alignment(AlignmentModel):
             raise MargraveError("parts of edges are not tied: pass tied=False.")
 
     def learn(self, Y: Sequence[Any]) -> NoOutputs:
-        """Alignments have nothing in common that could be learned; invalid ones are refused."""
+        """Learn nothing, since alignments have nothing in common; invalid ones are refused."""
         check_pairs(Y)
         return NoOutputs()
 
@@ -120,6 +120,7 @@ class Alignment(AlignmentModel):
         allowed: Any = None,
         x: Letters | None = None,
         y: Letters | None = None,
+        letters: int | None = None,
     ) -> _core.Alignments:
         """Make the core's structure of some pairs of sequences.
 
@@ -129,6 +130,7 @@ class Alignment(AlignmentModel):
         Y : the matched pairs of each example, if known.
         costs : the number of gold pairs that are missed plus the number of wrong pairs, if needed.
         x, y : the sequences.
+        letters : the size of the alphabet, if it differs from that of the structure.
         """
         if x is None or y is None:
             raise MargraveError("alignments need both sequences.")
@@ -143,7 +145,7 @@ class Alignment(AlignmentModel):
             return _core.alignment_edges(x.begin, y.begin, begin, gold, costs is not None)
         codes = (x.codes, y.codes) if self.tied else (None, None)
         return _core.alignment(
-            self.mode, self.affine, max(self.letters, 1), x.begin, y.begin, *codes, begin, gold, costs is not None
+            self.mode, self.affine, letters or self.letters, x.begin, y.begin, *codes, begin, gold, costs is not None
         )
 
     def decode_bound(
@@ -154,12 +156,13 @@ class Alignment(AlignmentModel):
         examples: NDArray[np.int64] | None,
         begin: NDArray[np.int64],
         parts: NDArray[np.int32],
-    ) -> list[Pairs]:
+    ) -> list[list[tuple[int, int]]]:
         """The matched pairs of every output."""
         assert isinstance(bound, _core.Alignments)
         which = range(len(begin) - 1) if examples is None else examples.tolist()
         ranges = pairwise(begin.tolist())
-        return [bound.matches(i, parts[a:b]).reshape(-1, 2) for i, (a, b) in zip(which, ranges, strict=True)]
+        found = [bound.matches(i, parts[a:b]).tolist() for i, (a, b) in zip(which, ranges, strict=True)]
+        return [list(zip(flat[::2], flat[1::2], strict=True)) for flat in found]
 
     def present_bound(
         self,
@@ -207,6 +210,7 @@ class Homology(AlignmentModel):
         x: Letters | None = None,
         candidates: Letters | None = None,
         first: NDArray[np.int64] | None = None,
+        letters: int | None = None,
     ) -> _core.HomologyStructure:
         """Make the core's structure of some native sequences.
 
@@ -217,6 +221,7 @@ class Homology(AlignmentModel):
         costs : not used: wrong candidates cost 1.
         x : the native sequences.
         candidates, first : all candidates; those of example i are first[i] .. first[i + 1].
+        letters : the size of the alphabet, if it differs from that of the structure.
         """
         if x is None or x.codes is None or candidates is None or candidates.codes is None or first is None:
             raise MargraveError("the choice of a homologue needs native sequences and candidates.")
@@ -229,7 +234,7 @@ class Homology(AlignmentModel):
         return _core.homology(
             self.mode,
             self.affine,
-            max(self.letters, 1),
+            letters or self.letters,
             x.begin,
             x.codes,
             candidates.begin,

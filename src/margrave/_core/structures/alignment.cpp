@@ -63,7 +63,25 @@ void bind_alignment(nb::module_& m) {
             Scratch scratch;
             return a.best_score(i, theta.data(), scratch);
           },
-          "i"_a, "theta"_a, "The score of the best alignment, in linear memory if parts are tied.");
+          "i"_a, "theta"_a, "The score of the best alignment, in linear memory if parts are tied.")
+      .def(
+          "best_matches",
+          [](const AlignmentStructure& a, int64_t i, const In<double>& theta) {
+            a.check_example(i);
+            expect_size(theta, a.parts(i), "theta");
+            for (size_t k = 0; k < theta.size(); ++k)
+              if (!is_score(theta.data()[k])) throw InputError("scores must not be NaN or infinite.");
+            std::vector<int32_t> found;
+            {
+              const nb::gil_scoped_release release;
+              Scratch scratch;
+              Output y;
+              a.argmax(i, theta.data(), y, scratch);
+              a.matches(i, y.data(), static_cast<int64_t>(y.size()), found);
+            }
+            return to_numpy(std::move(found));
+          },
+          "i"_a, "theta"_a, "The matched pairs of the best alignment, flat.");
   nb::class_<AlignmentEdges, Alignments>(m, "AlignmentEdges");
   nb::class_<HomologyStructure, Structure>(m, "HomologyStructure")
       .def_prop_ro("shared_parts", &HomologyStructure::shared_parts, "The number of parts of letters.");

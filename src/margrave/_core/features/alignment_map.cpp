@@ -1,0 +1,50 @@
+// Python bindings of the feature map of alignments.
+#include "features/alignment_map.h"
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bindings/binding.h"
+#include "structures/alignment.h"
+
+namespace margrave {
+
+void bind_alignment_map(nb::module_& m) {
+  using TableTuple = std::tuple<std::shared_ptr<Tokens>, std::shared_ptr<Tokens>, int64_t, int64_t, bool>;
+  using GapTuple = std::tuple<std::shared_ptr<Tokens>, std::shared_ptr<Tokens>, int64_t>;
+  nb::class_<AlignmentMap, Features>(m, "AlignmentMap");
+  m.def(
+      "alignment_map",
+      [](const std::shared_ptr<Structure>& structure, const std::vector<TableTuple>& tables,
+         const std::vector<GapTuple>& gaps, bool ends) -> std::shared_ptr<AlignmentMap> {
+        const auto* pairs = dynamic_cast<const AlignmentStructure*>(structure.get());
+        const auto* homology = dynamic_cast<const HomologyStructure*>(structure.get());
+        if (!pairs && !homology) throw InputError("this map is one of alignments, and the structure is another one.");
+        if (tables.empty() && gaps.empty()) throw InputError("a map of alignments needs a table or a view of gaps.");
+        std::vector<int64_t> parts, longest;
+        for (int64_t i = 0; i < structure->size(); ++i) {
+          parts.push_back(structure->parts(i));
+          longest.push_back(pairs ? std::max(pairs->n(i), pairs->m(i)) : homology->repeats(i));
+        }
+        std::vector<AlignmentMap::Table> of_pairs;
+        for (const auto& [x, y, rows, columns, symmetric] : tables) {
+          if (!x || !y) throw InputError("a table needs the rows of both sequences.");
+          of_pairs.push_back({x, y, rows, columns, symmetric});
+        }
+        std::vector<AlignmentMap::GapView> of_gaps;
+        for (const auto& [x, y, codes] : gaps) {
+          if (!x || !y) throw InputError("a view of gaps needs the rows of both sequences.");
+          of_gaps.push_back({x, y, codes});
+        }
+        return std::make_shared<AlignmentMap>(pairs ? pairs->layout() : homology->layout(), std::move(parts),
+                                              std::move(longest), std::move(of_pairs), std::move(of_gaps), ends);
+      },
+      "structure"_a, "tables"_a, "gaps"_a, "ends"_a,
+      "The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. "
+      "gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have weights of their own.");
+}
+
+}  // namespace margrave

@@ -1,0 +1,141 @@
+"""Readers and writers of sequences: FASTA, aligned FASTA, and tables of pairs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+
+from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
+from margrave.errors import DataError, MargraveError
+from margrave.metrics.alignments import matched_pairs
+
+GAPS = "-."
+
+
+def read_fasta(
+    path: TextSource, alphabet: Iterable[str] | None = None, *, aligned: bool = False, encoding: str = "utf-8"
+) -> Iterator[tuple[str, str]]:
+    """Read the names and sequences of a FASTA file.
+
+    Parameters
+    ----------
+    path : a file or a stream.
+    alphabet : the letters that sequences may have; None allows all.
+    aligned : whether sequences have gaps, which are "-" and ".".
+    encoding : of the file.
+    """
+    name = source_name(path)
+    allowed = None if alphabet is None else set(alphabet)
+    title: str | None = None
+    begin, pieces = 0, list[str]()
+    for number, line in read_lines(path, encoding):
+        text = line.rstrip()
+        if text.startswith(">"):
+            if title is not None:
+                yield title, _joined(name, begin, title, pieces)
+            title, begin, pieces = text[1:].strip(), number, []
+        elif text:
+            if title is None:
+                raise DataError(name, number, "a FASTA file begins with a line that starts with '>'.")
+            for column, letter in enumerate(text, 1):
+                if letter.isspace() or (letter in GAPS and not aligned):
+                    raise DataError(name, number, f"column {column}: {letter!r} is not a letter of a sequence.")
+                if allowed is not None and letter not in allowed and letter not in GAPS:
+                    raise DataError(name, number, f"column {column}: the letter {letter!r} is not in the alphabet.")
+            pieces.append(text)
+    if title is not None:
+        yield title, _joined(name, begin, title, pieces)
+
+
+def _joined(name: str, line: int, title: str, pieces: Sequence[str]) -> str:
+    sequence = "".join(pieces)
+    if not sequence.strip(GAPS):
+        raise DataError(name, line, f"the sequence {title!r} is empty.")
+    return sequence
+
+
+def read_aligned_pairs(
+    path: TextSource, alphabet: Iterable[str] | None = None, *, encoding: str = "utf-8"
+) -> tuple[list[tuple[str, str]], list[list[tuple[int, int]]]]:
+    """Read pairs of aligned sequences: a FASTA file in which every two sequences are a pair, or a table.
+
+    A table has one pair per line: the two aligned sequences with a tab between them.
+
+    Parameters
+    ----------
+    path : a file or a stream.
+    alphabet : the letters that sequences may have; None allows all.
+    encoding : of the file.
+    """
+    name = source_name(path)
+    lines = list(read_lines(path, encoding))
+    first = next((text for _, text in lines if text.strip()), "")
+    if first.startswith(">"):
+        records = list(read_fasta(iter(f"{text}\n" for _, text in lines), alphabet, aligned=True))  # type: ignore[arg-type]
+        if len(records) % 2:
+            raise DataError(name, None, f"every two sequences are a pair, and there are {len(records)}.")
+        rows = [(f"{a} and {b}", x, y) for (a, x), (b, y) in zip(records[::2], records[1::2], strict=True)]
+        return _split(name, [(None, *row) for row in rows])
+    found: list[tuple[int | None, str, str, str]] = []
+    allowed = None if alphabet is None else {*alphabet, *GAPS}
+    for number, text in lines:
+        if not text.strip():
+            continue
+        fields = text.split("\t")
+        if len(fields) != 2:
+            raise DataError(name, number, f"a line has two sequences and a tab between them, not {len(fields)} fields.")
+        x, y = (field.strip() for field in fields)
+        for at, field in ((1, x), (len(fields[0]) + 2, y)):
+            for k, letter in enumerate(field):
+                if letter.isspace() or (allowed is not None and letter not in allowed):
+                    raise DataError(name, number, f"column {at + k}: the letter {letter!r} is not in the alphabet.")
+            if not field.strip(GAPS):
+                raise DataError(name, number, "a sequence is empty.")
+        found.append((number, "this pair", x, y))
+    return _split(name, found)
+
+
+def _split(
+    name: str, rows: Sequence[tuple[int | None, str, str, str]]
+) -> tuple[list[tuple[str, str]], list[list[tuple[int, int]]]]:
+    X, y = [], []
+    for number, title, a, b in rows:
+        try:
+            y.append(matched_pairs(a, b, title, GAPS))
+        except MargraveError as error:
+            raise DataError(name, number, str(error)) from None
+        X.append((_without_gaps(a), _without_gaps(b)))
+    return X, y
+
+
+def _without_gaps(text: str) -> str:
+    return text.replace("-", "").replace(".", "")
+
+
+def gapped(x: str, y: str, pairs: Iterable[tuple[int, int]]) -> tuple[str, str]:
+    """Two texts with "-" for gaps; between matches, unmatched letters of x come before those of y.
+
+    Parameters
+    ----------
+    x, y : the texts.
+    pairs : their matched positions.
+
+    >>> gapped("ACD", "AED", [(0, 0), (2, 2)])
+    ('AC-D', 'A-ED')
+    """
+    above, below = [], []
+    i = j = 0
+    for a, b in [*pairs, (len(x), len(y))]:
+        above.append(x[i:a] + "-" * (b - j) + x[a : a + 1])
+        below.append("-" * (a - i) + y[j:b] + y[b : b + 1])
+        i, j = a + 1, b + 1
+    return "".join(above), "".join(below)
+
+
+def write_aligned_fasta(path: str | PathLike[str], records: Iterable[tuple[str, str]]) -> None:
+    """Write names and aligned sequences as FASTA.
+
+    Parameters
+    ----------
+    path : the file.
+    records : pairs of a name and a sequence.
+    """
+    write_lines(path, (line for name, sequence in records for line in (f">{name}", sequence)))

@@ -1,0 +1,160 @@
+"""Recognising the homologue of a sequence among decoys by the scores of alignments (003, section 4.4)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.errors import MargraveError
+from margrave.estimators.base import Given
+from margrave.estimators.sequence_aligner import AlignmentEstimator
+from margrave.features.alignment import letters_of, sequences_of
+from margrave.features.substitution import SubstitutionMatrix
+from margrave.inputs.base import Inputs
+from margrave.inputs.sequences import Candidates
+from margrave.learners import Learner
+from margrave.losses import LossFamily
+from margrave.metrics.alignments import matched_pairs
+from margrave.structures.alignment import Homology
+
+
+class HomologyRanker(AlignmentEstimator):
+    """Chooses the homologue of a native sequence among candidates, by the score of the best alignment of each.
+
+    An example of X is (native, [candidate, ...]). y has, for each of them, the number of the homologue and its
+    alignment with the native sequence: matched positions (i, j), or a pair of aligned texts. In training, the known
+    alignment must score higher than every alignment of every other candidate, which cost 1; other alignments of the
+    homologue are left out. Predictions consider all alignments of all candidates.
+
+    Parameters
+    ----------
+    loss : a loss by name or an object of `margrave.losses`. `Hinge(slack=2)` is the SVM2 of 003.
+    mode, gaps, symmetric, gap_residues, end_gaps, start : as in `SequenceAligner`.
+    inputs : `margrave.inputs.Sequences`, or "default" for the letters of the training data.
+    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+
+    Attributes
+    ----------
+    coef_ : the weights.
+    matrix_ : the learned substitution matrix.
+
+    >>> X = [("ACGT", ["ACT", "GGG"]), ("TTAC", ["CCC", "TAC"])]
+    >>> y = [(0, ("ACGT", "AC-T")), (1, ("TTAC", "-TAC"))]
+    >>> HomologyRanker().fit(X, y).predict([("GTAC", ["GGG", "GTA"])])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "hinge",
+        *,
+        C: float = 1.0,
+        learner: str | Learner = "auto",
+        mode: str = "local",
+        gaps: str = "linear",
+        symmetric: bool = False,
+        gap_residues: bool = False,
+        end_gaps: bool = False,
+        start: str | SubstitutionMatrix | None = None,
+        inputs: Inputs | str | None = "default",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.learner = learner
+        self.mode = mode
+        self.gaps = gaps
+        self.symmetric = symmetric
+        self.gap_residues = gap_residues
+        self.end_gaps = end_gaps
+        self.start = start
+        self.inputs = inputs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    def _structure(self, given: Given) -> Homology:
+        return Homology(self.mode, self.gaps)
+
+    def _raw(self, X: Any) -> Any:
+        return with_candidates(X)
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        X = with_candidates(given.X)
+        return replace(given, X=X, Y=known_homologues(X, given.Y)), sample_weight
+
+    def _dev_given(self, dev: Any) -> Given | None:
+        given = super()._dev_given(dev)
+        return None if given is None else self._checked(given, None)[0]
+
+    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
+        rows = sequences_of(X)
+        first = rows.first if rows.first is not None else np.zeros(1, dtype=np.int64)
+        letters = max((s.views.size("letters") for s in rows.x[:1]), default=1)
+        return {"x": letters_of(rows.x), "candidates": letters_of(rows.y), "first": first, "letters": letters}
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        good = [y[0] if isinstance(y, tuple | list) else y for y in Y]
+        return float(np.mean(np.asarray(good) == np.asarray(predicted))) if len(good) else 1.0
+
+    def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
+        """Compute the probability of every candidate, summed over its alignments.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        return self._predict_marginals(Given(X))  # type: ignore[no-any-return]
+
+
+def with_candidates(X: Any) -> list[tuple[Any, Candidates]]:
+    """Natives with their candidates; an error if X has another form."""
+    if isinstance(X, str | Mapping) or not hasattr(X, "__iter__"):
+        raise MargraveError(f"X must be a list of (native, candidates), not {type(X).__name__}.")
+    found = []
+    for i, example in enumerate(X):
+        if isinstance(example, str | Mapping) or not hasattr(example, "__len__") or len(example) != 2:
+            raise MargraveError(f"example {i} must be a pair of a native sequence and a list of candidates.")
+        native, candidates = example
+        if isinstance(candidates, str | Mapping) or not hasattr(candidates, "__iter__"):
+            raise MargraveError(f"example {i}: its candidates must be a list of sequences.")
+        found.append((native, Candidates(candidates)))
+        if not found[-1][1]:
+            raise MargraveError(f"example {i} has no candidates.")
+    return found
+
+
+def known_homologues(X: Any, Y: Any) -> list[tuple[int, Any]]:
+    """The homologues and their alignments, checked: a decoy must differ from the homologue."""
+    if isinstance(Y, str | Mapping) or not hasattr(Y, "__len__"):
+        raise MargraveError("y must have, for each native sequence, the number of its homologue and their alignment.")
+    if len(Y) != len(X):
+        raise MargraveError(f"there are {len(X)} natives in X and {len(Y)} in y.")
+    known = []
+    for i, (y, (_, candidates)) in enumerate(zip(Y, X, strict=True)):
+        if not isinstance(y, tuple | list) or len(y) != 2 or isinstance(y[0], str) or not hasattr(y[1], "__len__"):
+            raise MargraveError(f"example {i}: y must be the number of the homologue and its alignment.")
+        good, pairs = y
+        if not 0 <= good < len(candidates):
+            raise MargraveError(f"example {i}: there is no candidate {good} among its {len(candidates)}.")
+        for k, decoy in enumerate(candidates):
+            if k != good and _same(decoy, candidates[good]):
+                raise MargraveError(f"example {i}: decoy {k} is equal to the homologue: leave it out.")
+        if len(pairs) == 2 and all(isinstance(each, str) for each in pairs):
+            pairs = matched_pairs(pairs[0], pairs[1], f"example {i}")
+        known.append((int(good), pairs))
+    return known
+
+
+def _same(a: Any, b: Any) -> bool:
+    if hasattr(a, "views") and hasattr(b, "views"):
+        return all(np.array_equal(a.columns[c], b.columns[c]) for c in a.columns)
+    return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)

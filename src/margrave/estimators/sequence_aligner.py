@@ -1,0 +1,385 @@
+"""Aligning pairs of sequences with scores that are learned from known alignments (003, section 4.4)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.binding import Bound
+from margrave.checks import real
+from margrave.errors import MargraveError
+from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
+from margrave.features.alignment import AlignmentFeatures, letters_of, sequences_of
+from margrave.features.substitution import HALF_BIT, SubstitutionMatrix, matrix_named
+from margrave.inputs.base import Inputs
+from margrave.inputs.sequences import Candidates, Sequences, Views
+from margrave.learners import Learner, Record, Task
+from margrave.losses import Cost, LossFamily
+from margrave.losses.costs import F1
+from margrave.metrics.alignments import matched_pairs, pair_scores
+from margrave.structures.alignment import Alignment, AlignmentModel, check_pairs
+from margrave.structures.base import NoOutputs
+
+Weights = NDArray[np.float64]
+Matches = list[tuple[int, int]]
+DECODERS = ("score", "accuracy")
+_LONGEST_F1 = 40  # letters of a sequence for which the F1 cost is counted
+
+
+class AlignmentEstimator(StructuredEstimator):
+    """What estimators of alignments share: letters, features, and weights that are measured from a given matrix."""
+
+    mode: str
+    gaps: str
+    symmetric: bool
+    gap_residues: bool
+    end_gaps: bool
+    start: str | SubstitutionMatrix | None
+    features_: AlignmentFeatures
+
+    def _structure(self, given: Given) -> AlignmentModel:
+        raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
+
+    def _default_inputs(self) -> Inputs:
+        return Sequences()
+
+    def _features(self, outputs: Any) -> AlignmentFeatures:
+        return AlignmentFeatures(
+            symmetric=self.symmetric,
+            gap_residues=self.gap_residues,
+            end_gaps=self.end_gaps,
+            affine=self.gaps == "affine",
+        )
+
+    def _check_parameters(self) -> LossFamily:
+        loss = super()._check_parameters()
+        self._structure(Given([]))
+        if self.start is not None:
+            matrix_named(self.start)
+            if not loss.of_family or loss.zero_one:
+                raise MargraveError(
+                    "a matrix to start from needs a loss of the family with a cost that decomposes over parts: 'log', "
+                    "'hinge' or 'softmax-margin'."
+                )
+        return loss
+
+    # With a matrix w0 to start from, a learner sees the weights u = w - w0 and penalises |u|^2; the scores of w0 are in
+    # the costs (protocol/offset.h), which enter with gamma = 1 for losses that have no cost of their own.
+
+    def _costs(self, loss: LossFamily, outputs: Any, given: Given) -> Any:
+        return None if self.start is not None and loss.gamma == 0 else loss.costs
+
+    def _training(self, given: Given, sample_weight: Any, loss: LossFamily) -> Training:
+        training = super()._training(given, sample_weight, loss)
+        if self.start is None:
+            return training
+        w0 = self._start_weights(training)
+        problem = _core.offset(training.bound.problem, w0 / (loss.gamma or 1.0))
+        return replace(training, bound=replace(training.bound, problem=problem))
+
+    def _start_weights(self, training: Training) -> Weights:
+        assert isinstance(training.features, AlignmentFeatures)
+        matrix = matrix_named(self.start)
+        scaled = matrix.scaled(HALF_BIT) if isinstance(self.start, str) else matrix
+        return training.features.from_matrix(scaled, training.bound.problem.dim)
+
+    def _task(self, training: Training, loss: LossFamily, **more: Any) -> Task:
+        if self.start is not None and loss.gamma == 0:
+            loss = LossFamily(loss.beta, 1.0)
+        return super()._task(training, loss, **more)
+
+    def _dev_score(self, given: Given, training: Training) -> Callable[[Weights], float]:
+        score = super()._dev_score(given, training)
+        w0 = self._start_weights(training) if self.start is not None else None
+        return score if w0 is None else lambda u: score(u + w0)
+
+    def _set_fitted(self, training: Training, w: Weights) -> None:
+        super()._set_fitted(training, w if self.start is None else w + self._start_weights(training))
+
+    @property
+    def matrix_(self) -> SubstitutionMatrix:
+        """The learned scores of pairs of letters and of gaps; windows, contexts and columns are not in it."""
+        self._check_fitted()
+        return self.features_.to_matrix(self._weights())
+
+    def write_matrix(self, path: str | PathLike[str]) -> None:
+        """Write the learned matrix in NCBI's text format, which Biopython's `PairwiseAligner` can use.
+
+        Parameters
+        ----------
+        path : the file.
+        """
+        self.matrix_.write(path)
+
+
+class SequenceAligner(AlignmentEstimator):
+    """Aligns pairs of sequences; minimises 1/2 |w - start|^2 + C sum_i L_i(w).
+
+    An example of X is a pair (x, y) of sequences: texts, Biopython's Seq or SeqRecord, lists of tokens, lists of lists
+    of attribute strings, or dictionaries of columns, such as {"letters": "ACD", "helix": "HHC"}; columns that are
+    matrices are profiles. An output is the list of matched positions (i, j), from 0, or a pair of aligned texts of the
+    same length, with "-" for gaps.
+
+    Parameters
+    ----------
+    loss : a loss by name or an object of `margrave.losses`. The cost "hamming" counts gold pairs that are missed and
+        pairs that are wrong; "f1" is 1 - F1 of the pairs, for sequences of up to 40 letters.
+    mode : "global", "local" or "semi-global".
+    gaps : "affine" or "linear".
+    tied : whether parts belong to letters, which takes less memory, or to places; "auto" ties them if the loss has no
+        cost and scores depend on letters alone.
+    symmetric, window, gap_residues, gap_context, end_gaps : see `margrave.features.AlignmentFeatures`.
+    start : scores from which the weights are measured: "BLOSUM62" (in natural logarithms, with 10 and 1 half-bits for
+        gaps), or a `SubstitutionMatrix`. Small C stay close to it; None starts from 0.
+    decode : "score" predicts the best alignment; "accuracy" the one with the highest expected accuracy: the sum over
+        its pairs of their posterior probability minus `caution`.
+    caution : from 0, which favours recall, to 1, which favours precision.
+    inputs : `margrave.inputs.Sequences`, "default" for the letters of the training data, or None if X is encoded.
+    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+
+    Attributes
+    ----------
+    coef_ : the weights.
+    matrix_ : the learned substitution matrix.
+
+    >>> pairs = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
+    >>> known = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
+    >>> SequenceAligner(C=10.0).fit(pairs, known).predict([("CGAT", "CGT")])
+    [[(0, 0), (1, 1), (3, 2)]]
+    """
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "log",
+        *,
+        C: float = 1.0,
+        learner: str | Learner = "auto",
+        mode: str = "global",
+        gaps: str = "affine",
+        tied: bool | str = "auto",
+        symmetric: bool = True,
+        window: int = 0,
+        gap_residues: bool = False,
+        gap_context: int = 0,
+        end_gaps: bool = False,
+        start: str | SubstitutionMatrix | None = None,
+        decode: str = "score",
+        caution: float = 0.0,
+        inputs: Inputs | str | None = "default",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.learner = learner
+        self.mode = mode
+        self.gaps = gaps
+        self.tied = tied
+        self.symmetric = symmetric
+        self.window = window
+        self.gap_residues = gap_residues
+        self.gap_context = gap_context
+        self.end_gaps = end_gaps
+        self.start = start
+        self.decode = decode
+        self.caution = caution
+        self.inputs = inputs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    def _structure(self, given: Given) -> Alignment:
+        tied = given.to_structure.get("tied")
+        if tied is None:
+            tied = self._tied(given)
+        return Alignment(self.mode, self.gaps, bool(tied))
+
+    def _tied(self, given: Given) -> bool:
+        """Whether parts are tied: for losses without costs, and for prediction, if scores depend on letters alone."""
+        if self.tied != "auto":
+            return bool(self.tied)
+        from margrave.losses import loss_named
+
+        features = getattr(self, "features_", None) if given.Y is None else None
+        simple = self.window == 0 and self.gap_context == 0 and (features is None or features.of_letters)
+        columns = given.Y is not None and not _only_letters(given.X)
+        return simple and not columns and (given.Y is None or loss_named(self.loss).gamma == 0)
+
+    def _features(self, outputs: Any) -> AlignmentFeatures:
+        features = super()._features(outputs)
+        features.window, features.gap_context = self.window, self.gap_context
+        features.__post_init__()
+        return features
+
+    def _check_parameters(self) -> LossFamily:
+        loss = super()._check_parameters()
+        if not isinstance(self.tied, bool):
+            check_choice("tied", self.tied, ("auto",))
+        check_choice("way to decode", self.decode, DECODERS)
+        real("caution", self.caution, "be from 0 to 1", lambda value: 0 <= value <= 1)
+        return loss
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        return replace(given, Y=known_matches(given.Y)), sample_weight
+
+    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
+        rows = sequences_of(X)
+        x, y = letters_of(rows.x), letters_of(rows.y)
+        if given.Y is not None and isinstance(self._costs_of_loss(), F1):
+            for i, length in enumerate(np.maximum(x.lengths, y.lengths).tolist()):
+                if length > _LONGEST_F1:
+                    raise MargraveError(
+                        f"example {i} has {length} letters, and the F1 cost is counted for up to {_LONGEST_F1}: use "
+                        "the cost 'hamming'."
+                    )
+        letters = max((s.views.size("letters") for s in [*rows.x[:1], *rows.y[:1]]), default=1)
+        return {"x": x, "y": y, "letters": letters}
+
+    def _costs_of_loss(self) -> Cost:
+        from margrave.losses import loss_named
+
+        return loss_named(self.loss).costs
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        return pair_scores(known_matches(Y), predicted).f1
+
+    def predict(self, X: Any) -> list[Matches]:
+        """Align every pair of sequences.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        if self.decode == "score":
+            return self._predict(Given(X))  # type: ignore[no-any-return]
+        return [most_accurate(table, float(self.caution)) for table in self.predict_marginals(X)]
+
+    def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
+        """Compute the posterior probability that letter i of x is matched with letter j of y, for every pair.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        return self._predict_marginals(Given(X, to_structure={"tied": False}))  # type: ignore[no-any-return]
+
+    def predict_confidence(self, X: Any) -> list[list[tuple[int, int, float]]]:
+        """Align every pair, with a confidence for every column: (i, j, probability), with -1 for a gap.
+
+        The probability of a column with a gap is that its letter is not matched with any other.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        tables = self.predict_marginals(X)
+        predicted = self.predict(X)
+        return [_confidence(pairs, table) for pairs, table in zip(predicted, tables, strict=True)]
+
+    def best_scores(self, X: Any) -> NDArray[np.float64]:
+        """The score of the best alignment of every pair, in linear memory if parts are tied.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        bound = self._bind(Given(X))
+        assert isinstance(bound.core, _core.AlignmentStructure)
+        w = self._weights()
+        return np.array([bound.core.best_score(i, bound.problem.score(i, w)) for i in range(bound.problem.size)])
+
+    def _set_matrix(self, matrix: SubstitutionMatrix) -> None:
+        """Become a fitted model with the scores of this matrix."""
+        inputs = Sequences(tuple(matrix.letters))
+        inputs.views = Views({"letters": tuple(matrix.letters)})
+        features = self._features(None)
+        features.views = inputs.views
+        empty = self._bound(Given([]), NoOutputs(), features, None)
+        self.certificate_ = Record(0, 0.0, None, None, 0.0)
+        self.history_, self.n_iter_, self.converged_ = [self.certificate_], 0, True
+        self.stop_reason_, self.metadata_ = "the scores are those of a given matrix", {}
+        self._set_model(NoOutputs(), features, inputs, features.from_matrix(matrix, empty.problem.dim))
+
+    def aligned(self, X: Sequence[Any]) -> list[tuple[str, str]]:
+        """Align every pair of texts, and write both with "-" for gaps; unmatched letters of x come first.
+
+        Parameters
+        ----------
+        X : pairs of texts.
+        """
+        from margrave.datasets.alignments import gapped
+
+        return [gapped(str(x), str(y), pairs) for (x, y), pairs in zip(X, self.predict(X), strict=True)]
+
+    def _bound(self, given: Given, outputs: Any, features: Any, inputs: Inputs | None) -> Bound:
+        if given.Y is None and features is not None and not features.of_letters:
+            given = replace(given, to_structure={**given.to_structure, "tied": False})
+        return super()._bound(given, outputs, features, inputs)
+
+
+def _only_letters(X: Any) -> bool:
+    """Whether all that is known of sequences is their letters."""
+    for pair in X:
+        for sequence in pair if hasattr(pair, "__len__") and len(pair) == 2 else ():
+            views = getattr(sequence, "views", None)
+            if views is not None:
+                return bool(views.single and list(views.values) == ["letters"])
+            if isinstance(sequence, Mapping) and len(sequence) > 1:
+                return False
+            if isinstance(sequence, list) and sequence and not isinstance(sequence[0], str):
+                return False
+    return True
+
+
+def known_matches(Y: Any) -> list[Any]:
+    """Known alignments as matched pairs; pairs of aligned texts are converted."""
+    if isinstance(Y, str | Mapping | Candidates) or not hasattr(Y, "__len__"):
+        raise MargraveError(f"y must be a list with an alignment for each pair, not {type(Y).__name__}.")
+    converted = []
+    for i, known in enumerate(Y):
+        if isinstance(known, tuple | list) and len(known) == 2 and all(isinstance(each, str) for each in known):
+            converted.append(matched_pairs(known[0], known[1], f"example {i}"))
+        else:
+            converted.append(known)
+    check_pairs(converted)
+    return converted
+
+
+def most_accurate(table: NDArray[np.float64], caution: float) -> Matches:
+    """The alignment with the largest sum of posterior probabilities minus `caution`.
+
+    Parameters
+    ----------
+    table : the posterior probabilities of all pairs.
+    caution : what every pair costs.
+
+    >>> most_accurate(np.array([[0.9, 0.1], [0.2, 0.3]]), 0.5)
+    [(0, 0)]
+    """
+    n, m = table.shape
+    begin_x, begin_y = np.array([0, n], dtype=np.int64), np.array([0, m], dtype=np.int64)
+    structure = _core.alignment("local", False, 1, begin_x, begin_y, None, None, None, None, False)
+    theta = np.concatenate([(table - caution).ravel(), np.zeros(n + m)])
+    return [(int(i), int(j)) for i, j in structure.best_matches(0, theta).reshape(-1, 2)]
+
+
+def _confidence(pairs: Matches, table: NDArray[np.float64]) -> list[tuple[int, int, float]]:
+    n, m = table.shape
+    free_x, free_y = 1 - table.sum(axis=1), 1 - table.sum(axis=0)
+    columns: list[tuple[int, int, float]] = []
+    i = j = 0
+    for a, b in [*pairs, (n, m)]:
+        columns += [(k, -1, float(free_x[k])) for k in range(i, a)] + [(-1, k, float(free_y[k])) for k in range(j, b)]
+        if a < n:
+            columns.append((a, b, float(table[a, b])))
+        i, j = a + 1, b + 1
+    return columns

@@ -1,0 +1,173 @@
+"""Substitution matrices: BLOSUM62, and NCBI's text format, which Biopython and BLAST read as well."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
+from margrave.errors import DataError, MargraveError
+from margrave.files.stored import Stored
+
+# Henikoff and Henikoff (1992), as NCBI prints it: half-bits.
+_BLOSUM62 = """
+   A  R  N  D  C  Q  E  G  H  I  L  K  M  F  P  S  T  W  Y  V  B  Z  X  *
+A  4 -1 -2 -2  0 -1 -1  0 -2 -1 -1 -1 -1 -2 -1  1  0 -3 -2  0 -2 -1  0 -4
+R -1  5  0 -2 -3  1  0 -2  0 -3 -2  2 -1 -3 -2 -1 -1 -3 -2 -3 -1  0 -1 -4
+N -2  0  6  1 -3  0  0  0  1 -3 -3  0 -2 -3 -2  1  0 -4 -2 -3  3  0 -1 -4
+D -2 -2  1  6 -3  0  2 -1 -1 -3 -4 -1 -3 -3 -1  0 -1 -4 -3 -3  4  1 -1 -4
+C  0 -3 -3 -3  9 -3 -4 -3 -3 -1 -1 -3 -1 -2 -3 -1 -1 -2 -2 -1 -3 -3 -2 -4
+Q -1  1  0  0 -3  5  2 -2  0 -3 -2  1  0 -3 -1  0 -1 -2 -1 -2  0  3 -1 -4
+E -1  0  0  2 -4  2  5 -2  0 -3 -3  1 -2 -3 -1  0 -1 -3 -2 -2  1  4 -1 -4
+G  0 -2  0 -1 -3 -2 -2  6 -2 -4 -4 -2 -3 -3 -2  0 -2 -2 -3 -3 -1 -2 -1 -4
+H -2  0  1 -1 -3  0  0 -2  8 -3 -3 -1 -2 -1 -2 -1 -2 -2  2 -3  0  0 -1 -4
+I -1 -3 -3 -3 -1 -3 -3 -4 -3  4  2 -3  1  0 -3 -2 -1 -3 -1  3 -3 -3 -1 -4
+L -1 -2 -3 -4 -1 -2 -3 -4 -3  2  4 -2  2  0 -3 -2 -1 -2 -1  1 -4 -3 -1 -4
+K -1  2  0 -1 -3  1  1 -2 -1 -3 -2  5 -1 -3 -1  0 -1 -3 -2 -2  0  1 -1 -4
+M -1 -1 -2 -3 -1  0 -2 -3 -2  1  2 -1  5  0 -2 -1 -1 -1 -1  1 -3 -1 -1 -4
+F -2 -3 -3 -3 -2 -3 -3 -3 -1  0  0 -3  0  6 -4 -2 -2  1  3 -1 -3 -3 -1 -4
+P -1 -2 -2 -1 -3 -1 -1 -2 -2 -3 -3 -1 -2 -4  7 -1 -1 -4 -3 -2 -2 -1 -2 -4
+S  1 -1  1  0 -1  0  0  0 -1 -2 -2  0 -1 -2 -1  4  1 -3 -2 -2  0  0  0 -4
+T  0 -1  0 -1 -1 -1 -1 -2 -2 -1 -1 -1 -1 -2 -1  1  5 -2 -2  0 -1 -1  0 -4
+W -3 -3 -4 -4 -2 -2 -3 -2 -2 -3 -2 -3 -1  1 -4 -3 -2 11  2 -3 -4 -3 -2 -4
+Y -2 -2 -2 -3 -2 -1 -2 -3  2 -1 -1 -2 -1  3 -3 -2 -2  2  7 -1 -3 -2 -1 -4
+V  0 -3 -3 -3 -1 -2 -2 -3 -3  3  1 -2  1 -1 -2 -2  0 -3 -1  4 -3 -2 -1 -4
+B -2 -1  3  4 -3  0  1 -1  0 -3 -4  0 -3 -3 -2  0 -1 -4 -3 -3  4  1 -1 -4
+Z -1  0  0  1 -3  3  4 -2  0 -3 -3  1 -1 -3 -1  0 -1 -3 -2 -2  1  4 -1 -4
+X  0 -1 -1 -1 -2 -1 -1 -1 -1 -1 -1 -1 -1 -1 -2  0  0 -2 -1 -1 -1 -1 -1 -4
+* -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4 -4  1
+"""
+
+HALF_BIT = log(2) / 2  # as a natural logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class SubstitutionMatrix(Stored, kind="substitution"):
+    """Scores of pairs of letters, and of gaps.
+
+    Parameters
+    ----------
+    letters : the letters of the rows and columns.
+    values : (letters, letters) scores.
+    gap_open, gap_extend : the scores of the first letter of a gap and of each further one.
+
+    >>> BLOSUM62.score("W", "W"), BLOSUM62.score("A", "R")
+    (11.0, -1.0)
+    """
+
+    name = "matrix"
+
+    letters: str | Sequence[str]
+    values: NDArray[np.float64]
+    gap_open: float = -10.0
+    gap_extend: float = -1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "letters", tuple(self.letters))
+        values = np.asarray(self.values, dtype=np.float64)
+        if values.shape != (len(self.letters),) * 2 or not np.isfinite(values).all():
+            raise MargraveError(f"a matrix of {len(self.letters)} letters needs as many rows and columns of numbers.")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "number", {letter: k for k, letter in enumerate(self.letters)})
+
+    def score(self, a: str, b: str) -> float:
+        """The score of a pair of letters; 0 for letters that the matrix does not have."""
+        number: dict[str, int] = self.number  # type: ignore[attr-defined]
+        return float(self.values[number[a], number[b]]) if a in number and b in number else 0.0
+
+    def table(self, alphabet: Sequence[str]) -> NDArray[np.float64]:
+        """The scores of these letters."""
+        return np.array([[self.score(a, b) for b in alphabet] for a in alphabet])
+
+    def scaled(self, factor: float) -> "SubstitutionMatrix":
+        """The same scores in other units."""
+        return SubstitutionMatrix(self.letters, factor * self.values, factor * self.gap_open, factor * self.gap_extend)
+
+    def write(self, path: str | PathLike[str], *, digits: int = 4) -> None:
+        """Write the matrix in NCBI's text format, with the scores of gaps in a comment.
+
+        Parameters
+        ----------
+        path : the file.
+        digits : of every number after the decimal point.
+        """
+        for letter in self.letters:
+            if len(letter) != 1 or letter.isspace() or letter == "#":
+                raise MargraveError(f"NCBI's format has letters of one character, and {letter!r} is not one.")
+        width = max(len(f"{value:.{digits}f}") for value in self.values.ravel()) + 1
+        lines = [f"# gap_open={self.gap_open:.{digits}f} gap_extend={self.gap_extend:.{digits}f}"]
+        lines.append(" " + "".join(letter.rjust(width) for letter in self.letters))
+        for letter, row in zip(self.letters, self.values, strict=True):
+            lines.append(letter + "".join(f"{value:.{digits}f}".rjust(width) for value in row))
+        write_lines(path, lines)
+
+
+def read_matrix(path: TextSource, encoding: str = "utf-8") -> SubstitutionMatrix:
+    """Read a matrix in NCBI's text format: a line of letters, then a line per letter with its scores.
+
+    Parameters
+    ----------
+    path : a file or a stream.
+    encoding : of the file.
+    """
+    name = source_name(path)
+    letters: list[str] = []
+    rows: list[list[float]] = []
+    gaps = {"gap_open": -10.0, "gap_extend": -1.0}
+    for number, line in read_lines(path, encoding):
+        if line.startswith("#"):
+            for field in line[1:].split():
+                key, equals, value = field.partition("=")
+                if equals and key in gaps:
+                    gaps[key] = _number(name, number, value)
+            continue
+        fields = line.split()
+        if not fields:
+            continue
+        if not letters:
+            letters = fields
+            continue
+        if len(rows) >= len(letters) or fields[0] != letters[len(rows)]:
+            raise DataError(name, number, "the rows of a matrix must have the letters of its first line, in order.")
+        if len(fields) != len(letters) + 1:
+            raise DataError(name, number, f"{len(fields) - 1} scores, but there are {len(letters)} letters.")
+        rows.append([_number(name, number, field) for field in fields[1:]])
+    if not letters or len(rows) != len(letters):
+        raise DataError(name, None, f"a matrix of {len(letters)} letters needs as many rows, and it has {len(rows)}.")
+    return SubstitutionMatrix(letters, np.array(rows), gaps["gap_open"], gaps["gap_extend"])
+
+
+def _number(name: str, line: int, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not np.isfinite(value):
+        raise DataError(name, line, f"{text!r} is not a score.")
+    return value
+
+
+def _built_in() -> SubstitutionMatrix:
+    letters, *lines = _BLOSUM62.strip("\n").splitlines()
+    return SubstitutionMatrix(letters.split(), np.array([[float(v) for v in line.split()[1:]] for line in lines]))
+
+
+BLOSUM62 = _built_in()
+
+
+def matrix_named(matrix: Any) -> SubstitutionMatrix:
+    """The matrix that a user's value stands for: "BLOSUM62", or a matrix.
+
+    Parameters
+    ----------
+    matrix : a name or a `SubstitutionMatrix`.
+    """
+    if isinstance(matrix, SubstitutionMatrix):
+        return matrix
+    if isinstance(matrix, str) and matrix.upper() == "BLOSUM62":
+        return BLOSUM62
+    raise MargraveError(f"a substitution matrix is 'BLOSUM62' or a SubstitutionMatrix, not {matrix!r}.")

@@ -1,0 +1,183 @@
+"""Aligners: known alignments, matrices to start from, decoding, columns, NCBI's format, and their errors."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from margrave import GenerativeAligner, Hinge, HomologyRanker, SequenceAligner, load
+from margrave.errors import MargraveError
+from margrave.estimators.generative_aligner import aligner_of
+from margrave.estimators.sequence_aligner import most_accurate
+from margrave.features import BLOSUM62, read_matrix
+from margrave.inputs import Sequences
+from tests.references.alignments import alignments
+
+PAIRS = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
+KNOWN = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
+
+
+def test_tied_parts_and_parts_at_their_places_learn_the_same_weights() -> None:
+    tied = SequenceAligner(tied=True, tol=1e-9).fit(PAIRS, KNOWN)
+    untied = SequenceAligner(tied=False, tol=1e-9).fit(PAIRS, KNOWN)
+    assert_allclose(tied.coef_, untied.coef_, atol=1e-6)
+    assert tied.predict(PAIRS) == untied.predict(PAIRS)
+    for one, other in zip(tied.predict_marginals(PAIRS), untied.predict_marginals(PAIRS), strict=True):
+        assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin", "hinge"])
+def test_a_small_c_stays_close_to_the_matrix_to_start_from(loss: str) -> None:
+    inputs = Sequences("ACGT")
+    near = SequenceAligner(loss, C=1e-6, start="BLOSUM62", inputs=inputs).fit(PAIRS, KNOWN)
+    expected = BLOSUM62.table("ACGT") * np.log(2) / 2
+    assert_allclose(near.matrix_.values, expected, atol=1e-4)
+    assert_allclose([near.matrix_.gap_open, near.matrix_.gap_extend], [-5 * np.log(2), -np.log(2) / 2], atol=1e-4)
+
+
+def test_the_objective_with_a_matrix_to_start_from_is_that_of_the_definition() -> None:
+    """1/2 |w - w0|^2 + C sum of log losses, at the weights that were learned."""
+    model = SequenceAligner(C=0.7, start=BLOSUM62.scaled(0.2), tol=1e-9, inputs=Sequences("ACGT")).fit(PAIRS, KNOWN)
+    plain = SequenceAligner(inputs=Sequences("ACGT")).fit(PAIRS, KNOWN)
+    w0 = model.features_.from_matrix(BLOSUM62.scaled(0.2), len(model.coef_))
+    bound = plain._bind(type(plain)._dev_given(plain, (PAIRS, None)))
+    loss = 0.0
+    for i, (x, y) in enumerate(KNOWN):
+        theta = bound.problem.score(i, model.coef_)
+        log_z = bound.problem.logsum(i, theta)[0]
+        letters = plain.matrix_.letters
+        score, at = 0.0, model.features_._gaps_begin()
+        before = None
+        for a, b in zip(x, y, strict=True):
+            kind = "x" if b == "-" else "y" if a == "-" else "m"
+            if kind == "m":
+                score += model.matrix_.values[letters.index(a), letters.index(b)]
+            else:
+                score += model.coef_[at + (1 if before == kind else 0)]
+            before = kind
+        loss += log_z - score
+    objective = 0.5 * ((model.coef_ - w0) ** 2).sum() + 0.7 * loss
+    assert_allclose(model.certificate_.primal, objective, rtol=1e-9)
+
+
+def test_the_most_accurate_alignment_is_that_of_the_enumeration() -> None:
+    rng = np.random.default_rng(2)
+    for caution in (0.0, 0.3, 0.6):
+        table = rng.random((4, 3))
+        best = max(alignments(4, 3), key=lambda each: sum(table[i, j] - caution for i, j in each))
+        found = most_accurate(table, caution)
+        value = sum(table[i, j] - caution for i, j in found)
+        assert_allclose(value, sum(table[i, j] - caution for i, j in best), atol=1e-12)
+
+
+def test_a_confidence_belongs_to_every_column() -> None:
+    model = SequenceAligner().fit(PAIRS, KNOWN)
+    for (x, y), columns in zip(PAIRS, model.predict_confidence(PAIRS), strict=True):
+        assert [i for i, _, _ in columns if i >= 0] == list(range(len(x)))
+        assert [j for _, j, _ in columns if j >= 0] == list(range(len(y)))
+        assert all(0 <= p <= 1 + 1e-12 for _, _, p in columns)
+
+
+def test_columns_attributes_and_profiles_are_features() -> None:
+    rng = np.random.default_rng(0)
+    with_columns = [
+        (
+            {"letters": x, "kind": ["s" if a in "AG" else "w" for a in x], "profile": rng.random((len(x), 3))},
+            y_of(y, rng),
+        )
+        for x, y in PAIRS
+    ]
+    model = SequenceAligner(window=1, gap_residues=True, gap_context=1, end_gaps=True).fit(with_columns, KNOWN)
+    names = model.features_.names()
+    assert len(names) == len(model.coef_)
+    assert {"kind=s:kind=w", "profile=0:profile=2", "A@+1:outside@+1", "open:A", "end extend:C@-1"} <= set(names)
+    assert model.score(with_columns, KNOWN) == 1.0
+    tokens = [([["w=" + a, "same"] for a in x], [["w=" + a] for a in y]) for x, y in PAIRS]
+    assert SequenceAligner().fit(tokens, KNOWN).score(tokens, KNOWN) == 1.0
+
+
+def y_of(y: str, rng: np.random.Generator) -> dict:
+    return {"letters": y, "kind": ["s" if a in "AG" else "w" for a in y], "profile": rng.random((len(y), 3))}
+
+
+def test_the_f1_cost_counts_pairs_and_is_limited_to_short_sequences() -> None:
+    model = SequenceAligner(Hinge("f1"), learner="cutting-plane", C=10.0).fit(PAIRS, KNOWN)
+    assert model.score(PAIRS, KNOWN) == 1.0
+    with pytest.raises(MargraveError, match="example 0 has 41 letters, and the F1 cost is counted for up to 40"):
+        SequenceAligner(Hinge("f1"), learner="cutting-plane").fit([("A" * 41, "A")], [[(0, 0)]])
+
+
+def test_a_learned_matrix_is_used_by_biopython(tmp_path) -> None:
+    align = pytest.importorskip("Bio.Align")
+    from Bio.Align import substitution_matrices
+
+    model = SequenceAligner(C=3.0).fit(PAIRS, KNOWN)
+    path = tmp_path / "learned.txt"
+    model.write_matrix(path)
+    again = read_matrix(path)
+    assert_allclose(again.values, model.matrix_.values, atol=1e-4)
+    aligner = align.PairwiseAligner(mode="global", substitution_matrix=substitution_matrices.read(str(path)))
+    aligner.open_gap_score, aligner.extend_gap_score = again.gap_open, again.gap_extend
+    for x, y in PAIRS:
+        assert_allclose(aligner.score(x, y), aligner_of(again).best_scores([(x, y)])[0], atol=1e-9)
+
+
+def test_sequences_of_biopython_are_read_as_texts() -> None:
+    seq = pytest.importorskip("Bio.Seq")
+    from Bio.SeqRecord import SeqRecord
+
+    model = SequenceAligner().fit(PAIRS, KNOWN)
+    given = [(seq.Seq(x), SeqRecord(seq.Seq(y))) for x, y in PAIRS]
+    assert model.predict(given) == model.predict(PAIRS)
+
+
+def test_the_ranker_finds_homologues_and_the_generative_model_counts(tmp_path) -> None:
+    X = [("ACGT", ["ACT", "GGG"]), ("TTAC", ["CCC", "TAC"])]
+    y = [(0, ("ACGT", "AC-T")), (1, ("TTAC", "-TAC"))]
+    for loss in ("hinge", "log", Hinge(slack=2), Hinge("zero-one")):
+        learner = "cutting-plane" if not isinstance(loss, str) else "auto"
+        ranker = HomologyRanker(loss, learner=learner, C=10.0).fit(X, y)
+        assert ranker.predict(X).tolist() == [0, 1]
+        assert ranker.score(X, y) == 1.0
+        ranker.save(tmp_path / "ranker.model")
+        assert load(tmp_path / "ranker.model").predict(X).tolist() == [0, 1]
+    for p in ranker.predict_marginals(X):
+        assert_allclose(p.sum(), 1.0)
+    counted = GenerativeAligner(mode="local").fit(X, y)
+    joint = np.ones((4, 4))
+    for a, b in ("AA", "CC", "TT", "TT", "AA", "CC"):
+        joint["ACGT".index(a), "ACGT".index(b)] += 1
+    px, py = np.array([3, 3, 2, 4]), np.array([3, 3, 1, 3])  # letters of natives and homologues, each plus 1
+    expected = np.log(joint / joint.sum() / (px / px.sum())[:, None] / (py / py.sum()))
+    assert_allclose(counted.matrix_.values, expected)
+    assert counted.matrix_.gap_open == -0.2
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "match"),
+    [
+        ([("AC", "")], [[]], "example 0, y is empty"),
+        (
+            [("AC", "AC")],
+            [("AC", "A")],
+            "example 0: aligned sequences must have the same length, and they have 2 and 1",
+        ),
+        ([("AC", "AC")], [("A-C", "A-C")], "example 0: column 2 has two gaps"),
+        (["AC"], [[]], "example 0 must be a pair of sequences"),
+        ([("AC", 3)], [[]], "example 0, y must be a text or a list of tokens, not int"),
+    ],
+)
+def test_wrong_pairs_are_refused_in_one_sentence(X, y, match: str) -> None:
+    with pytest.raises(MargraveError, match=match):
+        SequenceAligner().fit(X, y)
+
+
+def test_other_mistakes_are_refused_in_one_sentence() -> None:
+    model = SequenceAligner().fit(PAIRS, KNOWN)
+    with pytest.raises(MargraveError, match=r"example 0, x, position 1: the letter 'J' is not in the alphabet"):
+        model.predict([("AJ", "A")])
+    with pytest.raises(MargraveError, match="example 0: decoy 1 is equal to the homologue: leave it out"):
+        HomologyRanker().fit([("AC", ["AC", "AC"])], [(0, [(0, 0)])])
+    with pytest.raises(MargraveError, match="a matrix to start from needs a loss of the family"):
+        SequenceAligner(Hinge(slack=2), start="BLOSUM62", learner="cutting-plane").fit(PAIRS, KNOWN)
+    with pytest.raises(MargraveError, match="unknown way to decode 'best'"):
+        SequenceAligner(decode="best").fit(PAIRS, KNOWN)
