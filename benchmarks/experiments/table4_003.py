@@ -1,0 +1,170 @@
+"""Sequence alignment: Table 4 and Fig. 2 of 003 on synthetic data, with both meanings of C."""
+
+from collections.abc import Sequence
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.tables import markdown
+from margrave import GenerativeAligner, Hinge, HomologyRanker
+from margrave.estimators.base import Given
+from margrave.inputs import Sequences
+from margrave.learners import CuttingPlane
+
+Result = dict[str, Any]
+
+CORPORA: tuple[str, ...] = ()
+RESULT = "table4_003"
+LETTERS = "abcdefghijklmnopqrst"
+SIZES = (1, 2, 4, 10, 20, 40, 80)
+REPEATS = 10
+TEST = 200
+EPSILONS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+# Meanings of C = 0.01 of the paper, and the value per example that comes closest to its table.
+MEANINGS = {"C = 0.01 per example": (0.01, False), "C = 0.01 / n": (0.01, True), "C = 0.1 per example": (0.1, False)}
+# Table 4: training and test error in per cent, of the generative model and of SVM2.
+PAPER = {
+    1: (20.0, 0.0, 74.3, 47.0),
+    2: (20.0, 0.0, 54.5, 34.3),
+    4: (10.0, 2.0, 28.0, 14.4),
+    10: (2.0, 0.0, 10.2, 7.1),
+    20: (2.5, 1.0, 3.4, 5.2),
+    40: (2.0, 1.0, 2.3, 3.0),
+    80: (2.8, 2.0, 1.9, 2.8),
+}
+Example = tuple[tuple[str, list[str]], tuple[int, list[tuple[int, int]]]]
+
+
+def example(rng: np.random.Generator, length: int = 50, operations: int = 30, decoys: int = 10) -> Example:
+    """A native sequence, its homologue with their alignment, and decoys (003, section 5.3)."""
+    share = np.arange(1, 21) / 210
+
+    def letters(n: int) -> list[int]:
+        return [int(c) for c in rng.choice(20, n, p=share)]
+
+    native = letters(length)
+    kinds = rng.choice(4, operations, p=[0.2, 0.4, 0.2, 0.2])  # match, substitute, insert, delete
+    used = int((kinds != 2).sum())
+    i = int(rng.integers(length - used + 1))
+    made: list[int] = []
+    pairs = []
+    for kind in kinds:
+        if kind == 2:
+            made += letters(1)
+        else:
+            if kind < 2:
+                pairs.append((i, len(made)))
+                made.append((native[i] + kind) % 20)  # letter c, from 1 to 20, becomes (c mod 20) + 1
+            i += 1
+    before = int(rng.integers(length - len(made) + 1))
+    homologue = letters(before) + made
+    homologue += letters(length - len(homologue))
+    candidates = [homologue, *(letters(length) for _ in range(decoys))]
+    text = ["".join(LETTERS[c] for c in each) for each in [native, *candidates]]
+    return (text[0], text[1:]), (0, [(a, b + before) for a, b in pairs])
+
+
+def examples(rng: np.random.Generator, n: int) -> tuple[list[Any], list[Any]]:
+    """Several of them."""
+    made = [example(rng) for _ in range(n)]
+    return [x for x, _ in made], [y for _, y in made]
+
+
+def error(predicted: Any, y: Sequence[Any]) -> float:
+    """The percentage of natives for which a decoy is chosen."""
+    return 100 * float(np.mean(np.asarray(predicted) != np.array([good for good, _ in y])))
+
+
+def trained(X: Sequence[Any], y: Sequence[Any], C: float, epsilon: float = 0.1) -> tuple[HomologyRanker, int]:
+    """SVM2 with 400 substitutions and one score of gaps, and the number of its constraints."""
+    learner = CuttingPlane(epsilon=epsilon, rounds=10**6)
+    model = HomologyRanker(Hinge(slack=2), C=C, learner=learner, inputs=Sequences(LETTERS), n_threads=1, tol=1e-9)
+    loss = model._settings()
+    training = model._training(Given(X, y), None, loss)
+    with catch_warnings():
+        simplefilter("ignore", ConvergenceWarning)
+        solution = learner.solve(model._task(training, loss))
+        model._set_fitted(training, model._set_solution(learner, solution))
+    return model, solution.state.n_constraints
+
+
+def measure() -> Result:
+    """Errors by the number of examples, and constraints by their number and by epsilon, over several samples."""
+    runs = []
+    for repeat in range(REPEATS):
+        rng = np.random.default_rng(repeat)
+        test_x, test_y = examples(rng, TEST)
+        all_x, all_y = examples(rng, max(SIZES))
+        for n in SIZES:
+            X, y = all_x[:n], all_y[:n]
+            generative = GenerativeAligner(alphabet=LETTERS).fit(X, y)
+            of: dict[str, Any] = {
+                "GenMod": {"train": error(generative.predict(X), y), "test": error(generative.predict(test_x), test_y)}
+            }
+            for name, (C, divided) in MEANINGS.items():
+                model, constraints = trained(X, y, C / n if divided else C)
+                of[name] = {
+                    "train": error(model.predict(X), y),
+                    "test": error(model.predict(test_x), test_y),
+                    "constraints": constraints,
+                }
+            runs.append({"repeat": repeat, "n": n, "models": of})
+    by_epsilon = []
+    for repeat in range(REPEATS):
+        rng = np.random.default_rng(repeat)
+        X, y = examples(rng, 20)
+        for epsilon in EPSILONS:
+            by_epsilon.append({"repeat": repeat, "epsilon": epsilon, "constraints": trained(X, y, 0.1, epsilon)[1]})
+    return {"repeats": REPEATS, "test": TEST, "runs": runs, "by_epsilon": by_epsilon}
+
+
+def _mean(result: Result, n: int, model: str, what: str) -> tuple[float, float]:
+    """The mean over the samples, and its standard error."""
+    values = np.array([run["models"][model][what] for run in result["runs"] if run["n"] == n], dtype=float)
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def table(result: Result) -> str:
+    """Errors in per cent with their standard errors, beside those of the paper, and numbers of constraints."""
+    models = ["GenMod", *MEANINGS]
+    rows = []
+    for n in SIZES:
+        cells = [f"{mean:.1f} +- {error:.1f}" for mean, error in (_mean(result, n, m, "test") for m in models)]
+        train = [f"{_mean(result, n, m, 'train')[0]:.1f}" for m in models]
+        counts = [f"{_mean(result, n, m, 'constraints')[0]:.0f}" for m in MEANINGS]
+        paper = PAPER[n]
+        rows.append([str(n), *cells, f"{paper[2]} / {paper[3]}", " / ".join(train), " / ".join(counts)])
+    header = ["n", *models, "paper: GenMod / SVM2", "training errors, same order", "constraints of the SVMs"]
+    epsilons = sorted({run["epsilon"] for run in result["by_epsilon"]}, reverse=True)
+    by_epsilon = [
+        [f"{e:g}", f"{np.mean([run['constraints'] for run in result['by_epsilon'] if run['epsilon'] == e]):.0f}"]
+        for e in epsilons
+    ]
+    return (
+        f"Test errors in per cent, {result['repeats']} samples, {result['test']} test examples\n\n"
+        f"{markdown(header, rows)}\n\nn = 20, C = 0.1 per example\n\n{markdown(['epsilon', 'constraints'], by_epsilon)}"
+    )
+
+
+def plot(result: Result) -> Any:
+    """Test errors, and Fig. 2: constraints by the number of examples and by epsilon."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    errors, by_n, by_epsilon = figure.subplots(1, 3)
+    for model in ["GenMod", *MEANINGS]:
+        errors.plot(SIZES, [_mean(result, n, model, "test")[0] for n in SIZES], marker="o", label=model)
+    errors.plot(SIZES, [PAPER[n][3] for n in SIZES], "k--", label="SVM2 of the paper")
+    errors.set(xscale="log", yscale="log", xlabel="examples", ylabel="test error, %")
+    errors.legend(fontsize=7)
+    for model in MEANINGS:
+        by_n.plot(SIZES, [_mean(result, n, model, "constraints")[0] for n in SIZES], marker="o", label=model)
+    by_n.set(xlabel="examples", ylabel="constraints")
+    by_n.legend(fontsize=7)
+    epsilons = sorted({run["epsilon"] for run in result["by_epsilon"]})
+    means = [np.mean([run["constraints"] for run in result["by_epsilon"] if run["epsilon"] == e]) for e in epsilons]
+    by_epsilon.plot(epsilons, means, marker="o")
+    by_epsilon.set(xscale="log", xlabel="epsilon", ylabel="constraints")
+    return figure
