@@ -56,6 +56,9 @@ TINY = {
         "none of its lists has a candidate",
         "accuracy",
     ),
+    "align": Tiny(
+        "ACGT\tA-GT\nGATC\tG-TC\n", "ACGT\tAGT\nGATC\tGTC\n", "ACGT\tAGT\n", "must have the same length", "f1",
+    ),
     "taxonomy": Tiny("a/b 1:1\na/c 2:1\nd/e 3:1\n", "1:1\n2:1\n3:1\n", "1:1\n2:1\n", "a class such as", "accuracy"),
 }  # fmt: skip
 

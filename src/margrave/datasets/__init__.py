@@ -1,6 +1,6 @@
 """Readers and writers for the field's file formats, and small built-in data sets."""
 
-from margrave.datasets.alignments import gapped, read_aligned_pairs, read_fasta, write_aligned_fasta
+from margrave.datasets.alignments import gapped, read_fasta, read_pairs, write_aligned_fasta
 from margrave.datasets.builtin import load_digits, load_harbour, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
@@ -23,7 +23,6 @@ __all__ = [
     "load_digits",
     "load_harbour",
     "load_town",
-    "read_aligned_pairs",
     "read_columns",
     "read_conllu",
     "read_conllx",
@@ -32,6 +31,7 @@ __all__ = [
     "read_fasta",
     "read_hierarchy",
     "read_nbest",
+    "read_pairs",
     "read_ranking",
     "read_references",
     "read_svmlight",

@@ -52,58 +52,78 @@ def _joined(name: str, line: int, title: str, pieces: Sequence[str]) -> str:
     return sequence
 
 
-def read_aligned_pairs(
-    path: TextSource, alphabet: Iterable[str] | None = None, *, encoding: str = "utf-8"
+def read_pairs(
+    path: TextSource, alphabet: Iterable[str] | None = None, *, aligned: bool = True, encoding: str = "utf-8"
 ) -> tuple[list[tuple[str, str]], list[list[tuple[int, int]]]]:
-    """Read pairs of aligned sequences: a FASTA file in which every two sequences are a pair, or a table.
+    """Read pairs of sequences: a FASTA file in which every two sequences are a pair, or a table.
 
-    A table has one pair per line: the two aligned sequences with a tab between them.
+    A table has one pair per line: two sequences with a tab between them. Returns the pairs without gaps and, if they
+    are aligned, their matched positions.
 
     Parameters
     ----------
     path : a file or a stream.
     alphabet : the letters that sequences may have; None allows all.
+    aligned : whether both sequences of a pair are aligned; otherwise gaps are dropped.
     encoding : of the file.
     """
     name = source_name(path)
-    lines = list(read_lines(path, encoding))
+    lines = [(number, text.rstrip()) for number, text in read_lines(path, encoding)]
     first = next((text for _, text in lines if text.strip()), "")
-    if first.startswith(">"):
-        records = list(read_fasta(iter(f"{text}\n" for _, text in lines), alphabet, aligned=True))  # type: ignore[arg-type]
-        if len(records) % 2:
-            raise DataError(name, None, f"every two sequences are a pair, and there are {len(records)}.")
-        rows = [(f"{a} and {b}", x, y) for (a, x), (b, y) in zip(records[::2], records[1::2], strict=True)]
-        return _split(name, [(None, *row) for row in rows])
-    found: list[tuple[int | None, str, str, str]] = []
+    rows = _fasta_rows(name, lines) if first.startswith(">") else _table_rows(name, lines)
     allowed = None if alphabet is None else {*alphabet, *GAPS}
+    X, y = [], []
+    for title, number, pieces in rows:
+        for line, column, text in pieces:
+            for k, letter in enumerate(text):
+                if letter.isspace() or (allowed is not None and letter not in allowed):
+                    raise DataError(name, line, f"column {column + k}: the letter {letter!r} is not in the alphabet.")
+        a, b = ("".join(text for _, _, text in half) for half in _halves(pieces))
+        for text in (a, b):
+            if not text.strip(GAPS):
+                raise DataError(name, number, f"{title}: a sequence is empty.")
+        if aligned:
+            try:
+                y.append(matched_pairs(a, b, title, GAPS))
+            except MargraveError as error:
+                raise DataError(name, number, str(error)) from None
+        X.append((_without_gaps(a), _without_gaps(b)))
+    return X, y
+
+
+Piece = tuple[int, int, str]  # line, column of its first letter, text; the text of the second sequence follows None
+Row = tuple[str, int, list[Piece]]
+_BETWEEN = (0, 0, "")  # separates the pieces of two sequences
+
+
+def _halves(pieces: list[Piece]) -> tuple[list[Piece], list[Piece]]:
+    middle = pieces.index(_BETWEEN)
+    return pieces[:middle], pieces[middle + 1 :]
+
+
+def _fasta_rows(name: str, lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
+    """Every two records."""
+    records: list[tuple[str, int, list[Piece]]] = []
+    for number, text in lines:
+        if text.startswith(">"):
+            records.append((text[1:].strip(), number, []))
+        elif text:
+            records[-1][2].append((number, 1, text))
+    if len(records) % 2:
+        raise DataError(name, records[-1][1], f"every two sequences are a pair, and there are {len(records)}.")
+    for (a, number, of_a), (b, _, of_b) in zip(records[::2], records[1::2], strict=True):
+        yield f"{a} and {b}", number, [*of_a, _BETWEEN, *of_b]
+
+
+def _table_rows(name: str, lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
+    """Lines with two sequences."""
     for number, text in lines:
         if not text.strip():
             continue
         fields = text.split("\t")
         if len(fields) != 2:
             raise DataError(name, number, f"a line has two sequences and a tab between them, not {len(fields)} fields.")
-        x, y = (field.strip() for field in fields)
-        for at, field in ((1, x), (len(fields[0]) + 2, y)):
-            for k, letter in enumerate(field):
-                if letter.isspace() or (allowed is not None and letter not in allowed):
-                    raise DataError(name, number, f"column {at + k}: the letter {letter!r} is not in the alphabet.")
-            if not field.strip(GAPS):
-                raise DataError(name, number, "a sequence is empty.")
-        found.append((number, "this pair", x, y))
-    return _split(name, found)
-
-
-def _split(
-    name: str, rows: Sequence[tuple[int | None, str, str, str]]
-) -> tuple[list[tuple[str, str]], list[list[tuple[int, int]]]]:
-    X, y = [], []
-    for number, title, a, b in rows:
-        try:
-            y.append(matched_pairs(a, b, title, GAPS))
-        except MargraveError as error:
-            raise DataError(name, number, str(error)) from None
-        X.append((_without_gaps(a), _without_gaps(b)))
-    return X, y
+        yield "this pair", number, [(number, 1, fields[0]), _BETWEEN, (number, len(fields[0]) + 2, fields[1])]
 
 
 def _without_gaps(text: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave import _core
+from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given
 from margrave.estimators.sequence_aligner import AlignmentEstimator
@@ -17,7 +19,8 @@ from margrave.inputs.sequences import Candidates
 from margrave.learners import Learner
 from margrave.losses import LossFamily
 from margrave.metrics.alignments import matched_pairs
-from margrave.structures.alignment import Homology
+from margrave.structures.alignment import Alignment, Homology
+from margrave.structures.base import NoOutputs
 
 
 class HomologyRanker(AlignmentEstimator):
@@ -104,6 +107,36 @@ class HomologyRanker(AlignmentEstimator):
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         good = [y[0] if isinstance(y, tuple | list) else y for y in Y]
         return float(np.mean(np.asarray(good) == np.asarray(predicted))) if len(good) else 1.0
+
+    def predict_kbest(self, X: Any, k: int = 10) -> list[list[tuple[float, int]]]:
+        """Rank the candidates of every native sequence by their best alignments; return the k best with their scores.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        k : the number of candidates.
+        """
+        k = whole("k", k, 1, 2**31 - 1)
+        given = with_candidates(X)
+        bound = self._bind(Given(given))
+        assert isinstance(bound.core, _core.HomologyStructure)
+        encoded = given if self.inputs_ is None else self.inputs_.transform(given)
+        ranked = []
+        for i, (x, candidates) in enumerate(encoded):
+            theta = bound.problem.score(i, self._weights())[: bound.core.shared_parts]
+            structure = Alignment(self.mode, self.gaps)
+            same, others = letters_of([x] * len(candidates)), letters_of(candidates)
+            pairs = structure.bind(NoOutputs(), bound.units, x=same, y=others, letters=x.views.size("letters"))
+            assert isinstance(pairs, _core.AlignmentStructure)
+            begins = (pairs.parts(c) - len(theta) for c in range(pairs.size))  # which score nothing
+            scores = [pairs.best_score(c, np.concatenate([theta, np.zeros(n)])) for c, n in enumerate(begins)]
+            if not np.isfinite(scores).all():
+                raise MargraveError(
+                    f"example {i}: the scores of its candidates overflow, so the weights are too large."
+                )
+            order = np.argsort(-np.array(scores), kind="stable")[:k]
+            ranked.append([(float(scores[c]), int(c)) for c in order])
+        return ranked
 
     def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
         """Compute the probability of every candidate, summed over its alignments.
