@@ -16,12 +16,13 @@ from scipy.sparse import csr_array
 from margrave import _core
 from margrave.binding import bind as bind_examples
 from margrave.estimators.graph_labeler import shared_graphs
-from margrave.features import AttributeTable, GraphFeatures, SparseFeatures, TreeFeatures
-from margrave.inputs import ArcTemplates
+from margrave.features import AttributeTable, GraphFeatures, SegmentFeatures, SparseFeatures, TreeFeatures
+from margrave.inputs import ArcTemplates, SegmentTemplates
 from margrave.inputs import Graph as NodesAndEdges
 from margrave.labels import Taxonomy
 from margrave.learners import LEARNERS, Learner
 from margrave.losses import Hamming, LossFamily
+from margrave.losses import Segments as SegmentCost
 from margrave.structures import (
     Alignment,
     ArcLabels,
@@ -38,6 +39,8 @@ from margrave.structures import (
     NoOutputs,
     ProjectiveTree,
     SecondOrderTree,
+    Segmentation,
+    SemiMarkov,
 )
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
 from tests.references.enumeration import (
@@ -47,12 +50,16 @@ from tests.references.enumeration import (
     LabelledParts,
     Outputs,
     Parts,
+    SegmentParts,
+    SegmentsByDefinition,
     TableByDefinition,
     arc_part,
     hash_of,
     multiclass_outputs,
     projective_trees,
     second_order_parts,
+    segment_attributes,
+    spans_of,
     tree_parts,
     trees,
     values_of,
@@ -375,6 +382,118 @@ def candidates(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
         prices,
         matrices,
         [[(k,) for k in numbers[1:]] for numbers in good],
+    )
+
+
+@register("segments", ("hamming", "weights", "matrix", "segments"))
+@register("segments, untied", ("hamming", "segments"), tied=False)
+@register("segments, start and stop, scale", start=True, stop=True, scale=0.3, form="real")
+@register("segments, attributes of segments", ("hamming", "segments"), templates=True)
+@register("segments, attributes of segments, all pairs", templates=True, pairs="all", tied=False, start=True)
+@register("segments, hashed", templates=True, bits=3)
+@register("segments, allowed", allow=True)
+@register("segments, allowed, untied", allow=True, tied=False)
+@register("segments of one token", longest=1)
+def segments(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    longest: int = 4,
+    tied: bool = True,
+    start: bool = False,
+    stop: bool = False,
+    scale: float = 1.0,
+    templates: bool = False,
+    allow: bool = False,
+    form: str = "names",
+    bits: int = 0,
+    pairs: str = "observed",
+) -> Case:
+    labels = ["A", "B", "O"][: int(rng.integers(2, 4))] if longest > 1 else ["A", "B", "C", "O"]
+    labels = labels if rng.random() < 0.5 else [*labels[:-1], "O"]
+    most = [1 if label == "O" else int(rng.integers(1, longest + 1)) for label in labels]
+    outputs = Segmentation(labels, most)
+    parts = SegmentParts(most, tied)
+    lengths = [1, 4, *(int(n) for n in rng.integers(1, 5, max(0, size - 2)))][:size]
+    tags = outputs.names
+
+    def tagged(y: Any) -> list[str]:
+        return [
+            outputs.first[label] if t == begin else str(outputs.inside[label])
+            for begin, end, label in y
+            for t in range(begin, end)
+        ]
+
+    gold, allowed, all_outputs = [], [], []
+    for n in lengths:
+        possible = list(parts.segmentations(n))
+        gold.append(possible[rng.integers(len(possible))])
+        mask = rng.random((n, len(tags))) < (0.7 if allow else 2.0)
+        mask[range(n), [tags.index(tag) for tag in tagged(gold[-1])]] = True
+        allowed.append(mask)
+        all_outputs.append([y for y in possible if all(mask[t, tags.index(tag)] for t, tag in enumerate(tagged(y)))])
+    rows = Rows(rng, lengths, form, bits)
+    texts = [[str(rng.choice(["x", "yy", "Zz"])) for _ in range(n)] for n in lengths]
+    of_spans = SegmentTemplates(["string", "length", "last", "ngram1.lower"], {"d": ["x", "yy x"]})
+    loss, price = _loss(rng, cost if cost in LABEL_COSTS else "hamming", tags)
+    costs = SegmentCost() if cost == "segments" else loss.costs if loss else None
+    features = SegmentFeatures(
+        AttributeTable("all" if bits else pairs, bits),
+        labels,
+        max(most),
+        of_spans if templates else None,
+        start,
+        stop,
+        scale,
+    )
+    bound = bind_examples(
+        SemiMarkov(None, tied),
+        features,
+        rows.given,
+        [tagged(y) for y in gold],
+        outputs=outputs,
+        costs=costs,
+        to_features={"texts": texts, "gold": [[(begin, end) for begin, end, _ in y] for y in gold]}
+        if templates
+        else {},
+        to_structure={"allowed": np.concatenate(allowed)} if allow else {},
+    )
+    table = SegmentsByDefinition(
+        parts,
+        [tags.index(tag) for tag in outputs.first],
+        [-1 if tag is None else tags.index(tag) for tag in outputs.inside],
+        len(tags),
+        rows.count,
+        rows.pairs,
+        gold,
+        observed=not bits and pairs == "observed",
+        start=start,
+        stop=stop,
+        scale=scale,
+        spans=[
+            [segment_attributes(words, begin, end) for begin, end in spans_of(len(words), max(most))] for words in texts
+        ]
+        if templates
+        else None,
+        bits=bits,
+        longest=max(most),
+    )
+
+    def price_of(right: Any, y: Any) -> float:
+        if cost == "segments":
+            known = {segment for segment in right if labels[segment[2]] != "O"}
+            found = {segment for segment in y if labels[segment[2]] != "O"}
+            return float(len(known ^ found))
+        pairs_of = zip(tagged(right), tagged(y), strict=True)
+        return float(sum(price[tags.index(a), tags.index(b)] for a, b in pairs_of))
+
+    return Case(
+        bound.problem,
+        [Outputs(parts.count(n), [parts.of(n, y) for y in ys]) for n, ys in zip(lengths, all_outputs, strict=True)],
+        [parts.of(n, y) for n, y in zip(lengths, gold, strict=True)],
+        [np.array([price_of(right, y) for y in ys]) for right, ys in zip(gold, all_outputs, strict=True)],
+        [table.matrix(i) for i in range(size)],
     )
 
 

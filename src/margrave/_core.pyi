@@ -658,6 +658,23 @@ def output_features(
     Features of classes from features of what describes them: theta = M theta', M a sparse matrix by rows.
     """
 
+class SegmentMap(Features):
+    pass
+
+def segment_map(
+    structure: SemiMarkovStructure,
+    tokens: Table,
+    spans: Table | None,
+    pair_weight: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    pair_weights: int,
+    scale: float,
+    start: bool,
+    stop: bool,
+) -> SegmentMap:
+    """
+    Scores of segments: those of their tokens under their tags, and of spans under their labels if there are any; and one weight per pair of neighbouring labels.
+    """
+
 class SparseParts(Features):
     pass
 
@@ -978,6 +995,34 @@ def parse_conllu(
 
 def after_last_blank_line(text: bytes, blanks: str) -> int:
     """Where the text behind its last blank line begins; 0 if it has none."""
+
+class SegmentTemplates:
+    """Templates of the attributes of spans of tokens."""
+
+    def __init__(
+        self, templates: Sequence[tuple[str, str, int, int, int]], dictionaries: Sequence[Sequence[str]]
+    ) -> None:
+        """
+        Templates as (name, kind, n, texts, dictionary): kind is string, length, first, last, before, after, ngram or dictionary, n the size of n-grams, and texts the number of the texts that it is about.
+        """
+
+    def rows(
+        self,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        texts: Sequence[
+            tuple[
+                Sequence[str],
+                Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            ]
+        ],
+        longest: int,
+        vocabulary: Vocabulary | None,
+        hash_bits: int,
+        growing: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    ) -> Tokens:
+        """
+        One row per span, by end and length. texts: the values, and the number of each token's value or -1. growing: the spans whose new names are added to the vocabulary.
+        """
 
 class TemplateAttributes(KeyedAttributes):
     pass
@@ -2124,3 +2169,73 @@ def second_order_tree(
     single_root: bool,
     arcs: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
 ) -> SecondOrderTreeStructure: ...
+
+class SemiMarkovStructure(Structure):
+    @property
+    def labels(self) -> int: ...
+    @property
+    def tied(self) -> bool: ...
+    @property
+    def longest(self) -> int:
+        """The longest segment of all."""
+
+    def spans(self, i: int) -> int:
+        """How many spans of tokens of example i may be segments."""
+
+    def segments(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The start, the end and the label of each segment of example i, in the order of the parts.
+        """
+
+    def gold_spans(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
+    ]:
+        """
+        For all spans of all examples, one after another, the label that the span has in the gold output, if any: bounds and labels.
+        """
+
+    def gold_segments(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
+    ]:
+        """
+        The labels of the segments of the gold outputs, one after another: bounds and labels.
+        """
+
+    def read_tags(
+        self,
+        examples: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The tags of outputs, one after another; output k is one of example examples[k], or of example k.
+        """
+
+    def tag_marginals(
+        self,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        The probabilities (tokens, tags) of the tags of all examples, one after another.
+        """
+
+def semi_markov(
+    longest: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tags: int,
+    first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    inside: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    cost: LabelCost | None,
+    free: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    tied: bool,
+) -> SemiMarkovStructure:
+    """
+    Labelled segmentations. first, inside: the tags of each label. cost: of tags; or free: the labels whose segments do not count, where the cost is the number of wrong and of missing segments.
+    """

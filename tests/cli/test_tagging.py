@@ -57,6 +57,24 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
+def test_segments_are_trained_predicted_and_evaluated(town: Path, tmp_path: Path) -> None:
+    model = tmp_path / "segments.model"
+    settings = ("--segments", "--max-length", "8", "--tol", "1e-3", "--loss", "hinge", "--cost", "segments")
+    result = run("train", town / "train.conll", "-o", model, *settings)
+    assert result.exit_code == 0, result.output
+    report = json.loads(run("evaluate", model, town / "test.conll", "--json").stdout)
+    assert report["f1"] > 0.5
+    written = fields(run("predict", model, town / "test.conll").stdout)
+    tagger = margrave.load(model)
+    rows = [[[*row[:-1]] for row in sequence] for sequence in load_town("test")[:60]]
+    assert [[row[-1] for row in sequence] for sequence in written] == tagger.predict(rows)
+    assert "length=" in run("inspect", model, "--top", "20").stdout
+    for wrong, message_part in (("--order 2", "--order"), ("--kernel rbf", "--kernel")):
+        command = ("train", town / "train.conll", "-o", model, "--segments", *wrong.split())
+        assert message_part in message(run(*command))
+    assert "--segments only" in message(run("train", town / "train.conll", "-o", model, "--max-length", "3"))
+
+
 # ---- help ------------------------------------------------------------------------------------------------------------
 
 

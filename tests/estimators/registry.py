@@ -148,5 +148,12 @@ VARIANTS: dict[str, Entry] = {
         [np.eye(3), np.eye(3)[:2], np.ones((1, 2)), np.zeros((2, 2))],
         [y.astype(int) for y in (np.eye(3), np.eye(3)[:2], np.ones((1, 2)), np.zeros((2, 2)))],
     ),
+    "segments": Entry(
+        lambda **settings: SequenceTagger(segments=True, **settings),
+        tokens(),
+        [["O", "B-X", "I-X"], ["O", "B-X", "I-X"], ["B-X", "I-X"], ["O", "B-X", "I-X"]],
+        [[(w,) for w in words] for words in WORDS],
+        Templates,
+    ),
     "columns": Entry(StructuredClassifier, np.eye(6), ANIMALS, np.eye(6), Columns),
 }

@@ -69,6 +69,72 @@ class ChainParts:
             yield y
 
 
+Segment = tuple[int, int, int]  # start, end, label
+
+
+@dataclass
+class SegmentParts:
+    """The numbering of the parts of segmentations.
+
+    Segments by end, label and length; then, for every boundary or once, all pairs of labels.
+    """
+
+    longest: list[int]  # by label
+    tied: bool = True
+
+    def segments(self, n: int) -> list[Segment]:
+        return [
+            (end - length, end, label)
+            for end in range(1, n + 1)
+            for label, longest in enumerate(self.longest)
+            for length in range(1, min(longest, end) + 1)
+        ]
+
+    def count(self, n: int) -> int:
+        return len(self.segments(n)) + (1 if self.tied else n - 1) * len(self.longest) ** 2
+
+    def pair_part(self, n: int, boundary: int, before: int, after: int) -> int:
+        labels = len(self.longest)
+        table = 0 if self.tied else (boundary - 1) * labels**2
+        return len(self.segments(n)) + table + before * labels + after
+
+    def of(self, n: int, y: Sequence[Segment]) -> Parts:
+        number = {segment: part for part, segment in enumerate(self.segments(n))}
+        parts = [number[segment] for segment in y]
+        parts += [self.pair_part(n, after[0], before[2], after[2]) for before, after in pairwise(y)]
+        return tuple(sorted(parts))
+
+    def segmentations(self, n: int, start: int = 0) -> Iterator[tuple[Segment, ...]]:
+        """All divisions of the tokens from `start` on."""
+        if start == n:
+            yield ()
+            return
+        for label, longest in enumerate(self.longest):
+            for end in range(start + 1, min(start + longest, n) + 1):
+                for rest in self.segmentations(n, end):
+                    yield ((start, end, label), *rest)
+
+    def graph(self, n: int) -> "Graph":
+        """The same as a hypergraph: a node for every label that ends at a token, and one for the whole."""
+        labels = len(self.longest)
+        number = {segment: part for part, segment in enumerate(self.segments(n))}
+        edges: list[tuple[int, Parts, Parts]] = []
+        for end in range(1, n + 1):
+            for label, longest in enumerate(self.longest):
+                node = (end - 1) * labels + label
+                for length in range(1, min(longest, end) + 1):
+                    start = end - length
+                    part = number[start, end, label]
+                    if start == 0:
+                        edges.append((node, (), (part,)))
+                        continue
+                    for before in range(labels):
+                        tail = ((start - 1) * labels + before,)
+                        edges.append((node, tail, (part, self.pair_part(n, start, before, label))))
+        edges += [(n * labels, ((n - 1) * labels + label,), ()) for label in range(labels)]
+        return Graph(n * labels + 1, edges)
+
+
 def arc_part(n: int, head: int, word: int) -> int:
     return (word - 1) * n + (head if head < word else head - 1)
 
@@ -566,6 +632,96 @@ class TableByDefinition:
                 if self.edges is not None:
                     for attribute, value in self.edges[i][k + 1]:
                         add(part, ("edge", attribute, q), self.scale * value)
+        return a
+
+
+def spans_of(n: int, longest: int) -> list[tuple[int, int]]:
+    """All spans of at most so many of n tokens, by end and length."""
+    return [(end - length, end) for end in range(1, n + 1) for length in range(1, min(longest, end) + 1)]
+
+
+def segment_attributes(words: Sequence[str], begin: int, end: int) -> list[str]:
+    """What the templates string, length, last, ngram1.lower and the dictionary d = {x, yy x} make of a span."""
+    inside = list(words[begin:end])
+    found = [f"string={' '.join(inside)}", f"length={len(inside)}", f"last={inside[-1]}"]
+    found += [f"ngram1.lower={word.lower()}" for word in inside]
+    return [*found, "in d"] if " ".join(inside) in ("x", "yy x") else found
+
+
+@dataclass
+class SegmentsByDefinition:
+    """The linear map A of segmentations, with the weights in their documented order.
+
+    (attribute, tag) pairs, pairs of labels, start, stop, (segment attribute, label) pairs.
+    """
+
+    parts: SegmentParts
+    first: list[int]
+    inside: list[int]
+    tags: int
+    attributes: int
+    tokens: list[list[Attributes]]
+    gold: list[tuple[Segment, ...]]
+    observed: bool
+    start: bool
+    stop: bool
+    scale: float
+    spans: list[list[list[str]]] | None  # the attributes of all spans of each example, by end and length
+    bits: int
+    longest: int
+
+    def __post_init__(self) -> None:
+        labels = range(len(self.parts.longest))
+        pairs, grams, span_pairs = set(), set(), set()
+        names: dict[str, int] = {}
+        for i, y in enumerate(self.gold):
+            for begin, end, label in y:
+                for t in range(begin, end):
+                    pairs |= {(a, self._tag(t, begin, label)) for a, _ in self.tokens[i][t]}
+            grams |= {(before[2], after[2]) for before, after in pairwise(y)}
+            for number, (begin, end) in enumerate(spans_of(len(self.tokens[i]), self.longest)):
+                for _, _, label in [segment for segment in y if segment[:2] == (begin, end)]:
+                    for name in self.spans[i][number] if self.spans else []:
+                        span_pairs.add((names.setdefault(name, len(names)), label))
+        if not self.observed:
+            pairs, grams = set(product(range(self.attributes), range(self.tags))), set(product(labels, labels))
+            rows = (1 << self.bits) if self.bits else len(names)
+            span_pairs = set(product(range(rows), labels)) if self.spans else set()
+        self.names = names
+        keys: list[tuple[object, ...]] = [("pair", *pair) for pair in sorted(pairs)]
+        keys += [("gram", *gram) for gram in sorted(grams)]
+        keys += [("start", label) for label in labels if self.start]
+        keys += [("stop", label) for label in labels if self.stop]
+        keys += [("span", *pair) for pair in sorted(span_pairs)]
+        self.number = {key: k for k, key in enumerate(keys)}
+
+    def _tag(self, t: int, begin: int, label: int) -> int:
+        return self.first[label] if t == begin else self.inside[label]
+
+    def matrix(self, i: int) -> Array:
+        """A_i: (parts, weights)."""
+        n = len(self.tokens[i])
+        a = np.zeros((self.parts.count(n), len(self.number)))
+
+        def add(part: int, key: tuple[object, ...], value: float) -> None:
+            if key in self.number:
+                a[part, self.number[key]] += value
+
+        of_span = {span: number for number, span in enumerate(spans_of(n, self.longest))}
+        for part, (begin, end, label) in enumerate(self.parts.segments(n)):
+            for t in range(begin, end):
+                for attribute, value in self.tokens[i][t]:
+                    add(part, ("pair", attribute, self._tag(t, begin, label)), value)
+            for name in self.spans[i][of_span[begin, end]] if self.spans else []:
+                row = hash_of(name, self.bits) if self.bits else self.names.get(name, -1)
+                add(part, ("span", row, label), 1.0)
+            if begin == 0:
+                add(part, ("start", label), 1.0)
+            if end == n:
+                add(part, ("stop", label), 1.0)
+        for boundary in range(1, 2 if self.parts.tied else n):
+            for before, after in product(range(len(self.parts.longest)), repeat=2):
+                add(self.parts.pair_part(n, boundary, before, after), ("gram", before, after), self.scale)
         return a
 
 

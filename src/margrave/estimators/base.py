@@ -132,6 +132,10 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """New examples in the form that the inputs take or, without inputs, the features."""
         return X
 
+    def _to_features(self, given: Given, inputs: Inputs | None) -> Mapping[str, Any]:
+        """Further arguments of `Features.encode`."""
+        return given.to_features
+
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
         """Further arguments of `Structure.bind`; X is what the inputs made of the examples."""
         return given.to_structure
@@ -268,7 +272,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             given.Y,
             outputs=outputs,
             costs=self._costs(loss, outputs, given),
-            to_features=given.to_features,
+            to_features=self._to_features(given, inputs),
             to_structure=self._to_structure(given, X, outputs),
             threads=self._threads(),
         )
@@ -465,7 +469,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             features,
             X,
             outputs=outputs,
-            to_features=given.to_features,
+            to_features=self._to_features(given, inputs),
             to_structure=self._to_structure(given, X, outputs),
         )
 

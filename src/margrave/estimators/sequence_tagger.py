@@ -1,6 +1,6 @@
 """Tags for the tokens of sequences: conditional random fields, structural SVMs, perceptrons."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -11,12 +11,14 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator
-from margrave.features import AttributeTable, ChainFeatures, features_named
+from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures, features_named
 from margrave.inputs.base import Inputs
+from margrave.inputs.segments import SegmentTemplates
 from margrave.learners import Checkpoint, Learner
 from margrave.losses import LossFamily
-from margrave.structures import Chain
+from margrave.structures import Chain, SemiMarkov
 from margrave.structures.chain import check_labels
+from margrave.structures.semi_markov import segments_of
 
 
 class SequenceTagger(StructuredEstimator):
@@ -34,6 +36,11 @@ class SequenceTagger(StructuredEstimator):
     features : which pairs of attribute and label have a weight: "observed", "all", "hash:BITS" for hashed attributes,
         or a `Kernel`.
     inputs : how raw rows become attributes, such as `margrave.inputs.Templates`; None if X already has attributes.
+    segments : predict whole segments: labels must be IOB2 tags, attributes of tokens are added up over a segment, and
+        neighbouring segments depend on each other. A `margrave.inputs.SegmentTemplates` object also gives segments
+        attributes of their own.
+    max_length : the largest number of tokens of a segment: a number, or a mapping from labels to numbers; None for the
+        longest segment of each label in the training data.
     order : the number of preceding labels on which a label depends: 1, 2 or 3.
     forbidden : pairs of neighbouring labels that no output may contain.
     start, stop : give the labels of the first and the last position additional weights.
@@ -62,7 +69,7 @@ class SequenceTagger(StructuredEstimator):
     """
 
     classes_: NDArray[Any]
-    features_: ChainFeatures
+    features_: ChainFeatures | SegmentFeatures
 
     def __init__(
         self,
@@ -72,6 +79,8 @@ class SequenceTagger(StructuredEstimator):
         learner: str | Learner = "auto",
         features: str | AttributeTable = "observed",
         inputs: Inputs | None = None,
+        segments: bool | SegmentTemplates = False,
+        max_length: int | Mapping[str, int] | None = None,
         order: int = 1,
         forbidden: Collection[tuple[Any, Any]] = (),
         start: bool = False,
@@ -89,6 +98,8 @@ class SequenceTagger(StructuredEstimator):
         self.learner = learner
         self.features = features
         self.inputs = inputs
+        self.segments = segments
+        self.max_length = max_length
         self.order = order
         self.forbidden = forbidden
         self.start = start
@@ -171,7 +182,7 @@ class SequenceTagger(StructuredEstimator):
         given = _given(X, None, edges, allowed)
         bound = self._bind(given)
         parts = _core.argmax_all(bound.problem, self._weights(), self._threads())
-        return self._structure(given).decode_numbers(bound.outputs, bound.units, *parts)
+        return self._structure(given).decode_numbers(bound.outputs, bound.units, bound.core, *parts)
 
     def predict_marginals(
         self, X: Sequence[Any], *, edges: Sequence[Any] | None = None, allowed: Sequence[Any] | None = None
@@ -239,11 +250,45 @@ class SequenceTagger(StructuredEstimator):
         tuples = self._structure(Given([])).tuples(self.outputs_)
         return self.features_.top_transitions(self.coef_, tuples, whole("n", n, 1, 2**31 - 1))
 
-    def _structure(self, given: Given) -> Chain:
+    def _structure(self, given: Given) -> Chain | SemiMarkov:
+        if self._has_segments():
+            return SemiMarkov(self.max_length, flag("tied", self.tied))
         return Chain(self.order, self.forbidden, flag("tied", self.tied) and "edges" not in given.to_features)
 
-    def _features(self, outputs: Any) -> ChainFeatures:
-        return ChainFeatures(features_named(self.features), self.start, self.stop, self.transition_scale)
+    def _features(self, outputs: Any) -> ChainFeatures | SegmentFeatures:
+        table = features_named(self.features)
+        if not self._has_segments():
+            return ChainFeatures(table, self.start, self.stop, self.transition_scale)
+        templates = self.segments if isinstance(self.segments, SegmentTemplates) else None
+        longest = max(outputs.longest, default=1)
+        of_pairs = self.start, self.stop, self.transition_scale
+        return SegmentFeatures(table, list(outputs.labels), longest, templates, *of_pairs)
+
+    def _has_segments(self) -> bool:
+        return isinstance(self.segments, SegmentTemplates) or flag("segments", self.segments)
+
+    def _check_parameters(self) -> LossFamily:
+        if not self._has_segments():
+            if self.max_length is not None:
+                raise MargraveError("max_length applies to segments only: pass segments=True.")
+        elif self.order != 1 or not isinstance(self.forbidden, tuple | list) or self.forbidden:
+            raise MargraveError("segments depend on the segment before: order must be 1, and nothing forbidden.")
+        elif isinstance(self.segments, SegmentTemplates) and self.inputs is None and not hasattr(self, "inputs_"):
+            raise MargraveError("templates of segments need rows of columns: pass inputs=Templates().")
+        return super()._check_parameters()
+
+    def _to_features(self, given: Given, inputs: Inputs | None) -> Mapping[str, Any]:
+        if not self._has_segments():
+            return given.to_features
+        if given.to_features:
+            raise MargraveError("transitions between segments have no attributes: do not pass edges=.")
+        if not isinstance(self.segments, SegmentTemplates):
+            return {}
+        texts = _texts(given.X, self.segments.column, inputs)
+        if given.Y is None:
+            return {"texts": texts}
+        segments = ([(span.start, span.stop) for span in segments_of(tags, i)] for i, tags in enumerate(given.Y))
+        return {"texts": texts, "gold": segments}
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         from margrave.metrics import token_accuracy
@@ -260,8 +305,22 @@ class SequenceTagger(StructuredEstimator):
             raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
         return None if dev is None else _given(*dev)
 
-    def _no_examples(self, features: ChainFeatures) -> Given:
+    def _no_examples(self, features: ChainFeatures | SegmentFeatures) -> Given:
         return _given([], None, None if features.edges is None else [])
+
+
+def _texts(X: Any, column: int, inputs: Inputs | None) -> list[list[str]]:
+    """The texts of one column of the tokens; the label does not count as a column."""
+    columns, label = getattr(inputs, "columns", None), getattr(inputs, "label", -1)
+    if len(X) == 0:
+        return []
+    if columns is None:
+        raise MargraveError("templates of segments need rows of columns: pass inputs=Templates().")
+    if column >= columns:
+        raise MargraveError(f"templates of segments ask for column {column}, and there are {columns}.")
+    if isinstance(X, _core.ColumnTable):
+        return X.column(column + (X.width > columns and 0 <= label <= column))
+    return [[row[column + (len(row) > columns and 0 <= label <= column)] for row in rows] for rows in X]
 
 
 def _given(X: Any, y: Any = None, edges: Any = None, allowed: Any = None) -> Given:

@@ -1,6 +1,6 @@
 """A sequence tagger that chooses C by cross-validation along a regularisation path."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain as flatten
 from math import isfinite
 from os import PathLike
@@ -16,6 +16,7 @@ from margrave.estimators.base import check_path
 from margrave.estimators.sequence_tagger import SequenceTagger
 from margrave.features import AttributeTable
 from margrave.inputs.base import Inputs
+from margrave.inputs.segments import SegmentTemplates
 from margrave.learners import Checkpoint, Learner
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
@@ -41,8 +42,8 @@ class SequenceTaggerCV(SequenceTagger):
     cv : the number of folds, or an object with `split(X)`, such as those of scikit-learn.
     scoring : None for the fraction of right tokens; "f1" for the F1 of spans, if labels are IOB or BIOES tags; or a
         function of a tagger, X and y.
-    loss, learner, features, inputs, order, forbidden, start, stop, transition_scale, tied, max_iter, tol, n_threads,
-        seed, verbose : as in `SequenceTagger`.
+    loss, learner, features, inputs, segments, max_length, order, forbidden, start, stop, transition_scale, tied,
+        max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -71,6 +72,8 @@ class SequenceTaggerCV(SequenceTagger):
         learner: str | Learner = "auto",
         features: str | AttributeTable = "observed",
         inputs: Inputs | None = None,
+        segments: bool | SegmentTemplates = False,
+        max_length: int | Mapping[str, int] | None = None,
         order: int = 1,
         forbidden: Collection[tuple[Any, Any]] = (),
         start: bool = False,
@@ -90,6 +93,8 @@ class SequenceTaggerCV(SequenceTagger):
         self.learner = learner
         self.features = features
         self.inputs = inputs
+        self.segments = segments
+        self.max_length = max_length
         self.order = order
         self.forbidden = forbidden
         self.start = start

@@ -7,6 +7,7 @@ from margrave.features.graphs import GraphFeatures
 from margrave.features.label_graph import LabelGraphFeatures
 from margrave.features.mercer import Kernel
 from margrave.features.outputs import NodeFeatures, OutputFeatures
+from margrave.features.segments import SegmentFeatures
 from margrave.features.sparse import SparseFeatures
 from margrave.features.substitution import BLOSUM62, SubstitutionMatrix, read_matrix
 from margrave.features.table import AttributeTable, features_named
@@ -24,6 +25,7 @@ __all__ = [
     "LabelGraphFeatures",
     "NodeFeatures",
     "OutputFeatures",
+    "SegmentFeatures",
     "SparseFeatures",
     "SubstitutionMatrix",
     "TreeFeatures",

@@ -185,7 +185,7 @@ class ChainFeatures(Features):
         rest_at = grams_at + self.gram_weights
         edges_at = len(w) - (0 if self.edges is None else self.edges.size)
         tokens, of_tokens = self.tokens.without_zeros(w[:grams_at])
-        gram_weight, of_grams = _nonzero_grams(self.gram_weight, w[grams_at:rest_at])
+        gram_weight, of_grams = nonzero_grams(self.gram_weight, w[grams_at:rest_at])
         smaller, of_edges = self.copied(tokens=tokens, gram_weight=gram_weight), w[edges_at:]
         if self.edges is not None:
             smaller.edges, of_edges = self.edges.without_zeros(of_edges)
@@ -215,7 +215,7 @@ class ChainFeatures(Features):
         self.gram_weight[has_weight] = np.arange(int(has_weight.sum()))
 
 
-def _nonzero_grams(gram_weight: NDArray[np.int64], w: Weights) -> tuple[NDArray[np.int64], Weights]:
+def nonzero_grams(gram_weight: NDArray[np.int64], w: Weights) -> tuple[NDArray[np.int64], Weights]:
     """The numbers of the weights of label tuples, -1 for those of zeros, and the weights that are not zero."""
     has_weight = gram_weight >= 0
     kept = np.zeros(len(w), dtype=np.bool_)

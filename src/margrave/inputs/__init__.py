@@ -7,6 +7,7 @@ from margrave.inputs.columns import Columns
 from margrave.inputs.graphs import Graph, image_graph
 from margrave.inputs.ngrams import NGrams
 from margrave.inputs.sequences import Sequences
+from margrave.inputs.segments import SegmentTemplates
 from margrave.inputs.templates import Templates, default_templates, read_templates
 from margrave.inputs.tfidf import TfIdf
 
@@ -17,6 +18,7 @@ __all__ = [
     "Inputs",
     "NGrams",
     "Sequences",
+    "SegmentTemplates",
     "Templates",
     "TfIdf",
     "default_arc_templates",

@@ -1,7 +1,7 @@
 """The loss family L(beta, gamma) of 001, Fig. 1, and the costs of outputs."""
 
 from margrave.files.stored import import_modules
-from margrave.losses.costs import F1, Cost, CostLike, Hamming, Matrix, Tree, ZeroOne, cost_named
+from margrave.losses.costs import F1, Cost, CostLike, Hamming, Matrix, Segments, Tree, ZeroOne, cost_named
 from margrave.losses.family import (
     LOSSES,
     RESCALINGS,
@@ -32,6 +32,7 @@ __all__ = [
     "Matrix",
     "Perceptron",
     "Ramp",
+    "Segments",
     "SoftmaxMargin",
     "Tree",
     "ZeroOne",

@@ -17,9 +17,9 @@ from margrave.errors import MargraveError, unknown
 from margrave.files.stored import Stored
 from margrave.labels.taxonomy import Taxonomy
 
-# Users specify a cost as "hamming", "zero-one" or "f1"; as one number per label (the cost of missing it), in a mapping
-# or in the order of the classes; as a matrix from gold to predicted labels; as a function of the gold output and
-# another one; or as a Cost.
+# Users specify a cost as "hamming", "zero-one", "f1" or "segments"; as one number per label (the cost of missing it),
+# in a mapping or in the order of the classes; as a matrix from gold to predicted labels; as a function of the gold
+# output and another one; or as a Cost.
 CostLike: TypeAlias = "str | Mapping[Any, float] | ArrayLike | Callable[[Any, Any], float] | Cost"
 
 _RULE = "costs must be finite, not negative, and zero for the right label."
@@ -147,6 +147,20 @@ class F1(Cost):
 
 
 @dataclass(frozen=True, eq=False)
+class Segments(Cost):
+    """The number of predicted segments that are wrong plus the number of right ones that are missing; O does not count.
+
+    Only segmentations have it (`SequenceTagger(segments=True)`).
+    """
+
+    name = "segments"
+
+    def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
+        """Refused: a label alone does not say where a segment begins and ends."""
+        raise MargraveError("the cost 'segments' is for segmentations: use SequenceTagger(segments=True).")
+
+
+@dataclass(frozen=True, eq=False)
 class CostFunction(Cost):
     """Any function of the gold output and another one; cutting-plane learners evaluate it on the best outputs."""
 
@@ -189,7 +203,7 @@ def cost_named(cost: CostLike) -> Cost:
         return Matrix(cost)
 
 
-_NAMED: dict[str, type[Cost]] = {"hamming": Hamming, "zero-one": ZeroOne, "f1": F1}
+_NAMED: dict[str, type[Cost]] = {"hamming": Hamming, "zero-one": ZeroOne, "f1": F1, "segments": Segments}
 
 
 def _numbers(values: Any, n: int, *, of_pairs: bool) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from margrave.structures.non_projective_tree import NonProjectiveTree
 from margrave.structures.projective_tree import ProjectiveTree
 from margrave.structures.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, Rule, TreeRule, Xor
 from margrave.structures.second_order_tree import SecondOrderTree
+from margrave.structures.semi_markov import Segmentation, SemiMarkov
 
 __all__ = [
     "Allowed",
@@ -45,6 +46,8 @@ __all__ = [
     "ProjectiveTree",
     "Rule",
     "SecondOrderTree",
+    "Segmentation",
+    "SemiMarkov",
     "Structure",
     "TreeRule",
     "Xor",

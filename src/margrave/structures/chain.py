@@ -80,7 +80,7 @@ class Chain(Structure):
         gold = None if Y is None else label_numbers(list(flatten.from_iterable(Y)), classes)
         if costs is not None:
             self.check_cost(costs)
-        mask = None if allowed is None else _allowed_mask(allowed, lengths, classes)
+        mask = None if allowed is None else allowed_mask(allowed, lengths, classes)
         return _core.chain(
             len(classes),
             _core.bounds(units),
@@ -107,7 +107,7 @@ class Chain(Structure):
         return _core.decode_labels(outputs.names, units, begin, parts)
 
     def decode_numbers(
-        self, outputs: Labels, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+        self, outputs: Labels, units: Units, bound: Any, begin: NDArray[np.int64], parts: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         """The indices of the labels of all sequences, concatenated."""
         places = np.repeat(begin[:-1] - (np.cumsum(units) - units), units) + np.arange(int(units.sum()))
@@ -176,7 +176,7 @@ def _pairs_of(forbidden: Any) -> list[tuple[Any, Any]]:
     return [(before, after) for before, after in pairs]
 
 
-def _allowed_mask(allowed: Any, lengths: Sequence[int], classes: list[Any]) -> NDArray[np.bool_]:
+def allowed_mask(allowed: Any, lengths: Sequence[int], classes: list[Any]) -> NDArray[np.bool_]:
     """Whether a label is allowed at a position: (tokens, classes)."""
     if isinstance(allowed, np.ndarray) and allowed.dtype == np.bool_:
         if allowed.shape != (sum(lengths), len(classes)):

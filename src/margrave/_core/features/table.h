@@ -360,6 +360,23 @@ class Table final : public Features {
     return std::sqrt(2 * total);
   }
 
+  // The largest length of the vectors of the rows of example i from `first` up to, not including, `last`.
+  double longest_row(int64_t i, int64_t first, int64_t last) const {
+    double longest = 0;
+    Row row;
+    std::vector<std::pair<int64_t, double>> entries;
+    for (int64_t t = bounds(i).first + first; t < bounds(i).first + last; ++t) {
+      entries.clear();
+      for (int64_t k = tokens_->row_begin[at(t)]; k < tokens_->row_begin[at(t + 1)]; ++k)
+        entries.emplace_back(tokens_->index[at(k)], tokens_->value.empty() ? 1.0 : tokens_->value[at(k)]);
+      merge_entries(entries, row);  // hashing may put two attributes into one
+      double square = 0;
+      for (const double v : row.value) square += v * v;
+      longest = std::max(longest, std::sqrt(square));
+    }
+    return longest;
+  }
+
  private:
   void score_grams(const double* w, double* table) const {
     for (const auto& [part, weight] : kept_) table[part] += w[gram_at_ + weight];

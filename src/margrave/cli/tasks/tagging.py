@@ -60,6 +60,7 @@ A template names columns of the token and of those around it, counted from 0 wit
         "margrave train train.tsv -o names.model --separator TAB --templates templates.txt",
         "margrave train train.tsv -o names.model --separator TAB --header --label entity",
         "margrave train en-ud-train.conllu.gz -o tags.model --label xpos --columns form,upos",
+        "margrave train train.conll -o names.model --segments",
         "margrave train train.conll -o names.model --checkpoint names.checkpoint",
         "margrave train train.conll -o names.model --loss hinge --rescale slack --learner cutting-plane",
     )
@@ -108,10 +109,18 @@ A template names columns of the token and of those around it, counted from 0 wit
         "NAME",
     )
     order: int = option(1, "How many labels before it a label depends on.", "N", low=1, high=3)
+    segments: bool = option(
+        False,
+        "Predict whole segments instead of one label per token: labels are IOB2 tags, and segments have attributes of "
+        "their own, such as their text, length and shape.",
+    )
+    max_length: int | None = option(
+        None, "With --segments, the largest number of tokens of a segment; that of the data if not given.", "N", low=1
+    )
     cost: str | None = option(
         None,
-        "What a wrong sequence costs, in a loss with a cost: hamming, zero-one or f1; hamming if not given, and "
-        "zero-one with --learner lp.",
+        "What a wrong sequence costs, in a loss with a cost: hamming, zero-one or f1, and with --segments also "
+        "segments; hamming if not given, and zero-one with --learner lp.",
         "NAME",
     )
 
@@ -121,11 +130,18 @@ A template names columns of the token and of those around it, counted from 0 wit
         features_named(self.features)
         if self.format is not None and self.format not in _FORMATS:
             raise unknown("--format", self.format, _FORMATS)
+        if self.segments and self.order != 1:
+            raise MargraveError("--segments and --order exclude each other: segments depend on the one before.")
+        if self.segments and self.chosen_kernel() is not None:
+            raise MargraveError("--segments and --kernel exclude each other: give one of them.")
+        if self.max_length is not None and not self.segments:
+            raise MargraveError("--max-length applies to --segments only.")
         if self.chosen_kernel() is not None and self.features != type(self).features:
             raise MargraveError("--features and --kernel exclude each other: give one of them.")
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Sequences of rows, whose attributes the model makes by its templates."""
+        from margrave.inputs.segments import SegmentTemplates
         from margrave.inputs.templates import Templates, read_templates
         from margrave.learners import learner_named
 
@@ -144,6 +160,8 @@ A template names columns of the token and of those around it, counted from 0 wit
         tagger = self.estimator_class()(
             features=self.chosen_kernel() or self.features,
             inputs=Templates(None if given is None else given.templates, label=reader.label_place),
+            segments=SegmentTemplates() if self.segments else False,
+            max_length=self.max_length,
             order=self.order,
             tied=tied,
             **settings,

@@ -1,0 +1,108 @@
+// How the labelled segments of a sequence are numbered: what the structure of segmentations and its features share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/problem.h"
+
+namespace margrave {
+
+// Segments are numbered by their ends, then by label, then by length: (end, label, length) with a length of at most
+// longest[label] and at most `end`. Apart from labels, spans are numbered by their ends and then by length, up to the
+// length of the longest segment of any label.
+class Segments {
+ public:
+  explicit Segments(std::vector<int32_t> longest) : longest_(std::move(longest)) {
+    if (longest_.empty()) throw InputError("segments need at least one label.");
+    for (const int32_t m : longest_) {
+      if (m < 1 || m > kLongest)
+        throw InputError("the longest segment of a label must have from 1 to " + std::to_string(kLongest) + " tokens.");
+      most_ = std::max<int64_t>(most_, m);
+      width_ += m;
+    }
+    int64_t ended = 0;
+    for (int64_t e = 0; e <= most_; ++e) {
+      ended_.push_back(ended);
+      for (int64_t l = 0; l < labels(); ++l) {
+        within_.push_back(ended - ended_.back());
+        ended += lengths(e, l);
+      }
+    }
+  }
+
+  int64_t labels() const { return static_cast<int64_t>(longest_.size()); }
+  int64_t most() const { return most_; }  // the longest segment of any label
+  int64_t longest(int64_t l) const { return longest_[at(l)]; }
+  // How many lengths a segment of label l that ends at e can have.
+  int64_t lengths(int64_t e, int64_t l) const { return std::min<int64_t>(longest_[at(l)], e); }
+
+  // How many segments end before e.
+  int64_t before(int64_t e) const { return e <= most_ ? ended_[at(e)] : ended_.back() + (e - most_) * width_; }
+  int64_t count(int64_t n) const { return before(n + 1); }
+  // The segments of label l that end at e, by ascending length from 1 on.
+  int64_t first(int64_t e, int64_t l) const { return before(e) + within_[at(std::min(e, most_) * labels() + l)]; }
+
+  // How many spans end before e.
+  int64_t spans_before(int64_t e) const {
+    return e <= most_ ? e * (e - 1) / 2 : most_ * (most_ - 1) / 2 + (e - most_) * most_;
+  }
+  int64_t spans(int64_t n) const { return spans_before(n + 1); }
+
+  struct Segment {
+    int64_t start;
+    int64_t end;
+    int64_t label;
+  };
+  // The segment of a number below count(n).
+  Segment segment(int64_t part) const {
+    int64_t e;
+    if (part < ended_.back()) {
+      e = std::upper_bound(ended_.begin(), ended_.end(), part) - ended_.begin() - 1;
+    } else {
+      e = most_ + (part - ended_.back()) / width_;
+    }
+    const int64_t rest = part - before(e);
+    const auto row = within_.begin() + std::min(e, most_) * labels();
+    const int64_t l = std::upper_bound(row, row + labels(), rest) - row - 1;
+    return {e - (rest - row[l] + 1), e, l};
+  }
+
+ private:
+  static constexpr int64_t kLongest = 1'000'000;
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  std::vector<int32_t> longest_;
+  int64_t most_ = 0;
+  int64_t width_ = 0;            // segments that end at a position far from the beginning
+  std::vector<int64_t> ended_;   // (most + 1): segments that end before e
+  std::vector<int64_t> within_;  // (most + 1, labels): where a label begins among the segments that end at e
+};
+
+// How the tokens of segments are tagged: the first token of a segment has one tag of its label, and all others have
+// another one. A label whose segments have one token has only the first tag.
+struct SegmentTags {
+  int64_t tags = 0;
+  std::vector<int32_t> first;   // by label
+  std::vector<int32_t> inside;  // by label; -1: there is none
+
+  void check(const Segments& segments) const {
+    const auto labels = static_cast<size_t>(segments.labels());
+    if (first.size() != labels || inside.size() != labels) throw InputError("every label needs its tags.");
+    std::vector<uint8_t> used(static_cast<size_t>(tags), 0);
+    for (size_t l = 0; l < labels; ++l) {
+      const bool longer = segments.longest(static_cast<int64_t>(l)) > 1;
+      if ((inside[l] >= 0) != longer)
+        throw InputError("a label has a tag for the inside of segments exactly if they may have several tokens.");
+      for (const int32_t tag : {first[l], inside[l]}) {
+        if (tag == -1 && !longer) continue;
+        if (tag < 0 || tag >= tags || used[static_cast<size_t>(tag)]++) throw InputError("tags must be distinct.");
+      }
+    }
+  }
+};
+
+}  // namespace margrave

@@ -1,0 +1,138 @@
+// Python bindings of labelled segmentations.
+#include "structures/semi_markov.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/labels.h"
+
+namespace margrave {
+namespace {
+
+using Bounds = In<int64_t>;
+
+// The tags of outputs, one after another; output k is one of example examples[k].
+Array<int32_t> read_tags(const SemiMarkovStructure& structure, const std::optional<In<int64_t>>& examples,
+                         const Bounds& begin, const In<int32_t>& parts) {
+  if (begin.size() == 0) throw InputError("begin must have one more entry than there are outputs.");
+  const auto outputs = static_cast<int64_t>(begin.size()) - 1;
+  if (examples)
+    expect_size(*examples, outputs, "examples");
+  else if (outputs != structure.size())
+    throw InputError("there must be one output per example.");
+  std::vector<int32_t> tags;
+  for (int64_t k = 0; k < outputs; ++k) {
+    const int64_t i = examples ? examples->data()[k] : k;
+    structure.check_example(i);
+    const int64_t first = begin.data()[k];
+    const int64_t last = begin.data()[k + 1];
+    if (first < 0 || last < first || last > static_cast<int64_t>(parts.size()))
+      throw InputError("the bounds of outputs must ascend from 0 to the number of their parts.");
+    const size_t before = tags.size();
+    tags.resize(before + static_cast<size_t>(structure.length(i)));
+    structure.tags_of(i, parts.data() + first, last - first, tags.data() + before);
+  }
+  return to_numpy(std::move(tags));
+}
+
+// The marginals (tokens, tags) of all examples, one after another.
+Array<double> tag_marginals(const SemiMarkovStructure& structure, const Bounds& begin, const In<double>& mu) {
+  expect_size(begin, structure.size() + 1, "begin");
+  std::vector<double> result;
+  for (int64_t i = 0; i < structure.size(); ++i) {
+    const int64_t first = begin.data()[i];
+    if (first < 0 || first > static_cast<int64_t>(mu.size()) ||
+        structure.parts(i) > static_cast<int64_t>(mu.size()) - first)
+      throw InputError("there must be a marginal for every part.");
+    const size_t before = result.size();
+    result.resize(before + static_cast<size_t>(structure.length(i) * structure.tags().tags));
+    structure.tag_marginals(i, mu.data() + first, result.data() + before);
+  }
+  return to_numpy(std::move(result));
+}
+
+}  // namespace
+
+void bind_semi_markov(nb::module_& m) {
+  nb::class_<SemiMarkovStructure, Structure>(m, "SemiMarkovStructure")
+      .def_prop_ro("labels", &SemiMarkovStructure::labels)
+      .def_prop_ro("tied", &SemiMarkovStructure::tied)
+      .def_prop_ro(
+          "longest", [](const SemiMarkovStructure& s) { return s.segments().most(); }, "The longest segment of all.")
+      .def(
+          "spans",
+          [](const SemiMarkovStructure& s, int64_t i) { return s.check_example(i), s.segments().spans(s.length(i)); },
+          "i"_a, "How many spans of tokens of example i may be segments.")
+      .def(
+          "segments",
+          [](const SemiMarkovStructure& s, int64_t i) {
+            s.check_example(i);
+            std::vector<int32_t> rows;
+            for (int64_t part = 0; part < s.segments().count(s.length(i)); ++part) {
+              const Segments::Segment of = s.segments().segment(part);
+              for (const int64_t value : {of.start, of.end, of.label}) rows.push_back(static_cast<int32_t>(value));
+            }
+            return to_numpy(std::move(rows));
+          },
+          "i"_a, "The start, the end and the label of each segment of example i, in the order of the parts.")
+      .def(
+          "gold_spans",
+          [](const SemiMarkovStructure& s) {
+            std::vector<int64_t> begin{0};
+            std::vector<int32_t> labels;
+            Output y;
+            for (int64_t i = 0; i < s.size(); ++i) {
+              const int64_t n = s.length(i);
+              std::vector<int32_t> of_span(static_cast<size_t>(s.segments().spans(n)), -1);
+              for (const Segments::Segment& segment : s.gold_segments(i))
+                of_span[static_cast<size_t>(s.segments().spans_before(segment.end) + segment.end - segment.start - 1)] =
+                    static_cast<int32_t>(segment.label);
+              for (const int32_t label : of_span) {
+                if (label >= 0) labels.push_back(label);
+                begin.push_back(static_cast<int64_t>(labels.size()));
+              }
+            }
+            return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(labels)));
+          },
+          "For all spans of all examples, one after another, the label that the span has in the gold output, if any: "
+          "bounds and labels.")
+      .def(
+          "gold_segments",
+          [](const SemiMarkovStructure& s) {
+            std::vector<int64_t> begin{0};
+            std::vector<int32_t> labels;
+            for (int64_t i = 0; i < s.size(); ++i) {
+              for (const Segments::Segment& segment : s.gold_segments(i))
+                labels.push_back(static_cast<int32_t>(segment.label));
+              begin.push_back(static_cast<int64_t>(labels.size()));
+            }
+            return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(labels)));
+          },
+          "The labels of the segments of the gold outputs, one after another: bounds and labels.")
+      .def("read_tags", &read_tags, "examples"_a.none(), "begin"_a, "parts"_a,
+           "The tags of outputs, one after another; output k is one of example examples[k], or of example k.")
+      .def("tag_marginals", &tag_marginals, "begin"_a, "mu"_a,
+           "The probabilities (tokens, tags) of the tags of all examples, one after another.");
+  m.def(
+      "semi_markov",
+      [](const In<int32_t>& longest, int64_t tags, const In<int32_t>& first, const In<int32_t>& inside,
+         const In<int64_t>& begin, const std::optional<In<int32_t>>& gold, std::shared_ptr<LabelCost> cost,
+         const std::optional<In<bool>>& free, const std::optional<In<bool>>& allowed,
+         bool tied) -> std::shared_ptr<SemiMarkovStructure> {
+        SegmentTags names{tags, to_vector(first), to_vector(inside)};
+        if (tags < 1 || tags > 65535) throw InputError("there must be from 1 to 65535 tags.");
+        SemiMarkovStructure::Data data{to_vector(begin), to_vector(gold), std::move(cost),
+                                       free.has_value(), flags_of(free),  flags_of(allowed)};
+        return std::make_shared<SemiMarkovStructure>(Segments(to_vector(longest)), std::move(names), std::move(data),
+                                                     tied);
+      },
+      "longest"_a, "tags"_a, "first"_a, "inside"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "free"_a.none(),
+      "allowed"_a.none(), "tied"_a,
+      "Labelled segmentations. first, inside: the tags of each label. cost: of tags; or free: the labels whose "
+      "segments "
+      "do not count, where the cost is the number of wrong and of missing segments.");
+}
+
+}  // namespace margrave

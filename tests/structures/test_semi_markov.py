@@ -1,0 +1,233 @@
+"""Labelled segmentations: longer enumerations, the chain and the hypergraph engine that they must equal, and tags."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from margrave import MargraveError, SequenceTagger, _core, load
+from margrave.binding import bind
+from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures
+from margrave.inputs import SegmentTemplates, Templates
+from margrave.losses import Hamming, Segments
+from margrave.structures import Chain, Labels, Segmentation, SemiMarkov
+from tests.references.enumeration import Outputs, SegmentParts, segment_attributes, spans_of
+from tests.registry import core_graph
+
+
+def structure(n: int, longest: list[int], tied: bool = True) -> _core.SemiMarkovStructure:
+    """Segmentations of one sequence; the last label is O."""
+    labels = [*(f"L{k}" for k in range(len(longest) - 1)), "O"]
+    return SemiMarkov(None, tied).bind(Segmentation(labels, [*longest[:-1], 1]), np.array([n], dtype=np.int64))
+
+
+def problem_of(bound: _core.Structure, parts: int) -> _core.Problem:
+    """The structure with one weight per part."""
+    rows = _core.Tokens(np.array([0, parts]), np.arange(parts + 1), np.arange(parts, dtype=np.int32), None)
+    return _core.join(bound, _core.sparse_parts(parts, rows, bound.choices, bound.repeats))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize(("n", "longest"), [(7, [3, 1]), (7, [7, 1]), (6, [2, 4, 1]), (7, [1, 1, 1])])
+def test_inference_is_that_of_the_enumeration(n: int, longest: list[int], tied: bool) -> None:
+    rng = np.random.default_rng(n)
+    parts = SegmentParts(longest, tied)
+    outputs = Outputs(parts.count(n), [parts.of(n, y) for y in parts.segmentations(n)])
+    problem = problem_of(structure(n, longest, tied), outputs.n)
+    for size in (1.0, 10.0, 80.0, 1000.0):
+        theta = size * rng.standard_normal(outputs.n)
+        values = outputs.values(theta).astype(float)
+        assert_allclose(problem.argmax(0, theta)[0], values.max(), rtol=1e-9)
+        log_z, mu = problem.logsum(0, theta)
+        expected, marginals = outputs.logsum(theta)
+        assert_allclose(log_z, expected, rtol=1e-9)
+        assert_allclose(mu, marginals, rtol=1e-9, atol=1e-30)
+        found = problem.kbest(0, theta, 50)
+        assert_allclose([value for value, _ in found], np.sort(values)[::-1][:50], rtol=1e-9)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_inference_on_long_sequences_is_that_of_the_hypergraph_engine(tied: bool) -> None:
+    n, longest = 60, [9, 4, 12, 1]
+    parts = SegmentParts(longest, tied)
+    count = parts.count(n)
+    problem = problem_of(structure(n, longest, tied), count)
+    graph = _core.hypergraphs([core_graph(parts.graph(n))], np.array([count]), None, None, None)
+    engine = problem_of(graph, count)
+    rng = np.random.default_rng(0)
+    for size in (0.1, 1.0, 20.0, 300.0):
+        theta = size * rng.standard_normal(count)
+        theta[rng.random(count) < 0.2] = -np.inf
+        value, y = problem.argmax(0, theta)
+        other, _ = engine.argmax(0, theta)
+        assert_allclose(value, other, rtol=1e-12)
+        assert_allclose(theta[y].sum(), value, rtol=1e-9)
+        log_z, mu = problem.logsum(0, theta)
+        log_z_other, mu_other = engine.logsum(0, theta)
+        assert_allclose(log_z, log_z_other, rtol=1e-10)
+        assert_allclose(mu, mu_other, rtol=1e-8, atol=1e-12)
+        assert_allclose(
+            [each for each, _ in problem.kbest(0, theta, 30)], [each for each, _ in engine.kbest(0, theta, 30)]
+        )
+        delta = rng.integers(0, 3, count).astype(float)
+        ours, theirs = problem.argmax_by_cost(0, theta, delta), engine.argmax_by_cost(0, theta, delta)
+        assert [cost for cost, _, _ in ours] == [cost for cost, _, _ in theirs]
+        assert_allclose([each for _, each, _ in ours], [each for _, each, _ in theirs])
+
+
+def test_thousands_of_tokens_neither_overflow_nor_underflow() -> None:
+    n, longest = 3000, [5, 1]
+    parts = SegmentParts(longest)
+    bound = structure(n, longest)
+    count = bound.parts(0)
+    problem = problem_of(bound, count)
+    theta = 5 * np.random.default_rng(1).standard_normal(count)
+    log_z, mu = problem.logsum(0, theta)
+    tags = bound.tag_marginals(np.array([0, count]), mu).reshape(n, -1)
+    assert_allclose(tags.sum(axis=1), 1.0, rtol=1e-9)
+    assert log_z > problem.argmax(0, theta)[0]
+    shifted, _ = problem.logsum(0, theta + 400 * np.array([end > begin for begin, end, _ in parts.segments(9)])[0])
+    assert np.isfinite(shifted)
+
+
+def test_segments_of_one_token_are_a_chain() -> None:
+    rng = np.random.default_rng(3)
+    tags = ["B-A", "B-B", "O"]
+    X = [[[f"w{rng.integers(6)}"] for _ in range(n)] for n in (1, 5, 8, 3)]
+    Y = [[str(rng.choice(tags)) for _ in x] for x in X]
+    chain = bind(Chain(), ChainFeatures(AttributeTable("all"), True, True, 0.5), X, Y, outputs=Labels(np.array(tags)),
+                 costs=Hamming())  # fmt: skip
+    one = Segmentation(["A", "B", "O"], [1, 1, 1])
+    of_segments = SegmentFeatures(AttributeTable("all"), ["A", "B", "O"], 1, None, True, True, 0.5)
+    segments = bind(SemiMarkov(1), of_segments, X, Y, outputs=one, costs=Hamming())
+    assert chain.problem.dim == segments.problem.dim
+    w = rng.standard_normal(chain.problem.dim)
+    for i in range(len(X)):
+        theta, other = chain.problem.score(i, w), segments.problem.score(i, w)
+        assert_allclose(theta, other)
+        assert_allclose(chain.problem.logsum(i, theta)[1], segments.problem.logsum(i, other)[1])
+        assert_allclose(chain.problem.logsum(i, theta)[0], segments.problem.logsum(i, other)[0])
+        assert_allclose(chain.problem.cost(i)[0], segments.problem.cost(i)[0])
+        assert np.array_equal(np.sort(chain.problem.gold(i)), np.sort(segments.problem.gold(i)))
+    assert chain.best(w, 1) == segments.best(w, 1)
+
+
+def test_attributes_of_spans_are_those_of_their_definition() -> None:
+    words = ["x", "Zz", "yy", "x"]
+    templates = SegmentTemplates(["string", "length", "last", "ngram1.lower"], {"d": ["x", "yy x"]})
+    assert templates.attributes(words) == [segment_attributes(words, *span) for span in spans_of(4, 4)]
+    around = SegmentTemplates(["before", "after.lower", "first.suffix2", "ngram2"]).attributes(["A", "Bc", "D"])
+    assert around[spans_of(3, 3).index((1, 2))] == ["before=A", "after.lower=d", "first.suffix2=Bc"]
+    assert around[spans_of(3, 3).index((0, 3))] == ["ngram2=A Bc", "ngram2=Bc D"]
+
+
+@pytest.mark.parametrize("bad", ["strings", "length.lower", "ngram", "first2", "string.nothing", ""])
+def test_a_bad_template_is_refused(bad: str) -> None:
+    with pytest.raises(MargraveError, match="template"):
+        SegmentTemplates([bad])
+
+
+# ---- taggers ---------------------------------------------------------------------------------------------------------
+
+ROWS = [
+    [["Ann"], ["Lee"], ["met"], ["Bo"]],
+    [["Bo"], ["sings"], ["in"], ["Old"], ["York"], ["Town"]],
+    [["Old"], ["York"], ["Town"], ["is"], ["big"]],
+]
+TAGS = [
+    ["B-PER", "I-PER", "O", "B-PER"],
+    ["B-PER", "O", "O", "B-LOC", "I-LOC", "I-LOC"],
+    ["B-LOC", "I-LOC", "I-LOC", "O", "O"],
+]
+
+
+@pytest.mark.parametrize(
+    "segments", [True, SegmentTemplates(), SegmentTemplates(["length"], {"town": ["Old York Town"]})]
+)
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_a_tagger_of_segments_learns_and_is_saved(segments, loss: str, tmp_path) -> None:
+    tagger = SequenceTagger(loss, C=10.0, inputs=Templates(), segments=segments, tol=1e-3).fit(ROWS, TAGS)
+    assert tagger.predict(ROWS) == TAGS
+    assert tagger.classes_.tolist() == ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
+    assert tagger.outputs_.longest == [3, 1, 2]  # LOC, O, PER
+    for marginals, tags in zip(tagger.predict_marginals(ROWS), TAGS, strict=True):
+        assert_allclose(marginals.sum(axis=1), 1.0)
+        assert [tagger.classes_[k] for k in marginals.argmax(axis=1)] == tags
+    for found, tags in zip(tagger.predict_kbest(ROWS, 3), TAGS, strict=True):
+        assert found[0][1] == tags and found[0][0] >= found[1][0] >= found[2][0]
+    numbers = tagger.predict_numbers(ROWS)
+    assert [tagger.classes_[k] for k in numbers] == [tag for tags in TAGS for tag in tags]
+    tagger.save(tmp_path / "segments.model")
+    again = load(tmp_path / "segments.model")
+    unseen = [[["Lee"], ["Town"], ["sings"]]]
+    assert again.predict(unseen) == tagger.predict(unseen)
+    assert_allclose(again.predict_marginals(unseen)[0], tagger.predict_marginals(unseen)[0])
+    assert again.top_transitions(2) == tagger.top_transitions(2)
+    assert again.top_features(2) == tagger.top_features(2)
+
+
+def test_tags_that_are_not_well_formed_are_read_as_by_conlleval() -> None:
+    ill = [["I-PER", "I-PER", "O", "I-PER"], TAGS[1], TAGS[2]]
+    first, second = (SequenceTagger(inputs=Templates(), segments=True).fit(ROWS, tags) for tags in (ill, TAGS))
+    assert np.array_equal(first.coef_, second.coef_)
+
+
+def test_allowed_tags_restrict_segments() -> None:
+    tagger = SequenceTagger(C=10.0, inputs=Templates(), segments=True).fit(ROWS, TAGS)
+    (tags,) = tagger.predict(ROWS[:1], allowed=[[{"B-PER"}, {"O"}, None, None]])
+    assert tags[:2] == ["B-PER", "O"]
+    with pytest.raises(MargraveError, match="example 0: the constraints forbid every segmentation"):
+        tagger.predict(ROWS[:1], allowed=[[{"I-PER"}, None, None, None]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"order": 2}, "order must be 1"),
+        ({"forbidden": [("O", "B-PER")]}, "nothing forbidden"),
+        ({"segments": "yes"}, "segments must be"),
+        ({"max_length": 0}, "max_length must"),
+        ({"max_length": {"ORG": 2}}, "unknown label in max_length"),
+        ({"max_length": 2}, "example 1: the LOC at position 3 has 3 tokens, and max_length is 2"),
+        ({"segments": False, "max_length": 2}, "pass segments=True"),
+        ({"segments": SegmentTemplates(), "inputs": None}, "pass inputs=Templates"),
+        ({"segments": SegmentTemplates(column=1)}, "ask for column 1, and there are 1"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings, message: str) -> None:
+    with pytest.raises(MargraveError, match=message):
+        SequenceTagger(**{"inputs": Templates(), "segments": True, **settings}).fit(ROWS, TAGS)
+
+
+def test_labels_that_are_no_tags_and_edges_are_refused() -> None:
+    with pytest.raises(MargraveError, match=r"example 0: tags\[0\] is 'D'"):
+        SequenceTagger(segments=True).fit([[["a"]]], [["D"]])
+    with pytest.raises(MargraveError, match="edges"):
+        SequenceTagger(segments=True).fit([[["a"], ["b"]]], [["O", "B-X"]], edges=[[["e"], ["e"]]])
+    with pytest.raises(MargraveError, match="segments=True"):
+        SequenceTagger("hinge", learner="bcfw").set_params(loss=_hinge(Segments())).fit(
+            [[["a"], ["b"]]], [["O", "B-X"]]
+        )
+
+
+def _hinge(cost):
+    from margrave import Hinge
+
+    return Hinge(cost)
+
+
+@pytest.mark.parametrize("cost", ["hamming", "segments", "zero-one"])
+def test_costs_by_tokens_by_segments_and_zero_one_are_learned(cost: str) -> None:
+    tagger = SequenceTagger(_hinge(cost), C=10.0, inputs=Templates(), segments=True, tol=1e-3).fit(ROWS, TAGS)
+    assert tagger.predict(ROWS) == TAGS
+    assert tagger.certificate_.relative_gap <= 1e-3
+
+
+def test_the_spans_of_a_sequence_are_numbered_by_end_and_length() -> None:
+    bound = structure(5, [3, 1])
+    assert bound.spans(0) == len(spans_of(5, 3))
+    listed = bound.segments(0).reshape(-1, 3).tolist()
+    assert [tuple(each) for each in listed] == SegmentParts([3, 1]).segments(5)
+    ends = [end for _, end, _ in listed]
+    assert all(a <= b for a, b in pairwise(ends))
