@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from margrave import _core
 from margrave.binding import bind as bind_examples
+from margrave.datasets import Lattice
 from margrave.estimators.graph_labeler import shared_graphs
 from margrave.features import AttributeTable, GraphFeatures, SegmentFeatures, SparseFeatures, TreeFeatures
 from margrave.inputs import ArcTemplates, SegmentTemplates
@@ -33,6 +34,7 @@ from margrave.structures import (
     Homology,
     Labels,
     Letters,
+    LatticePaths,
     Multiclass,
     NodeSets,
     NonProjectiveTree,
@@ -55,8 +57,10 @@ from tests.references.enumeration import (
     TableByDefinition,
     arc_part,
     hash_of,
+    lattice_paths,
     multiclass_outputs,
     projective_trees,
+    random_lattice,
     second_order_parts,
     segment_attributes,
     spans_of,
@@ -95,8 +99,9 @@ class Case:
         return [self.gold[i], *(self.others[i] if self.others else [])]
 
     def wrong(self, i: int) -> Array:
-        """Whether an output is not good: the zero-one cost of every one."""
-        return np.array([y not in self.good(i) for y in self.outputs[i].ys], dtype=float)
+        """The zero-one cost of every output: it spares all good ones if outputs are single parts, else the first."""
+        spared = self.good(i) if self.problem.zero_one_is_of_parts else self.good(i)[:1]
+        return np.array([y not in spared for y in self.outputs[i].ys], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -495,6 +500,69 @@ def segments(
         [np.array([price_of(right, y) for y in ys]) for right, ys in zip(gold, all_outputs, strict=True)],
         [table.matrix(i) for i in range(size)],
     )
+
+
+@register("lattice")
+@register("lattice, one good path", single=True)
+@register("lattice, real values", form="real", epsilon=True)
+def lattice(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    form: str = "names",
+    single: bool = False,
+    epsilon: bool = False,
+) -> Case:
+    lattices, outputs, gold, others, costs, strings = [], [], [], [], [], []
+    for _ in range(size):
+        found = random_lattice(rng, epsilon)
+        paths = lattice_paths(found)
+        spelled = [found.string(path) for path in paths]
+        distinct = sorted(set(spelled))
+        if single:
+            distinct = [each for each in distinct if spelled.count(each) == 1] or distinct
+        chosen = [str(each) for each in rng.permutation(distinct)[: 1 if single else int(rng.integers(1, 4))]]
+        listed = _core_order(found, paths, spelled, chosen)
+        lattices.append(found)
+        strings.append(chosen)
+        outputs.append(Outputs(len(found.edges), paths))
+        gold.append(listed[0])
+        others.append(listed[1:])
+        free = {edge for path in listed for edge in path}
+        costs.append(np.array([float(sum(edge not in free for edge in path)) for path in paths]))
+    rows = Rows(rng, [len(each.edges) for each in lattices], form, 0)
+    bound = bind_examples(
+        LatticePaths(),
+        SparseFeatures(unit="edge"),
+        rows.given,
+        strings,
+        outputs=NoOutputs(),
+        costs=Hamming(),
+        to_structure={"lattices": lattices},
+    )
+    return Case(bound.problem, outputs, gold, costs, rows.matrices(), others)
+
+
+def lattice_graph(found: Lattice) -> Graph:
+    """A lattice as a hypergraph: node 0 has an edge without tails and parts."""
+    edges: list[tuple[int, Parts, Parts]] = [(0, (), ())]
+    return Graph(found.nodes, edges + [(edge.head, (edge.tail,), (k,)) for k, edge in enumerate(found.edges)])
+
+
+def _core_order(found: Lattice, paths: list[Parts], spelled: list[str], chosen: list[str]) -> list[Parts]:
+    """The good paths string by string; among those of a string, in the order of the core, which is arbitrary."""
+    arrays = LatticePaths().bind(NoOutputs(), np.array([len(found.edges)]), [chosen], costs=Hamming(), lattices=[found])
+    rows = _core.Tokens(np.array([0, len(found.edges)]), np.zeros(len(found.edges) + 1, dtype=np.int64),
+                        np.zeros(0, dtype=np.int32), None)  # fmt: skip
+    problem = _core.join(arrays, _core.sparse_parts(1, rows, arrays.choices))
+    listed = [tuple(problem.gold(0, k).tolist()) for k in range(problem.golds(0))]
+    expected = [{path for path, string in zip(paths, spelled, strict=True) if string == each} for each in chosen]
+    assert [spelled[paths.index(path)] for path in listed] == [
+        string for string, of in zip(chosen, expected, strict=True) for _ in of
+    ]
+    assert set(listed) == set().union(*expected)
+    return listed
 
 
 # ---- trees ----------------------------------------------------------------------------------------------------------

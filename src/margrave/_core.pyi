@@ -285,13 +285,47 @@ class SliceProblem(Problem):
 class OffsetProblem(Problem):
     pass
 
+class GoodProblem(Problem):
+    pass
+
+class DividedProblem(Problem):
+    """A problem whose good outputs are too many to be listed."""
+
+    @property
+    def offers(self) -> list[str]:
+        """
+        Its operations; 'good' is inference among the good outputs, and among the others.
+        """
+
+    def argmax_among(
+        self,
+        good: bool,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """The best of the good outputs, or of all others, and its score."""
+
+    def logsum_among(
+        self,
+        good: bool,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        The log sum over the good outputs, or over all others, and the marginals.
+        """
+
+def good_outputs(problem: DividedProblem) -> GoodProblem:
+    """The same problem with its good outputs alone."""
+
 def offset(
     problem: Problem,
     r: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     zero_one: bool = False,
+    costs: bool = True,
 ) -> OffsetProblem:
     """
-    The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r.
+    The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r. costs: whether the other's costs count as well.
     """
 
 def join(structure: Structure, features: Features) -> BoundProblem:
@@ -2038,6 +2072,65 @@ def labelled_tree(
     """
     Trees whose arcs have labels. of_arc: the set of labels of every arc of all sentences; begin, members: the labels of each set, ascending; gold: the label of every word; wrong_label: the cost of a word with the right head and a wrong label.
     """
+
+class LatticeStructure(Structure):
+    def kbest_strings(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        k: int,
+    ) -> list[tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
+        """
+        The k best distinct strings, best first: the score and the edges of their best path.
+        """
+
+    def spelled(
+        self,
+        examples: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> list[str]:
+        """
+        The strings of paths; output k is one of example examples[k], or of example k.
+        """
+
+def lattices(
+    nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tails: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    names: Vocabulary,
+    good: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ]
+    | None,
+    costs: bool,
+) -> LatticeStructure:
+    """
+    The paths of lattices. words: the number of each edge's word in names, or -1. good: where the good strings of each example begin, where the words of each string begin, and the words. costs: whether edges that no good path has cost 1.
+    """
+
+def divide(structure: LatticeStructure, features: Features) -> DividedProblem:
+    """
+    A structure with its features; it can be asked for its good outputs alone.
+    """
+
+def without_good_path(
+    nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tails: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    good: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ],
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """The lattices of which no path spells a good string."""
 
 class MulticlassStructure(Structure):
     pass

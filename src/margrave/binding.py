@@ -90,7 +90,7 @@ def bind(
     bound = structure.bind(outputs, units, Y, costs=costs, **(to_structure or {}))
     if training:
         features.learn(rows, bound)
-    problem = _core.join(bound, features.map(rows, bound, training=training))
+    problem = structure.join(bound, features.map(rows, bound, training=training))
     return Bound(problem, structure, outputs, units, bound)
 
 
@@ -122,6 +122,6 @@ def bind_shards(
     for each, bound in zip(rows, bounds, strict=True):
         features.learn(each, bound)
     return [
-        Bound(_core.join(bound, features.map(each, bound)), structure, outputs, n, bound)
+        Bound(structure.join(bound, features.map(each, bound)), structure, outputs, n, bound)
         for each, bound, n in zip(rows, bounds, units, strict=True)
     ]

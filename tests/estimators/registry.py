@@ -12,6 +12,7 @@ from margrave import (
     HierarchicalMultiLabelClassifier,
     HomologyRanker,
     Kernel,
+    LatticeDecoder,
     MultiLabelClassifier,
     Reranker,
     SequenceAligner,
@@ -22,6 +23,8 @@ from margrave import (
 )
 from margrave.inputs import ArcTemplates, Columns, NGrams, Sequences, Templates, TfIdf
 from margrave.inputs.sequences import Candidates
+from margrave.datasets import Lattice
+from margrave.inputs import ArcTemplates, Columns, NGrams, Templates, TfIdf
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ MATCHES = [[(0, 0), (2, 1), (3, 2)], [(1, 0), (2, 1), (3, 2), (4, 3)], [(0, 0), 
 MATCHES.append([(1, 0), (2, 1), (3, 2)])
 NATIVES = [("ACGT", Candidates(["ACT", "GGG"])), ("TTAC", Candidates(["CCC", "TAC"]))]
 HOMOLOGUES = [(0, [(0, 0), (1, 1), (3, 2)]), (1, [(1, 0), (2, 1), (3, 2)])]
+
+
+LATTICES = [
+    Lattice.of([(0, 1, "a", {"x": float(k % 2 == 0)}), (0, 1, "b", {"y": float(k % 2)}), (1, 2, "b", {"z": 1.0})])
+    for k in range(4)
+]
 
 
 @dataclass
@@ -114,6 +123,12 @@ ENTRIES: dict[str, Entry] = {
     "GraphLabeler": Entry(GraphLabeler, colour_maps(), COLOURS),
     "MultiLabelClassifier": Entry(
         MultiLabelClassifier, [text.split() for text in TEXTS], [animal.split(".") for animal in ANIMALS], TEXTS, TfIdf
+    ),
+    "LatticeDecoder": Entry(
+        lambda **settings: LatticeDecoder(**{"loss": "log", **settings}),
+        LATTICES,
+        ["a b", "b b", "a b", "b b"],
+        names=True,
     ),
     "DependencyParser": Entry(
         lambda **settings: DependencyParser(**{"inputs": None, **settings}),

@@ -446,7 +446,7 @@ print("done")
 
 def test_names_are_corners_of_the_family() -> None:
     corners = {"log": (1.0, 0.0), "softmax-margin": (1.0, 1.0), "hinge": (inf, 1.0), "perceptron": (inf, 0.0)}
-    assert set(LOSSES) == {*corners, "ramp", "expected-cost"}
+    assert set(LOSSES) == {*corners, "ramp", "expected-cost", "latent-log", "latent-hinge"}
     for name, corner in corners.items():
         loss = loss_named(name)
         assert (loss.beta, loss.gamma) == corner and loss.name == name

@@ -1,7 +1,8 @@
 """What the tests compare with: outputs by brute force, and every quantity of the protocol by its definition.
 
-Nothing here uses the core. An output is a sorted tuple of part ids; `Outputs` holds all outputs of one example and
-answers what the protocol asks by looking at each of them. Sums are taken in extended precision.
+Nothing here uses the core, and lattices are plain data. An output is a sorted tuple of part ids; `Outputs` holds all
+outputs of one example and answers what the protocol asks by looking at each of them. Sums are taken in extended
+precision.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +13,8 @@ from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
+
+from margrave.datasets import Lattice
 
 Parts = tuple[int, ...]
 Array = NDArray[np.float64]
@@ -133,6 +136,24 @@ class SegmentParts:
                         edges.append((node, tail, (part, self.pair_part(n, start, before, label))))
         edges += [(n * labels, ((n - 1) * labels + label,), ()) for label in range(labels)]
         return Graph(n * labels + 1, edges)
+
+
+def random_lattice(rng: np.random.Generator, epsilon: bool = False, nodes: int = 5, words: int = 2) -> Lattice:
+    """A lattice in which every node is on a path; edges may be parallel, and several paths may spell the same."""
+    n = int(rng.integers(2, nodes + 1))
+    letters = ["a", "b", "c", "d"][:words] + ([""] if epsilon else [])
+    joined = [(v, v + 1) for v in range(n - 1)]
+    joined += [(int(tail), int(head)) for tail, head in (np.sort(rng.choice(n, 2, replace=False)) for _ in range(n))]
+    edges = [(tail, head, str(rng.choice(letters))) for tail, head in joined]
+    return Lattice.of([edges[k] for k in rng.permutation(len(edges))], start=0, end=n - 1)
+
+
+def lattice_paths(lattice: Lattice) -> list[Parts]:
+    """All paths, as numbers of edges."""
+    found: list[list[Parts]] = [[()]] + [[] for _ in range(lattice.nodes - 1)]
+    for number, edge in enumerate(lattice.edges):
+        found[edge.head] += [(*path, number) for path in found[edge.tail]]
+    return found[-1]
 
 
 def arc_part(n: int, head: int, word: int) -> int:

@@ -1,4 +1,4 @@
-"""Sentences that show what a parser does: arc diagrams, and why a word has its head."""
+"""Examples that show what a model does: arc diagrams of a parser, why a word has its head, pictures of lattices."""
 
 import os
 import re
@@ -11,7 +11,8 @@ from margrave.cli.trees import Treebank
 from margrave.errors import DataError, MargraveError
 
 if TYPE_CHECKING:
-    from margrave.estimators import DependencyParser
+    from margrave.datasets import Lattice
+    from margrave.estimators import DependencyParser, LatticeDecoder
     from margrave.estimators.dependency_parser import Explanation
 
 _MOST = 100  # pictures that are drawn at once
@@ -25,29 +26,29 @@ def _check_sentences(text: str) -> None:
     _range(text)
 
 
-# What parsers and labelers of graphs share.
+# What parsers, labelers of graphs and decoders of lattices share.
 DATA = Option(
     "data",
-    "CoNLL-U sentences for --plot and --explain, or graphs for --plot.",
+    "CoNLL-U sentences for --plot and --explain, or graphs or lattices for --plot.",
     metavar="FILE",
-    applies="parsing and graphs",
+    applies="parsing, graphs and lattices",
 )
 PLOT = Option(
     "plot",
     "Draw what is predicted for --data, in this file, .svg or .png. Below the words of a sentence stands the predicted "
     "tree, above them the one of the file, if it has heads; of several --sentences, the numbers are added to the name. "
-    "The nodes of a graph are coloured by their predicted labels. Colours show probabilities.",
+    "The nodes of a graph are coloured by their predicted labels. Colours show probabilities, also those of the edges of lattices.",
     metavar="PICTURE",
-    applies="parsing and graphs",
+    applies="parsing, graphs and lattices",
 )
 OPTIONS = (
     DATA,
     PLOT,
     Option(
         "sentences",
-        "Which sentences to draw: 3, or 1-5; the first one if not given.",
+        "Which sentences or lattices to draw: 3, or 1-5; the first one if not given.",
         metavar="NUMBERS",
-        applies="parsing",
+        applies="parsing and lattices",
         check=_check_sentences,
     ),
     Option(
@@ -103,6 +104,27 @@ def draw(parser: "DependencyParser", data: str, bank: Treebank, plot: str, sente
             gold_labels=bank.labels[k] if gold and labelled and bank.labelled else None,
             probabilities=[min(max(float(p), 0.0), 1.0) for p in probabilities],
         )
+        stem, extension = os.path.splitext(plot)
+        paths.append(plot if first == last else f"{stem}-{k + 1}{extension}")
+        save_figure(paths[-1], figure)
+    return paths
+
+
+def draw_lattices(
+    decoder: "LatticeDecoder", data: str, lattices: Sequence["Lattice"], plot: str, sentences: str | None
+) -> list[str]:
+    """Draws lattices, and gives the names of the pictures."""
+    from margrave.plots import lattice_diagram, save_figure
+
+    first, last = _range(sentences or "1")
+    if last > len(lattices):
+        raise DataError(data, None, f"--sentences {sentences or 1}, but it has {len(lattices)} lattices.")
+    if last - first >= _MOST:
+        raise MargraveError(f"--sentences {sentences} are more than {_MOST} pictures: give a smaller range.")
+    paths = []
+    for k in range(first - 1, last):
+        (probabilities,) = decoder.predict_marginals(lattices[k : k + 1])
+        figure = lattice_diagram(lattices[k], probabilities.clip(0.0, 1.0).tolist(), title=lattices[k].id)
         stem, extension = os.path.splitext(plot)
         paths.append(plot if first == last else f"{stem}-{k + 1}{extension}")
         save_figure(paths[-1], figure)

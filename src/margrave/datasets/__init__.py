@@ -5,6 +5,7 @@ from margrave.datasets.builtin import load_digits, load_harbour, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
 from margrave.datasets.graphs import LabelledGraph, read_graphs, write_graphs
+from margrave.datasets.lattices import Edge, Lattice, from_plf, read_lattices, to_plf, write_lattices
 from margrave.datasets.nbest import NBestList, read_nbest, read_references, write_nbest
 from margrave.datasets.ranking import read_ranking, relevance_targets
 from margrave.datasets.svmlight import read_svmlight
@@ -12,7 +13,9 @@ from margrave.datasets.taxonomy import read_descriptions, read_hierarchy, read_s
 from margrave.labels.tags import Span, convert_tags, spans
 
 __all__ = [
+    "Edge",
     "LabelledGraph",
+    "Lattice",
     "NBestList",
     "Sentence",
     "Span",
@@ -20,6 +23,7 @@ __all__ = [
     "conllu_lines",
     "convert_tags",
     "gapped",
+    "from_plf",
     "load_digits",
     "load_harbour",
     "load_town",
@@ -30,6 +34,7 @@ __all__ = [
     "read_graphs",
     "read_fasta",
     "read_hierarchy",
+    "read_lattices",
     "read_nbest",
     "read_pairs",
     "read_ranking",
@@ -40,8 +45,10 @@ __all__ = [
     "relevance_targets",
     "spans",
     "write_aligned_fasta",
+    "to_plf",
     "write_columns",
     "write_conllu",
     "write_graphs",
+    "write_lattices",
     "write_nbest",
 ]

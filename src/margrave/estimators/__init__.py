@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from margrave.estimators.graph_labeler import GraphLabeler
     from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
     from margrave.estimators.hmm_tagger import HMMTagger
+    from margrave.estimators.lattice_decoder import LatticeDecoder
     from margrave.estimators.multi_label_classifier import MultiLabelClassifier
     from margrave.estimators.homology_ranker import HomologyRanker
     from margrave.estimators.reranker import Reranker
@@ -31,6 +32,7 @@ __all__ = [
     "GraphLabeler",
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
+    "LatticeDecoder",
     "MultiLabelClassifier",
     "HomologyRanker",
     "Reranker",

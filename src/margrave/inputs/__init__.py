@@ -5,6 +5,7 @@ from margrave.inputs.arcs import ArcTemplates, default_arc_templates
 from margrave.inputs.base import Inputs
 from margrave.inputs.columns import Columns
 from margrave.inputs.graphs import Graph, image_graph
+from margrave.inputs.lattices import EdgeFeatures
 from margrave.inputs.ngrams import NGrams
 from margrave.inputs.sequences import Sequences
 from margrave.inputs.segments import SegmentTemplates
@@ -14,6 +15,7 @@ from margrave.inputs.tfidf import TfIdf
 __all__ = [
     "ArcTemplates",
     "Columns",
+    "EdgeFeatures",
     "Graph",
     "Inputs",
     "NGrams",

@@ -1,7 +1,7 @@
 """The convex-concave procedure (Yuille and Rangarajan 2003) for differences of losses (001, footnote 1).
 
-The concave part of the objective, -C sum_i L_i(beta, 0), lies below its tangent at any w_k, of slope -r. With the
-tangent in its place the problem is convex,
+The concave part of the objective, -C sum_i L_i(beta, 0), over all outputs or over the good ones only, lies below its
+tangent at any w_k, of slope -r. With the tangent in its place the problem is convex,
 
     1/2 |w|^2 - <r, w> + C sum_i L_i(beta, gamma)(w) = 1/2 |w - r|^2 + C sum_i L_i(beta, gamma)(w) + const,
 
@@ -118,8 +118,8 @@ class CCCP(Learner):
 
 
 def _convex_part(loss: LossFamily) -> LossFamily:
-    """L(beta, gamma) with the cost that the problem itself has."""
-    return LossFamily(loss.beta, loss.gamma)
+    """L(beta, gamma) with the cost that the problem itself has; without a cost, its offset takes the place of one."""
+    return LossFamily(loss.beta, loss.gamma or 1.0)
 
 
 def _minimises(learner: Learner, loss: LossFamily) -> bool:
@@ -148,7 +148,7 @@ class _State(State):
         task, loss, r = self.task, self.task.loss, self.r
         score = task.dev_score
         return Task(
-            _core.offset(task.problem, r / loss.gamma, loss.zero_one),
+            _core.offset(task.problem, r / (loss.gamma or 1.0), loss.zero_one, loss.gamma > 0),
             _convex_part(loss),
             C=task.C,
             sample_weight=task.sample_weight,

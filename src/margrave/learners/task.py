@@ -157,13 +157,19 @@ class Task:
         return value - less, slope - back
 
     def subtracted_losses(self, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
-        """The same for L(beta, 0), which a difference of losses subtracts; one pass."""
-        return self.losses_of(self.loss.core(self.C, self.sample_weight, gamma=0.0), w, gradient=gradient)
+        """The same for L(beta, 0), which a difference of losses subtracts, perhaps over good outputs only; one pass."""
+        family = self.loss.core(self.C, self.sample_weight, gamma=0.0)
+        problem = self.problem
+        if self.loss.of_good and isinstance(problem, _core.DividedProblem):
+            problem = _core.good_outputs(problem)
+        return self.losses_of(family, w, gradient=gradient, problem=problem)
 
-    def losses_of(self, family: _core.LossFamily, w: Weights, *, gradient: bool = False) -> tuple[float, Weights]:
+    def losses_of(
+        self, family: _core.LossFamily, w: Weights, *, gradient: bool = False, problem: _core.Problem | None = None
+    ) -> tuple[float, Weights]:
         """The same for a member of the family with the C and the sample weights of this task; one pass."""
         self.passes += 1
-        losses, slope = _core.losses_and_gradient(self.problem, w, family, self.threads, gradient)
+        losses, slope = _core.losses_and_gradient(problem or self.problem, w, family, self.threads, gradient)
         total = losses.sum() if self.sample_weight is None else (losses * self.sample_weight).sum()
         return self.C * float(total), slope
 

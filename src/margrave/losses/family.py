@@ -53,6 +53,7 @@ class LossFamily(Stored, kind="loss"):
 
     name: ClassVar[str] = "family"
     convex: ClassVar[bool] = True
+    of_good: ClassVar[bool] = False  # whether the loss over the good outputs alone is subtracted
 
     beta: float = 1.0
     gamma: float = 0.0
@@ -279,6 +280,57 @@ class ExpectedCostBound(DifferenceOfLosses):
 
     def __init__(self, cost: CostLike = "hamming") -> None:
         super().__init__(beta=1.0, cost=cost)
+
+
+class LatentLog(LossFamily):
+    """log Z - log Z_good: minus the log of the probability of all good outputs together.
+
+    It is for structures with several good outputs that are not listed, such as the paths of a lattice that spell a good
+    string. It is not convex. Learner 'cccp' minimises it.
+    """
+
+    name: ClassVar[str] = "latent-log"
+    arguments: ClassVar[tuple[str, ...]] = ()
+    convex: ClassVar[bool] = False
+    of_good: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__(beta=1.0, gamma=0.0)
+
+    def _member_name(self) -> str:
+        return "latent-log"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The operations that the loss requires of a structure."""
+        return ("logsum", "good")
+
+
+class LatentHinge(LossFamily):
+    """max (score + cost) - max over good outputs of the score: the hinge loss against the best good output.
+
+    It is for structures with several good outputs that are not listed. It is not convex. Learner 'cccp' minimises it.
+
+    Parameters
+    ----------
+    cost : the cost of wrong outputs, as in `Hinge`; good outputs cost nothing.
+    """
+
+    name: ClassVar[str] = "latent-hinge"
+    arguments: ClassVar[tuple[str, ...]] = ("cost",)
+    convex: ClassVar[bool] = False
+    of_good: ClassVar[bool] = True
+
+    def __init__(self, cost: CostLike = "hamming") -> None:
+        super().__init__(beta=inf, gamma=1.0, cost=cost)
+
+    def _member_name(self) -> str:
+        return "latent-hinge"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The operations that the loss requires of a structure."""
+        return ("argmax", "good")
 
 
 _GENERAL = ("family", "difference")  # These need coordinates, so that a name alone does not determine them.

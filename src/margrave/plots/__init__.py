@@ -2,6 +2,7 @@
 
 from margrave.plots.arcs import arc_diagram
 from margrave.plots.graphs import graph_diagram
+from margrave.plots.lattices import lattice_diagram
 from margrave.plots.saving import save_figure
 
-__all__ = ["arc_diagram", "graph_diagram", "save_figure"]
+__all__ = ["arc_diagram", "graph_diagram", "lattice_diagram", "save_figure"]

@@ -9,6 +9,7 @@ from margrave.structures.candidates import CandidateLists
 from margrave.structures.chain import Chain
 from margrave.structures.factor_graph import Factor, FactorGraph, Factors
 from margrave.structures.label_graph import LabelGraph
+from margrave.structures.lattice_paths import LatticePaths
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
@@ -36,6 +37,7 @@ __all__ = [
     "Homology",
     "Labels",
     "Letters",
+    "LatticePaths",
     "Multiclass",
     "NoOutputs",
     "NodeSets",

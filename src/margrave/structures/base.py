@@ -120,6 +120,10 @@ class Structure(Stored, kind="structure"):
         """
         raise MargraveError(f"the structure {type(self).__name__} does not say how it binds examples.")
 
+    def join(self, bound: Any, features: _core.Features) -> _core.Problem:
+        """The problem of a bound structure and its features."""
+        return _core.join(bound, features)
+
     def decode(self, outputs: Any, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]) -> Any:
         """The outputs in the user's form, one per example; example i has the parts from begin[i] to begin[i + 1]."""
         raise MargraveError(f"the structure {type(self).__name__} does not say how it decodes outputs.")

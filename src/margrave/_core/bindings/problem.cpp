@@ -13,6 +13,7 @@
 
 #include "bindings/binding.h"
 #include "losses/family.h"
+#include "protocol/good_outputs.h"
 #include "protocol/offset.h"
 #include "protocol/slice.h"
 
@@ -607,15 +608,54 @@ void bind_problem(nb::module_& m) {
   nb::class_<BoundProblem, Problem>(m, "BoundProblem");
   nb::class_<SliceProblem, Problem>(m, "SliceProblem");
   nb::class_<OffsetProblem, Problem>(m, "OffsetProblem");
+  nb::class_<GoodProblem, Problem>(m, "GoodProblem");
+  nb::class_<DividedProblem, Problem>(m, "DividedProblem", "A problem whose good outputs are too many to be listed.")
+      .def_prop_ro(
+          "offers",
+          [](const DividedProblem& p) {
+            std::vector<std::string> words = offered(p.offers());
+            words.emplace_back("good");
+            return words;
+          },
+          "Its operations; 'good' is inference among the good outputs, and among the others.")
+      .def(
+          "argmax_among",
+          [](const DividedProblem& p, bool good, int64_t i, const In<double>& theta) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            Output y;
+            const double value = p.argmax_among(good, i, theta.data(), y, scratch);
+            return std::make_pair(value, to_numpy(std::move(y)));
+          },
+          "good"_a, "i"_a, "theta"_a, "The best of the good outputs, or of all others, and its score.")
+      .def(
+          "logsum_among",
+          [](const DividedProblem& p, bool good, int64_t i, const In<double>& theta) {
+            const Checked checked(p, i, theta);
+            Scratch scratch;
+            std::vector<double> mu(static_cast<size_t>(p.parts(i)));
+            const double value = p.logsum_among(good, i, theta.data(), mu.data(), scratch);
+            return std::make_pair(value, to_numpy(std::move(mu)));
+          },
+          "good"_a, "i"_a, "theta"_a, "The log sum over the good outputs, or over all others, and the marginals.");
+  m.def(
+      "good_outputs",
+      [](std::shared_ptr<const DividedProblem> p) -> std::shared_ptr<GoodProblem> {
+        if (!p) throw InputError("good outputs need a problem.");
+        return std::make_shared<GoodProblem>(std::move(p));
+      },
+      "problem"_a, "The same problem with its good outputs alone.");
   m.def(
       "offset",
-      [](std::shared_ptr<const Problem> p, const In<double>& r, bool zero_one) -> std::shared_ptr<OffsetProblem> {
+      [](std::shared_ptr<const Problem> p, const In<double>& r, bool zero_one,
+         bool costs) -> std::shared_ptr<OffsetProblem> {
         if (!p) throw InputError("an offset needs a problem.");
         expect_size(r, p->dim(), "r");
-        return std::make_shared<OffsetProblem>(std::move(p), to_vector(r), zero_one);
+        return std::make_shared<OffsetProblem>(std::move(p), to_vector(r), zero_one, costs);
       },
-      "problem"_a, "r"_a, "zero_one"_a = false,
-      "The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r.");
+      "problem"_a, "r"_a, "zero_one"_a = false, "costs"_a = true,
+      "The same problem with the scores of r in its costs: its loss (beta, gamma) at u is the other's at u + gamma r. "
+      "costs: whether the other's costs count as well.");
   m.def(
       "join",
       [](std::shared_ptr<Structure> structure, std::shared_ptr<Features> features) -> std::shared_ptr<BoundProblem> {

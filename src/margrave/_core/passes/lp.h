@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "passes/batch.h"
+#include "protocol/good_outputs.h"
 #include "solvers/packing.h"
 
 namespace margrave {
@@ -77,7 +78,7 @@ class LPConstraints {
  public:
   // `closest`: for program (7) where every output is one part, what `find_closest` found; else null.
   LPConstraints(const Problem& problem, const LPRule& rule, const int32_t* closest)
-      : problem_(problem), rule_(rule), closest_(closest) {
+      : problem_(problem), divided_(dynamic_cast<const DividedProblem*>(&problem)), rule_(rule), closest_(closest) {
     if (rule.closest && problem.zero_one_is_of_parts()) begin_ = part_offsets(problem);
   }
 
@@ -108,8 +109,10 @@ class LPConstraints {
   // are listed if it asks for more than `known`: one change, which is itself, unless they `split`.
   LPViolation most_violated(int64_t i, const double* w, double known, bool split, Worker& worker) const {
     Scratch::Frame frame(worker.scratch);
-    const std::vector<Output> good = good_outputs(i);
-    LPViolation most = problem_.zero_one_is_of_parts() ? among_parts(i, good, w, worker) : by_kbest(i, good, w, worker);
+    const std::vector<Output> good = divided_ ? std::vector<Output>() : good_outputs(i);
+    LPViolation most = problem_.zero_one_is_of_parts() ? among_parts(i, good, w, worker)
+                       : divided_                      ? by_division(i, w, worker)
+                                                       : by_kbest(i, good, w, worker);
     if (!(most.whole.value > known)) return most;
     if (!split) {
       most.changes = {most.whole};
@@ -186,6 +189,32 @@ class LPConstraints {
     most.whole.value = most.whole.margin + (theta[wrong] - theta[good[paired][0]]);  // scores may dwarf the margin
     most.whole.wrong = {wrong};
     most.good = good[paired];
+    return most;
+  }
+
+  // Where good outputs are not listed: the best other output, and the worst good one. For program (7) it is the good
+  // one closest to the other output, by the number of parts that only one of the two has.
+  LPViolation by_division(int64_t i, const double* w, Worker& worker) const {
+    const int64_t n = problem_.parts(i);
+    double* theta = worker.theta.data();
+    problem_.score(i, w, theta);
+    double* delta = worker.scratch.take(n);
+    double* v = worker.scratch.take(n);
+    const double constant = augment(i, theta, delta, v);
+    LPViolation most;
+    Output wrong;
+    if (divided_->argmax_among(false, i, v, wrong, worker.scratch) == -kInfinity) return most;
+    if (rule_.closest) {
+      std::fill(v, v + n, -1.0);
+      for (const int32_t part : wrong) v[part] = 1.0;
+    } else {
+      for (int64_t k = 0; k < n; ++k) v[k] = -theta[k];
+    }
+    divided_->argmax_among(true, i, v, most.good, worker.scratch);
+    most.whole.margin = constant;
+    for (const int32_t part : wrong) most.whole.margin += delta[part];
+    most.whole.value = most.whole.margin - advantage(theta, most.good, wrong);
+    most.whole.wrong = std::move(wrong);
     return most;
   }
 
@@ -274,6 +303,7 @@ class LPConstraints {
   }
 
   const Problem& problem_;
+  const DividedProblem* divided_;  // null unless good outputs are too many to be listed
   const LPRule& rule_;
   const int32_t* closest_;
   std::vector<int64_t> begin_;  // where those of each example begin

@@ -1,6 +1,7 @@
 // The same problem with its weights measured from other ones: what the convex-concave procedure hands to a learner.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -16,8 +17,12 @@ namespace margrave {
 // line searches and the dual of every learner count on that.
 class OffsetProblem final : public ForwardingProblem {
  public:
-  OffsetProblem(std::shared_ptr<const Problem> problem, std::vector<double> r, bool zero_one)
-      : ForwardingProblem(problem, 0, problem->size()), r_(std::move(r)), family_{kInfinity, 1.0, zero_one} {
+  // costs: whether outputs have the costs of the other problem besides; else only the scores of r.
+  OffsetProblem(std::shared_ptr<const Problem> problem, std::vector<double> r, bool zero_one, bool costs = true)
+      : ForwardingProblem(problem, 0, problem->size()),
+        r_(std::move(r)),
+        family_{kInfinity, 1.0, zero_one},
+        costs_(costs) {
     if (family_.beyond_parts(whole()))
       throw InputError("the zero-one cost of a structured output is not a sum over parts, which an offset needs.");
   }
@@ -33,7 +38,11 @@ class OffsetProblem final : public ForwardingProblem {
     const auto n = static_cast<size_t>(parts(i));
     std::vector<double> theta(n);
     whole().score(i, r_.data(), theta.data());
-    double c0 = family_.cost(whole(), i, delta);
+    double c0 = 0;
+    if (costs_)
+      c0 = family_.cost(whole(), i, delta);
+    else
+      std::fill(delta, delta + n, 0.0);
     for (size_t k = 0; k < n; ++k) delta[k] += theta[k];
     Output y;
     whole().gold(i, 0, y);
@@ -44,6 +53,7 @@ class OffsetProblem final : public ForwardingProblem {
  private:
   std::vector<double> r_;
   LossFamily family_;  // whose cost it is
+  bool costs_;
 };
 
 }  // namespace margrave

@@ -1,0 +1,92 @@
+"""Named entities by segments: semi-Markov chains against BIO chains in F1, and seconds of training."""
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.corpora.columns import conll2002_es, conll2003, last_column
+from benchmarks.corpora.entities import p_value, test_f1
+from benchmarks.summaries import Result
+from benchmarks.tables import markdown
+from margrave.estimators import SequenceTagger
+from margrave.inputs import SegmentTemplates, Templates
+from margrave.metrics import span_scores
+
+CORPORA = ("conll2003-en", "conll2002-es")
+RESULT = "segments"
+CS = (0.1, 1.0)  # the C with the best F1 on the development part is used
+TOL = 1e-3
+MODELS: dict[str, Any] = {
+    "chain": False,
+    "segments, token attributes": True,
+    "segments, their own attributes too": SegmentTemplates(),
+}
+READERS = {"conll2003-en": conll2003, "conll2002-es": conll2002_es}
+
+
+def measure() -> Result:
+    """All models with the built-in templates for tokens and the log loss; one thread."""
+    found: Result = {"tol": TOL, "Cs": list(CS), "corpora": {}}
+    for name, reader in READERS.items():
+        parts = {part: reader(part) for part in ("train", "testa", "testb")}
+        X = {part: [[row[:-1] for row in rows] for rows in of] for part, of in parts.items()}
+        y = {part: last_column(of) for part, of in parts.items()}
+        models, counts = {}, {}
+        for model, segments in MODELS.items():
+            models[model], counts[model] = best(X, y, segments)
+            print(f"  {name}, {model}: {models[model]}", flush=True)
+        for model, of in models.items():
+            if model != "chain":
+                of["p"] = p_value([counts["chain"]], [counts[model]])
+        found["corpora"][name] = {"sentences": len(y["train"]), "models": models}
+    return found
+
+
+def best(X: Any, y: Any, segments: Any) -> tuple[Result, NDArray[np.int64]]:
+    """The model with the C that is best on the development part; what each test sentence counts."""
+    runs = []
+    for C in CS:
+        tagger = SequenceTagger(C=C, inputs=Templates(), segments=segments, tol=TOL, n_threads=1)
+        began = perf_counter()
+        tagger.fit(X["train"], y["train"])
+        seconds = perf_counter() - began
+        dev = span_scores(y["testa"], tagger.predict(X["testa"])).f1
+        runs.append((dev, -C, seconds, tagger))
+        print(f"    C {C:g}: dev F1 {100 * dev:.2f}, {seconds:.0f} s", flush=True)
+    dev, negative, seconds, tagger = max(runs, key=lambda run: run[:2])
+    scores = [span_scores([g], [t]) for g, t in zip(y["testb"], tagger.predict(X["testb"]), strict=True)]
+    counts = np.array([(of.gold, of.predicted, of.correct) for of in scores])
+    return {
+        "C": -negative,
+        "dev_f1": dev,
+        "test_f1": test_f1(counts),
+        "seconds": seconds,
+        "weights": int(tagger.coef_.size),
+        "relative_gap": tagger.certificate_.relative_gap,
+    }, counts
+
+
+def table(result: Result) -> str:
+    """F1, p against the chain, and seconds."""
+    rows = [
+        [
+            corpus,
+            model,
+            f"{run['C']:g}",
+            f"{100 * run['dev_f1']:.2f}",
+            f"{100 * run['test_f1']:.2f}",
+            f"{run['p']:.4f}" if "p" in run else "",
+            f"{run['weights']:,}",
+            f"{run['seconds']:.0f}",
+        ]
+        for corpus, of in result["corpora"].items()
+        for model, run in of["models"].items()
+    ]
+    header = ["corpus", "model", "C", "dev F1", "test F1", "p against the chain", "weights", "seconds"]
+    return markdown(header, rows)
+
+
+def plot(result: Result) -> None:
+    """There is none."""

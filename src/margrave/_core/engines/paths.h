@@ -1,0 +1,425 @@
+// The paths of an acyclic graph with scores on its edges: Viterbi, forward-backward, k best, samples, best by cost.
+//
+// Nodes are numbered such that every edge leads to a higher one; paths lead from node 0 to the last node. An edge may
+// be a part, and no two edges of one path are the same part.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/hypergraph.h"
+#include "protocol/problem.h"
+#include "simd/loops.h"
+
+namespace margrave {
+
+class Paths {
+ public:
+  // Edges in the order of their heads. part: -1 for an edge without a part, which scores 0.
+  Paths(int64_t nodes, std::vector<int32_t> tails, std::vector<int32_t> heads, std::vector<int32_t> parts)
+      : nodes_(nodes), tail_(std::move(tails)), head_(std::move(heads)), part_(std::move(parts)) {
+    if (nodes_ < 1) throw InputError("a lattice needs at least one node.");
+    if (tail_.size() != head_.size() || tail_.size() != part_.size())
+      throw InputError("every edge of a lattice needs a tail, a head and a part.");
+    begin_.assign(at(nodes_ + 1), 0);
+    for (size_t e = 0; e < head_.size(); ++e) {
+      if (head_[e] < 0 || head_[e] >= nodes_ || (e > 0 && head_[e] < head_[e - 1]))
+        throw InputError("edge " + std::to_string(e) + ": heads must be nodes, in ascending order.");
+      if (tail_[e] < 0 || tail_[e] >= head_[e])
+        throw InputError("edge " + std::to_string(e) + ": its tail must come before its head.");
+      if (part_[e] < -1) throw InputError("edge " + std::to_string(e) + ": its part is out of range.");
+      part_count_ = std::max<int64_t>(part_count_, part_[e] + 1);
+      ++begin_[at(head_[e] + 1)];
+    }
+    for (size_t v = 1; v < begin_.size(); ++v) begin_[v] += begin_[v - 1];
+  }
+
+  int64_t nodes() const { return nodes_; }
+  int64_t edges() const { return static_cast<int64_t>(tail_.size()); }
+  int64_t parts() const { return part_count_; }  // one more than the largest part
+  int32_t tail(int64_t e) const { return tail_[at(e)]; }
+  int32_t head(int64_t e) const { return head_[at(e)]; }
+  int32_t part(int64_t e) const { return part_[at(e)]; }
+  int64_t begin(int64_t v) const { return begin_[at(v)]; }  // the first edge that leads to v
+
+  double argmax(const double* theta, Output& y, Scratch& scratch) const {
+    const double* best = viterbi(theta, scratch);
+    y.clear();
+    const double value = best[nodes_ - 1];
+    if (value == -kInfinity) return value;
+    for (int64_t v = nodes_ - 1; v > 0;) {
+      const int64_t e = best_edge(v, theta, best);
+      if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
+      v = tail_[at(e)];
+    }
+    std::sort(y.begin(), y.end());
+    return value;
+  }
+
+  // Every edge weighs exp(score + best(tail) - best(head)), at most 1, where best(v) is the best score of a path to v.
+  // The sums a(v) over the paths to a node are then at least 1. They are at most their number, and only if that is
+  // astronomical, the sums are repeated in log space. Backwards, whatever underflows belongs to a vanishing marginal.
+  double logsum(const double* theta, int64_t n, double* mu, Scratch& scratch) const {
+    std::fill(mu, mu + n, 0.0);
+    const double* best = viterbi(theta, scratch);
+    const double top = best[nodes_ - 1];
+    if (top == -kInfinity) return top;
+    double* x = scratch.take(edges());
+    weigh(theta, best, x, scratch);
+    double* a = scratch.take(nodes_);
+    if (!sum_prefixes(x, a)) return log_space(theta, mu, scratch);
+    double* b = scratch.take(nodes_);
+    std::fill(b, b + nodes_, 0.0);
+    b[nodes_ - 1] = 1 / a[nodes_ - 1];
+    for (int64_t e = edges() - 1; e >= 0; --e) {
+      const double rest = x[e] * b[head_[at(e)]];
+      b[tail_[at(e)]] += rest;
+      if (part_[at(e)] >= 0) mu[part_[at(e)]] += a[tail_[at(e)]] * rest;
+    }
+    return top + std::log(a[nodes_ - 1]);
+  }
+
+  // Each path is the best one but for some side edges. The loss of a side edge is what the best path to its head is
+  // better than the best one through it; losses add up. A path is followed by those with one more side edge, which lies
+  // before all of its own.
+  void kbest(const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch& scratch) const {
+    struct Path {
+      double value;
+      int64_t parent;  // among the paths that were found
+      int64_t edge;    // the side edge; -1: none
+      bool operator<(const Path& other) const { return value < other.value; }
+    };
+    ys.clear();
+    const double* best = viterbi(theta, scratch);
+    if (best[nodes_ - 1] == -kInfinity) return;
+    std::vector<int64_t> choice(at(nodes_), -1);
+    for (int64_t v = 1; v < nodes_; ++v)
+      if (best[v] > -kInfinity) choice[at(v)] = best_edge(v, theta, best);
+    std::vector<Path> found;
+    std::vector<Path> heap{{best[nodes_ - 1], -1, -1}};
+    std::vector<int64_t> sides;
+    while (!heap.empty() && static_cast<int64_t>(found.size()) < k) {
+      std::pop_heap(heap.begin(), heap.end());
+      found.push_back(heap.back());
+      heap.pop_back();
+      const Path last = found.back();
+      const auto parent = static_cast<int64_t>(found.size()) - 1;
+      sides.clear();
+      for (int64_t p = parent; found[at(p)].edge >= 0; p = found[at(p)].parent) sides.push_back(found[at(p)].edge);
+      ys.push_back({0.0, {}});
+      Output& y = ys.back().y;
+      for (int64_t v = nodes_ - 1; v > 0;) {
+        const bool aside = !sides.empty() && head_[at(sides.back())] == v;
+        const int64_t e = aside ? sides.back() : choice[at(v)];
+        if (aside) sides.pop_back();
+        if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
+        v = tail_[at(e)];
+      }
+      std::sort(y.begin(), y.end());
+      for (const int32_t part : y) ys.back().value += theta[part];
+      if (static_cast<int64_t>(found.size()) == k) break;
+      for (int64_t v = last.edge < 0 ? nodes_ - 1 : tail_[at(last.edge)]; v > 0; v = tail_[at(choice[at(v)])])
+        for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) {
+          if (e == choice[at(v)]) continue;
+          const double through = best[tail_[at(e)]] + score(e, theta);
+          if (through == -kInfinity) continue;
+          heap.push_back({last.value - (best[v] - through), parent, e});
+          std::push_heap(heap.begin(), heap.end());
+        }
+    }
+  }
+
+  // The k best strings, each with its best path; a string is the words of a path, without those that are -1. Searched
+  // from the end: a state is a suffix of strings, with the best way to spell it from each node, and states are taken up
+  // by the best score of a whole path that ends so.
+  void kbest_strings(const double* theta, const int32_t* words, int64_t k, std::vector<ScoredOutput>& ys,
+                     Scratch& scratch) const {
+    struct Way {
+      int32_t node;
+      double score;
+      int64_t edge;   // the edge that leaves the node; -1 at the end
+      int64_t after;  // which way of the state that the edge leads to
+      int64_t state;  // ... and that state
+    };
+    struct Item {
+      double value;
+      int64_t state;
+      bool whole;  // a complete string
+      bool operator<(const Item& other) const { return value < other.value; }
+    };
+    ys.clear();
+    const double* best = viterbi(theta, scratch);
+    if (best[nodes_ - 1] == -kInfinity) return;
+    std::vector<std::vector<Way>> states;
+    std::vector<Item> heap;
+    // Adds what edges without a word lead back to, and puts the state on the heap.
+    const auto add_state = [&](std::vector<Way> ways) {
+      const auto state = static_cast<int64_t>(states.size());
+      // From higher to lower nodes: edges without words lead downwards only.
+      for (size_t done = 0; done < ways.size(); ++done) {
+        std::sort(ways.begin() + static_cast<int64_t>(done), ways.end(),
+                  [](const Way& a, const Way& b) { return a.node != b.node ? a.node > b.node : a.score > b.score; });
+        const int32_t node = ways[done].node;
+        const auto same = std::find_if(ways.begin() + static_cast<int64_t>(done) + 1, ways.end(),
+                                       [&](const Way& other) { return other.node != node; });
+        ways.erase(ways.begin() + static_cast<int64_t>(done) + 1, same);
+        const Way from = ways[done];
+        for (int64_t e = begin_[at(node)]; e < begin_[at(node + 1)]; ++e) {
+          const double through = from.score + score(e, theta);
+          if (words[e] >= 0 || best[tail_[at(e)]] == -kInfinity || through == -kInfinity) continue;
+          ways.push_back({tail_[at(e)], through, e, static_cast<int64_t>(done), state});
+        }
+      }
+      double partial = -kInfinity;
+      for (const Way& way : ways) {
+        if (way.node == 0)
+          heap.push_back({way.score, state, true}), std::push_heap(heap.begin(), heap.end());
+        else
+          partial = std::max(partial, way.score + best[way.node]);
+      }
+      if (partial > -kInfinity) heap.push_back({partial, state, false}), std::push_heap(heap.begin(), heap.end());
+      states.push_back(std::move(ways));
+    };
+    add_state({{static_cast<int32_t>(nodes_ - 1), 0.0, -1, -1, -1}});
+    std::vector<std::pair<int32_t, Way>> next;  // by word
+    while (!heap.empty() && static_cast<int64_t>(ys.size()) < k) {
+      std::pop_heap(heap.begin(), heap.end());
+      const Item item = heap.back();
+      heap.pop_back();
+      const std::vector<Way>& ways = states[at(item.state)];
+      if (item.whole) {
+        ScoredOutput found{0.0, {}};
+        const Way* way = &*std::find_if(ways.begin(), ways.end(), [](const Way& each) { return each.node == 0; });
+        while (way->edge >= 0) {
+          if (part_[at(way->edge)] >= 0) found.y.push_back(part_[at(way->edge)]);
+          way = &states[at(way->state)][at(way->after)];
+        }
+        std::sort(found.y.begin(), found.y.end());
+        for (const int32_t part : found.y) found.value += theta[part];
+        ys.push_back(std::move(found));
+        continue;
+      }
+      next.clear();
+      for (size_t w = 0; w < ways.size(); ++w)
+        for (int64_t e = begin_[at(ways[w].node)]; e < begin_[at(ways[w].node + 1)]; ++e) {
+          const double through = ways[w].score + score(e, theta);
+          if (words[e] < 0 || best[tail_[at(e)]] == -kInfinity || through == -kInfinity) continue;
+          next.push_back({words[e], {tail_[at(e)], through, e, static_cast<int64_t>(w), item.state}});
+        }
+      std::stable_sort(next.begin(), next.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (size_t first = 0; first < next.size();) {
+        std::vector<Way> of_word;
+        const int32_t word = next[first].first;
+        for (; first < next.size() && next[first].first == word; ++first) of_word.push_back(next[first].second);
+        add_state(std::move(of_word));
+      }
+    }
+  }
+
+  // Backwards from the end, each edge in proportion to its share of the sum over the paths to its head.
+  void sample(const double* theta, Random& random, std::vector<Output>& ys, Scratch& scratch) const {
+    const double* best = viterbi(theta, scratch);
+    if (best[nodes_ - 1] == -kInfinity) throw InputError("every output is forbidden.");
+    double* x = scratch.take(edges());
+    weigh(theta, best, x, scratch);
+    double* a = scratch.take(nodes_);
+    std::vector<double> logs;
+    if (!sum_prefixes(x, a)) logs = log_prefixes(theta);
+    std::vector<double> weights;
+    for (Output& y : ys) {
+      y.clear();
+      for (int64_t v = nodes_ - 1; v > 0;) {
+        weights.clear();
+        for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e)
+          weights.push_back(logs.empty() ? a[tail_[at(e)]] * x[e]
+                                         : std::exp(logs[at(tail_[at(e)])] + score(e, theta) - logs[at(v)]));
+        const int64_t e = begin_[at(v)] + random.choose(weights.data(), static_cast<int64_t>(weights.size()));
+        if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
+        v = tail_[at(e)];
+      }
+      std::sort(y.begin(), y.end());
+    }
+  }
+
+  // The best path at each total cost: for every node a table over the costs of the paths that lead there.
+  void argmax_by_cost(const double* theta, const double* delta, int64_t n, std::vector<CostedOutput>& ys) const {
+    struct Table {
+      int64_t low = 0;
+      std::vector<double> value;
+    };
+    const std::vector<int64_t> costs = whole_costs(delta, n);
+    const auto paid = [&](int64_t e) { return part_[at(e)] < 0 ? 0 : costs[at(part_[at(e)])]; };
+    std::vector<Table> tables(at(nodes_));
+    tables[0].value = {0.0};
+    int64_t cells = 1;
+    for (int64_t v = 1; v < nodes_; ++v) {
+      int64_t low = std::numeric_limits<int64_t>::max();
+      int64_t high = std::numeric_limits<int64_t>::min();
+      const auto each = [&](const auto& visit) {
+        for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) {
+          const Table& from = tables[at(tail_[at(e)])];
+          if (!from.value.empty() && score(e, theta) > -kInfinity) visit(from, paid(e), score(e, theta));
+        }
+      };
+      each([&](const Table& from, int64_t cost, double) {
+        low = std::min(low, from.low + cost);
+        high = std::max(high, from.low + cost + static_cast<int64_t>(from.value.size()) - 1);
+      });
+      if (low > high) continue;
+      cells += high - low + 1;
+      if (cells > kMostCells)
+        throw InputError("argmax_by_cost would need tables of more than " + std::to_string(kMostCells) +
+                         " entries: use smaller costs.");
+      tables[at(v)].low = low;
+      tables[at(v)].value.assign(at(high - low + 1), -kInfinity);
+      each([&](const Table& from, int64_t cost, double gain) {
+        double* to = tables[at(v)].value.data() + (from.low + cost - low);
+        for (size_t c = 0; c < from.value.size(); ++c) to[c] = std::max(to[c], from.value[c] + gain);
+      });
+    }
+    ys.clear();
+    const Table& ends = tables.back();
+    for (size_t c = 0; c < ends.value.size(); ++c) {
+      if (ends.value[c] == -kInfinity) continue;
+      CostedOutput found{ends.low + static_cast<int64_t>(c), ends.value[c], {}};
+      int64_t left = found.cost;
+      for (int64_t v = nodes_ - 1; v > 0;) {
+        const double here = tables[at(v)].value[at(left - tables[at(v)].low)];
+        for (int64_t e = begin_[at(v)];; ++e) {
+          const Table& from = tables[at(tail_[at(e)])];
+          const int64_t before = left - paid(e) - from.low;
+          if (before < 0 || before >= static_cast<int64_t>(from.value.size())) continue;
+          if (from.value[at(before)] == -kInfinity || from.value[at(before)] + score(e, theta) != here) continue;
+          if (part_[at(e)] >= 0) found.y.push_back(part_[at(e)]);
+          left -= paid(e);
+          v = tail_[at(e)];
+          break;
+        }
+      }
+      std::sort(found.y.begin(), found.y.end());
+      ys.push_back(std::move(found));
+    }
+  }
+
+  // How many paths there are, as a floating-point number.
+  double count() const {
+    std::vector<double> paths(at(nodes_), 0.0);
+    paths[0] = 1;
+    for (int64_t e = 0; e < edges(); ++e) paths[at(head_[at(e)])] += paths[at(tail_[at(e)])];
+    return paths.back();
+  }
+
+  // The same paths without nodes and edges that no path has. A graph without paths becomes two nodes without an edge.
+  Paths trimmed() const {
+    std::vector<uint8_t> reached(at(nodes_), 0), leads(at(nodes_), 0);
+    reached[0] = 1;
+    leads.back() = 1;
+    for (int64_t e = 0; e < edges(); ++e)
+      if (reached[at(tail_[at(e)])]) reached[at(head_[at(e)])] = 1;
+    for (int64_t e = edges() - 1; e >= 0; --e)
+      if (leads[at(head_[at(e)])]) leads[at(tail_[at(e)])] = 1;
+    if (!reached.back()) return Paths(2, {}, {}, {});
+    std::vector<int32_t> number(at(nodes_), -1);
+    int32_t count = 0;
+    for (int64_t v = 0; v < nodes_; ++v)
+      if (reached[at(v)] && leads[at(v)]) number[at(v)] = count++;
+    std::vector<int32_t> tails, heads, parts;
+    for (int64_t e = 0; e < edges(); ++e) {
+      if (number[at(tail_[at(e)])] < 0 || number[at(head_[at(e)])] < 0) continue;
+      tails.push_back(number[at(tail_[at(e)])]);
+      heads.push_back(number[at(head_[at(e)])]);
+      parts.push_back(part_[at(e)]);
+    }
+    return Paths(count, std::move(tails), std::move(heads), std::move(parts));
+  }
+
+ private:
+  static constexpr double kMostPaths = 1e200;
+  static constexpr int64_t kMostCells = 200'000'000;
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  double score(int64_t e, const double* theta) const { return part_[at(e)] < 0 ? 0.0 : theta[part_[at(e)]]; }
+
+  // The best score of a path to each node.
+  double* viterbi(const double* theta, Scratch& scratch) const {
+    double* best = scratch.take(nodes_);
+    best[0] = 0;
+    for (int64_t v = 1; v < nodes_; ++v) {
+      double top = -kInfinity;
+      for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e)
+        top = std::max(top, best[tail_[at(e)]] + score(e, theta));
+      best[v] = top;
+    }
+    return best;
+  }
+  int64_t best_edge(int64_t v, const double* theta, const double* best) const {
+    int64_t e = begin_[at(v)];
+    while (best[tail_[at(e)]] + score(e, theta) != best[v]) ++e;
+    return e;
+  }
+
+  // x = exp(score + best(tail) - best(head)); the largest is 1.
+  void weigh(const double* theta, const double* best, double* x, Scratch& scratch) const {
+    double* logs = scratch.take(edges());
+    for (int64_t e = 0; e < edges(); ++e) {
+      const double through = best[tail_[at(e)]] + score(e, theta);
+      logs[e] = through == -kInfinity ? -kInfinity : through - best[head_[at(e)]];
+    }
+    ChainTable table{x, nullptr, 0, 0, false};
+    loops().exp_range(edges(), logs, &table);
+    if (edges() == 0) return;
+    if (table.top != 0) {  // only if rounding makes it differ
+      const double factor = std::exp(table.top);
+      for (int64_t e = 0; e < edges(); ++e) x[e] *= factor;
+    }
+  }
+
+  bool sum_prefixes(const double* x, double* a) const {
+    a[0] = 1;
+    for (int64_t v = 1; v < nodes_; ++v) {
+      double sum = 0;
+      for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) sum += a[tail_[at(e)]] * x[e];
+      if (sum > kMostPaths) return false;
+      a[v] = sum;
+    }
+    return true;
+  }
+
+  std::vector<double> log_prefixes(const double* theta) const {
+    std::vector<double> in(at(nodes_), -kInfinity);
+    in[0] = 0;
+    for (int64_t e = 0; e < edges(); ++e) {
+      double& sum = in[at(head_[at(e)])];
+      sum = log_add(sum, in[at(tail_[at(e)])] + score(e, theta));
+    }
+    return in;
+  }
+
+  double log_space(const double* theta, double* mu, Scratch&) const {
+    const std::vector<double> in = log_prefixes(theta);
+    const double log_z = in.back();
+    std::vector<double> out(at(nodes_), -kInfinity);
+    out.back() = 0;
+    for (int64_t e = edges() - 1; e >= 0; --e) {
+      const double rest = score(e, theta) + out[at(head_[at(e)])];
+      if (rest == -kInfinity) continue;
+      double& sum = out[at(tail_[at(e)])];
+      sum = log_add(sum, rest);
+      if (part_[at(e)] >= 0) mu[part_[at(e)]] += std::exp(in[at(tail_[at(e)])] + rest - log_z);
+    }
+    return log_z;
+  }
+
+  int64_t nodes_;
+  int64_t part_count_ = 0;
+  std::vector<int32_t> tail_;
+  std::vector<int32_t> head_;
+  std::vector<int32_t> part_;
+  std::vector<int64_t> begin_;  // by head
+};
+
+}  // namespace margrave

@@ -1,0 +1,75 @@
+// Problems whose good outputs are too many to be listed: inference among the good outputs, and among the others.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "protocol/forwarding.h"
+
+namespace margrave {
+
+// What such a structure and such a problem can do besides. `good` says which outputs are meant: the good ones, or all
+// others. The value is -inf if there are none.
+class GoodInference {
+ public:
+  virtual ~GoodInference() = default;
+  virtual double argmax_among(bool good, int64_t i, const double* theta, Output& y, Scratch& scratch) const = 0;
+  virtual double logsum_among(bool good, int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
+};
+
+// A problem together with the division of its outputs, which its structure knows.
+class DividedProblem final : public ForwardingProblem, public GoodInference {
+ public:
+  DividedProblem(std::shared_ptr<const Problem> problem, std::shared_ptr<const GoodInference> division)
+      : ForwardingProblem(problem, 0, problem->size()), division_(std::move(division)) {}
+
+  double argmax_among(bool good, int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    const Scratch::Frame frame(scratch);
+    return division_->argmax_among(good, i, theta, y, scratch);
+  }
+  double logsum_among(bool good, int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    const Scratch::Frame frame(scratch);
+    return division_->logsum_among(good, i, theta, mu, scratch);
+  }
+
+ private:
+  std::shared_ptr<const GoodInference> division_;
+};
+
+// The same problem with its good outputs alone: what losses over several good outputs subtract.
+class GoodProblem final : public ForwardingProblem {
+ public:
+  explicit GoodProblem(std::shared_ptr<const DividedProblem> problem)
+      : ForwardingProblem(problem, 0, problem->size()), division_(problem) {}
+
+  unsigned offers() const override { return kArgmax | kLogsum; }
+  void infer(int64_t i, const double* w, const Question& question, double* theta, double* mu, Answer& answer,
+             Scratch& scratch) const override {
+    Problem::infer(i, w, question, theta, mu, answer, scratch);
+  }
+  std::unique_ptr<const LockStep> lock_step(const double*, double, int64_t) const override { return nullptr; }
+  double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    return division_->argmax_among(true, i, theta, y, scratch);
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    return division_->logsum_among(true, i, theta, mu, scratch);
+  }
+  void argmax_by_cost(int64_t, const double*, const double*, std::vector<CostedOutput>&, Scratch&) const override {
+    unsupported("argmax_by_cost");
+  }
+  void kbest(int64_t, const double*, int64_t, std::vector<ScoredOutput>&, Scratch&) const override {
+    unsupported("kbest");
+  }
+  void sample(int64_t, const double*, Random&, Output&, Scratch&) const override { unsupported("sample"); }
+  void sample_many(int64_t, const double*, Random&, std::vector<Output>&, Scratch&) const override {
+    unsupported("sample");
+  }
+  double entropy(int64_t, const double*, double*, Scratch&) const override { return unsupported("entropy"), 0.0; }
+
+ private:
+  std::shared_ptr<const DividedProblem> division_;
+};
+
+}  // namespace margrave

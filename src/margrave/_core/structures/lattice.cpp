@@ -1,0 +1,145 @@
+// Python bindings of lattices.
+#include "structures/lattice.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/binding.h"
+
+namespace margrave {
+namespace {
+
+std::vector<std::vector<int32_t>> lists_of(const In<int64_t>& begin, const In<int32_t>& numbers, const char* what) {
+  std::vector<std::vector<int32_t>> lists;
+  for (size_t k = 0; k + 1 < begin.size(); ++k) {
+    const int64_t first = begin.data()[k];
+    const int64_t last = begin.data()[k + 1];
+    if (first < 0 || last < first || last > static_cast<int64_t>(numbers.size()))
+      throw InputError(std::string("the bounds of the ") + what + " must ascend from 0 to their number.");
+    lists.emplace_back(numbers.data() + first, numbers.data() + last);
+  }
+  return lists;
+}
+
+// nodes (examples); edges (edges + 1 bounds by example); good: where the strings of each example begin, where the words
+// of each string begin, and the words.
+std::vector<LatticeStructure::Example> examples_of(
+    const In<int64_t>& nodes, const In<int64_t>& begin, const In<int32_t>& tails, const In<int32_t>& heads,
+    const In<int32_t>& words, const std::optional<std::tuple<In<int64_t>, In<int64_t>, In<int32_t>>>& good) {
+  const auto n = static_cast<int64_t>(nodes.size());
+  expect_size(begin, n + 1, "begin");
+  expect_size(heads, static_cast<int64_t>(tails.size()), "heads");
+  expect_size(words, static_cast<int64_t>(tails.size()), "words");
+  const auto tail_lists = lists_of(begin, tails, "edges");
+  const auto head_lists = lists_of(begin, heads, "edges");
+  const auto word_lists = lists_of(begin, words, "edges");
+  std::vector<std::vector<int32_t>> strings;
+  if (good) {
+    expect_size(std::get<0>(*good), n + 1, "the bounds of good strings");
+    strings = lists_of(std::get<1>(*good), std::get<2>(*good), "good strings");
+  }
+  std::vector<LatticeStructure::Example> examples;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto k = static_cast<size_t>(i);
+    std::vector<int32_t> parts(tail_lists[k].size());
+    for (size_t e = 0; e < parts.size(); ++e) parts[e] = static_cast<int32_t>(e);
+    LatticeStructure::Example example{
+        Paths(nodes.data()[i], tail_lists[k], head_lists[k], std::move(parts)), word_lists[k], {}};
+    if (good) {
+      const int64_t first = std::get<0>(*good).data()[i];
+      const int64_t last = std::get<0>(*good).data()[i + 1];
+      if (first < 0 || last < first || last > static_cast<int64_t>(strings.size()))
+        throw InputError("the bounds of good strings must ascend from 0 to their number.");
+      example.good.assign(strings.begin() + first, strings.begin() + last);
+    }
+    examples.push_back(std::move(example));
+  }
+  return examples;
+}
+
+}  // namespace
+
+void bind_lattice(nb::module_& m) {
+  nb::class_<LatticeStructure, Structure>(m, "LatticeStructure")
+      .def(
+          "kbest_strings",
+          [](const LatticeStructure& s, int64_t i, const In<double>& theta, int64_t k) {
+            s.check_example(i);
+            expect_size(theta, s.parts(i), "theta");
+            if (k < 1) throw InputError("k must be at least 1.");
+            for (size_t part = 0; part < theta.size(); ++part)
+              if (!is_score(theta.data()[part])) throw InputError("scores must be numbers below infinity.");
+            std::vector<ScoredOutput> ys;
+            {
+              const nb::gil_scoped_release release;
+              Scratch scratch;
+              s.kbest_strings(i, theta.data(), k, ys, scratch);
+            }
+            std::vector<std::pair<double, Array<int32_t>>> found;
+            for (ScoredOutput& y : ys) found.emplace_back(y.value, to_numpy(std::move(y.y)));
+            return found;
+          },
+          "i"_a, "theta"_a, "k"_a,
+          "The k best distinct strings, best first: the score and the edges of their best path.")
+      .def(
+          "spelled",
+          [](const LatticeStructure& s, const std::optional<In<int64_t>>& examples, const In<int64_t>& begin,
+             const In<int32_t>& parts) {
+            if (begin.size() == 0) throw InputError("begin must have one more entry than there are outputs.");
+            const auto outputs = static_cast<int64_t>(begin.size()) - 1;
+            if (examples) expect_size(*examples, outputs, "examples");
+            std::vector<std::string> texts;
+            for (int64_t k = 0; k < outputs; ++k) {
+              const int64_t i = examples ? examples->data()[k] : k;
+              s.check_example(i);
+              const int64_t first = begin.data()[k];
+              const int64_t last = begin.data()[k + 1];
+              if (first < 0 || last < first || last > static_cast<int64_t>(parts.size()))
+                throw InputError("the bounds of outputs must ascend from 0 to the number of their parts.");
+              texts.push_back(s.spelled(i, parts.data() + first, last - first));
+            }
+            return texts;
+          },
+          "examples"_a.none(), "begin"_a, "parts"_a,
+          "The strings of paths; output k is one of example examples[k], or of example k.");
+  m.def(
+      "lattices",
+      [](const In<int64_t>& nodes, const In<int64_t>& begin, const In<int32_t>& tails, const In<int32_t>& heads,
+         const In<int32_t>& words, const Vocabulary& names,
+         const std::optional<std::tuple<In<int64_t>, In<int64_t>, In<int32_t>>>& good,
+         bool costs) -> std::shared_ptr<LatticeStructure> {
+        return std::make_shared<LatticeStructure>(examples_of(nodes, begin, tails, heads, words, good), names,
+                                                  good.has_value(), costs);
+      },
+      "nodes"_a, "begin"_a, "tails"_a, "heads"_a, "words"_a, "names"_a, "good"_a.none(), "costs"_a,
+      "The paths of lattices. words: the number of each edge's word in names, or -1. good: where the good strings of "
+      "each example begin, where the words of each string begin, and the words. costs: whether edges that no good path "
+      "has cost 1.");
+  m.def(
+      "divide",
+      [](const std::shared_ptr<LatticeStructure>& structure,
+         std::shared_ptr<Features> features) -> std::shared_ptr<DividedProblem> {
+        if (!structure || !features) throw InputError("a problem needs a structure and features.");
+        return std::make_shared<DividedProblem>(std::make_shared<BoundProblem>(structure, std::move(features)),
+                                                structure);
+      },
+      "structure"_a, "features"_a, "A structure with its features; it can be asked for its good outputs alone.");
+  m.def(
+      "without_good_path",
+      [](const In<int64_t>& nodes, const In<int64_t>& begin, const In<int32_t>& tails, const In<int32_t>& heads,
+         const In<int32_t>& words, const std::tuple<In<int64_t>, In<int64_t>, In<int32_t>>& good) {
+        const std::vector<uint8_t> flags =
+            LatticeStructure::unreachable(examples_of(nodes, begin, tails, heads, words, good));
+        std::vector<int64_t> found;
+        for (size_t i = 0; i < flags.size(); ++i)
+          if (flags[i]) found.push_back(static_cast<int64_t>(i));
+        return to_numpy(std::move(found));
+      },
+      "nodes"_a, "begin"_a, "tails"_a, "heads"_a, "words"_a, "good"_a,
+      "The lattices of which no path spells a good string.");
+}
+
+}  // namespace margrave

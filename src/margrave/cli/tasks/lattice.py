@@ -1,0 +1,201 @@
+"""Lattices: the best path of each, in JSON lines or PLF."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from margrave.cli import illustration
+from margrave.cli.options import Option, option
+from margrave.cli.reports import percent, table
+from margrave.cli.streams import batches, display_name, source
+from margrave.cli.tasks.base import Job, Model, Task
+from margrave.errors import DataError, MargraveError, unknown
+
+if TYPE_CHECKING:
+    from margrave.datasets import Lattice
+    from margrave.estimators import LatticeDecoder
+
+_BATCH = 100  # lattices that are predicted at once
+
+
+@dataclass(eq=False, repr=False)
+class Lattices(Task):
+    """Learns which path of a lattice is the best."""
+
+    name = "lattice"
+    summary = "the best path of each lattice"
+    estimator = "margrave.estimators:LatticeDecoder"
+    default_loss = "latent-log"
+    data = (
+        "Lattices have one line each: a JSON object with its edges and its good strings, of which any number may be "
+        "right, each spelled by any number of paths. To predict, lattices may also be in PLF."
+    )
+    sample = (
+        '    {"edges": [{"from": 0, "to": 1, "word": "a", "features": {"lm": -1.5}},\n'
+        '               {"from": 0, "to": 1, "word": "the"}], "good": ["a"]}'
+    )
+    examples = (
+        "margrave train --task lattice train.jsonl -o paths.model",
+        "margrave train --task lattice train.jsonl -o paths.model --words --unreachable skip",
+        "margrave train --task lattice train.jsonl -o paths.model --loss hinge --learner lp --free-sign",
+    )
+    predicts = "the string of the best path of each lattice, one per line; with --kbest, the best strings and scores."
+    measures = "the share of lattices whose string is good."
+    predict_options = (
+        Option(
+            "kbest",
+            "Write so many distinct strings of each lattice, best first: its id, the string and the score, separated "
+            "by |||.",
+            int,
+            "N",
+            applies="lattices",
+        ),
+    )
+
+    words: bool = option(False, "The words of edges are features, too.")
+    features: str = option("all", "Weights for all features, or hashed to some bits: all or hash:BITS.", "NAME")
+    unreachable: str = option(
+        "stop", "Whether lattices without a good path stop the training or are left out: stop or skip.", "NAME"
+    )
+    starts: int = option(
+        3, "For losses that are not convex, how many weights to start from; the best result is kept.", "N", low=1
+    )
+    cost: str | None = option(
+        None,
+        "What a wrong path costs, in a loss with a cost: hamming, the number of its edges that no good path has, or "
+        "zero-one; hamming if not given, and zero-one with --learner lp.",
+        "NAME",
+    )
+
+    def __post_init__(self) -> None:
+        from margrave.features.table import features_named
+
+        features_named(self.features)
+        if self.unreachable not in ("stop", "skip"):
+            raise unknown("--unreachable", self.unreachable, ("stop", "skip"))
+
+    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+        """Lattices with their good strings."""
+        from margrave.inputs import EdgeFeatures
+
+        X = _read(data)
+        y = _good(data, X)
+        dev_pair = None
+        if dev is not None:
+            dev_lattices = _read(dev)
+            dev_pair = dev_lattices, _good(dev, dev_lattices)
+        decoder = self.estimator_class()(
+            features=self.features,
+            inputs=EdgeFeatures(words=self.words),
+            unreachable=self.unreachable,
+            starts=self.starts,
+            **settings,
+        )
+        sizes = {"n_lattices": len(X), "n_edges": sum(len(lattice.edges) for lattice in X)}
+        return Job(decoder, X, y, sizes, {}, dev_pair, _scores)
+
+    @staticmethod
+    def dev_summary(scores: Mapping[str, Any]) -> str:
+        """The share of good strings."""
+        return f"accuracy {percent(scores['accuracy'])}"
+
+    @staticmethod
+    def model(path: str, estimator: "LatticeDecoder") -> "LatticeModel":
+        """The decoder."""
+        return LatticeModel(estimator)
+
+    @staticmethod
+    def training_notes(estimator: "LatticeDecoder") -> dict[str, Any]:
+        """Which lattices were left out, and where each start of a loss that is not convex led."""
+        return {"n_skipped": estimator.n_skipped_, "starts": getattr(estimator, "starts_", [])}
+
+    @staticmethod
+    def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same as people read it."""
+        rows = [("left out", f"{report['n_skipped']:,}")] if report["n_skipped"] else []
+        starts = [f"{of['objective']:.6g} (gradient {of['gradient']:.2g})" for of in report["starts"]]
+        return rows + ([("starts", ", ".join(starts))] if starts else [])
+
+
+@dataclass(eq=False, repr=False)
+class LatticeModel(Model):
+    """A decoder of lattices."""
+
+    does: ClassVar[str] = "decodes lattices"
+    options: ClassVar[tuple[str, ...]] = ("kbest", "data", "plot", "sentences")
+
+    decoder: "LatticeDecoder"
+
+    def predicted_lines(
+        self, path: str, marginals: bool, *, kbest: int | None = None, **options: Any
+    ) -> Iterator[list[str]]:
+        """The best strings."""
+        from margrave.datasets import read_lattices
+
+        if kbest is not None and (kbest < 1 or marginals):
+            raise MargraveError("--kbest takes a number from 1 on, and excludes --marginals.")
+        for batch in batches(read_lattices(source(path)), _BATCH):
+            if kbest is not None:
+                found = self.decoder.predict_kbest(batch, kbest)
+                ranked = zip(batch, found, strict=True)
+                yield [f"{one.id} ||| {string} ||| {value:.6g}" for one, of in ranked for value, string in of]
+                continue
+            strings = self.decoder.predict(batch)
+            if not marginals:
+                yield strings
+                continue
+            yield [
+                f"{string}\t{probability:.4f}"
+                for string, probability in zip(strings, self._probabilities(batch, strings), strict=True)
+            ]
+
+    def _probabilities(self, batch: Sequence["Lattice"], strings: Sequence[str]) -> list[float]:
+        """The probability of each string: of all paths that spell it together."""
+        return self.decoder.probability(batch, strings)
+
+    def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
+        """The share of good strings."""
+        X = _read(path)
+        y = _good(path, X)
+        return {"n_lattices": len(X), **_scores(y, self.decoder.predict(X))}
+
+    def evaluation_summary(self, report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        return table([("lattices", f"{report['n_lattices']:,}"), ("accuracy", percent(report["accuracy"]))], 20)
+
+    def illustration(
+        self,
+        data: str | None = None,
+        plot: str | None = None,
+        sentences: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Pictures of lattices with the probabilities of their edges."""
+        path = illustration.check_options(data, plot, sentences, None)
+        assert plot is not None
+        return {"plots": illustration.draw_lattices(self.decoder, path, _read(path), plot, sentences)}
+
+    def illustration_summary(self, report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
+
+
+def _read(path: str) -> list["Lattice"]:
+    from margrave.datasets import read_lattices
+
+    X = list(read_lattices(source(path)))
+    if not X:
+        raise DataError(display_name(path), None, "it has no lattices.")
+    return X
+
+
+def _good(path: str, X: Sequence["Lattice"]) -> list[list[str]]:
+    for lattice in X:
+        if not lattice.good:
+            raise DataError(display_name(path), None, f"lattice {lattice.id} has no good string, which is needed here.")
+    return [list(lattice.good) for lattice in X]
+
+
+def _scores(gold: Any, predicted: Any) -> dict[str, float | None]:
+    right = [string in good for good, string in zip(gold, predicted, strict=True)]
+    return {"accuracy": sum(right) / len(right)}

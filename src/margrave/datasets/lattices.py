@@ -1,0 +1,305 @@
+"""Lattices: acyclic graphs whose edges carry words and features, and the files that hold them.
+
+JSON lines has one lattice per line:
+
+    {"edges": [{"from": 0, "to": 1, "word": "a", "features": {"lm": -1.5}}, ...], "good": ["a b", ...], "id": "7"}
+
+Nodes are numbers or texts. Paths lead from the node "start" to the node "end", which may be given; if not, they are the
+only node without incoming and the only one without outgoing edges. An edge without a word, or with an empty one, adds
+nothing to the string of a path.
+
+PLF is Python's notation of nested tuples, one lattice per line: for each node but the last one, its edges as (word,
+weight, how many nodes ahead). The word *EPS* stands for none. The weight becomes the feature "weight".
+"""
+
+import ast
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from os import PathLike
+from typing import Any, NamedTuple
+
+from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
+from margrave.errors import DataError, MargraveError
+
+EPSILON = "*EPS*"
+_SHOWN = 10  # nodes of a cycle that a message names
+
+
+class Edge(NamedTuple):
+    """An edge from node `tail` to node `head`."""
+
+    tail: int
+    head: int
+    word: str = ""
+    features: Mapping[str, float] = {}
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """An acyclic graph; its nodes are numbered such that every edge leads to a higher one, its edges by their heads.
+
+    Parameters
+    ----------
+    nodes : the number of nodes. Paths lead from node 0 to the last one.
+    edges : the edges, by ascending heads.
+    good : the good strings, best first, if they are known; words are separated by blanks.
+    id : a name for messages and output files.
+
+    >>> lattice = Lattice.of([(0, 1, "a"), (0, 1, "b"), (1, 2, "c")], good=["a c"])
+    >>> lattice.nodes, [edge.word for edge in lattice.edges]
+    (3, ['a', 'b', 'c'])
+    """
+
+    nodes: int
+    edges: tuple[Edge, ...]
+    good: tuple[str, ...] = ()
+    id: str = ""
+    names: tuple[Any, ...] = field(default=(), repr=False)  # what the nodes were called, for messages and pictures
+
+    @classmethod
+    def of(
+        cls,
+        edges: Iterable[Any],
+        *,
+        start: Any = None,
+        end: Any = None,
+        good: Sequence[str] = (),
+        id: str = "",
+    ) -> "Lattice":
+        """A lattice from edges (from, to, word, features) in any order; nodes may be any numbers or texts.
+
+        Parameters
+        ----------
+        edges : the edges; word and features may be left out.
+        start, end : the nodes that paths lead from and to; None for the only node without incoming edges, and for the
+            only one without outgoing edges.
+        good : the good strings.
+        id : a name.
+        """
+        given = [_edge(edge) for edge in edges]
+        if not given:
+            raise MargraveError("a lattice needs at least one edge.")
+        order = _topological([(tail, head) for tail, head, _, _ in given])
+        first, last = _ends(given, start, end)
+        # A node before the first one or behind the last one is on no path.
+        order = [first, *(node for node in order if node not in (first, last)), last]
+        number = {node: k for k, node in enumerate(order)}
+        kept = [
+            Edge(number[tail], number[head], word, features)
+            for tail, head, word, features in given
+            if number[tail] < number[head]
+        ]
+        kept.sort(key=lambda edge: edge.head)
+        return cls(len(order), tuple(kept), tuple(map(_string, good)), str(id), tuple(order))
+
+    def string(self, path: Iterable[int]) -> str:
+        """The words of the edges with these numbers, which are a path in order."""
+        return " ".join(filter(None, (self.edges[k].word for k in path)))
+
+
+def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
+    if not isinstance(edge, tuple | list) or not 2 <= len(edge) <= 4:
+        raise MargraveError(f"an edge is (from, to, word, features), not {edge!r}.")
+    tail, head, word, features = (*edge, *("", {})[len(edge) - 2 :]) if len(edge) < 4 else tuple(edge)
+    for node in (tail, head):
+        if not isinstance(node, int | str) or isinstance(node, bool):
+            raise MargraveError(f"a node is a number or a text, not {node!r}.")
+    if word is None or word == EPSILON:
+        word = ""
+    if not isinstance(word, str) or word.split() not in ([], [word]):
+        raise MargraveError(f"the word of an edge must be a text without blanks, not {word!r}.")
+    if not isinstance(features, Mapping):
+        raise MargraveError(f"the features of an edge must be numbers by name, not {features!r}.")
+    for name, value in features.items():
+        valid = isinstance(name, str) and isinstance(value, int | float) and not isinstance(value, bool)
+        if not valid or not isfinite(value):
+            raise MargraveError(f"the features of an edge must be finite numbers by name, not {name!r}: {value!r}.")
+    return tail, head, word, {name: float(value) for name, value in features.items()}
+
+
+def _string(words: Any) -> str:
+    if isinstance(words, list | tuple) and all(isinstance(word, str) for word in words):
+        words = " ".join(words)
+    if not isinstance(words, str):
+        raise MargraveError(f"a good string must be a text or a list of words, not {words!r}.")
+    return " ".join(words.split())
+
+
+def _topological(edges: Sequence[tuple[Any, Any]]) -> list[Any]:
+    """The nodes such that every edge leads to a later one; an error that names the nodes of a cycle."""
+    after: dict[Any, list[Any]] = {}
+    missing: dict[Any, int] = {}  # edges from nodes that have not been placed
+    for tail, head in edges:
+        after.setdefault(tail, []).append(head)
+        after.setdefault(head, [])
+        missing[head] = missing.get(head, 0) + 1
+    ready = [node for node in after if node not in missing]
+    order: list[Any] = []
+    while ready:
+        # First come, first served: numbers that are already in order stay.
+        node = ready.pop(0)
+        order.append(node)
+        for head in after[node]:
+            missing[head] -= 1
+            if missing[head] == 0:
+                ready.append(head)
+    if len(order) < len(after):
+        raise MargraveError(f"it has a cycle through the nodes {_cycle(after, set(after) - set(order))}.")
+    return order
+
+
+def _cycle(after: Mapping[Any, Sequence[Any]], left: set[Any]) -> str:
+    """The nodes of one cycle among those that are left, each of which has an edge from another of them."""
+    before: dict[Any, Any] = {}
+    for node in after:
+        for head in after[node]:
+            if node in left and head in left:
+                before.setdefault(head, node)
+    node = next(iter(before))
+    seen: list[Any] = []
+    while node not in seen:
+        seen.append(node)
+        node = before[node]
+    nodes = seen[seen.index(node) :][::-1]
+    shown = [str(each) for each in nodes[:_SHOWN]] + (["..."] if len(nodes) > _SHOWN else [])
+    return ", ".join(shown)
+
+
+def _ends(edges: Sequence[tuple[Any, Any, str, Any]], start: Any, end: Any) -> tuple[Any, Any]:
+    tails, heads = dict.fromkeys(edge[0] for edge in edges), dict.fromkeys(edge[1] for edge in edges)
+    found = []
+    for name, given, these, those in (("start", start, tails, heads), ("end", end, heads, tails)):
+        if given is not None:
+            if given not in these:
+                raise MargraveError(f"no edge is at its {name} node {given!r}.")
+            found.append(given)
+            continue
+        only = [node for node in these if node not in those]
+        if len(only) != 1:
+            what = "without incoming edges" if name == "start" else "without outgoing edges"
+            raise MargraveError(
+                f"it has {len(only)} nodes {what} ({', '.join(map(str, only[:_SHOWN]))}): name the {name}."
+            )
+        found.append(only[0])
+    if found[0] == found[1]:
+        raise MargraveError("its first node is its last.")
+    return found[0], found[1]
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def read_lattices(path: TextSource, encoding: str = "utf-8") -> Iterator[Lattice]:
+    """Read lattices from a file, one per line, in JSON or PLF; gzip is recognised.
+
+    Parameters
+    ----------
+    path : the file, or an open stream.
+    encoding : of the text.
+    """
+    name = source_name(path)
+    for number, line in read_lines(path, encoding):
+        text = line.strip()
+        if not text:
+            continue
+        try:
+            yield _from_json(text, str(number)) if text.startswith("{") else from_plf(text, id=str(number))
+        except MargraveError as error:
+            raise DataError(name, number, str(error)) from None
+
+
+def from_plf(text: str, *, good: Sequence[str] = (), id: str = "") -> Lattice:
+    """A lattice in PLF.
+
+    Parameters
+    ----------
+    text : nested tuples in Python's notation.
+    good : the good strings.
+    id : a name.
+
+    >>> from_plf("((('a', 0.5, 1), ('b c', 0.25, 1)),)").nodes
+    Traceback (most recent call last):
+    margrave.errors.MargraveError: the word of an edge must be a text without blanks, not 'b c'.
+    """
+    try:
+        nodes = ast.literal_eval(text)  # which makes tuples, texts and numbers, and runs nothing
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise MargraveError("expected a lattice: a JSON object, or nested tuples as in PLF.") from None
+    if not isinstance(nodes, tuple) or not nodes:
+        raise MargraveError("a lattice in PLF is a tuple of nodes, each a tuple of edges.")
+    edges: list[Any] = []
+    for tail, arcs in enumerate(nodes):
+        if not isinstance(arcs, tuple):
+            raise MargraveError(f"node {tail}: expected a tuple of edges, not {arcs!r}.")
+        for arc in arcs:
+            if not isinstance(arc, tuple) or len(arc) != 3 or not isinstance(arc[2], int):
+                raise MargraveError(f"node {tail}: an edge is (word, weight, nodes ahead), not {arc!r}.")
+            word, weight, ahead = arc
+            if ahead < 1 or tail + ahead > len(nodes):
+                raise MargraveError(
+                    f"node {tail}: an edge leads {ahead} nodes ahead, and the last node is {len(nodes)}."
+                )
+            edges.append((tail, tail + ahead, word, {"weight": weight}))
+    return Lattice.of(edges, start=0, end=len(nodes), good=good, id=id)
+
+
+def to_plf(lattice: Lattice) -> str:
+    """A lattice in PLF; of the features of an edge, it has `weight` alone.
+
+    Parameters
+    ----------
+    lattice : the lattice.
+    """
+    arcs: list[list[str]] = [[] for _ in range(lattice.nodes - 1)]
+    for tail, head, word, features in lattice.edges:
+        arcs[tail].append(f"({word or EPSILON!r}, {features.get('weight', 0.0)!r}, {head - tail})")
+    return "(" + "".join(f"({''.join(f'{arc},' for arc in of)})," for of in arcs) + ")"
+
+
+def _from_json(text: str, id: str) -> Lattice:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MargraveError(f"not JSON: {error}.") from None
+    unknown = set(data) - {"edges", "start", "end", "good", "id"}
+    if unknown:
+        raise MargraveError(f"a lattice has edges, start, end, good and id, not {', '.join(sorted(unknown))}.")
+    edges = data.get("edges")
+    if not isinstance(edges, list) or not all(isinstance(edge, dict) for edge in edges):
+        raise MargraveError('a lattice needs "edges", a list of objects with "from", "to", "word" and "features".')
+    for edge in edges:
+        if "from" not in edge or "to" not in edge or set(edge) - {"from", "to", "word", "features"}:
+            raise MargraveError(f'an edge has "from", "to", "word" and "features", not {json.dumps(edge)}.')
+    good = data.get("good", [])
+    if not isinstance(good, list):
+        raise MargraveError('"good" must be a list of strings.')
+    listed = [(edge["from"], edge["to"], edge.get("word", ""), edge.get("features", {})) for edge in edges]
+    named = data.get("id", id)
+    return Lattice.of(listed, start=data.get("start"), end=data.get("end"), good=good, id=str(named))
+
+
+def write_lattices(path: str | PathLike[str], lattices: Iterable[Lattice]) -> None:
+    """Write lattices as JSON lines; an existing file is replaced only if this succeeds.
+
+    Parameters
+    ----------
+    path : the file; a name that ends in .gz is compressed.
+    lattices : the lattices.
+    """
+    write_lines(path, (_to_json(lattice) for lattice in lattices))
+
+
+def _to_json(lattice: Lattice) -> str:
+    edges = [
+        {
+            "from": edge.tail,
+            "to": edge.head,
+            **({"word": edge.word} if edge.word else {}),
+            **({"features": dict(edge.features)} if edge.features else {}),
+        }
+        for edge in lattice.edges
+    ]
+    data = {"id": lattice.id, "start": 0, "end": lattice.nodes - 1, "edges": edges, "good": list(lattice.good)}
+    return json.dumps(data, ensure_ascii=False)

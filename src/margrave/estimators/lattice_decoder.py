@@ -1,0 +1,249 @@
+"""Choosing the best path of a lattice, with one or several good strings (004, sections 2.2 and 5.2)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.binding import bind
+from margrave.checks import whole
+from margrave.errors import MargraveError, unknown
+from margrave.estimators.base import Given, StructuredEstimator
+from margrave.features import SparseFeatures, features_named
+from margrave.inputs.base import Inputs
+from margrave.inputs.lattices import EdgeFeatures
+from margrave.learners import Checkpoint, Learner, Solution, learner_named
+from margrave.losses import LossFamily
+from margrave.structures import LatticePaths
+from margrave.structures.lattice_paths import good_arrays, good_strings, lattice_arrays
+
+_UNREACHABLE = ("stop", "skip")
+_SPREAD = 0.1  # the deviation of random weights to start from
+
+
+class LatticeDecoder(StructuredEstimator):
+    """Predicts the best string of each lattice; minimises 1/2 |w|^2 + C sum_i L_i(w), with one weight per feature.
+
+    An example of X is a `margrave.datasets.Lattice`. y has its good string, or a list of all good ones, best first. A
+    string may be spelled by many paths, all of which are good, so that good paths are never listed:
+
+    * "latent-log" maximises the probability of all good paths together, and "latent-hinge" separates the best good path
+      from the others. Neither is convex. The learner 'cccp' solves convex problems, each certified, from several
+      starts; the result has an objective and the norm of its gradient, but no gap.
+    * `LP(program="all")` places the worst good path above the best other one (program 8 of 004). It is a linear program
+      with a certificate.
+    * "log", "hinge" and the other convex losses take one path that spells the first good string as the right one.
+
+    Parameters
+    ----------
+    loss : "latent-log", "latent-hinge", "log", "hinge", ..., or an object of `margrave.losses`.
+    features : "all", or "hash:BITS" for hashed names.
+    inputs : how lattices become features of edges: "default" takes the features that edges have, and
+        `EdgeFeatures(words=True)` also their words.
+    unreachable : whether lattices without a good path are an error ("stop") or are left out ("skip").
+    starts : for losses that are not convex, the number of weights to start from: the first are those of the first good
+        string, and the others are random. The model is the one with the lowest objective.
+    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+
+    Attributes
+    ----------
+    coef_ : one weight per feature.
+    n_skipped_ : the number of lattices that were left out; it is not saved.
+    starts_ : for losses that are not convex, the objective and the norm of its gradient for every start; not saved.
+
+    >>> from margrave.datasets import Lattice
+    >>> X = [Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "b", {"y": 1.0}), (1, 2, "c")])]
+    >>> LatticeDecoder().fit(X, [["a c"]]).predict(X)
+    ['a c']
+    """
+
+    features_: SparseFeatures
+    n_skipped_: int
+    starts_: list[dict[str, float]]
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "latent-log",
+        *,
+        C: float = 1.0,
+        learner: str | Learner = "auto",
+        features: str = "all",
+        inputs: Inputs | str | None = "default",
+        unreachable: str = "stop",
+        starts: int = 3,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.learner = learner
+        self.features = features
+        self.inputs = inputs
+        self.unreachable = unreachable
+        self.starts = starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    def predict_kbest(self, X: Any, k: int = 10) -> list[list[tuple[float, str]]]:
+        """Predict the k best distinct strings of every lattice, best first; a string has the score of its best path.
+
+        Lattices with fewer than k strings get all of them.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        k : the number of strings.
+        """
+        k = whole("k", k, 1, 2**31 - 1)
+        bound = self._bind(Given(X))
+        assert isinstance(bound.core, _core.LatticeStructure)
+        _core.kbest_all(bound.problem, self._weights(), 1, self._threads())  # which refuses scores that overflow
+        found = []
+        for i in range(bound.problem.size):
+            best = bound.core.kbest_strings(i, bound.problem.score(i, self._weights()), k)
+            found.append([(value, bound.decode_one(i, parts)) for value, parts in best])
+        return found
+
+    def predict_kbest_paths(self, X: Any, k: int = 10) -> list[list[tuple[float, str]]]:
+        """Predict the strings of the k best paths of every lattice, best first; a string may occur several times.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        k : the number of paths.
+        """
+        return self._predict_kbest(Given(X), k)
+
+    def probability(self, X: Any, strings: Sequence[str]) -> list[float]:
+        """Compute the probability of one string per lattice: of all paths that spell it together.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        strings : one string per lattice; its probability is 0 if no path spells it.
+        """
+        structure, raw = LatticePaths(), self._raw(X)
+        good = [good_strings(string, i) for i, string in enumerate(strings)]
+        if len(good) != len(raw):
+            raise MargraveError(f"there are {len(raw)} lattices in X and {len(good)} strings.")
+        number: dict[str, int] = {}
+        missing = set(_core.without_good_path(*lattice_arrays(raw, number), good_arrays(good, number)).tolist())
+        kept = [i for i in range(len(raw)) if i not in missing]
+        found = [0.0] * len(raw)
+        if not kept:
+            return found
+        self._check_fitted()
+        chosen = [raw[i] for i in kept]
+        bound = bind(
+            structure,
+            self.features_,
+            chosen if self.inputs_ is None else self.inputs_.transform(chosen),
+            [good[i] for i in kept],
+            outputs=self.outputs_,
+            to_structure={"lattices": chosen},
+        )
+        problem: Any = bound.problem
+        for k, i in enumerate(kept):
+            theta = self._temperature() * problem.score(k, self._weights())
+            found[i] = float(np.exp(min(problem.logsum_among(True, k, theta)[0] - problem.logsum(k, theta)[0], 0.0)))
+        return found
+
+    def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
+        """Compute the probability of every edge: one array per lattice, in the order of its edges.
+
+        The model is p(path) ~ exp(beta <theta, path>) with the loss's beta, or with 1 if that is infinite.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        marginals: list[NDArray[np.float64]] = self._predict_marginals(Given(X))
+        return marginals
+
+    def _fit(
+        self,
+        given: Given,
+        sample_weight: Any,
+        dev: Given | None,
+        checkpoint: str | PathLike[str] | Checkpoint | None,
+        observers: Sequence[Any],
+    ) -> Self:
+        loss = self._settings()
+        if loss.convex or whole("starts", self.starts, 1, 1000) == 1:
+            return super()._fit(given, sample_weight, dev, checkpoint, observers)
+        if checkpoint is not None:
+            raise MargraveError("a checkpoint holds one run: pass starts=1.")
+        training = self._training(given, sample_weight, loss)
+        score = None if dev is None else self._dev_score(dev, training)
+        rng = np.random.default_rng(self.seed)
+        best: tuple[float, Learner, Solution] | None = None
+        self.starts_ = []
+        for k in range(int(self.starts)):
+            task = self._task(training, loss, dev_score=score, observers=observers)
+            if k > 0:
+                task.start = _SPREAD * rng.standard_normal(task.problem.dim)
+            learner = learner_named(self.learner).resolve(loss, task.problem)
+            solution = learner.solve(task)
+            objective, slope = task.objective(solution.w)
+            self.starts_.append({"objective": objective, "gradient": float(np.linalg.norm(slope))})
+            if best is None or objective < best[0]:
+                best = objective, learner, solution
+            if solution.reason.startswith("interrupted"):
+                break
+        assert best is not None
+        self._set_fitted(training, self._set_solution(best[1], best[2]))
+        return self
+
+    def _structure(self, given: Given) -> LatticePaths:
+        return LatticePaths()
+
+    def _features(self, outputs: Any) -> SparseFeatures:
+        return SparseFeatures(features_named(self.features).hash_bits, "edge")
+
+    def _default_inputs(self) -> Inputs:
+        return EdgeFeatures()
+
+    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
+        return {**given.to_structure, "lattices": given.X}
+
+    def _check_parameters(self) -> LossFamily:
+        if self.unreachable not in _UNREACHABLE:
+            raise unknown("unreachable", self.unreachable, _UNREACHABLE)
+        whole("starts", self.starts, 1, 1000)
+        return super()._check_parameters()
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        X, Y = list(given.X), list(given.Y)
+        if len(X) != len(Y):
+            raise MargraveError(f"there are {len(X)} lattices in X and {len(Y)} in y.")
+        number: dict[str, int] = {}
+        missing = _core.without_good_path(*lattice_arrays(X, number), good_arrays(Y, number)).tolist()
+        fitted = {**given.fitted, "n_skipped_": len(missing)}
+        if not missing or self.unreachable == "stop":  # `bind` refuses them
+            return replace(given, X=X, Y=Y, fitted=fitted), sample_weight
+        if len(missing) == len(X):
+            raise MargraveError("no lattice has a path that spells a good string.")
+        left = sorted(set(range(len(X))) - set(missing))
+        if sample_weight is not None:
+            sample_weight = np.asarray(sample_weight)[left]
+        return replace(given, X=[X[i] for i in left], Y=[Y[i] for i in left], fitted=fitted), sample_weight
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        """The fraction of lattices whose string is good."""
+        good = [good_strings(strings, i) for i, strings in enumerate(Y)]
+        return float(np.mean([each in of for each, of in zip(predicted, good, strict=True)]))
+
+    def _raw(self, X: Any) -> Any:
+        if not hasattr(X, "__len__"):
+            raise MargraveError(f"X must be a list of lattices, not {type(X).__name__}.")
+        return X

@@ -1,0 +1,142 @@
+"""Paths of lattices; parts are edges. The good paths are those that spell one of the good strings of their lattice."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.datasets.lattices import Lattice
+from margrave.errors import MargraveError
+from margrave.losses.costs import Cost, Hamming, ZeroOne
+from margrave.structures.base import NoOutputs, Structure, Units
+
+_LISTED = 5  # lattices that a message lists
+
+Strings = Sequence[str] | str  # the good strings of a lattice, best first, or the only one
+
+
+@dataclass
+class LatticePaths(Structure):
+    """The paths of lattices, given and predicted as their strings: the words of their edges, separated by blanks.
+
+    Learners that need one good output use a path that spells the first good string. The cost "hamming" is the number of
+    edges that no good path has; "zero-one" is 1 for every path that is not good, and only `lp` supports it.
+    """
+
+    name = "lattice-paths"
+    examples = "lattices"
+    costs = (Hamming, ZeroOne)
+
+    def learn(self, Y: Sequence[Any]) -> NoOutputs:
+        """Check the good strings."""
+        for i, strings in enumerate(Y):
+            good_strings(strings, i)
+        return NoOutputs()
+
+    def bind(
+        self,
+        outputs: NoOutputs,
+        units: Units,
+        Y: Sequence[Any] | None = None,
+        *,
+        costs: Cost | None = None,
+        allowed: Any = None,
+        lattices: Sequence[Lattice] | None = None,
+    ) -> _core.LatticeStructure:
+        """Make the core's structure of these lattices.
+
+        Parameters
+        ----------
+        outputs, allowed : not used.
+        units : the number of edges of each lattice.
+        Y : the good strings of each lattice, if known.
+        costs : the costs of wrong paths, if they are needed.
+        lattices : the lattices.
+        """
+        if lattices is None:
+            lattices = []
+        if [len(lattice.edges) for lattice in lattices] != units.tolist():
+            raise MargraveError("there must be one row of features per edge.")
+        if costs is not None:
+            self.check_cost(costs)
+        number: dict[str, int] = {}
+        arrays = lattice_arrays(lattices, number)
+        good = None if Y is None else good_arrays(Y, number)
+        if good is not None:
+            missing = _core.without_good_path(*arrays, good)
+            if len(missing):
+                raise MargraveError(unreachable(lattices, missing.tolist()))
+        return _core.lattices(*arrays, _vocabulary(number), good, costs is not None)
+
+    def join(self, bound: _core.LatticeStructure, features: _core.Features) -> _core.Problem:
+        """The problem, which can be asked for its good paths and for the others if good strings are known."""
+        return _core.divide(bound, features) if bound.has_gold else _core.join(bound, features)
+
+    def decode_bound(
+        self,
+        outputs: NoOutputs,
+        units: Units,
+        bound: _core.Structure,
+        examples: NDArray[np.int64] | None,
+        begin: NDArray[np.int64],
+        parts: NDArray[np.int32],
+    ) -> list[str]:
+        """The strings of the paths."""
+        assert isinstance(bound, _core.LatticeStructure)
+        return list(bound.spelled(examples, begin, parts))
+
+
+def _vocabulary(number: dict[str, int]) -> _core.Vocabulary:
+    texts = [word.encode() for word in number]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
+    return _core.Vocabulary(np.frombuffer(b"".join(texts), dtype=np.uint8), offsets)
+
+
+def good_strings(strings: Any, example: int) -> list[str]:
+    """The good strings of one lattice, with their words separated by one blank."""
+    listed = [strings] if isinstance(strings, str) else strings
+    if not isinstance(listed, list | tuple) or not listed or not all(isinstance(each, str) for each in listed):
+        raise MargraveError(
+            f"example {example}: the good strings of a lattice must be a text or a list of texts, not {strings!r}."
+        )
+    return [" ".join(each.split()) for each in listed]
+
+
+def unreachable(lattices: Sequence[Lattice], missing: Sequence[int]) -> str:
+    """The message for lattices of which no path spells a good string."""
+    shown = ", ".join(lattices[i].id or str(i) for i in missing[:_LISTED])
+    more = ", ..." if len(missing) > _LISTED else ""
+    return (
+        f"{len(missing)} of {len(lattices)} lattices have no path that spells a good string ({shown}{more}): leave "
+        "them out, or pass unreachable='skip'."
+    )
+
+
+def lattice_arrays(lattices: Sequence[Lattice], number: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
+    """The number of nodes, where edges begin, their tails, heads and words: what the core takes."""
+    for i, lattice in enumerate(lattices):
+        if not isinstance(lattice, Lattice):
+            raise MargraveError(f"example {i} must be a Lattice, not {type(lattice).__name__}.")
+    edges = [edge for lattice in lattices for edge in lattice.edges]
+    begin = np.concatenate([[0], np.cumsum([len(lattice.edges) for lattice in lattices])]).astype(np.int64)
+    return (
+        np.array([lattice.nodes for lattice in lattices], dtype=np.int64),
+        begin,
+        np.array([edge.tail for edge in edges], dtype=np.int32),
+        np.array([edge.head for edge in edges], dtype=np.int32),
+        np.array([number.setdefault(edge.word, len(number)) if edge.word else -1 for edge in edges], dtype=np.int32),
+    )
+
+
+def good_arrays(Y: Sequence[Any], number: dict[str, int]) -> tuple[Any, Any, Any]:
+    """Where the good strings of each lattice begin, where the words of each string begin, and the words."""
+    listed = [good_strings(strings, i) for i, strings in enumerate(Y)]
+    words = [string.split() for strings in listed for string in strings]
+    return (
+        np.concatenate([[0], np.cumsum([len(strings) for strings in listed])]).astype(np.int64),
+        np.concatenate([[0], np.cumsum([len(each) for each in words])]).astype(np.int64),
+        np.array([number.setdefault(word, len(number)) for each in words for word in each], dtype=np.int32),
+    )
