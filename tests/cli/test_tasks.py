@@ -43,10 +43,14 @@ HEADLESS = re.sub(r"\t[0-9]\t\w+\t_\t_\n", r"\t_\t_\t_\t_\n", TREES + MORE)
 
 GRAPH = '{"nodes": [["red"], ["blue"]], "edges": [[0, 1]], "labels": ["r", "b"]}\n'
 BARE = GRAPH.replace(', "labels": ["r", "b"]', "")
+LATTICE = '{{"edges": [{{"from": 0, "to": 1, "word": "a", "features": {{"x": {}}}}}, {{"from": 0, "to": 1}}]{}}}\n'
+LATTICES = LATTICE.format(1, ', "good": ["a"]') + LATTICE.format(2, ', "good": ["a"]')
+BARE_LATTICES = LATTICE.format(1, "") + LATTICE.format(2, "")
 
 TINY = {
     "graph": Tiny(GRAPH, BARE, BARE, "has no labels", "accuracy", "data.jsonl"),
     "tagging": Tiny("the D\ndog N\n\nthe D\ncat N\n", "the\ndog\n\nthe\ncat\n", "the\ndog\n", "1 column", "accuracy"),
+    "lattice": Tiny(LATTICES, BARE_LATTICES, BARE_LATTICES, "has no good string", "accuracy"),
     "multilabel": Tiny("a;b 1:1 2:1\na 1:1\nb 2:1\n", "1:1 2:1\n1:1\n2:1\n", "1:1\n2:1\n", "has a class", "f1"),
     "parse": Tiny(TREES + MORE, HEADLESS, HEADLESS, "has no head", "uas", "data.conllu"),
     "rerank": Tiny(

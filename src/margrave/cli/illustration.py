@@ -37,7 +37,8 @@ PLOT = Option(
     "plot",
     "Draw what is predicted for --data, in this file, .svg or .png. Below the words of a sentence stands the predicted "
     "tree, above them the one of the file, if it has heads; of several --sentences, the numbers are added to the name. "
-    "The nodes of a graph are coloured by their predicted labels. Colours show probabilities, also those of the edges of lattices.",
+    "The nodes of a graph are coloured by their predicted labels. Colours show probabilities, also those of "
+    "the edges of lattices.",
     metavar="PICTURE",
     applies="parsing, graphs and lattices",
 )

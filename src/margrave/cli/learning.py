@@ -59,7 +59,7 @@ def learning_options(default_loss: str) -> list[Option]:
         ),
         Option(
             "loss",
-            "log, hinge, softmax-margin, perceptron, ramp or expected-cost.",
+            "log, hinge, softmax-margin, perceptron, ramp, expected-cost, latent-log or latent-hinge.",
             metavar="NAME",
             default=default_loss,
         ),

@@ -33,6 +33,7 @@ class Paths {
         throw InputError("edge " + std::to_string(e) + ": its tail must come before its head.");
       if (part_[e] < -1) throw InputError("edge " + std::to_string(e) + ": its part is out of range.");
       part_count_ = std::max<int64_t>(part_count_, part_[e] + 1);
+      plain_ = plain_ && part_[e] == static_cast<int32_t>(e);
       ++begin_[at(head_[e] + 1)];
     }
     for (size_t v = 1; v < begin_.size(); ++v) begin_[v] += begin_[v - 1];
@@ -347,12 +348,25 @@ class Paths {
   // The best score of a path to each node.
   double* viterbi(const double* theta, Scratch& scratch) const {
     double* best = scratch.take(nodes_);
+    const double* scores = theta;
+    if (!plain_) {
+      double* copied = scratch.take(std::max<int64_t>(edges(), 1));
+      for (int64_t e = 0; e < edges(); ++e) copied[e] = score(e, theta);
+      scores = copied;
+    }
     best[0] = 0;
+    const int32_t* tail = tail_.data();
+    const int64_t* begin = begin_.data();
     for (int64_t v = 1; v < nodes_; ++v) {
-      double top = -kInfinity;
-      for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e)
-        top = std::max(top, best[tail_[at(e)]] + score(e, theta));
-      best[v] = top;
+      double tops[2] = {-kInfinity, -kInfinity};  // comparisons with a single one would wait for one another
+      int64_t e = begin[v];
+      for (; e + 2 <= begin[v + 1]; e += 2)
+        for (int64_t k = 0; k < 2; ++k) {
+          const double through = best[tail[e + k]] + scores[e + k];
+          tops[k] = through > tops[k] ? through : tops[k];
+        }
+      if (e < begin[v + 1]) tops[0] = std::max(tops[0], best[tail[e]] + scores[e]);
+      best[v] = std::max(tops[0], tops[1]);
     }
     return best;
   }
@@ -416,6 +430,7 @@ class Paths {
 
   int64_t nodes_;
   int64_t part_count_ = 0;
+  bool plain_ = true;  // every edge is the part of its own number
   std::vector<int32_t> tail_;
   std::vector<int32_t> head_;
   std::vector<int32_t> part_;

@@ -134,7 +134,9 @@ class LatticeModel(Model):
 
         if kbest is not None and (kbest < 1 or marginals):
             raise MargraveError("--kbest takes a number from 1 on, and excludes --marginals.")
+        empty = True
         for batch in batches(read_lattices(source(path)), _BATCH):
+            empty = False
             if kbest is not None:
                 found = self.decoder.predict_kbest(batch, kbest)
                 ranked = zip(batch, found, strict=True)
@@ -146,12 +148,10 @@ class LatticeModel(Model):
                 continue
             yield [
                 f"{string}\t{probability:.4f}"
-                for string, probability in zip(strings, self._probabilities(batch, strings), strict=True)
+                for string, probability in zip(strings, self.decoder.probability(batch, strings), strict=True)
             ]
-
-    def _probabilities(self, batch: Sequence["Lattice"], strings: Sequence[str]) -> list[float]:
-        """The probability of each string: of all paths that spell it together."""
-        return self.decoder.probability(batch, strings)
+        if empty:
+            raise DataError(display_name(path), None, "it holds no lattices.")
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """The share of good strings."""
@@ -185,7 +185,7 @@ def _read(path: str) -> list["Lattice"]:
 
     X = list(read_lattices(source(path)))
     if not X:
-        raise DataError(display_name(path), None, "it has no lattices.")
+        raise DataError(display_name(path), None, "it holds no lattices.")
     return X
 
 
