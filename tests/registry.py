@@ -4,6 +4,7 @@ An entry makes a small random problem from a seed, together with all that the co
 example by enumeration, the gold output, the cost of every output and the linear map A.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
@@ -32,6 +33,7 @@ from margrave.structures import (
     Chain,
     FactorGraph,
     Homology,
+    ContextFreeTree,
     Labels,
     Letters,
     LatticePaths,
@@ -45,6 +47,10 @@ from margrave.structures import (
     SemiMarkov,
 )
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
+    SpanTree,
+)
+from margrave.structures.constituents import checked_trees
+from margrave.structures.grammar import Grammar
 from tests.references.enumeration import (
     Array,
     ChainParts,
@@ -69,6 +75,7 @@ from tests.references.enumeration import (
     values_of,
 )
 from tests.references.graphs import SETS, labellings, part_count, random_graph
+from tests.references.grammars import PartNumbers, derivations, random_grammar, trees_of
 from tests.references.problems import bind
 
 # The learners that come with the library; tests register others beside them.
@@ -1043,6 +1050,85 @@ def closed_sets(parents: dict[int, int | None]) -> list[Parts]:
     """All sets of nodes that hold, with a node, its parent."""
     subsets = ([v for v in sorted(parents) if bits >> v & 1] for bits in range(1 << len(parents)))
     return [tuple(y) for y in subsets if all(parents[v] is None or parents[v] in y for v in y)]
+
+
+# ---- grammars ---------------------------------------------------------------------------------------------------------
+
+
+@register("grammar")
+@register("grammar, splits", splits=True, form="real")
+@register("grammar, untied", tied=False)
+@register("grammar, anchors", anchors=("begin", "split", "end"), bits=4)
+@register("grammar, hashed, one anchor", anchors=("split",), splits=True, bits=3)
+def grammar(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    tied: bool = True,
+    splits: bool = False,
+    anchors: tuple[str, ...] = (),
+    form: str = "names",
+    bits: int = 0,
+) -> Case:
+    rules = random_grammar(rng)
+    structure = ContextFreeTree(splits=splits, tied=tied, anchors=anchors, grammar=rules)
+    gold: list[Any] = []
+    lengths = [1, 3, *(int(n) for n in rng.integers(1, 4, max(0, size - 2)))][:size]
+    while len(gold) < size:
+        words = [str(word) for word in rng.choice(list("xyz"), lengths[len(gold)])]
+        every = trees_of(rules, words) if len(words) > 1 else trees_of(rules, ["x"])
+        if 0 < len(every) <= 60:
+            gold.append(every[rng.integers(len(every))])
+        elif rng.random() < 0.1:
+            lengths[len(gold)] = 1
+    return constituent_case(rng, structure, rules, gold, form, bits)
+
+
+@register("spans")
+@register("spans, splits", splits=True)
+def spans(rng: np.random.Generator, cost: str, size: int, *, splits: bool = False) -> Case:
+    known = ["(S (A x))", "(A x)", "(S (A x) (B y))", "(S (N (A x) (B y)))", "(S (S (A x)) (B y))"]
+    three = ["(S (A x) (B y) (A x))", "(S (A x) (S (B y) (A x)))", "(S (S (A x) (B y)) (A x))"]
+    gold = checked_trees([known[k] for k in rng.integers(0, len(known), size)])
+    gold[: size > 1] = checked_trees([three[rng.integers(3)]])[: size > 1]
+    structure = SpanTree(splits=splits)
+    return constituent_case(rng, structure, structure.learn(checked_trees(known)), gold, "names", 0)
+
+
+def constituent_case(
+    rng: np.random.Generator, structure: Any, rules: Grammar, gold: list[Any], form: str, bits: int
+) -> Case:
+    """A case of these trees, with all derivations of their sentences."""
+    settings = (getattr(structure, "tied", True), structure.splits, getattr(structure, "anchors", ()))
+    numbers = [PartNumbers(rules.compiled, len(tree.words), *settings) for tree in gold]
+    rows = Rows(rng, [number.count for number in numbers], form, bits)
+    bound = bind_examples(structure, SparseFeatures(bits), rows.given, gold, outputs=rules, costs=Hamming())
+    outputs, golds, costs = [], [], []
+    for tree, number in zip(gold, numbers, strict=True):
+        ys = derivations(number, rules.sentence_numbers(tree.words, tree.tags))
+        one = bind_examples(structure, SparseFeatures(), [[[]] * number.count], [tree], outputs=rules)
+        right = tuple(sorted(one.problem.gold(0).tolist()))
+        outputs.append(Outputs(number.count, ys))
+        golds.append(right)
+        costs.append(np.array([wrong_constituents(number, right, y) for y in ys], dtype=float))
+    return Case(bound.problem, outputs, golds, costs, rows.matrices())
+
+
+def labelled_spans(number: PartNumbers, y: Parts) -> Counter[tuple[str, int]]:
+    """The constituents of a derivation, with their cells; tops do not count."""
+    first, labels = number.root(0) + len(number.compiled.roots), len(number.compiled.spans)
+    found: Counter[tuple[str, int]] = Counter()
+    for part in y:
+        cell, span = divmod(part - first, labels) if labels else (-1, 0)
+        if part >= first and cell < len(number.cells):
+            found.update((name, cell) for name in number.compiled.span_nodes[span] if name != "TOP")
+    return found
+
+
+def wrong_constituents(number: PartNumbers, gold: Parts, y: Parts) -> int:
+    """How many constituents of a derivation the gold one does not have."""
+    return sum((labelled_spans(number, y) - labelled_spans(number, gold)).values())
 
 
 # ---- hypergraphs ----------------------------------------------------------------------------------------------------

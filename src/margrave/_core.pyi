@@ -707,6 +707,12 @@ def segment_map(
 ) -> SegmentMap:
     """
     Scores of segments: those of their tokens under their tags, and of spans under their labels if there are any; and one weight per pair of neighbouring labels.
+class SpanMap(Features):
+    pass
+
+def span_map(structure: ConstituentStructure, attributes: TreeAttributes | None, hash_bits: int) -> SpanMap:
+    """
+    One weight per rule and, with attributes, hashed ones of labelled spans and splits.
     """
 
 class SparseParts(Features):
@@ -1983,6 +1989,72 @@ def graph_messages(
     """
     Factor graphs with approximate inference: belief propagation, or its tree-reweighted form, and AD3.
     """
+class Grammar:
+    """A grammar in numbers, for CKY."""
+
+    def __init__(
+        self,
+        symbols: int,
+        terminals: int,
+        spans: int,
+        binary: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        lexical: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        unary: int,
+        roots: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        path_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        paths: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        overlaps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        piece: int,
+        pieces: int,
+    ) -> None: ...
+    @property
+    def symbols(self) -> int: ...
+    @property
+    def spans(self) -> int: ...
+
+class ConstituentStructure(Structure):
+    """Derivations of a grammar over the sentences of a data set."""
+
+    @property
+    def words(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of words of every sentence."""
+
+    @property
+    def part_counts(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of parts of every sentence."""
+
+    @property
+    def first_spans(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The number of parts before the labelled spans of every sentence."""
+
+    def read(
+        self,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        examples: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+        | None = None,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint8], dict(shape=(None,))],
+    ]:
+        """
+        The labelled spans of outputs: where those of each output begin, their numbers, where they begin and end in the sentence, and whether each output consists of pieces.
+        """
+
+def constituents(
+    grammar: Grammar,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    terminals: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    node_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    nodes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    tied: bool,
+    splits: bool,
+    anchors: int,
+) -> ConstituentStructure: ...
 
 class HypergraphStructure(Structure):
     pass

@@ -1,6 +1,7 @@
 """Readers and writers for the field's file formats, and small built-in data sets."""
 
 from margrave.datasets.alignments import gapped, read_fasta, read_pairs, write_aligned_fasta
+from margrave.datasets.brackets import read_brackets, write_brackets
 from margrave.datasets.builtin import load_digits, load_harbour, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
@@ -27,6 +28,7 @@ __all__ = [
     "load_digits",
     "load_harbour",
     "load_town",
+    "read_brackets",
     "read_columns",
     "read_conllu",
     "read_conllx",
@@ -46,6 +48,7 @@ __all__ = [
     "spans",
     "write_aligned_fasta",
     "to_plf",
+    "write_brackets",
     "write_columns",
     "write_conllu",
     "write_graphs",

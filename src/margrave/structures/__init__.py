@@ -10,6 +10,8 @@ from margrave.structures.chain import Chain
 from margrave.structures.factor_graph import Factor, FactorGraph, Factors
 from margrave.structures.label_graph import LabelGraph
 from margrave.structures.lattice_paths import LatticePaths
+from margrave.structures.constituents import ContextFreeTree, SpanTree
+from margrave.structures.grammar import Grammar
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
@@ -35,6 +37,8 @@ __all__ = [
     "Implies",
     "LabelGraph",
     "Homology",
+    "ContextFreeTree",
+    "Grammar",
     "Labels",
     "Letters",
     "LatticePaths",
@@ -50,6 +54,7 @@ __all__ = [
     "SecondOrderTree",
     "Segmentation",
     "SemiMarkov",
+    "SpanTree",
     "Structure",
     "TreeRule",
     "Xor",

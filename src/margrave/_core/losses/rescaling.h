@@ -118,21 +118,25 @@ inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule,
 }
 
 // Stratified by cost: the best output at each value of it (003, section 3.2: "a generic strategy is a two stage
-// approach"). F1 = 2 tp / (gold parts + parts) takes one value for all outputs with as many right and wrong parts:
-// they are counted together, as digits of one number (Joachims 2005).
+// approach"). F1 = 2 tp / (gold items + items) takes one value for all outputs with as many right and wrong items: they
+// are counted together, as digits of one number (Joachims 2005). Items are parts, or what Structure::counts says.
 inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
                     Worker& worker, Violation& best) {
   const int64_t n = problem.parts(i);
-  const int64_t counted = problem.counted(i);
-  const auto parts_of_gold = static_cast<int64_t>(
-      std::count_if(worker.gold.begin(), worker.gold.end(), [&](int32_t part) { return part < counted; }));
   double* code = worker.scratch.take(n);
   double c0 = 0;
+  int64_t of_gold = 0;  // items of the gold output
+  bool of_parts = false;
   if (rule.cost == CostKind::kF1) {
-    std::fill(code, code + counted, static_cast<double>(parts_of_gold + 1));
-    std::fill(code + counted, code + n, 0.0);
-    for (const int32_t part : worker.gold)
-      if (part < counted) code[part] = 1;
+    double* predicted = worker.scratch.take(n);
+    of_parts = !problem.counts(i, code, predicted, of_gold);
+    if (of_parts) {
+      of_gold = static_cast<int64_t>(worker.gold.size());
+      std::fill(code, code + n, static_cast<double>(of_gold + 1));
+      for (const int32_t part : worker.gold) code[part] = 1;
+    } else {
+      for (int64_t k = 0; k < n; ++k) code[k] += static_cast<double>(of_gold + 1) * (predicted[k] - code[k]);
+    }
   } else {
     c0 = problem.cost(i, code);
   }
@@ -142,11 +146,11 @@ inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, co
     double cost = c0 + static_cast<double>(found.cost);
     if (rule.cost == CostKind::kF1) {
       std::sort(found.y.begin(), found.y.end());
-      if (std::adjacent_find(found.y.begin(), found.y.end()) != found.y.end())
+      if (of_parts && std::adjacent_find(found.y.begin(), found.y.end()) != found.y.end())
         throw InputError("the F1 cost counts parts that occur once in an output: use tied=False on a chain.");
-      const int64_t right = found.cost % (parts_of_gold + 1);
-      const int64_t wrong = found.cost / (parts_of_gold + 1);
-      const int64_t both = parts_of_gold + right + wrong;
+      const int64_t right = found.cost % (of_gold + 1);
+      const int64_t wrong = found.cost / (of_gold + 1);
+      const int64_t both = of_gold + right + wrong;
       cost = both > 0 ? 1 - 2.0 * static_cast<double>(right) / static_cast<double>(both) : 0.0;
     }
     offer(rule, cost, gold_score - found.value, found.y, worker.gold, best);

@@ -45,7 +45,9 @@ class ForwardingProblem : public Problem {
   int64_t gold(int64_t i, int64_t k, Output& y) const override { return whole_->gold(there(i), k, y); }
   double cost(int64_t i, double* delta) const override { return whole_->cost(there(i), delta); }
   bool zero_one_is_of_parts() const override { return whole_->zero_one_is_of_parts(); }
-  int64_t counted(int64_t i) const override { return whole_->counted(there(i)); }
+  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
+    return whole_->counts(there(i), right, predicted, of_gold);
+  }
   int64_t sites(int64_t i) const override { return whole_->sites(there(i)); }
   std::vector<Change> changes(int64_t i, const Output& y) const override { return whole_->changes(there(i), y); }
   void clamp(int64_t i, double* theta) const override { whole_->clamp(there(i), theta); }

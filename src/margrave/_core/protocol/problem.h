@@ -159,14 +159,15 @@ class Structure {
   // known: a part may be there or not, up to `repeats` times.
   virtual int64_t choice(int64_t) const { return 1; }
   virtual int64_t repeats(int64_t) const { return 1; }  // at most this often is one part in one output
-  // The F1 cost counts the first so many parts: of alignments the matches, not the gaps.
-  virtual int64_t counted(int64_t i) const { return parts(i); }
 
   virtual bool has_gold() const = 0;
   virtual int64_t golds(int64_t) const { return 1; }             // how many outputs are good
   virtual void gold(int64_t i, int64_t k, Output& y) const = 0;  // the k-th of them, best first
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }  // every output is a single part
+  // What the F1 cost counts: how many items each part adds to an output, and how many of them the gold output has, and
+  // the items of the gold output. False: every part of an output is one item.
+  virtual bool counts(int64_t, double*, double*, int64_t&) const { return false; }
 
   // Wrong outputs as sets of changes of the good output, where there is one. The parts that an output has and the good
   // output does not have, and those that it lacks, are the sums of those of its changes. An example has `sites` in a
@@ -296,8 +297,8 @@ class Problem {
   virtual int64_t gold(int64_t i, int64_t k, Output& y) const = 0;
   virtual double cost(int64_t i, double* delta) const = 0;
   virtual bool zero_one_is_of_parts() const { return false; }
-  virtual int64_t counted(int64_t i) const { return parts(i); }  // see Structure::counted
-  // See Structure::changes.
+  // See Structure::counts and Structure::changes.
+  virtual bool counts(int64_t, double*, double*, int64_t&) const { return false; }
   virtual int64_t sites(int64_t) const { return 1; }
   virtual std::vector<Change> changes(int64_t, const Output& y) const { return {{y, 0, 0}}; }
   virtual void clamp(int64_t, double*) const {}
@@ -508,7 +509,9 @@ class BoundProblem final : public Problem {
   }
   double cost(int64_t i, double* delta) const override { return structure_->cost(i, delta); }
   bool zero_one_is_of_parts() const override { return structure_->zero_one_is_of_parts(); }
-  int64_t counted(int64_t i) const override { return structure_->counted(i); }
+  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
+    return structure_->counts(i, right, predicted, of_gold);
+  }
   int64_t sites(int64_t i) const override { return structure_->sites(i); }
   std::vector<Change> changes(int64_t i, const Output& y) const override { return structure_->changes(i, y); }
   void clamp(int64_t i, double* theta) const override { structure_->forbid(i, theta); }

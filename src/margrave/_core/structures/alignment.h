@@ -163,7 +163,6 @@ class AlignmentStructure final : public Alignments {
 
   int64_t parts(int64_t i) const override { return layout_.count(n(i), m(i)); }
   int64_t repeats(int64_t i) const override { return layout_.tied() ? std::max(n(i), m(i)) : 1; }
-  int64_t counted(int64_t i) const override { return layout_.pairs(n(i), m(i)); }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
   void gold(int64_t i, int64_t, Output& y) const override {
     alignment::Path path;
@@ -180,6 +179,18 @@ class AlignmentStructure final : public Alignments {
     const int64_t count = gold_matches().count(i);
     for (int64_t q = 0; q < count; ++q) delta[pairs[2 * q] * m(i) + pairs[2 * q + 1]] = -1;
     return static_cast<double>(count);
+  }
+
+  // The F1 cost counts pairs, not gaps.
+  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
+    if (layout_.tied()) return false;
+    std::fill_n(right, parts(i), 0.0);
+    std::fill_n(predicted, parts(i), 0.0);
+    std::fill_n(predicted, n(i) * m(i), 1.0);
+    const int32_t* pairs = gold_matches().of(i);
+    of_gold = gold_matches().count(i);
+    for (int64_t q = 0; q < of_gold; ++q) right[pairs[2 * q] * m(i) + pairs[2 * q + 1]] = 1;
+    return true;
   }
 
   double argmax(int64_t i, const double* theta, Output& y, Scratch& scratch) const override {

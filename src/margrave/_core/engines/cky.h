@@ -1,0 +1,1059 @@
+// CKY for derivations of a grammar (engines/grammar.h): best derivation, inside-outside, k best, samples, best by cost.
+//
+// Charts. A node over the words s..e (a cell) has a bottom symbol, by its rule, and a top symbol, by its label:
+//
+//   bottom(A, s, e) = sum over A -> B C and m of  rule * split(s, m, e) * top(B, s, m) * top(C, m, e)
+//   top(A, s, e)    = sum over labels from A to B of  label(s, e) * bottom(B, s, e)
+//
+// Rules are grouped by their symbols on the right. The tops of a symbol that begin at s lie side by side by where they
+// end, and those that end at e by where they begin, so that the sum over m for a pair (B, C) is one inner product of
+// neighbouring numbers, between the first and the last place at which both symbols are alive.
+//
+// Scaling. Each cell has an exponent k; true values are 2^k times the stored ones, the largest of which is about 1. The
+// exponents of the two cells of a split make a factor that belongs to the split, so the inner products stay what they
+// are. With the outside values as derivatives of log Z with respect to the *stored* inside values, the posterior of a
+// node is the product of the two, and outside values need no exponents. No product underflows if stored values and
+// factors of splits stay above kSmallest and kSplit, and the scores of parts within kScore: the smallest product of two
+// values, a split and the weights of a rule is then a normal number. If one of them does not, `inside` returns false,
+// and the caller repeats the sentence with numbers that have a wide exponent.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engines/grammar.h"
+#include "engines/hypergraph.h"
+#include "engines/lazy_kbest.h"
+#include "engines/wide.h"
+#include "protocol/problem.h"
+#include "protocol/random.h"
+
+namespace margrave::cky {
+
+// Joining two pieces of a sentence without a derivation costs so much that as few as possible are joined.
+inline constexpr double kPieceScore = -1000;
+
+// The best derivation: maxima of sums.
+struct Max {
+  using Value = double;
+  static constexpr bool kScaled = false;
+  static Value weight(double theta) { return theta; }
+  static constexpr Value zero() { return -kInfinity; }
+  static constexpr Value one() { return 0; }
+  static bool alive(Value v) { return v > -kInfinity; }
+  static Value times(Value a, Value b) { return a + b; }
+  static Value plus(Value a, Value b) { return a < b ? b : a; }
+  static Value dot(const Value* a, const Value* b, int n) {
+    Value best[4] = {zero(), zero(), zero(), zero()};
+    int k = 0;
+    for (; k + 4 <= n; k += 4)
+      for (int j = 0; j < 4; ++j) best[j] = plus(best[j], a[k + j] + b[k + j]);
+    for (; k < n; ++k) best[0] = plus(best[0], a[k] + b[k]);
+    return plus(plus(best[0], best[1]), plus(best[2], best[3]));
+  }
+};
+
+// Sums of products, scaled.
+struct Sum {
+  using Value = double;
+  static constexpr bool kScaled = true;
+  static constexpr double kSmallest = 1e-90, kSplit = 1e-40;  // of stored values, and of the factors of splits
+  static constexpr double kScore = 90, kAnchorScore = 20;     // of parts, in size: weights are above 1e-40, or 1e-9
+  static Value weight(double theta) { return std::exp(theta); }
+  static constexpr Value zero() { return 0; }
+  static constexpr Value one() { return 1; }
+  static bool alive(Value v) { return v > 0; }
+  static Value times(Value a, Value b) { return a * b; }
+  static Value plus(Value a, Value b) { return a + b; }
+  static double number(Value v) { return v; }
+  static double log(Value v) { return std::log(v); }
+  static Value dot(const Value* a, const Value* b, int n) {
+    Value sums[4] = {};
+    int k = 0;
+    for (; k + 4 <= n; k += 4)
+      for (int j = 0; j < 4; ++j) sums[j] += a[k + j] * b[k + j];
+    for (; k < n; ++k) sums[0] += a[k] * b[k];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+};
+
+// Sums of products of any size.
+struct WideSum {
+  using Value = Wide;
+  static constexpr bool kScaled = false;
+  static Value weight(double theta) { return Wide::exp(theta); }
+  static Value zero() { return Wide(); }
+  static Value one() { return Wide(1.0); }
+  static bool alive(Value v) { return !v.zero(); }
+  static Value times(Value a, Value b) { return a * b; }
+  static Value plus(Value a, Value b) { return a + b; }
+  static double number(Value v) { return v.value(); }
+  static double log(Value v) { return v.log(); }
+  static Value dot(const Value* a, const Value* b, int n) {
+    Value sum;
+    for (int k = 0; k < n; ++k) sum = sum + a[k] * b[k];
+    return sum;
+  }
+};
+
+template <class A>
+class Chart {
+ public:
+  using Value = typename A::Value;
+
+  // terminals: of each word. pieces: whether a sentence may consist of several trees.
+  void begin(const Grammar& grammar, const DerivationParts& parts, const int32_t* terminals, const double* theta,
+             bool pieces) {
+    grammar_ = &grammar;
+    parts_ = &parts;
+    terminals_ = terminals;
+    theta_ = theta;
+    pieces_ = pieces;
+    n_ = parts.words();
+  }
+
+  // Fills the chart; false if scaled numbers left their range.
+  bool inside() {
+    const Grammar& g = *grammar_;
+    if (!weigh()) return false;
+    const size_t places = at(n_) + 1;
+    left_.assign(at(n_) * at(g.left_slots()) * places, A::zero());
+    right_.assign(places * at(g.right_slots()) * places, A::zero());
+    left_range_.assign(at(n_) * at(g.left_slots()), {n_ + 1, 0});
+    right_range_.assign(places * at(g.right_slots()), {n_ + 1, 0});
+    bottoms_.assign(at(parts_->cells()) * at(g.bottom_slots()), A::zero());
+    exponents_.assign(at(parts_->cells()), 0);
+    filled_.assign(at(parts_->cells()), 0);
+    tops_.resize(at(g.symbols()));
+    row_.assign(places, A::zero());
+    splits_row_.assign(places, A::zero());
+    for (int width = 1; width <= n_; ++width)
+      for (int s = 0; s + width <= n_; ++s)
+        if (!fill(s, s + width)) return false;
+    return true;
+  }
+
+  Value total() const {  // of all derivations, without the exponent of the sentence
+    Value sum = A::zero();
+    for (size_t k = 0; k < grammar_->roots().size(); ++k) sum = A::plus(sum, A::times(root_top(k), root_weight(k)));
+    return sum;
+  }
+  double log_total() const { return A::log(total()) + exponents_[at(parts_->cell(0, n_))] * kLog2; }
+
+  // Adds the marginals of all parts to mu; the chart has a derivation.
+  void outside(double* mu) {
+    const Grammar& g = *grammar_;
+    const size_t places = at(n_) + 1;
+    left_adjoint_.assign(left_.size(), A::zero());
+    right_adjoint_.assign(right_.size(), A::zero());
+    bottom_adjoint_.resize(at(g.bottom_slots()));
+    top_adjoint_.assign(at(g.symbols()), A::zero());
+    gradient_row_.assign(places, A::zero());
+    rule_marginals_.assign(g.binary().size(), 0.0);
+    const Value z = total();
+    for (size_t k = 0; k < g.roots().size(); ++k) {
+      const Value adjoint = root_weight(k) / z;
+      mu[parts_->root(static_cast<int32_t>(k))] += A::number(A::times(adjoint, root_top(k)));
+      Value& of = top_adjoint_[at(g.roots()[k])];
+      of = A::plus(of, adjoint);
+    }
+    for (int width = n_; width >= 1; --width)
+      for (int s = 0; s + width <= n_; ++s) spread(s, s + width, mu);
+    if (parts_->tied())
+      for (size_t r = 0; r < g.binary().size(); ++r) mu[r] += rule_marginals_[r];
+  }
+
+  // ---- single nodes and edges, for searches from the top down
+
+  Value top(int32_t symbol, int s, int e) const {
+    const Grammar& g = *grammar_;
+    if (const int32_t slot = g.left_slot(symbol); slot >= 0) return left_[left_at(s, slot) + at(e)];
+    if (const int32_t slot = g.right_slot(symbol); slot >= 0) return right_[right_at(e, slot) + at(s)];
+    return s == 0 && e == n_ ? tops_[at(symbol)] : A::zero();
+  }
+  Value bottom(int32_t symbol, int s, int e) const {
+    const int32_t slot = grammar_->bottom_slot(symbol);
+    return slot < 0 ? A::zero() : bottoms_[bottom_at(parts_->cell(s, e), slot)];
+  }
+  // The weight of a label; of a cell with scaled numbers, both ends have the same exponent.
+  Value label_weight(int32_t label, int64_t cell) const {
+    Value w = labels_[at(label)];
+    if (!parts_->tied())
+      for (const int32_t rule : grammar_->path(label)) w = A::times(w, A::weight(theta_[parts_->unary(rule, cell)]));
+    const int32_t span = grammar_->labels()[at(label)].span;
+    if (span >= 0 && !spans_.empty()) w = A::times(w, spans_[at(cell) * at(grammar_->spans()) + at(span)]);
+    return w;
+  }
+  // Calls visit(rule, m, value) for the rules and splits of a bottom symbol that are alive.
+  template <class Visit>
+  void each_rule(int32_t symbol, int s, int e, const Visit& visit) const {
+    for (const int32_t rule : grammar_->rules_of(symbol)) {
+      const Grammar::Binary& of = grammar_->binary()[at(rule)];
+      for (int m = s + 1; m < e; ++m) {
+        const Value l = top(of.left, s, m), r = top(of.right, m, e);
+        if (!A::alive(l) || !A::alive(r)) continue;
+        const Value value = A::times(inner(rule, s, m, e, A::times(l, split_factor(s, m, e)), r), fixed(rule, s, e));
+        if (A::alive(value)) visit(rule, m, value);
+      }
+    }
+  }
+  // The score of a rule at a place, without its children.
+  double rule_score(int32_t rule, int s, int m, int e) const {
+    double score = glue(rule);
+    parts_->each_of_rule(rule, s, m, e, [&](int64_t part) { score += theta_[part]; });
+    return score;
+  }
+  double glue(int32_t rule) const { return grammar_->binary()[at(rule)].lhs == grammar_->pieces() ? kPieceScore : 0.0; }
+  Value lexical_weight(int32_t rule, int s) const { return A::weight(theta_[parts_->lexical(rule, s)]); }
+  Value root_weight(size_t k) const { return A::weight(theta_[parts_->root(static_cast<int32_t>(k))]); }
+  Value root_top(size_t k) const { return top(grammar_->roots()[k], 0, n_); }
+  bool uses(int32_t label) const { return pieces_ || grammar_->labels()[at(label)].top != grammar_->piece(); }
+  int words() const { return n_; }
+  const Grammar& grammar() const { return *grammar_; }
+  const DerivationParts& parts() const { return *parts_; }
+  const double* theta() const { return theta_; }
+  const int32_t* terminals() const { return terminals_; }
+
+ private:
+  static constexpr double kLog2 = 0.693147180559945309417;
+  struct Reach {
+    int first, last;
+  };
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  size_t left_at(int s, int32_t slot) const { return (at(s) * at(grammar_->left_slots()) + at(slot)) * (at(n_) + 1); }
+  size_t right_at(int e, int32_t slot) const {
+    return (at(e) * at(grammar_->right_slots()) + at(slot)) * (at(n_) + 1);
+  }
+  size_t bottom_at(int64_t cell, int32_t slot) const { return at(cell) * at(grammar_->bottom_slots()) + at(slot); }
+
+  // Whether scores are so large or small that scaled numbers might underflow.
+  static bool in_range(double score, double limit) {
+    if constexpr (A::kScaled) return score == -kInfinity || std::fabs(score) <= limit;
+    return true;
+  }
+
+  // The weights of n scores; whether all of them are in range.
+  static bool exponentials(const double* theta, int64_t n, std::vector<Value>& weights, bool anchors = false) {
+    weights.resize(at(n));
+    bool right = true;
+    for (int64_t k = 0; k < n; ++k) weights[at(k)] = A::weight(theta[k]);
+    if constexpr (A::kScaled)
+      for (int64_t k = 0; k < n; ++k) right = right && in_range(theta[k], anchors ? A::kAnchorScore : A::kScore);
+    return right;
+  }
+  static constexpr double limit() {
+    if constexpr (A::kScaled) return A::kScore;
+    return kInfinity;
+  }
+
+  // The weights of rules, labels, spans and splits.
+  bool weigh() {
+    const Grammar& g = *grammar_;
+    const DerivationParts& p = *parts_;
+    const auto rules = static_cast<int64_t>(g.binary().size());
+    bool right = true;
+    rules_.assign(at(rules), A::one());
+    tuples_.clear();
+    if (p.tied())
+      right = exponentials(theta_, rules, rules_);
+    else
+      right = exponentials(theta_, rules * p.triples(), tuples_);
+    if (pieces_)
+      for (int64_t r = 0; r < rules; ++r)
+        if (const double score = glue(static_cast<int32_t>(r)); score != 0) {
+          rules_[at(r)] = A::times(rules_[at(r)], A::weight(score));
+          right = right && in_range(score, limit());
+        }
+    by_pair_.resize(at(rules));
+    for (size_t k = 0; k < at(rules); ++k) by_pair_[k] = rules_[at(g.by_pair()[k])];
+    labels_.assign(g.labels().size(), A::one());
+    if (p.tied())
+      for (size_t k = 0; k < labels_.size(); ++k) {
+        double score = 0;
+        for (const int32_t rule : g.path(static_cast<int32_t>(k))) score += theta_[p.unary(rule, 0)];
+        right = right && in_range(score, limit());
+        labels_[k] = A::weight(score);
+      }
+    else
+      for (int64_t k = p.unary(0, 0); k < p.root(0); ++k) right = right && in_range(theta_[k], 1);
+    for (size_t k = 0; k < g.roots().size(); ++k)
+      right = right && in_range(theta_[p.root(static_cast<int32_t>(k))], limit());
+    spans_.clear();
+    const double* const first = theta_ + p.first_span();
+    const int64_t spans = p.cells() * g.spans();
+    if (std::any_of(first, first + spans, [](double x) { return x != 0; }))
+      right = exponentials(first, spans, spans_) && right;
+    splits_.clear();
+    if (p.splits()) right = exponentials(theta_ + p.first_split(), p.triples(), splits_) && right;
+    for (int k = 0; k < 3; ++k) {
+      anchors_[k].clear();
+      if (p.anchors() >> k & 1) right = exponentials(theta_ + p.anchor(k, 0, 0), rules * n_, anchors_[k], true) && right;
+    }
+    by_rule_ = !p.tied() || p.anchors() != 0;
+    return right;
+  }
+
+  // What a rule contributes besides its children: a factor for the cell, and one for the split.
+  Value fixed(int32_t rule, int s, int e) const {
+    Value w = rules_[at(rule)];
+    if (!anchors_[0].empty()) w = A::times(w, anchors_[0][at(rule) * at(n_) + at(s)]);
+    if (!anchors_[2].empty()) w = A::times(w, anchors_[2][at(rule) * at(n_) + at(e - 1)]);
+    return w;
+  }
+  Value inner(int32_t rule, int s, int m, int e, Value left, Value right) const {
+    Value v = A::times(left, right);
+    if (!anchors_[1].empty()) v = A::times(v, anchors_[1][at(rule) * at(n_) + at(m)]);
+    if (!tuples_.empty()) v = A::times(v, tuples_[at(parts_->binary(rule, s, m, e))]);
+    return v;
+  }
+  // The weight of a split, with the exponents of its two cells relative to that of the cell.
+  Value split_factor(int s, int m, int e) const {
+    Value v = splits_.empty() ? A::one() : splits_[at(parts_->triple(s, m, e))];
+    if constexpr (A::kScaled) v = std::ldexp(v, exponent(s, m) + exponent(m, e) - exponent(s, e));
+    return v;
+  }
+  int32_t exponent(int s, int e) const { return exponents_[at(parts_->cell(s, e))]; }
+
+  // Both kinds of visits to the pairs of a cell: visit(pair, left slot, first m, last m) with row_ as top(B, s, m) times
+  // the factor of the split.
+  template <class Begin, class Visit, class End>
+  void each_pair(int s, int e, const Begin& begin, const Visit& visit, const End& end) {
+    const Grammar& g = *grammar_;
+    const Reach* const reach = left_range_.data() + at(s) * at(g.left_slots());
+    const Reach* const right_reach = right_range_.data() + at(e) * at(g.right_slots());
+    for (int32_t slot = 0; slot < g.left_slots(); ++slot) {
+      const int first = reach[slot].first, last = std::min(reach[slot].last, e - 1);
+      if (first > last) continue;
+      const Value* const row = left_.data() + left_at(s, slot);
+      for (int m = first; m <= last; ++m) row_[at(m)] = A::times(row[m], splits_row_[at(m)]);
+      begin(first, last);
+      for (const Grammar::Pair& pair : g.pairs(slot)) {
+        const Reach& other = right_reach[pair.right];
+        const int low = std::max(first, other.first), high = std::min(last, other.last);
+        if (low <= high) visit(pair, low, high);
+      }
+      end(slot, first, last);
+    }
+  }
+
+  bool fill(int s, int e) {
+    const Grammar& g = *grammar_;
+    const int64_t cell = parts_->cell(s, e);
+    Value* const bottoms = bottoms_.data() + bottom_at(cell, 0);
+    const bool leaf = e - s == 1;
+    if (leaf) {
+      if (terminals_[s] >= 0)
+        for (const int32_t rule : g.words_of(terminals_[s])) {
+          Value& of = bottoms[g.bottom_slot(g.lexical()[at(rule)].lhs)];
+          of = A::plus(of, lexical_weight(rule, s));
+          if (!in_range(theta_[parts_->lexical(rule, s)], limit())) return false;
+        }
+    } else {
+      if (!factors(s, e, cell)) return false;
+      each_pair(
+          s, e, [](int, int) {},
+          [&](const Grammar::Pair& pair, int low, int high) {
+            const Value* const right = right_.data() + right_at(e, pair.right);
+            if (!by_rule_) {
+              const Value sum = A::dot(row_.data() + low, right + low, high - low + 1);
+              if (!A::alive(sum)) return;
+              for (int32_t k = pair.begin; k < pair.end; ++k) {
+                Value& of = bottoms[g.lhs_by_pair()[at(k)]];
+                of = A::plus(of, A::times(sum, by_pair_[at(k)]));
+              }
+              return;
+            }
+            for (int32_t k = pair.begin; k < pair.end; ++k) {
+              const int32_t rule = g.by_pair()[at(k)];
+              Value sum = A::zero();
+              for (int m = low; m <= high; ++m) sum = A::plus(sum, inner(rule, s, m, e, row_[at(m)], right[m]));
+              Value& of = bottoms[g.lhs_by_pair()[at(k)]];
+              of = A::plus(of, A::times(sum, fixed(rule, s, e)));
+            }
+          },
+          [](int32_t, int, int) {});
+    }
+    if (!scale(bottoms, cell, nullptr)) return false;
+    std::fill(tops_.begin(), tops_.end(), A::zero());
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
+      const int32_t slot = g.bottom_slot(symbol);
+      if (slot < 0 || !A::alive(bottoms[slot])) continue;
+      for (const int32_t label : g.above(symbol, leaf)) {
+        if (!uses(label)) continue;
+        Value& of = tops_[at(g.labels()[at(label)].top)];
+        of = A::plus(of, A::times(bottoms[slot], label_weight(label, cell)));
+      }
+    }
+    if (!scale(tops_.data(), cell, bottoms)) return false;
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
+      const Value value = tops_[at(symbol)];
+      if (!A::alive(value)) continue;
+      filled_[at(cell)] = 1;
+      if (const int32_t slot = g.left_slot(symbol); slot >= 0) {
+        left_[left_at(s, slot) + at(e)] = value;
+        Reach& reach = left_range_[at(s) * at(g.left_slots()) + at(slot)];
+        reach = {std::min(reach.first, e), std::max(reach.last, e)};
+      }
+      if (const int32_t slot = g.right_slot(symbol); slot >= 0) {
+        right_[right_at(e, slot) + at(s)] = value;
+        Reach& reach = right_range_[at(e) * at(g.right_slots()) + at(slot)];
+        reach = {std::min(reach.first, s), std::max(reach.last, s)};
+      }
+    }
+    return true;
+  }
+
+  // The factors of the splits of a cell; with scaled numbers, also the exponent that the cell has for now.
+  bool factors(int s, int e, int64_t cell) {
+    if constexpr (A::kScaled) {
+      int32_t most = INT32_MIN;
+      for (int m = s + 1; m < e; ++m)
+        if (both_filled(s, m, e)) most = std::max(most, exponent(s, m) + exponent(m, e));
+      exponents_[at(cell)] = most == INT32_MIN ? 0 : most;
+    }
+    for (int m = s + 1; m < e; ++m) {
+      const Value factor = both_filled(s, m, e) ? split_factor(s, m, e) : A::zero();
+      if constexpr (A::kScaled)
+        if (factor != 0 && factor < A::kSplit) return false;
+      if constexpr (A::kScaled)
+        if (factor == 0 && both_filled(s, m, e) && !split_is_forbidden(s, m, e)) return false;
+      splits_row_[at(m)] = factor;
+    }
+    return true;
+  }
+  bool both_filled(int s, int m, int e) const {
+    return filled_[at(parts_->cell(s, m))] && filled_[at(parts_->cell(m, e))];
+  }
+  bool split_is_forbidden(int s, int m, int e) const {
+    return !splits_.empty() && !A::alive(splits_[at(parts_->triple(s, m, e))]);
+  }
+
+  // Moves the size of the values of a cell (tops, if `bottoms` are given, which then follow) to its exponent.
+  bool scale(Value* values, int64_t cell, Value* bottoms) {
+    if constexpr (A::kScaled) {
+      const int32_t slots = grammar_->bottom_slots(), n = bottoms ? grammar_->symbols() : slots;
+      double most = 0, least = kInfinity;
+      for (int32_t k = 0; k < n; ++k) {
+        most = std::max(most, values[k]);
+        if (values[k] > 0) least = std::min(least, values[k]);
+      }
+      if (most == 0) return true;
+      if (!(most < kInfinity)) return false;
+      const int by = std::ilogb(most);
+      if (least < A::kSmallest * most) return false;
+      if (by == 0) return true;
+      const double factor = std::ldexp(1.0, -by);
+      for (int32_t k = 0; k < n; ++k) values[k] *= factor;
+      exponents_[at(cell)] += by;
+      if (bottoms)
+        for (int32_t k = 0; k < slots; ++k)
+          if (bottoms[k] > 0) {
+            bottoms[k] *= factor;
+            if (bottoms[k] < A::kSmallest || bottoms[k] > 1 / A::kSmallest) return false;
+          }
+    }
+    return true;
+  }
+
+  // The adjoint of `fill`.
+  void spread(int s, int e, double* mu) {
+    const Grammar& g = *grammar_;
+    const int64_t cell = parts_->cell(s, e);
+    const bool whole = s == 0 && e == n_, leaf = e - s == 1;
+    const Value* const bottoms = bottoms_.data() + bottom_at(cell, 0);
+    std::fill(bottom_adjoint_.begin(), bottom_adjoint_.end(), A::zero());
+    bool any = false;
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
+      const int32_t slot = g.bottom_slot(symbol);
+      if (slot < 0 || !A::alive(bottoms[slot])) continue;
+      for (const int32_t label : g.above(symbol, leaf)) {
+        if (!uses(label)) continue;
+        const int32_t of = g.labels()[at(label)].top;
+        Value adjoint = whole ? top_adjoint_[at(of)] : A::zero();
+        if (const int32_t left = g.left_slot(of); left >= 0)
+          adjoint = A::plus(adjoint, left_adjoint_[left_at(s, left) + at(e)]);
+        if (const int32_t right = g.right_slot(of); right >= 0)
+          adjoint = A::plus(adjoint, right_adjoint_[right_at(e, right) + at(s)]);
+        if (!A::alive(adjoint)) continue;
+        const Value w = A::times(adjoint, label_weight(label, cell));
+        if (!A::alive(w)) continue;
+        any = true;
+        bottom_adjoint_[at(slot)] = A::plus(bottom_adjoint_[at(slot)], w);
+        const double posterior = A::number(A::times(w, bottoms[slot]));
+        parts_->each_of_label(g, label, cell, [&](int64_t part) { mu[part] += posterior; });
+      }
+    }
+    if (!any) return;
+    if (leaf) {
+      for (const int32_t rule : g.words_of(terminals_[s])) {
+        Value w = lexical_weight(rule, s);
+        if constexpr (A::kScaled) w = std::ldexp(w, -exponents_[at(cell)]);
+        const int32_t slot = g.bottom_slot(g.lexical()[at(rule)].lhs);
+        mu[parts_->lexical(rule, s)] += A::number(A::times(w, bottom_adjoint_[at(slot)]));
+      }
+      return;
+    }
+    for (int m = s + 1; m < e; ++m)
+      splits_row_[at(m)] = both_filled(s, m, e) ? split_factor(s, m, e) : A::zero();
+    each_pair(
+        s, e, [&](int first, int last) { std::fill_n(gradient_row_.begin() + first, last - first + 1, A::zero()); },
+        [&](const Grammar::Pair& pair, int low, int high) {
+          const size_t at_right = right_at(e, pair.right);
+          const Value* const right = right_.data() + at_right;
+          Value* const adjoint = right_adjoint_.data() + at_right;
+          if (by_rule_) {
+            spread_by_rule(s, e, pair, low, high, right, adjoint, mu);
+            return;
+          }
+          Value gradient = A::zero();
+          for (int32_t k = pair.begin; k < pair.end; ++k)
+            gradient =
+                A::plus(gradient, A::times(bottom_adjoint_[at(g.lhs_by_pair()[at(k)])], by_pair_[at(k)]));
+          if (!A::alive(gradient)) return;
+          const Value sum = A::dot(row_.data() + low, right + low, high - low + 1);
+          for (int32_t k = pair.begin; k < pair.end; ++k) {
+            const Value w = A::times(bottom_adjoint_[at(g.lhs_by_pair()[at(k)])], by_pair_[at(k)]);
+            rule_marginals_[at(g.by_pair()[at(k)])] += A::number(A::times(w, sum));
+          }
+          for (int m = low; m <= high; ++m) {
+            gradient_row_[at(m)] = A::plus(gradient_row_[at(m)], A::times(gradient, right[m]));
+            adjoint[m] = A::plus(adjoint[m], A::times(gradient, row_[at(m)]));
+          }
+        },
+        [&](int32_t slot, int first, int last) {
+          Value* const adjoint = left_adjoint_.data() + left_at(s, slot);
+          for (int m = first; m <= last; ++m) {
+            if (!A::alive(gradient_row_[at(m)])) continue;
+            adjoint[m] = A::plus(adjoint[m], A::times(gradient_row_[at(m)], splits_row_[at(m)]));
+            if (parts_->splits())
+              mu[parts_->split(s, m, e)] += A::number(A::times(gradient_row_[at(m)], row_[at(m)]));
+          }
+        });
+  }
+
+  void spread_by_rule(int s, int e, const Grammar::Pair& pair, int low, int high, const Value* right, Value* adjoint,
+                      double* mu) {
+    const Grammar& g = *grammar_;
+    for (int32_t k = pair.begin; k < pair.end; ++k) {
+      const int32_t rule = g.by_pair()[at(k)];
+      const Value above = A::times(bottom_adjoint_[at(g.lhs_by_pair()[at(k)])], fixed(rule, s, e));
+      if (!A::alive(above)) continue;
+      for (int m = low; m <= high; ++m) {
+        const Value of_left = inner(rule, s, m, e, above, right[m]);
+        const Value of_right = inner(rule, s, m, e, above, row_[at(m)]);
+        gradient_row_[at(m)] = A::plus(gradient_row_[at(m)], of_left);
+        adjoint[m] = A::plus(adjoint[m], of_right);
+        const double posterior = A::number(A::times(of_right, right[m]));
+        if (posterior == 0) continue;
+        if (parts_->tied())
+          rule_marginals_[at(rule)] += posterior;
+        else
+          mu[parts_->binary(rule, s, m, e)] += posterior;
+        const int places[3] = {s, m, e - 1};
+        for (int j = 0; j < 3; ++j)
+          if (parts_->anchors() >> j & 1) mu[parts_->anchor(j, rule, places[j])] += posterior;
+      }
+    }
+  }
+
+  const Grammar* grammar_ = nullptr;
+  const DerivationParts* parts_ = nullptr;
+  const int32_t* terminals_ = nullptr;
+  const double* theta_ = nullptr;
+  bool pieces_ = false, by_rule_ = false;
+  int n_ = 0;
+  std::vector<Value> rules_, by_pair_, tuples_, labels_, spans_, splits_, anchors_[3];
+  std::vector<Value> left_, right_, bottoms_, tops_, row_, splits_row_;
+  std::vector<Reach> left_range_, right_range_;
+  std::vector<int32_t> exponents_;
+  std::vector<char> filled_;  // by cell: whether anything is alive in it
+  std::vector<Value> left_adjoint_, right_adjoint_, bottom_adjoint_, top_adjoint_, gradient_row_;
+  std::vector<double> rule_marginals_;
+};
+
+// A derivation from the top down. choose.root() gives the number of a root, choose.label(symbol, s, e) a label below a
+// symbol, and choose.rule(symbol, s, e) a binary rule and a split, or a lexical rule with split -1.
+template <class Chooser>
+void derive(const Grammar& grammar, const DerivationParts& parts, Chooser& choose, Output& y) {
+  struct Open {
+    int32_t top;
+    int s, e;
+  };
+  const auto add = [&](int64_t part) { y.push_back(static_cast<int32_t>(part)); };
+  y.clear();
+  const int32_t root = choose.root();
+  add(parts.root(root));
+  std::vector<Open> open{{grammar.roots()[static_cast<size_t>(root)], 0, parts.words()}};
+  while (!open.empty()) {
+    const auto [top, s, e] = open.back();
+    open.pop_back();
+    const int32_t label = choose.label(top, s, e);
+    parts.each_of_label(grammar, label, parts.cell(s, e), add);
+    const auto [rule, m] = choose.rule(grammar.labels()[static_cast<size_t>(label)].bottom, s, e);
+    if (m < 0) {
+      add(parts.lexical(rule, s));
+      continue;
+    }
+    parts.each_of_rule(rule, s, m, e, add);
+    const Grammar::Binary& of = grammar.binary()[static_cast<size_t>(rule)];
+    open.push_back({of.left, s, m});
+    open.push_back({of.right, m, e});
+  }
+  std::sort(y.begin(), y.end());
+}
+
+struct RuleAt {
+  int32_t rule;
+  int split;
+};
+
+// The choices of the best derivation: those that have its value.
+class Best {
+ public:
+  explicit Best(const Chart<Max>& chart) : chart_(chart) {}
+
+  int32_t root() const {
+    const double best = chart_.total();
+    for (size_t k = 0; k < chart_.grammar().roots().size(); ++k)
+      if (chart_.root_top(k) + chart_.root_weight(k) == best) return static_cast<int32_t>(k);
+    return -1;  // never: the total is one of them
+  }
+  int32_t label(int32_t top, int s, int e) const {
+    const int64_t cell = chart_.parts().cell(s, e);
+    const double best = chart_.top(top, s, e);
+    for (const int32_t label : chart_.grammar().below(top, e - s == 1))
+      if (chart_.uses(label) &&
+          chart_.bottom(chart_.grammar().labels()[static_cast<size_t>(label)].bottom, s, e) +
+                  chart_.label_weight(label, cell) ==
+              best)
+        return label;
+    return -1;
+  }
+  RuleAt rule(int32_t bottom, int s, int e) const {
+    const double best = chart_.bottom(bottom, s, e);
+    RuleAt found{-1, -1};
+    if (e - s == 1) {
+      for (const int32_t rule : chart_.grammar().words_of(chart_.terminals()[s]))
+        if (chart_.grammar().lexical()[static_cast<size_t>(rule)].lhs == bottom &&
+            chart_.lexical_weight(rule, s) == best)
+          return {rule, -1};
+      return found;
+    }
+    chart_.each_rule(bottom, s, e, [&](int32_t rule, int m, double value) {
+      if (found.rule < 0 && value == best) found = {rule, m};
+    });
+    return found;
+  }
+
+ private:
+  const Chart<Max>& chart_;
+};
+
+// Draws choices in proportion to their share of the inside sums.
+template <class A>
+class Draw {
+ public:
+  Draw(const Chart<A>& chart, Random& random) : chart_(chart), random_(random) {}
+
+  int32_t root() {
+    begin();
+    for (size_t k = 0; k < chart_.grammar().roots().size(); ++k)
+      add(A::times(chart_.root_top(k), chart_.root_weight(k)), {static_cast<int32_t>(k), -1});
+    return draw().rule;
+  }
+  int32_t label(int32_t top, int s, int e) {
+    begin();
+    const int64_t cell = chart_.parts().cell(s, e);
+    for (const int32_t label : chart_.grammar().below(top, e - s == 1))
+      if (chart_.uses(label))
+        add(A::times(chart_.bottom(chart_.grammar().labels()[static_cast<size_t>(label)].bottom, s, e),
+                     chart_.label_weight(label, cell)),
+            {label, -1});
+    return draw().rule;
+  }
+  RuleAt rule(int32_t bottom, int s, int e) {
+    begin();
+    if (e - s == 1) {
+      for (const int32_t rule : chart_.grammar().words_of(chart_.terminals()[s]))
+        if (chart_.grammar().lexical()[static_cast<size_t>(rule)].lhs == bottom)
+          add(chart_.lexical_weight(rule, s), {rule, -1});
+    } else {
+      chart_.each_rule(bottom, s, e, [&](int32_t rule, int m, auto value) { add(value, {rule, m}); });
+    }
+    return draw();
+  }
+
+ private:
+  void begin() {
+    values_.clear();
+    choices_.clear();
+    total_ = A::zero();
+  }
+  void add(typename A::Value value, RuleAt choice) {
+    if (!A::alive(value)) return;
+    values_.push_back(value);
+    choices_.push_back(choice);
+    total_ = A::plus(total_, value);
+  }
+  RuleAt draw() {
+    weights_.clear();
+    for (const auto& value : values_) weights_.push_back(A::number(value / total_));
+    return choices_[static_cast<size_t>(random_.choose(weights_.data(), static_cast<int64_t>(weights_.size())))];
+  }
+
+  const Chart<A>& chart_;
+  Random& random_;
+  std::vector<typename A::Value> values_;
+  std::vector<RuleAt> choices_;
+  std::vector<double> weights_;
+  typename A::Value total_ = A::zero();
+};
+
+// A filled chart as the hypergraph that LazyKbest wants. Nodes are tops and bottoms of cells, and the sentence.
+class Ranked {
+ public:
+  explicit Ranked(const Chart<Max>& chart)
+      : chart_(chart), symbols_(chart.grammar().symbols()), cells_(chart.parts().cells()) {
+    const int n = chart.words();
+    chart.parts().each_cell([&](int s, int e) { ends_.emplace_back(s, e); });
+    stride_ = std::max<int64_t>({static_cast<int64_t>(chart.grammar().binary().size()) * (n + 1),
+                                 static_cast<int64_t>(chart.grammar().labels().size()),
+                                 static_cast<int64_t>(chart.grammar().lexical().size())});
+  }
+
+  int64_t nodes() const { return 2 * cells_ * symbols_ + 1; }
+  int64_t sentence() const { return nodes() - 1; }
+  double best(int64_t v) const {
+    if (v == sentence()) return chart_.total();
+    const auto [symbol, s, e, is_top] = node(v);
+    return is_top ? chart_.top(symbol, s, e) : chart_.bottom(symbol, s, e);
+  }
+  int64_t best_edge(int64_t v) const {
+    const Best best(chart_);
+    if (v == sentence()) return code(kRoot, 0, best.root());
+    const auto [symbol, s, e, is_top] = node(v);
+    const int64_t cell = chart_.parts().cell(s, e);
+    if (is_top) return code(kLabel, cell, best.label(symbol, s, e));
+    const auto [rule, m] = best.rule(symbol, s, e);
+    return m < 0 ? code(kLexical, cell, rule) : code(kBinary, cell, int64_t{rule} * (chart_.words() + 1) + m);
+  }
+  template <class Visit>
+  void each_edge(int64_t v, const Visit& visit) const {
+    const Grammar& g = chart_.grammar();
+    if (v == sentence()) {
+      for (size_t k = 0; k < g.roots().size(); ++k) visit(code(kRoot, 0, static_cast<int64_t>(k)));
+      return;
+    }
+    const auto [symbol, s, e, is_top] = node(v);
+    const int64_t cell = chart_.parts().cell(s, e);
+    if (is_top) {
+      for (const int32_t label : g.below(symbol, e - s == 1))
+        if (chart_.uses(label)) visit(code(kLabel, cell, label));
+      return;
+    }
+    if (e - s == 1) {
+      if (chart_.terminals()[s] < 0) return;
+      for (const int32_t rule : g.words_of(chart_.terminals()[s]))
+        if (g.lexical()[static_cast<size_t>(rule)].lhs == symbol) visit(code(kLexical, cell, rule));
+      return;
+    }
+    chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double) {
+      visit(code(kBinary, cell, int64_t{rule} * (chart_.words() + 1) + m));
+    });
+  }
+  int64_t tail_count(int64_t edge) const {
+    static constexpr int64_t kTails[] = {1, 1, 0, 2};
+    return kTails[edge % 4];
+  }
+  int64_t tail(int64_t edge, int64_t j) const {
+    const auto [kind, cell, payload] = decode(edge);
+    const Grammar& g = chart_.grammar();
+    if (kind == kRoot) return top(chart_.parts().cell(0, chart_.words()), g.roots()[static_cast<size_t>(payload)]);
+    if (kind == kLabel) return (cells_ + cell) * symbols_ + g.labels()[static_cast<size_t>(payload)].bottom;
+    const auto [s, e] = ends_[static_cast<size_t>(cell)];
+    const int m = static_cast<int>(payload % (chart_.words() + 1));
+    const Grammar::Binary& of = g.binary()[static_cast<size_t>(payload / (chart_.words() + 1))];
+    return j == 0 ? top(chart_.parts().cell(s, m), of.left) : top(chart_.parts().cell(m, e), of.right);
+  }
+  double score(int64_t edge) const {
+    double sum = 0;
+    const auto [kind, cell, payload] = decode(edge);
+    if (kind == kBinary) sum = chart_.glue(static_cast<int32_t>(payload / (chart_.words() + 1)));
+    each_part(edge, [&](int64_t part) { sum += chart_.theta()[part]; });
+    return sum;
+  }
+  template <class Visit>
+  void each_part(int64_t edge, const Visit& visit) const {
+    const auto [kind, cell, payload] = decode(edge);
+    const auto [s, e] = ends_[static_cast<size_t>(cell)];
+    const DerivationParts& parts = chart_.parts();
+    if (kind == kRoot) visit(parts.root(static_cast<int32_t>(payload)));
+    if (kind == kLabel) parts.each_of_label(chart_.grammar(), static_cast<int32_t>(payload), cell, visit);
+    if (kind == kLexical) visit(parts.lexical(static_cast<int32_t>(payload), s));
+    const int m = static_cast<int>(payload % (chart_.words() + 1));
+    if (kind == kBinary) parts.each_of_rule(static_cast<int32_t>(payload / (chart_.words() + 1)), s, m, e, visit);
+  }
+
+ private:
+  enum Kind { kRoot, kLabel, kLexical, kBinary };
+  struct Item {
+    int32_t symbol;
+    int s, e;
+    bool is_top;
+  };
+  struct Edge {
+    Kind kind;
+    int64_t cell, payload;
+  };
+
+  int64_t top(int64_t cell, int32_t symbol) const { return cell * symbols_ + symbol; }
+  Item node(int64_t v) const {
+    const bool is_top = v < cells_ * symbols_;
+    const int64_t within = is_top ? v : v - cells_ * symbols_;
+    const auto [s, e] = ends_[static_cast<size_t>(within / symbols_)];
+    return {static_cast<int32_t>(within % symbols_), s, e, is_top};
+  }
+  int64_t code(Kind kind, int64_t cell, int64_t payload) const { return (cell * stride_ + payload) * 4 + kind; }
+  Edge decode(int64_t edge) const {
+    return {static_cast<Kind>(edge % 4), edge / 4 / stride_, edge / 4 % stride_};
+  }
+
+  const Chart<Max>& chart_;
+  int64_t symbols_, cells_, stride_ = 1;
+  std::vector<std::pair<int, int>> ends_;
+};
+
+// The best derivation for each total cost (003, section 3.2). Tables list the costs that a node can have, with the best
+// score; a rule combines those of its children, by sums of costs. Only nodes that belong to some derivation have them.
+class BestByCost {
+ public:
+  BestByCost(const Chart<Max>& chart, const std::vector<int64_t>& costs) : chart_(chart), costs_(costs) {
+    const Grammar& g = chart.grammar();
+    const int n = chart.words();
+    tops_.resize(static_cast<size_t>(chart.parts().cells() * g.symbols()));
+    bottoms_ = tops_;
+    needed_.assign(2 * tops_.size(), 0);
+    for (size_t k = 0; k < g.roots().size(); ++k)
+      if (chart.root_top(k) > -kInfinity) needed_[top_at(g.roots()[k], 0, n)] = 1;
+    for (int width = n; width >= 1; --width)
+      for (int s = 0; s + width <= n; ++s) mark(s, s + width);
+    for (int width = 1; width <= n; ++width)
+      for (int s = 0; s + width <= n; ++s) fill(s, s + width);
+  }
+
+  void outputs(std::vector<CostedOutput>& ys) {
+    const Grammar& g = chart_.grammar();
+    const int n = chart_.words();
+    std::vector<Entry> all;
+    open_window();
+    for (size_t k = 0; k < g.roots().size(); ++k)
+      for (const Entry& below : tops_[top_at(g.roots()[k], 0, n)])
+        offer(below.cost + cost(chart_.parts().root(static_cast<int32_t>(k))), below.value + chart_.root_weight(k));
+    close_window(all);
+    ys.clear();
+    for (const Entry& entry : all) {
+      CostedOutput found{entry.cost, entry.value, {}};
+      backtrack(entry, found.y);
+      std::sort(found.y.begin(), found.y.end());
+      ys.push_back(std::move(found));
+    }
+  }
+
+ private:
+  struct Entry {
+    int64_t cost;
+    double value;
+  };
+  using Table = std::vector<Entry>;
+  static constexpr int64_t kMostCosts = int64_t{1} << 24;
+
+  size_t top_at(int32_t symbol, int s, int e) const {
+    return static_cast<size_t>(chart_.parts().cell(s, e) * chart_.grammar().symbols() + symbol);
+  }
+  size_t bottom_at(int32_t symbol, int s, int e) const { return tops_.size() + top_at(symbol, s, e); }
+  Table& bottoms(int32_t symbol, int s, int e) { return bottoms_[top_at(symbol, s, e)]; }
+  int64_t cost(int64_t part) const { return costs_[static_cast<size_t>(part)]; }
+  int64_t label_cost(int32_t label, int64_t cell) const {
+    int64_t sum = 0;
+    chart_.parts().each_of_label(chart_.grammar(), label, cell, [&](int64_t part) { sum += cost(part); });
+    return sum;
+  }
+  int64_t rule_cost(int32_t rule, int s, int m, int e) const {
+    int64_t sum = 0;
+    chart_.parts().each_of_rule(rule, s, m, e, [&](int64_t part) { sum += cost(part); });
+    return sum;
+  }
+
+  // Which nodes some derivation has, from the top down.
+  void mark(int s, int e) {
+    const Grammar& g = chart_.grammar();
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
+      if (!needed_[top_at(symbol, s, e)]) continue;
+      for (const int32_t label : g.below(symbol, e - s == 1))
+        if (chart_.uses(label) && chart_.bottom(g.labels()[static_cast<size_t>(label)].bottom, s, e) > -kInfinity)
+          needed_[bottom_at(g.labels()[static_cast<size_t>(label)].bottom, s, e)] = 1;
+    }
+    if (e - s == 1) return;
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol)
+      if (needed_[bottom_at(symbol, s, e)])
+        chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double) {
+          const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
+          needed_[top_at(of.left, s, m)] = needed_[top_at(of.right, m, e)] = 1;
+        });
+  }
+
+  // A window of costs in which the best value of each is kept; offers widen it.
+  void open_window() {
+    low_ = 0;
+    window_.clear();
+  }
+  void reserve(int64_t low, int64_t high) {  // costs from low to high will be offered
+    if (window_.empty()) {
+      low_ = low;
+      window_.assign(static_cast<size_t>(high - low + 1), -kInfinity);
+      return;
+    }
+    const int64_t end = low_ + static_cast<int64_t>(window_.size()) - 1;
+    if (std::max(end, high) - std::min(low_, low) > kMostCosts)
+      throw InputError("the costs of one sentence take too many different values.");
+    if (low < low_) {
+      window_.insert(window_.begin(), static_cast<size_t>(low_ - low), -kInfinity);
+      low_ = low;
+    }
+    if (high > end) window_.resize(static_cast<size_t>(high - low_ + 1), -kInfinity);
+  }
+  void offer(int64_t cost, double value) {
+    reserve(cost, cost);
+    double& best = window_[static_cast<size_t>(cost - low_)];
+    best = std::max(best, value);
+  }
+  void close_window(Table& table) const {
+    table.clear();
+    for (size_t k = 0; k < window_.size(); ++k)
+      if (window_[k] > -kInfinity) table.push_back({low_ + static_cast<int64_t>(k), window_[k]});
+  }
+
+  void fill(int s, int e) {
+    const Grammar& g = chart_.grammar();
+    const int64_t cell = chart_.parts().cell(s, e);
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
+      if (!needed_[bottom_at(symbol, s, e)]) continue;
+      open_window();
+      if (e - s == 1) {
+        for (const int32_t rule : g.words_of(chart_.terminals()[s]))
+          if (g.lexical()[static_cast<size_t>(rule)].lhs == symbol)
+            offer(cost(chart_.parts().lexical(rule, s)), chart_.lexical_weight(rule, s));
+      } else {
+        chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double) {
+          const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
+          const Table& left = tops_[top_at(of.left, s, m)];
+          const Table& right = tops_[top_at(of.right, m, e)];
+          if (left.empty() || right.empty()) return;
+          const int64_t own = rule_cost(rule, s, m, e);
+          const double score = chart_.rule_score(rule, s, m, e);
+          reserve(own + left.front().cost + right.front().cost, own + left.back().cost + right.back().cost);
+          for (const Entry& a : left) {
+            double* const at = window_.data() + (own + a.cost - low_);
+            const double value = score + a.value;
+            for (const Entry& b : right) at[b.cost] = std::max(at[b.cost], value + b.value);
+          }
+        });
+      }
+      close_window(bottoms(symbol, s, e));
+    }
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
+      if (!needed_[top_at(symbol, s, e)]) continue;
+      open_window();
+      for (const int32_t label : g.below(symbol, e - s == 1)) {
+        if (!chart_.uses(label)) continue;
+        const double score = chart_.label_weight(label, cell);
+        if (score == -kInfinity) continue;
+        const int64_t own = label_cost(label, cell);
+        for (const Entry& below : bottoms(g.labels()[static_cast<size_t>(label)].bottom, s, e))
+          offer(own + below.cost, score + below.value);
+      }
+      close_window(tops_[top_at(symbol, s, e)]);
+    }
+  }
+
+  static const Entry* find(const Table& table, int64_t cost) {
+    const auto place = std::lower_bound(table.begin(), table.end(), cost,
+                                        [](const Entry& entry, int64_t wanted) { return entry.cost < wanted; });
+    return place != table.end() && place->cost == cost ? &*place : nullptr;
+  }
+
+  // Repeats the sums of `fill` to find those that gave the values.
+  void backtrack(const Entry& whole, Output& y) {
+    struct Open {
+      int32_t symbol;
+      int s, e;
+      Entry entry;
+    };
+    const Grammar& g = chart_.grammar();
+    const DerivationParts& parts = chart_.parts();
+    const auto add = [&](int64_t part) { y.push_back(static_cast<int32_t>(part)); };
+    std::vector<Open> open;
+    for (size_t k = 0; k < g.roots().size() && open.empty(); ++k) {
+      const int64_t part = parts.root(static_cast<int32_t>(k));
+      const Entry* below = find(tops_[top_at(g.roots()[k], 0, parts.words())], whole.cost - cost(part));
+      if (!below || below->value + chart_.root_weight(k) != whole.value) continue;
+      add(part);
+      open.push_back({g.roots()[k], 0, parts.words(), *below});
+    }
+    while (!open.empty()) {
+      const auto [symbol, s, e, entry] = open.back();
+      open.pop_back();
+      const int64_t cell = parts.cell(s, e);
+      int32_t bottom = -1;
+      Entry inner{};
+      for (const int32_t label : g.below(symbol, e - s == 1)) {
+        if (!chart_.uses(label)) continue;
+        const int32_t of = g.labels()[static_cast<size_t>(label)].bottom;
+        const Entry* below = find(bottoms(of, s, e), entry.cost - label_cost(label, cell));
+        if (!below || chart_.label_weight(label, cell) + below->value != entry.value) continue;
+        parts.each_of_label(g, label, cell, add);
+        bottom = of;
+        inner = *below;
+        break;
+      }
+      if (e - s == 1) {
+        for (const int32_t rule : g.words_of(chart_.terminals()[s]))
+          if (g.lexical()[static_cast<size_t>(rule)].lhs == bottom && cost(parts.lexical(rule, s)) == inner.cost &&
+              chart_.lexical_weight(rule, s) == inner.value) {
+            add(parts.lexical(rule, s));
+            break;
+          }
+        continue;
+      }
+      bool done = false;
+      chart_.each_rule(bottom, s, e, [&](int32_t rule, int m, double) {
+        if (done) return;
+        const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
+        const int64_t left_over = inner.cost - rule_cost(rule, s, m, e);
+        const double score = chart_.rule_score(rule, s, m, e);
+        for (const Entry& a : tops_[top_at(of.left, s, m)]) {
+          const Entry* b = find(tops_[top_at(of.right, m, e)], left_over - a.cost);
+          if (!b || (score + a.value) + b->value != inner.value) continue;
+          parts.each_of_rule(rule, s, m, e, add);
+          open.push_back({of.left, s, m, a});
+          open.push_back({of.right, m, e, *b});
+          done = true;
+          return;
+        }
+      });
+    }
+  }
+
+  const Chart<Max>& chart_;
+  const std::vector<int64_t>& costs_;
+  std::vector<Table> tops_, bottoms_;
+  std::vector<char> needed_;
+  std::vector<double> window_;
+  int64_t low_ = 0;
+};
+
+}  // namespace margrave::cky

@@ -1,0 +1,297 @@
+// Weighted context-free grammars in the form that engines/cky.h parses with (000, example 2; 003, section 4.5).
+//
+// Rules are binary, A -> B C, and lexical, A -> a. Every node of a derivation has a label: a step from the symbol that
+// the node above sees (top) to the symbol that its rule expands (bottom). A label collapses a chain of unary rules, and
+// is used exactly once per node, so unary rules cannot make cycles. A label is over a word (leaf) or over several.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/problem.h"
+
+namespace margrave {
+
+class Grammar {
+ public:
+  struct Binary {
+    int32_t lhs, left, right;
+  };
+  struct Lexical {
+    int32_t lhs, terminal;
+  };
+  struct Label {
+    int32_t top, bottom;
+    int32_t span;  // its labelled span; -1: none
+    int32_t leaf;
+  };
+  // All rules with the same symbols on the right: those from `begin` to `end` in by_pair().
+  struct Pair {
+    int32_t right;  // slot
+    int32_t begin, end;
+  };
+  template <class T>
+  struct Range {
+    const T *first, *last;
+    const T* begin() const { return first; }
+    const T* end() const { return last; }
+  };
+
+  // overlaps: how many constituents two labelled spans over the same words have in common, row by row. piece, pieces:
+  // symbols that join the pieces of a sentence without a derivation; -1: none.
+  Grammar(int32_t symbols, int32_t terminals, int32_t spans, std::vector<Binary> binary, std::vector<Lexical> lexical,
+          int32_t unary, std::vector<int32_t> roots, std::vector<Label> labels, std::vector<int64_t> path_begin,
+          std::vector<int32_t> paths, std::vector<int32_t> overlaps, int32_t piece, int32_t pieces)
+      : symbols_(symbols),
+        terminals_(terminals),
+        spans_(spans),
+        unary_(unary),
+        binary_(std::move(binary)),
+        lexical_(std::move(lexical)),
+        roots_(std::move(roots)),
+        labels_(std::move(labels)),
+        path_begin_(std::move(path_begin)),
+        paths_(std::move(paths)),
+        overlaps_(std::move(overlaps)),
+        piece_(piece),
+        pieces_(pieces) {
+    check();
+    number();
+  }
+
+  int32_t symbols() const { return symbols_; }
+  int32_t terminals() const { return terminals_; }
+  int32_t spans() const { return spans_; }
+  int32_t unary() const { return unary_; }
+  int32_t piece() const { return piece_; }
+  int32_t pieces() const { return pieces_; }
+  const std::vector<Binary>& binary() const { return binary_; }
+  const std::vector<Lexical>& lexical() const { return lexical_; }
+  const std::vector<int32_t>& roots() const { return roots_; }
+  const std::vector<Label>& labels() const { return labels_; }
+  Range<int32_t> path(int32_t label) const {  // its unary rules
+    return {paths_.data() + path_begin_[at(label)], paths_.data() + path_begin_[at(label + 1)]};
+  }
+  int64_t longest_path() const { return longest_path_; }
+  int32_t overlap(int32_t a, int32_t b) const { return overlaps_[at(a) * at(spans_) + at(b)]; }
+  int32_t constituents(int32_t span) const { return overlap(span, span); }
+
+  // Symbols that occur on the left or on the right of a pair have slots; -1: none.
+  int32_t left_slots() const { return left_slots_; }
+  int32_t right_slots() const { return right_slots_; }
+  int32_t bottom_slots() const { return bottom_slots_; }
+  int32_t left_slot(int32_t symbol) const { return left_slot_[at(symbol)]; }
+  int32_t right_slot(int32_t symbol) const { return right_slot_[at(symbol)]; }
+  int32_t bottom_slot(int32_t symbol) const { return bottom_slot_[at(symbol)]; }
+  Range<Pair> pairs(int32_t left) const { return range(pairs_, pair_begin_, left); }  // of a slot
+  const std::vector<int32_t>& by_pair() const { return by_pair_; }                    // rules, as their numbers
+  const std::vector<int32_t>& lhs_by_pair() const { return lhs_by_pair_; }            // their slots of bottoms
+
+  Range<int32_t> rules_of(int32_t symbol) const { return range(by_lhs_, lhs_begin_, symbol); }
+  Range<int32_t> words_of(int32_t terminal) const { return range(by_terminal_, terminal_begin_, terminal); }
+  // The labels above a symbol that a rule expands, and those below one that a node above sees.
+  Range<int32_t> above(int32_t bottom, bool leaf) const { return range(above_[leaf], above_begin_[leaf], bottom); }
+  Range<int32_t> below(int32_t top, bool leaf) const { return range(below_[leaf], below_begin_[leaf], top); }
+
+ private:
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  template <class T>
+  static Range<T> range(const std::vector<T>& list, const std::vector<int32_t>& begin, int32_t k) {
+    return {list.data() + begin[at(k)], list.data() + begin[at(k + 1)]};
+  }
+
+  void check() {
+    const auto symbol = [&](int32_t s) {
+      if (s < 0 || s >= symbols_) throw InputError("a rule of the grammar has a symbol that does not exist.");
+    };
+    if (symbols_ < 1 || terminals_ < 0 || spans_ < 0 || unary_ < 0) throw InputError("a grammar needs symbols.");
+    if (roots_.empty()) throw InputError("the grammar has no start symbol.");
+    for (const Binary& rule : binary_) symbol(rule.lhs), symbol(rule.left), symbol(rule.right);
+    for (const Lexical& rule : lexical_) {
+      symbol(rule.lhs);
+      if (rule.terminal < 0 || rule.terminal >= terminals_) throw InputError("a lexical rule has an unknown terminal.");
+    }
+    for (const int32_t root : roots_) symbol(root);
+    for (const Label& label : labels_) {
+      symbol(label.top), symbol(label.bottom);
+      if (label.span < -1 || label.span >= spans_) throw InputError("a label has an unknown span.");
+      if (label.leaf != 0 && label.leaf != 1) throw InputError("a label must say whether it is over a word.");
+    }
+    if (path_begin_.size() != labels_.size() + 1 || path_begin_.front() != 0 ||
+        path_begin_.back() != static_cast<int64_t>(paths_.size()) ||
+        !std::is_sorted(path_begin_.begin(), path_begin_.end()))
+      throw InputError("every label needs its unary rules.");
+    for (const int32_t rule : paths_)
+      if (rule < 0 || rule >= unary_) throw InputError("a label has an unknown unary rule.");
+    if (overlaps_.size() != at(spans_) * at(spans_)) throw InputError("overlaps must be a table of all labelled spans.");
+    for (const int32_t count : overlaps_)
+      if (count < 0 || count > 1000) throw InputError("a label has from 0 to 1000 constituents.");
+    if (std::max(piece_, pieces_) >= symbols_) throw InputError("the symbols of pieces do not exist.");
+  }
+
+  // Groups 0..n-1 by key(k) in 0..keys-1: the lists, and where each begins.
+  template <class Key>
+  static void group(int64_t n, int32_t keys, const Key& key, std::vector<int32_t>& list, std::vector<int32_t>& begin) {
+    begin.assign(at(keys + 1), 0);
+    for (int64_t k = 0; k < n; ++k)
+      if (key(k) >= 0) ++begin[at(key(k) + 1)];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    list.resize(at(begin.back()));
+    std::vector<int32_t> next(begin.begin(), begin.end() - 1);
+    for (int64_t k = 0; k < n; ++k)
+      if (key(k) >= 0) list[at(next[at(key(k))]++)] = static_cast<int32_t>(k);
+  }
+
+  void number() {
+    const auto n = static_cast<int64_t>(binary_.size());
+    left_slot_.assign(at(symbols_), -1);
+    right_slot_ = bottom_slot_ = left_slot_;
+    for (const Binary& rule : binary_) {
+      if (left_slot_[at(rule.left)] < 0) left_slot_[at(rule.left)] = left_slots_++;
+      if (right_slot_[at(rule.right)] < 0) right_slot_[at(rule.right)] = right_slots_++;
+      if (bottom_slot_[at(rule.lhs)] < 0) bottom_slot_[at(rule.lhs)] = bottom_slots_++;
+    }
+    for (const Lexical& rule : lexical_)
+      if (bottom_slot_[at(rule.lhs)] < 0) bottom_slot_[at(rule.lhs)] = bottom_slots_++;
+    group(n, symbols_, [&](int64_t k) { return binary_[at(k)].lhs; }, by_lhs_, lhs_begin_);
+    group(static_cast<int64_t>(lexical_.size()), terminals_, [&](int64_t k) { return lexical_[at(k)].terminal; },
+          by_terminal_, terminal_begin_);
+    for (const int leaf : {0, 1}) {
+      const auto labels = static_cast<int64_t>(labels_.size());
+      const auto of = [&](int64_t k, int32_t symbol) { return labels_[at(k)].leaf == leaf ? symbol : -1; };
+      group(labels, symbols_, [&](int64_t k) { return of(k, labels_[at(k)].bottom); }, above_[leaf],
+            above_begin_[leaf]);
+      group(labels, symbols_, [&](int64_t k) { return of(k, labels_[at(k)].top); }, below_[leaf], below_begin_[leaf]);
+    }
+    by_pair_.resize(at(n));
+    std::iota(by_pair_.begin(), by_pair_.end(), 0);
+    const auto key = [&](int32_t k) {
+      const Binary& rule = binary_[at(k)];
+      return std::pair(left_slot_[at(rule.left)], right_slot_[at(rule.right)]);
+    };
+    std::stable_sort(by_pair_.begin(), by_pair_.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
+    pair_begin_.assign(at(left_slots_ + 1), 0);
+    for (int64_t k = 0; k < n; ++k) {
+      const auto [left, right] = key(by_pair_[at(k)]);
+      lhs_by_pair_.push_back(bottom_slot_[at(binary_[at(by_pair_[at(k)])].lhs)]);
+      if (k == 0 || key(by_pair_[at(k - 1)]) != std::pair(left, right)) {
+        pairs_.push_back({right, static_cast<int32_t>(k), static_cast<int32_t>(k)});
+        ++pair_begin_[at(left + 1)];
+      }
+      ++pairs_.back().end;
+    }
+    std::partial_sum(pair_begin_.begin(), pair_begin_.end(), pair_begin_.begin());
+    for (size_t k = 0; k < labels_.size(); ++k)
+      longest_path_ = std::max(longest_path_, path_begin_[k + 1] - path_begin_[k]);
+  }
+
+  int32_t symbols_, terminals_, spans_, unary_;
+  std::vector<Binary> binary_;
+  std::vector<Lexical> lexical_;
+  std::vector<int32_t> roots_;
+  std::vector<Label> labels_;
+  std::vector<int64_t> path_begin_;
+  std::vector<int32_t> paths_;
+  std::vector<int32_t> overlaps_;
+  int32_t piece_, pieces_;
+
+  int64_t longest_path_ = 0;
+  int32_t left_slots_ = 0, right_slots_ = 0, bottom_slots_ = 0;
+  std::vector<int32_t> left_slot_, right_slot_, bottom_slot_;
+  std::vector<Pair> pairs_;
+  std::vector<int32_t> pair_begin_, by_pair_, lhs_by_pair_;
+  std::vector<int32_t> by_lhs_, lhs_begin_, by_terminal_, terminal_begin_;
+  std::vector<int32_t> above_[2], above_begin_[2], below_[2], below_begin_[2];
+};
+
+// Where the parts of a sentence of n words are. Rules come first, then labelled spans, splits and anchored rules.
+//
+//   tied      binary rules, lexical rules, unary rules, roots: one part each
+//   untied    <A -> B C, s, m, e>, <A -> a, s>, <A -> B, s, e>, roots
+//   spans     <label, s, e>, for each cell all labels
+//   splits    <s, m, e>, if there are such parts
+//   anchors   <rule, s>, <rule, m> and <rule, e> of binary rules, as far as there are such parts
+//
+// A cell is a span from s to e; cells are in the order of s, then e, and the splits of a cell in the order of m.
+class DerivationParts {
+ public:
+  enum Anchors : unsigned { kBegin = 1, kSplit = 2, kEnd = 4 };
+
+  DerivationParts(const Grammar& grammar, int n, bool tied, bool splits, unsigned anchors)
+      : n_(n), tied_(tied), splits_(splits), anchors_(anchors) {
+    split_begin_.reserve(static_cast<size_t>(cells()) + 1);
+    int64_t triples = 0;
+    for (int s = 0; s < n; ++s)
+      for (int e = s + 1; e <= n; ++e) {
+        split_begin_.push_back(triples);
+        triples += e - s - 1;
+      }
+    split_begin_.push_back(triples);
+    const auto binary = static_cast<int64_t>(grammar.binary().size());
+    lexical_ = binary * (tied ? 1 : triples);
+    unary_ = lexical_ + static_cast<int64_t>(grammar.lexical().size()) * (tied ? 1 : n);
+    roots_ = unary_ + grammar.unary() * (tied ? 1 : cells());
+    spans_ = roots_ + static_cast<int64_t>(grammar.roots().size());
+    labels_ = grammar.spans();
+    split_ = spans_ + cells() * labels_;
+    anchor_[0] = split_ + (splits ? triples : 0);
+    for (int k = 0; k < 3; ++k) anchor_[k + 1] = anchor_[k] + ((anchors >> k & 1) ? binary * n : 0);
+  }
+
+  int words() const { return n_; }
+  bool tied() const { return tied_; }
+  bool splits() const { return splits_; }
+  unsigned anchors() const { return anchors_; }
+  int64_t size() const { return anchor_[3]; }
+  int64_t cells() const { return int64_t{n_} * (n_ + 1) / 2; }
+  int64_t triples() const { return split_begin_.back(); }
+  int64_t cell(int s, int e) const { return int64_t{s} * n_ - int64_t{s} * (s - 1) / 2 + e - s - 1; }
+  int64_t triple(int s, int m, int e) const { return split_begin_[static_cast<size_t>(cell(s, e))] + m - s - 1; }
+
+  int64_t rules() const { return spans_; }  // how many parts are rules
+  int64_t binary(int32_t rule, int s, int m, int e) const { return tied_ ? rule : rule * triples() + triple(s, m, e); }
+  int64_t lexical(int32_t rule, int s) const { return lexical_ + (tied_ ? rule : int64_t{rule} * n_ + s); }
+  int64_t unary(int32_t rule, int64_t cell) const { return unary_ + (tied_ ? rule : rule * cells() + cell); }
+  int64_t root(int32_t k) const { return roots_ + k; }
+  int64_t span(int64_t cell, int32_t label) const { return spans_ + cell * labels_ + label; }
+  int64_t first_span() const { return spans_; }
+  int64_t first_split() const { return split_; }
+  int64_t split(int s, int m, int e) const { return split_ + triple(s, m, e); }
+  int64_t anchor(int which, int32_t rule, int place) const { return anchor_[which] + int64_t{rule} * n_ + place; }
+
+  template <class Visit>
+  void each_cell(const Visit& visit) const {  // visit(s, e)
+    for (int s = 0; s < n_; ++s)
+      for (int e = s + 1; e <= n_; ++e) visit(s, e);
+  }
+
+  // The parts of a node's rule and of its label.
+  template <class Visit>
+  void each_of_rule(int32_t rule, int s, int m, int e, const Visit& visit) const {
+    visit(binary(rule, s, m, e));
+    if (splits_) visit(split(s, m, e));
+    if (anchors_ & kBegin) visit(anchor(0, rule, s));
+    if (anchors_ & kSplit) visit(anchor(1, rule, m));
+    if (anchors_ & kEnd) visit(anchor(2, rule, e - 1));
+  }
+  template <class Visit>
+  void each_of_label(const Grammar& grammar, int32_t label, int64_t cell, const Visit& visit) const {
+    for (const int32_t rule : grammar.path(label)) visit(unary(rule, cell));
+    const int32_t named = grammar.labels()[static_cast<size_t>(label)].span;
+    if (named >= 0) visit(span(cell, named));
+  }
+
+ private:
+  int n_;
+  bool tied_, splits_;
+  unsigned anchors_;
+  int64_t lexical_, unary_, roots_, spans_, labels_, split_;
+  int64_t anchor_[4];
+  std::vector<int64_t> split_begin_;
+};
+
+}  // namespace margrave

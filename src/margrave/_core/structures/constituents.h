@@ -1,0 +1,324 @@
+// Derivations of a grammar as a structure: constituent trees (000, example 2; 003, section 4.5).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/cky.h"
+#include "engines/grammar.h"
+#include "protocol/problem.h"
+#include "structures/treebank.h"
+
+namespace margrave {
+
+class ConstituentStructure final : public Structure {
+ public:
+  // A node of a gold derivation, from the top down and from left to right. rule: binary, or lexical if split is -1.
+  struct Node {
+    int32_t label, begin, end, rule, split;
+  };
+  struct Settings {
+    bool tied = true;
+    bool splits = false;
+    unsigned anchors = 0;  // DerivationParts::Anchors
+  };
+
+  // begin (examples + 1), terminals: the sentences. node_begin (examples + 1), nodes: their derivations, or empty.
+  ConstituentStructure(std::shared_ptr<const Grammar> grammar, std::vector<int64_t> begin,
+                       std::vector<int32_t> terminals, std::vector<int64_t> node_begin, const std::vector<Node>& nodes,
+                       Settings settings)
+      : grammar_(std::move(grammar)),
+        begin_(std::move(begin)),
+        terminals_(std::move(terminals)),
+        settings_(settings),
+        has_gold_(!node_begin.empty()) {
+    check_bounds(begin_, static_cast<int64_t>(terminals_.size()), "sentences");
+    for (const int32_t terminal : terminals_)
+      if (terminal < -1 || terminal >= grammar_->terminals()) throw InputError("there is no such terminal.");
+    for (int64_t i = 0; i < size(); ++i) {
+      const std::string example = "example " + std::to_string(i);
+      const int n = words(i);
+      if (n < 1) throw InputError(example + " has no words.");
+      const int longest = settings_.tied ? kLongest : kLongestUntied;
+      if (n > longest)
+        throw InputError(example + " has " + std::to_string(n) + " words: at most " + std::to_string(longest) +
+                         " are possible" + (settings_.tied ? "." : " with tied=False."));
+      if (!layouts_.contains(n))
+        layouts_.emplace(n, DerivationParts(*grammar_, n, settings_.tied, settings_.splits, settings_.anchors));
+      if (layout(i).size() >= INT32_MAX)
+        throw InputError(example + " has more than 2147483646 parts: use a smaller grammar, or leave it out.");
+    }
+    if (!has_gold_) return;
+    check_bounds(node_begin, static_cast<int64_t>(nodes.size()), "derivations");
+    if (node_begin.size() != begin_.size()) throw InputError("there must be one derivation per sentence.");
+    for (int64_t i = 0; i < size(); ++i) {
+      const Node* const first = nodes.data() + node_begin[at(i)];
+      add_gold(i, {first, nodes.data() + node_begin[at(i + 1)]});
+    }
+  }
+
+  int64_t size() const override { return static_cast<int64_t>(begin_.size()) - 1; }
+  int64_t parts(int64_t i) const override { return layout(i).size(); }
+  // A rule is used by every node at most, and as often as a chain of unary rules repeats it.
+  int64_t repeats(int64_t i) const override {
+    return settings_.tied ? (2 * int64_t{words(i)} - 1) * std::max<int64_t>(1, grammar_->longest_path())
+                          : std::max<int64_t>(1, grammar_->longest_path());
+  }
+  unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
+  bool has_gold() const override { return has_gold_; }
+  void gold(int64_t i, int64_t, Output& y) const override {
+    if (!has_gold_) throw InputError("this problem was bound without gold trees.");
+    y = golds_[at(i)].y;
+  }
+
+  // 1 for every constituent that the gold tree does not have (000, section 2).
+  double cost(int64_t i, double* delta) const override {
+    std::fill_n(delta, parts(i), 0.0);
+    each_count(i, [&](int64_t part, int32_t right, int32_t predicted) { delta[part] = predicted - right; });
+    return 0;
+  }
+  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
+    std::fill_n(right, parts(i), 0.0);
+    std::fill_n(predicted, parts(i), 0.0);
+    each_count(i, [&](int64_t part, int32_t r, int32_t p) {
+      right[part] = r;
+      predicted[part] = p;
+    });
+    of_gold = golds_[at(i)].constituents;
+    return true;
+  }
+
+  double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
+    const cky::Chart<cky::Max>& chart = best_chart(i, theta);
+    const double value = chart.total();
+    y.clear();
+    if (value > -kInfinity) {
+      cky::Best best(chart);
+      cky::derive(*grammar_, layout(i), best, y);
+    }
+    return value;
+  }
+  double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
+    std::fill_n(mu, parts(i), 0.0);
+    double value = -kInfinity;
+    inside(i, theta, [&](auto& chart) {
+      value = chart.log_total();
+      chart.outside(mu);
+    });
+    return value;
+  }
+  void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
+                      Scratch&) const override {
+    const std::vector<int64_t> costs = whole_costs(delta, parts(i));
+    const cky::Chart<cky::Max>& chart = best_chart(i, theta);
+    ys.clear();
+    if (chart.total() > -kInfinity) cky::BestByCost(chart, costs).outputs(ys);
+  }
+  void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
+    const cky::Chart<cky::Max>& chart = best_chart(i, theta);
+    ys.clear();
+    if (chart.total() == -kInfinity) return;
+    const cky::Ranked ranked(chart);
+    LazyKbest<cky::Ranked> lazy(ranked);
+    for (int64_t rank = 0; rank < k && lazy.request(ranked.sentence(), rank); ++rank) {
+      ys.push_back({lazy.value(ranked.sentence(), rank), {}});
+      Output& y = ys.back().y;
+      lazy.each_edge(ranked.sentence(), rank, [&](int64_t edge) {
+        ranked.each_part(edge, [&](int64_t part) { y.push_back(static_cast<int32_t>(part)); });
+      });
+      std::sort(y.begin(), y.end());
+    }
+  }
+  void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const override {
+    std::vector<Output> ys(1);
+    sample_many(i, theta, random, ys, scratch);
+    y = std::move(ys[0]);
+  }
+  void sample_many(int64_t i, const double* theta, Random& random, std::vector<Output>& ys, Scratch&) const override {
+    bool any = false;
+    inside(i, theta, [&](auto& chart) {
+      any = true;
+      cky::Draw draw(chart, random);
+      for (Output& y : ys) cky::derive(*grammar_, layout(i), draw, y);
+    });
+    if (!any) throw InputError("every tree is forbidden.");
+  }
+
+  int words(int64_t i) const { return static_cast<int>(begin_[at(i + 1)] - begin_[at(i)]); }
+  const Grammar& grammar() const { return *grammar_; }
+  const DerivationParts& layout(int64_t i) const { return layouts_.at(words(i)); }
+
+  // The labelled spans of an output: visit(span, s, e). Returns whether it consists of several pieces.
+  template <class Visit>
+  bool each_span(int64_t i, const int32_t* y, int64_t size, const Visit& visit) const {
+    const DerivationParts& parts = layout(i);
+    const int64_t labels = grammar_->spans();
+    bool pieces = false;
+    for (int64_t k = 0; k < size; ++k) {
+      if (y[k] < 0 || y[k] >= parts.size())
+        throw InputError("example " + std::to_string(i) + ": there is no part " + std::to_string(y[k]) + ".");
+      if (y[k] >= parts.root(0) && y[k] < parts.first_span()) {
+        const int32_t root = grammar_->roots()[at(y[k] - parts.root(0))];
+        pieces = pieces || root == grammar_->piece() || root == grammar_->pieces();
+      }
+      if (y[k] < parts.first_span() || y[k] >= parts.first_split()) continue;
+      const int64_t cell = (y[k] - parts.first_span()) / labels;
+      const auto [s, e] = ends(words(i), cell);
+      visit(static_cast<int32_t>((y[k] - parts.first_span()) % labels), s, e);
+    }
+    return pieces;
+  }
+
+ private:
+  static constexpr int kLongest = 400, kLongestUntied = 15;
+
+  struct Gold {
+    Output y;
+    std::vector<std::pair<int64_t, int32_t>> spans;  // cells with their labelled spans
+    int64_t constituents = 0;
+  };
+  struct Nodes {
+    const Node *first, *last;
+  };
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  const int32_t* terminals(int64_t i) const { return terminals_.data() + begin_[at(i)]; }
+
+  static std::pair<int, int> ends(int n, int64_t cell) {
+    int s = 0;
+    while (cell >= n - s) cell -= n - s++;
+    return {s, s + 1 + static_cast<int>(cell)};
+  }
+
+  static void check_bounds(const std::vector<int64_t>& begin, int64_t end, const char* what) {
+    if (begin.empty() || begin.front() != 0 || begin.back() != end || !std::is_sorted(begin.begin(), begin.end()))
+      throw InputError(std::string("the bounds of ") + what + " must ascend from 0 to their end.");
+  }
+
+  // Checks a derivation and stores its parts.
+  void add_gold(int64_t i, Nodes nodes) {
+    struct Open {
+      int32_t top;
+      int s, e;
+    };
+    const auto refuse = [&] {
+      throw InputError("example " + std::to_string(i) + ": the gold tree is not a derivation of the grammar.");
+    };
+    const Grammar& g = *grammar_;
+    const DerivationParts& parts = layout(i);
+    Gold gold;
+    const auto add = [&](int64_t part) { gold.y.push_back(static_cast<int32_t>(part)); };
+    const auto number = [&](int32_t k, size_t size) {
+      if (k < 0 || at(k) >= size) refuse();
+      return at(k);
+    };
+    if (nodes.first == nodes.last) refuse();
+    const int32_t top = g.labels()[number(nodes.first->label, g.labels().size())].top;
+    const auto root = std::find(g.roots().begin(), g.roots().end(), top);
+    if (root == g.roots().end()) refuse();
+    add(parts.root(static_cast<int32_t>(root - g.roots().begin())));
+    std::vector<Open> open{{top, 0, words(i)}};
+    for (const Node* node = nodes.first; node != nodes.last; ++node) {
+      if (open.empty()) refuse();
+      const auto [symbol, s, e] = open.back();
+      open.pop_back();
+      const Grammar::Label& label = g.labels()[number(node->label, g.labels().size())];
+      if (node->begin != s || node->end != e || label.top != symbol || label.leaf != (e - s == 1)) refuse();
+      const int64_t cell = parts.cell(s, e);
+      parts.each_of_label(g, node->label, cell, add);
+      if (label.span >= 0) {
+        gold.spans.emplace_back(cell, label.span);
+        gold.constituents += g.constituents(label.span);
+      }
+      if (e - s == 1) {
+        const Grammar::Lexical& rule = g.lexical()[number(node->rule, g.lexical().size())];
+        if (node->split != -1 || rule.lhs != label.bottom || rule.terminal != terminals(i)[s]) refuse();
+        add(parts.lexical(node->rule, s));
+        continue;
+      }
+      const Grammar::Binary& rule = g.binary()[number(node->rule, g.binary().size())];
+      if (node->split <= s || node->split >= e || rule.lhs != label.bottom) refuse();
+      parts.each_of_rule(node->rule, s, node->split, e, add);
+      open.push_back({rule.right, node->split, e});
+      open.push_back({rule.left, s, node->split});
+    }
+    if (!open.empty()) refuse();
+    std::sort(gold.y.begin(), gold.y.end());
+    golds_.push_back(std::move(gold));
+  }
+
+  // Calls visit(part, right, predicted) for the labelled spans that have constituents.
+  template <class Visit>
+  void each_count(int64_t i, const Visit& visit) const {
+    if (!has_gold_) throw InputError("this problem was bound without gold trees.");
+    const DerivationParts& parts = layout(i);
+    for (int64_t cell = 0; cell < parts.cells(); ++cell)
+      for (int32_t span = 0; span < grammar_->spans(); ++span)
+        if (const int32_t n = grammar_->constituents(span); n > 0) visit(parts.span(cell, span), 0, n);
+    for (const auto& [cell, gold] : golds_[at(i)].spans)
+      for (int32_t span = 0; span < grammar_->spans(); ++span)
+        if (const int32_t right = grammar_->overlap(span, gold); right > 0)
+          visit(parts.span(cell, span), right, grammar_->constituents(span));
+  }
+
+  // Charts are large, so a thread keeps them from example to example.
+  const cky::Chart<cky::Max>& best_chart(int64_t i, const double* theta) const {
+    check_tree_scores(i, theta, parts(i));
+    thread_local cky::Chart<cky::Max> chart;
+    chart.begin(*grammar_, layout(i), terminals(i), theta, false);
+    chart.inside();
+    if (chart.total() == -kInfinity && in_pieces(i)) {
+      chart.begin(*grammar_, layout(i), terminals(i), theta, true);
+      chart.inside();
+    }
+    return chart;
+  }
+
+  // Calls use(chart) with the inside values of a sentence, unless it has no derivation.
+  template <class Use>
+  void inside(int64_t i, const double* theta, const Use& use) const {
+    check_tree_scores(i, theta, parts(i));
+    if (!inside_with(i, theta, false, use) && in_pieces(i)) inside_with(i, theta, true, use);
+  }
+  template <class Use>
+  bool inside_with(int64_t i, const double* theta, bool pieces, const Use& use) const {
+    thread_local cky::Chart<cky::Sum> chart;
+    chart.begin(*grammar_, layout(i), terminals(i), theta, pieces);
+    if (chart.inside()) {
+      if (!(chart.total() > 0)) return false;
+      use(chart);
+      return true;
+    }
+    cky::Chart<cky::WideSum> wide;
+    wide.begin(*grammar_, layout(i), terminals(i), theta, pieces);
+    wide.inside();
+    if (wide.total().zero()) return false;
+    use(wide);
+    return true;
+  }
+
+  // Whether a sentence has no derivation, whatever the scores, so that it is taken in pieces.
+  bool in_pieces(int64_t i) const {
+    if (grammar_->piece() < 0) return false;
+    const std::vector<double> zeros(at(parts(i)), 0.0);
+    cky::Chart<cky::Max> chart;
+    chart.begin(*grammar_, layout(i), terminals(i), zeros.data(), false);
+    chart.inside();
+    return chart.total() == -kInfinity;
+  }
+
+  std::shared_ptr<const Grammar> grammar_;
+  std::vector<int64_t> begin_;
+  std::vector<int32_t> terminals_;
+  Settings settings_;
+  bool has_gold_;
+  std::map<int, DerivationParts> layouts_;  // by the number of words
+  std::vector<Gold> golds_;
+};
+
+}  // namespace margrave

@@ -1,0 +1,266 @@
+"""Grammars beyond what every registered structure is tested for: one derivation per tree, long sentences, pieces."""
+
+from collections import Counter
+from math import comb, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from margrave import MargraveError, _core
+from margrave.binding import bind as bind_examples
+from margrave.features import SparseFeatures
+from margrave.labels.constituents import Tree
+from margrave.structures import ContextFreeTree, Grammar, SpanTree
+from tests.labels.test_constituents import trees as any_tree
+from tests.references.enumeration import Outputs
+from tests.references.grammars import PartNumbers, derivation_graph, derivations, random_grammar, trees_of
+from tests.registry import core_graph
+from tests.structures.test_structures import assert_as_engine, random_scores
+
+seeds = st.integers(0, 2**32 - 1)
+SETTINGS = [
+    {},
+    {"binarise": "left", "horizontal": None},
+    {"binarise": "head", "horizontal": 1, "vertical": 2},
+    {"binarise": "head", "horizontal": 0, "vertical": 3},
+    {"terminals": "words", "horizontal": 0},
+    {"spans": True},
+]
+TREES = [
+    Tree.of(text)
+    for text in (
+        "(TOP (S (NP (DT the) (JJ old) (JJ grey) (NN dog)) (VP (VBZ barks) (ADVP (RB now))) (. .)))",
+        "(TOP (S (NP (PRP we)) (VP (VBP see) (NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NN rain)))))))",
+        "(TOP (S (VP (VB go))))",
+        "(TOP (NP (NN rain)))",
+        "(TOP (S (NP (NN dog) (CC and) (NN rain)) (VP (VB go))) (. .))",
+    )
+]
+
+
+def problem_of(structure, grammar: Grammar, terminals: list[str]) -> _core.Problem:
+    """One sentence without attributes; only its scores matter."""
+    count = structure.bind(grammar, np.zeros(1, np.int64), sentences=[[(t, t) for t in terminals]]).part_counts[0]
+    features = SparseFeatures()
+    features.learn(rows := features.encode([[[]] * int(count)], grow=True), None)
+    bound = structure.bind(grammar, np.array([count]), sentences=[[(t, t) for t in terminals]])
+    return _core.join(bound, features.map(rows, bound))
+
+
+@pytest.mark.parametrize("settings_of", SETTINGS)
+@given(st.lists(any_tree, min_size=1, max_size=4))
+@settings(max_examples=25, deadline=None)
+def test_a_tree_has_one_derivation_and_comes_back_from_it(settings_of, trees: list[Tree]) -> None:
+    trees = [Tree("TOP", (tree,)) for tree in trees if not tree.is_leaf] + TREES
+    grammar = Grammar.of_trees(trees, **settings_of)
+    for tree in trees:
+        nodes = grammar.derive(tree)
+        assert sum(node.split < 0 for node in nodes) == len(tree.words)
+        assert len(nodes) == 2 * len(tree.words) - 1
+        restored = grammar.tree_of([(node.label, node.begin, node.end) for node in nodes], list(tree.leaves()))
+        assert restored == tree
+
+
+@pytest.mark.parametrize("settings_of", [{}, {"binarise": "left"}, {"horizontal": 0}, {"spans": True}])
+def test_derivations_are_as_many_as_trees(settings_of) -> None:
+    """Different derivations give different trees, so that no tree is counted twice."""
+    grammar = Grammar.of_trees(TREES, **settings_of)
+    structure = SpanTree() if grammar.spans else ContextFreeTree()
+    for tree in TREES[1:4] if grammar.spans else TREES:
+        sentence = list(zip(tree.words, tree.tags, strict=True))[:4]
+        numbers = PartNumbers(grammar.compiled, len(sentence))
+        ys = derivations(numbers, grammar.sentence_numbers(*zip(*sentence, strict=True)))
+        bound = structure.bind(grammar, np.zeros(1, np.int64), sentences=[sentence])
+        found = [
+            structure.decode_bound(grammar, None, bound, None, np.array([0, len(y)]), np.array(y, dtype=np.int32))
+            for y in ys
+        ]
+        assert len({str(spans[0].tree(sentence)) for spans in found}) == len(ys) == len(set(ys))
+
+
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_outputs_are_the_trees_of_the_grammar(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    grammar = random_grammar(rng)
+    words = [str(word) for word in rng.choice(list("xyz"), rng.integers(1, 5))]
+    ys = derivations(PartNumbers(grammar.compiled, len(words)), grammar.sentence_numbers(words, words))
+    assert len(ys) == len(trees_of(grammar, words))
+
+
+@pytest.mark.parametrize("more", [{}, {"splits": True, "anchors": ("begin", "split", "end")}, {"tied": False}])
+@given(seeds, st.integers(1, 6))
+@settings(max_examples=20, deadline=None)
+def test_cky_agrees_with_the_hypergraph_engine_up_to_six_words(more, seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    grammar = random_grammar(rng, symbols=5)
+    words = [str(word) for word in rng.choice(list("xyz"), n)]
+    structure = ContextFreeTree(grammar=grammar, **more)
+    numbers = PartNumbers(grammar.compiled, n, structure.tied, structure.splits, structure.anchors)
+    mine = problem_of(structure, grammar, words)
+    terminals = grammar.sentence_numbers(words, words)
+    if -1 in terminals:
+        return
+    graph = core_graph(derivation_graph(numbers, terminals))
+    other = _core.hypergraphs([graph], np.array([numbers.count]), None, None, None)
+    rows = _core.Tokens(
+        np.array([0, numbers.count]), np.zeros(numbers.count + 1, np.int64), np.zeros(0, np.int32), None
+    )
+    engine = _core.join(other, _core.sparse_parts(0, rows, np.ones(1, dtype=np.int64)))
+    assert mine.parts(0) == numbers.count
+    for scores in ("usual", "far", "forbidden"):
+        theta = random_scores(rng, numbers.count, scores) if scores != "far" else rng.normal(0, 200, numbers.count)
+        assert_as_engine(mine, engine, theta, rng)
+
+
+def catalan(n: int) -> int:
+    return comb(2 * n, n) // (n + 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 60, 100])
+def test_long_sentences_neither_overflow_nor_lose_digits(n: int) -> None:
+    grammar = Grammar.of_rules([("S", ("S", "S")), ("S", "x")], "S")
+    mine = problem_of(ContextFreeTree(grammar=grammar), grammar, ["x"] * n)
+    for score in (0.0, 50.0, -300.0):
+        theta = np.zeros(mine.parts(0))
+        theta[0] = score
+        log_z, mu = mine.logsum(0, theta)
+        assert_allclose(log_z, log(catalan(n - 1)) + score * (n - 1), rtol=1e-12)
+        assert_allclose(mu[:3], [n - 1, n, 1], rtol=1e-9)
+    span = mu[3:].reshape(-1, len(grammar.compiled.spans)).sum(axis=1)
+    ends = [(s, e) for s in range(n) for e in range(s + 1, n + 1)]
+    for k in range(0, len(ends), 7):
+        width = ends[k][1] - ends[k][0]
+        assert_allclose(span[k], catalan(width - 1) * catalan(n - width) / catalan(n - 1), rtol=1e-9)
+
+
+def test_sentences_without_a_derivation_are_taken_in_as_few_pieces_as_possible() -> None:
+    grammar = Grammar.of_trees(TREES)
+    structure = ContextFreeTree()
+    sentence = [("dog", "NN"), ("?", "??"), ("the", "DT"), ("old", "JJ"), ("grey", "JJ"), ("dog", "NN")]
+    bound = structure.bind(grammar, np.zeros(1, np.int64), sentences=[sentence])
+    problem = problem_of_bound(bound)
+    theta = np.random.default_rng(0).normal(size=problem.parts(0))
+    _, y = problem.argmax(0, theta)
+    (found,) = structure.decode_bound(grammar, None, bound, None, np.array([0, len(y)]), y)
+    assert found.in_pieces
+    tree = found.tree(sentence)
+    assert tree.words == [word for word, _ in sentence] and tree.tags == [tag for _, tag in sentence]
+    assert str(tree).endswith("(NP (DT the) (JJ old) (JJ grey) (NN dog)))")
+    log_z, mu = problem.logsum(0, theta)
+    assert np.isfinite(log_z) and mu.min() >= 0 and mu.max() <= 6
+    assert len(problem.kbest(0, theta, 5)) == 5 and len(problem.sample(0, theta, 3)) > 0
+
+
+def problem_of_bound(bound) -> _core.Problem:
+    features = SparseFeatures()
+    rows = features.encode([[[]] * int(bound.part_counts[0])], grow=True)
+    features.learn(rows, bound)
+    return _core.join(bound, features.map(rows, bound))
+
+
+@given(seeds)
+@settings(max_examples=10, deadline=None)
+def test_the_best_by_right_and_predicted_constituents_is_that_of_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    grammar = random_grammar(rng)
+    words = [str(word) for word in rng.choice(list("xyz"), 4)]
+    numbers = PartNumbers(grammar.compiled, 4)
+    ys = derivations(numbers, grammar.sentence_numbers(words, words))
+    if not ys:
+        return
+    mine = problem_of(ContextFreeTree(grammar=grammar), grammar, words)
+    theta = rng.normal(size=numbers.count)
+    delta = rng.integers(-2, 9, numbers.count).astype(float)
+    best: dict[int, float] = {}
+    for y, value in zip(ys, Outputs(numbers.count, ys).scores(theta), strict=True):
+        cost = int(delta[list(y)].sum())
+        best[cost] = max(best.get(cost, -np.inf), value)
+    found = mine.argmax_by_cost(0, theta, delta)
+    assert [cost for cost, _, _ in found] == sorted(best)
+    for cost, value, y in found:
+        assert_allclose(value, best[cost], rtol=1e-9, atol=1e-9)
+        assert_allclose(theta[y].sum(), value, rtol=1e-9, atol=1e-9)
+        assert tuple(sorted(y.tolist())) in set(ys)
+
+
+def test_grammars_merge_to_the_grammar_of_all_trees() -> None:
+    parts = [Grammar.of_trees(TREES[:2]), Grammar.of_trees(TREES[2:4]), Grammar.of_trees(TREES[4:])]
+    whole = Grammar.of_trees(TREES)
+    for merged in (parts[0].merge(parts[1]).merge(parts[2]), parts[0].merge(parts[1].merge(parts[2]))):
+        assert merged.stored_settings() == whole.stored_settings()
+        assert list(merged.binary) == list(whole.binary)
+    assert Grammar.from_settings(whole.stored_settings()).stored_settings() == whole.stored_settings()
+
+
+def test_counts_are_those_of_the_trees() -> None:
+    grammar = Grammar.of_trees(TREES, horizontal=None)
+    assert grammar.binary["S", "NP", "VP"] == 2
+    assert grammar.roots == {"NP": 1, "S": 3, "TOP": 1}
+    assert sum(grammar.lexical.values()) == sum(len(tree.words) for tree in TREES)
+    assert Counter(grammar.labels).total() == sum(2 * len(tree.words) - 1 for tree in TREES)
+
+
+def test_a_cycle_of_unary_rules_is_refused() -> None:
+    rules = [("S", ("A",)), ("A", ("B",)), ("B", ("A",)), ("A", "x")]
+    with pytest.raises(MargraveError, match=r"^the unary rules A -> B -> A are a cycle, so that trees would have no"):
+        Grammar.of_rules(rules, "S")
+
+
+def test_a_grammar_without_its_start_symbol_is_refused() -> None:
+    with pytest.raises(MargraveError, match=r"^the grammar has no rule for its start symbol 'S'\.$"):
+        Grammar.of_rules([("A", "x")], "S")
+
+
+def test_useless_symbols_are_listed_in_warnings() -> None:
+    rules = [("S", "x"), ("S", ("S", "E")), ("E", ("E", "S")), ("U", "x")]
+    with pytest.warns(UserWarning) as found:
+        Grammar.of_rules(rules, "S")
+    assert [str(each.message) for each in found] == [
+        "these symbols of the grammar cannot be reached from the start symbol: U.",
+        "these symbols of the grammar never end in words: E.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"binarise": "up"}, "unknown binarisation 'up'; (valid: right, left, head)"),
+        ({"terminals": "letters"}, "unknown kind of terminals 'letters'; did you mean 'words'? (valid: tags, words)"),
+        ({"horizontal": -1}, "horizontal must be at least 0, and it is -1."),
+        ({"vertical": 0}, "vertical must be at least 1, and it is 0."),
+        ({"anchors": ("middle",)}, "unknown anchor 'middle'; (valid: begin, split, end)"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_sentence(given_, message: str) -> None:
+    with pytest.raises(MargraveError) as error:
+        ContextFreeTree(**given_)
+    assert message.split(";")[0] in str(error.value)
+
+
+def test_leaves_that_differ_from_the_sentence_are_refused() -> None:
+    structure, tree = ContextFreeTree(), Tree.of("(S (A a) (B b))")
+    grammar = structure.learn([tree])
+    for sentence, message in (
+        ([("a", "A")], "example 0 has 1 words, but its tree has 2"),
+        ([("a", "A"), ("c", "B")], "example 0, word 2: the sentence has 'c' and its tree 'b'"),
+        ([("a", "A"), ("b", "C")], "example 0, word 2: the sentence has 'C' and its tree 'B'"),
+    ):
+        with pytest.raises(MargraveError, match=message):
+            structure.bind(grammar, np.zeros(1, np.int64), [tree], sentences=[sentence])
+
+
+def test_a_gold_tree_with_other_rules_is_refused() -> None:
+    structure = ContextFreeTree()
+    grammar = structure.learn([Tree.of("(S (A a) (B b))")])
+    with pytest.raises(MargraveError, match="example 0: the grammar has no rule"):
+        structure.bind(grammar, np.zeros(1, np.int64), [Tree.of("(S (B b) (A a))")])
+
+
+def test_untied_rules_are_for_short_sentences() -> None:
+    tree = Tree("S", tuple(Tree("A", ("a",)) for _ in range(16)))
+    with pytest.raises(MargraveError, match="example 0 has 16 words: at most 15 are possible with tied=False"):
+        bind_examples(ContextFreeTree(tied=False), SparseFeatures(), [[[]]], [tree])
