@@ -7,6 +7,8 @@ __version__ = "0.1.0"
 
 # The module of each public name. They are imported on first use, so that `import margrave` is fast.
 _HOMES = {
+    "ConstituencyParser": "margrave.estimators.constituency_parser",
+    "PCFG": "margrave.estimators.pcfg",
     "DependencyParser": "margrave.estimators.dependency_parser",
     "GraphLabeler": "margrave.estimators.graph_labeler",
     "HMMTagger": "margrave.estimators.hmm_tagger",
@@ -40,6 +42,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "PCFG",
+    "ConstituencyParser",
     "CustomProblem",
     "DependencyParser",
     "DifferenceOfLosses",
@@ -77,6 +81,8 @@ if TYPE_CHECKING:
     from margrave.custom import CustomProblem
     from margrave.errors import MargraveError
     from margrave.estimators import (
+        PCFG,
+        ConstituencyParser,
         DependencyParser,
         GraphLabeler,
         HierarchicalMultiLabelClassifier,

@@ -13,6 +13,7 @@ from margrave.files import model as model_file
 from margrave.files.stored import UnknownClassError, import_modules
 
 if TYPE_CHECKING:
+    from margrave.estimators.constituency_parser import ConstituencyParser
     from margrave.estimators.dependency_parser import DependencyParser
     from margrave.estimators.graph_labeler import GraphLabeler
     from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from margrave.estimators.lattice_decoder import LatticeDecoder
     from margrave.estimators.multi_label_classifier import MultiLabelClassifier
     from margrave.estimators.homology_ranker import HomologyRanker
+    from margrave.estimators.pcfg import PCFG
     from margrave.estimators.reranker import Reranker
     from margrave.estimators.sequence_aligner import SequenceAligner
     from margrave.estimators.sequence_tagger import SequenceTagger
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
 
 __all__ = [
+    "PCFG",
+    "ConstituencyParser",
     "DependencyParser",
     "GraphLabeler",
     "HMMTagger",

@@ -9,6 +9,7 @@ from margrave.inputs.lattices import EdgeFeatures
 from margrave.inputs.ngrams import NGrams
 from margrave.inputs.sequences import Sequences
 from margrave.inputs.segments import SegmentTemplates
+from margrave.inputs.spans import SpanTemplates, default_span_templates
 from margrave.inputs.templates import Templates, default_templates, read_templates
 from margrave.inputs.tfidf import TfIdf
 
@@ -21,9 +22,11 @@ __all__ = [
     "NGrams",
     "Sequences",
     "SegmentTemplates",
+    "SpanTemplates",
     "Templates",
     "TfIdf",
     "default_arc_templates",
+    "default_span_templates",
     "default_templates",
     "image_graph",
     "read_templates",

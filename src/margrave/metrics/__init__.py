@@ -18,6 +18,7 @@ from margrave.metrics.attachment import (
     uas_of_statistics,
     universal_labels,
 )
+from margrave.metrics.brackets import BracketScores, bracket_scores, f1_of_counts, mcnemar
 from margrave.metrics.counting import Counts
 from margrave.metrics.labels import LabelScores, hierarchical_scores, label_scores
 from margrave.metrics.significance import Interval, approximate_randomisation, bootstrap_interval
@@ -37,6 +38,7 @@ __all__ = [
     "AttachmentReport",
     "AttachmentScores",
     "BleuStatistics",
+    "BracketScores",
     "Counts",
     "Interval",
     "LabelScores",
@@ -53,11 +55,14 @@ __all__ = [
     "bleu",
     "bleu_of_statistics",
     "bootstrap_interval",
+    "bracket_scores",
     "conll18_scores",
+    "f1_of_counts",
     "hierarchical_scores",
     "label_scores",
     "las_of_statistics",
     "matched_pairs",
+    "mcnemar",
     "nist",
     "nist_of_statistics",
     "pair_counts",

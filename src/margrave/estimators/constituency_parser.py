@@ -1,0 +1,338 @@
+"""Constituent trees for sentences: weighted context-free grammars (000, example 2; 003, section 5.4) and span parsing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.binding import Bound
+from margrave.checks import real, whole
+from margrave.errors import MargraveError, unknown
+from margrave.estimators.base import Given, StructuredEstimator, check_choice
+from margrave.features import Features, SpanFeatures, features_named
+from margrave.inputs import Inputs, SpanTemplates
+from margrave.labels.constituents import Constituent, Tree
+from margrave.learners import Checkpoint, Learner
+from margrave.losses import LossFamily
+from margrave.metrics.brackets import bracket_scores
+from margrave.structures.constituents import (
+    ConstituentTree,
+    ContextFreeTree,
+    Sentence,
+    Spans,
+    SpanTree,
+    checked_trees,
+)
+
+_HASH_BITS = 20
+NO_TAG = "X"  # of words whose tags are to be predicted, where a model does not predict tags
+
+
+class ConstituencyParser(StructuredEstimator):
+    """Predicts the constituent tree of a sentence; minimises 1/2 |w|^2 + C sum_i L_i(w) over trees.
+
+    A sentence of X is a list of rows (word, tag), of words, or of tags, which `terminals` says. Trees of y are Penn
+    brackets, nested lists [label, child, ...], nltk trees or `margrave.labels.constituents.Tree`, which predictions
+    are. Function tags and traces are left out.
+
+    Parameters
+    ----------
+    loss : "log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`; the cost of a tree is its
+        number of wrong constituents, "zero-one", or "f1", one minus the F1 score of its constituents.
+    grammar : "rules" uses the grammar of the training trees; "spans" uses none, so that any label may be over any span.
+    terminals : what the grammar's terminals are: "tags", or "words", whose tags are then predicted; rare and unknown
+        words are replaced by classes. Without a grammar, words and tags matter only to templates.
+    binarise, horizontal, vertical : how trees become rules, as in `margrave.structures.ContextFreeTree`.
+    rare : words that occur at most this often are replaced by their classes.
+    decode : "best" predicts the tree with the highest score; "mbr" the one with the largest sum of (probability -
+        `threshold`) over its constituents.
+    threshold : the lambda of "mbr"; higher values predict fewer constituents.
+    max_words : longer sentences are left out of the training.
+    features : "hash:BITS", the size of the hash table of attributes of spans.
+    inputs : templates over spans and splits, `margrave.inputs.SpanTemplates`; "default" chooses its built-in templates
+        with grammar="spans" and none with grammar="rules", whose rules then have the only weights; None: none.
+    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+
+    Attributes
+    ----------
+    coef_ : the weights of the rules, and of the attributes of spans.
+    grammar_ : the grammar.
+    n_long_ : the number of training sentences that were left out because of `max_words`.
+    n_partial_ : the number of sentences of the latest prediction that have no derivation; their trees join as few
+        pieces as possible.
+
+    >>> trees = ["(S (NP (D the) (N dog)) (VP (V barks)))", "(S (NP (N cats)) (VP (V sleep) (A well)))"]
+    >>> parser = ConstituencyParser().fit([Tree.of(tree).tags for tree in trees], trees)
+    >>> print(parser.predict([["D", "N", "V", "A"]])[0])
+    (S (NP (D D) (N N)) (VP (V V) (A A)))
+    """
+
+    _more: ClassVar[tuple[str, ...]] = ("n_long_",)
+
+    n_long_: int
+    n_partial_: int = 0
+
+    def __init__(
+        self,
+        loss: str | LossFamily = "log",
+        *,
+        C: float = 1.0,
+        learner: str | Learner = "auto",
+        grammar: str = "rules",
+        terminals: str = "tags",
+        binarise: str = "right",
+        horizontal: int | None = 2,
+        vertical: int = 1,
+        rare: int = 1,
+        decode: str = "best",
+        threshold: float = 0.3,
+        max_words: int = 80,
+        features: str = f"hash:{_HASH_BITS}",
+        inputs: Inputs | str | None = "default",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.learner = learner
+        self.grammar = grammar
+        self.terminals = terminals
+        self.binarise = binarise
+        self.horizontal = horizontal
+        self.vertical = vertical
+        self.rare = rare
+        self.decode = decode
+        self.threshold = threshold
+        self.max_words = max_words
+        self.features = features
+        self.inputs = inputs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.seed = seed
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        dev: tuple[Any, ...] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        observers: Sequence[Any] = (),
+    ) -> Self:
+        """Learn from sentences and their trees.
+
+        Parameters
+        ----------
+        X : the sentences; None takes them from the trees.
+        y : a tree for each sentence.
+        sample_weight : one factor per sentence on its C.
+        dev, checkpoint, observers : as in `SequenceTagger`.
+        """
+        if X is None:
+            X = self.sentences_of(y)
+        return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
+
+    def sentences_of(self, trees: Sequence[Any]) -> list[list[Any]]:
+        """The sentences of trees, in the form that this parser takes.
+
+        Parameters
+        ----------
+        trees : trees in any form.
+        """
+        found = checked_trees(trees)
+        if self.terminals == "words" and self.grammar == "rules":
+            return [tree.words for tree in found]
+        return [list(zip(tree.words, tree.tags, strict=True)) for tree in found]
+
+    @property
+    def grammar_(self) -> Any:
+        """The grammar."""
+        self._check_fitted()
+        return self.outputs_
+
+    # ---- using a model -----------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> list[dict[Constituent, float]]:
+        """Compute the probabilities of constituents, the most probable first, for each sentence.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        found: list[dict[Constituent, float]] = self._predict_marginals(Given(X))
+        return found
+
+    def _predict(self, given: Given) -> list[Tree]:
+        check_choice("decode", self.decode, ("best", "mbr"))
+        bound = self._bind(given)
+        if self.decode == "best":
+            parts = _core.argmax_all(bound.problem, self.coef_, self._threads())
+        else:
+            begin, _, mu = _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
+            theta = self._risk(bound, begin, mu)
+            parts = _core.argmax_all(bound.problem, None, self._threads(), theta=theta)
+        return self._trees(given.X, bound.decode(*parts))
+
+    def _risk(self, bound: Bound, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of parts: the sum of (probability - threshold) over the constituents of a labelled span."""
+        core = bound.core
+        assert isinstance(core, _core.ConstituentStructure)
+        names = list(dict.fromkeys(name for nodes in self.outputs_.compiled.span_nodes for name in nodes))
+        spans = self.outputs_.compiled.span_nodes
+        member = np.array([[nodes.count(name) for name in names] for nodes in spans], dtype=float)
+        member = member.reshape(len(spans), len(names))
+        theta = np.zeros_like(mu)
+        for n, first, offset in zip(core.words.tolist(), begin[:-1].tolist(), core.first_spans.tolist(), strict=True):
+            place = slice(first + offset, first + offset + n * (n + 1) // 2 * len(spans))
+            table = mu[place].reshape(-1, len(spans)) @ member - self.threshold  # of each label over each span
+            theta[place] = (table @ member.T).ravel()
+        return theta
+
+    def _predict_marginals(self, given: Given) -> Any:
+        return super()._predict_marginals(given)
+
+    def _predict_kbest(self, given: Given, k: int) -> list[list[tuple[float, Any]]]:
+        found = super()._predict_kbest(given, k)
+        sentences = self._sentences(given.X)
+        return [
+            [(value, spans.tree(sentence)) for value, spans in best]
+            for best, sentence in zip(found, sentences, strict=True)
+        ]
+
+    def _sample(self, given: Given, n: int, seed: int) -> list[list[Any]]:
+        found = super()._sample(given, n, seed)
+        sentences = self._sentences(given.X)
+        return [[spans.tree(sentence) for spans in drawn] for drawn, sentence in zip(found, sentences, strict=True)]
+
+    def _trees(self, X: Any, outputs: Sequence[Spans]) -> list[Tree]:
+        self.n_partial_ = sum(spans.in_pieces for spans in outputs)
+        return [spans.tree(sentence) for spans, sentence in zip(outputs, self._sentences(X), strict=True)]
+
+    def _sentences(self, X: Any) -> list[Sentence]:
+        """The words of sentences with their tags; what is not given has a name of its own."""
+        if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+            raise MargraveError(f"X must be a list of sentences, not {type(X).__name__}.")
+        words_only = self.terminals == "words"
+        found: list[Sentence] = []
+        for i, sentence in enumerate(X):
+            if isinstance(sentence, str | bytes) or not hasattr(sentence, "__len__"):
+                raise MargraveError(f"example {i}: a sentence must be a list of words, not {type(sentence).__name__}.")
+            if len(sentence) == 0:
+                raise MargraveError(f"example {i} has no words.")
+            rows = []
+            for t, row in enumerate(sentence, 1):
+                pair = (row, NO_TAG if words_only else row) if isinstance(row, str) else tuple(row)
+                if len(pair) < 2 and words_only:
+                    pair = (*pair, NO_TAG)
+                if len(pair) < 2 or not all(isinstance(each, str) and each for each in pair):
+                    raise MargraveError(f"example {i}, word {t}: a word must be a pair (word, tag), or a string.")
+                rows.append(pair)
+            found.append(rows)
+        return found
+
+    # ---- what the base asks ------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> LossFamily:
+        check_choice("grammar", self.grammar, ("rules", "spans"))
+        check_choice("decode", self.decode, ("best", "mbr"))
+        real("threshold", self.threshold, "lie between 0 and 1", lambda x: 0 <= x <= 1)
+        whole("max_words", self.max_words, 1, 2**31 - 1)
+        self._structure(Given([]))
+        if not isinstance(self.features, str) or not self.features.startswith("hash:"):
+            raise unknown("features", self.features, ["hash:BITS"])
+        features_named(self.features)
+        if self.inputs is not None and not isinstance(self.inputs, str | SpanTemplates):
+            raise MargraveError(f"inputs of a parser must be SpanTemplates, not {type(self.inputs).__name__}.")
+        return super()._check_parameters()
+
+    def _structure(self, given: Given) -> ConstituentTree:
+        inputs = self._chosen_inputs()
+        splits = isinstance(inputs, SpanTemplates) and (inputs.given is None or inputs.has_splits)
+        if self.grammar == "spans":
+            return SpanTree(splits)
+        return ContextFreeTree(splits, self.binarise, self.horizontal, self.vertical, self.terminals, self.rare)
+
+    def _features(self, outputs: Any) -> Features:
+        bits = 0 if self._chosen_inputs() is None else features_named(self.features).hash_bits
+        return SpanFeatures(bits, outputs.compiled.rule_names())
+
+    def _chosen_inputs(self) -> Inputs | None:
+        if isinstance(self.inputs, str) and self.inputs == "default" and self.grammar == "rules":
+            return None
+        return super()._chosen_inputs()
+
+    def _default_inputs(self) -> Inputs:
+        return SpanTemplates()
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        """The F1 score of labelled brackets, as evalb counts them; for tags in place of words, they are compared."""
+        gold = checked_trees(Y)
+        if predicted and isinstance(predicted[0], Spans):  # while learning
+            predicted = [
+                spans.tree(list(zip(tree.words, tree.tags, strict=True)))
+                for spans, tree in zip(predicted, gold, strict=True)
+            ]
+        same = [_with_words(tree, other) for tree, other in zip(gold, predicted, strict=True)]
+        return bracket_scores(gold, same).f1
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        trees = checked_trees(given.Y)
+        sentences = self._sentences(given.X)
+        if len(sentences) != len(trees):
+            raise MargraveError(f"there are {len(sentences)} sentences and {len(trees)} trees.")
+        short = [i for i, sentence in enumerate(sentences) if len(sentence) <= self.max_words]
+        if trees and not short:
+            raise MargraveError(f"all sentences have more than max_words={self.max_words} words.")
+        fitted = {"n_long_": len(trees) - len(short)}
+        if sample_weight is not None and len(short) < len(trees):
+            sample_weight = np.asarray(sample_weight)[short]
+        chosen = [_with_words(trees[i], sentences[i], i) for i in short]
+        some = replace(given, X=[sentences[i] for i in short], Y=chosen, fitted=fitted)
+        return some, sample_weight
+
+    def _raw(self, X: Any) -> Any:
+        return self._sentences(X)
+
+    def _dev_given(self, dev: Any) -> Given | None:
+        given = super()._dev_given(dev)
+        return None if given is None else replace(given, X=self._sentences(given.X))
+
+    def _decoder(self, training: Any) -> Any:
+        return lambda i, parts: training.bound.decode_one(i, parts).tree(training.given.X[i])
+
+    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
+        return {**given.to_structure, "sentences": given.X}
+
+    def _no_examples(self, features: Any) -> Given:
+        return Given([])
+
+
+def _with_words(tree: Tree, words: Any, example: int | None = None) -> Tree:
+    """The tree with the words of another one, or of a sentence, where it has as many of them.
+
+    A parser of tags takes sentences of tags, so that its trees have tags in place of words.
+    """
+    names = words.words if isinstance(words, Tree) else [word for word, _ in words]
+    leaves = list(tree.leaves())
+    if example is None:  # the words of the tree for a predicted one
+        tree, names, leaves = words, tree.words, list(words.leaves())
+    if len(names) != len(leaves) or (example is not None and names not in (tree.words, tree.tags)):
+        return tree  # The structure says what is wrong.
+    found = iter(names)
+
+    def visit(node: Tree) -> Tree:
+        if node.is_leaf:
+            return Tree(node.label, (next(found),))
+        return Tree(node.label, tuple(visit(child) for child in node.inner))
+
+    return visit(tree)
