@@ -13,14 +13,15 @@ def treebank(name: str, part: str) -> list[Sentence]:
         return [
             Sentence(words=[Word(i, form, xpos=tag, head=int(head)) for i, (form, tag, head) in enumerate(rows, 1)])
             for comment, rows in commented(data_file(name, "wsj-sample.dep.tsv"))
-            if _ptb_part(comment) == part
+            if ptb_part(comment) == part
         ]
     if name == "conll2007-eu-es":
         return list(read_conllx(data_file(name, part), encoding="latin-1" if part.startswith("eus") else "utf-8"))
     return list(read_conllu(only_file(name, f"*-ud-{part}.conllu*")))
 
 
-def _ptb_part(comment: str) -> str:
+def ptb_part(comment: str) -> str:
+    """The part that a document belongs to, whose name ends in its number."""
     document = int(comment.rsplit("_", 1)[1])
     return "train" if document < 150 else "dev" if document < 170 else "test"
 

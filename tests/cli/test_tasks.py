@@ -52,6 +52,15 @@ TINY = {
     "tagging": Tiny("the D\ndog N\n\nthe D\ncat N\n", "the\ndog\n\nthe\ncat\n", "the\ndog\n", "1 column", "accuracy"),
     "lattice": Tiny(LATTICES, BARE_LATTICES, BARE_LATTICES, "has no good string", "accuracy"),
     "multilabel": Tiny("a;b 1:1 2:1\na 1:1\nb 2:1\n", "1:1 2:1\n1:1\n2:1\n", "1:1\n2:1\n", "has a class", "f1"),
+    "constituency": Tiny(
+        "(S (NP (N we)) (VP (V see) (NP (N cats)) (PP (P in) (NP (N rain)))))\n"
+        "(NP (NP (N hats)) (PP (P in) (NP (N rain))))\n(S (NP (N we)) (VP (V see) (NP (N rain))))\n",
+        "(X (N we) (V see) (N cats) (P in) (N rain))\n(X (N hats) (P in) (N rain))\n(X (N we) (V see) (N rain))\n",
+        "(X (D the) (N dog))\n",
+        "its trees have no constituents",
+        "f1",
+        "data.mrg",
+    ),
     "parse": Tiny(TREES + MORE, HEADLESS, HEADLESS, "has no head", "uas", "data.conllu"),
     "rerank": Tiny(
         "1 qid:1 1:1\n0 qid:1 2:1\n1 qid:2 1:2\n0 qid:2 2:1\n",

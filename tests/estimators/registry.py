@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from margrave import (
+    ConstituencyParser,
     DependencyParser,
     GraphLabeler,
     HierarchicalMultiLabelClassifier,
@@ -25,6 +26,7 @@ from margrave.inputs import ArcTemplates, Columns, NGrams, Sequences, Templates,
 from margrave.inputs.sequences import Candidates
 from margrave.datasets import Lattice
 from margrave.inputs import ArcTemplates, Columns, NGrams, Templates, TfIdf
+from margrave.labels.constituents import Tree
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,13 @@ WORDS = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "sleep"], ["t
 TAGS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]
 HEADS = [[2, 3, 0], [2, 3, 0], [2, 0], [2, 3, 0]]
 ROWS = [[(word, tag) for word, tag in zip(words, tags, strict=True)] for words, tags in zip(WORDS, TAGS, strict=True)]
+BRACKETS = [  # The phrase with a preposition can belong to the verb or to the noun.
+    "(S (NP (N we)) (VP (V see) (NP (N cats)) (PP (P in) (NP (N rain)))))",
+    "(S (NP (N dogs)) (VP (V see) (NP (D the) (N cats)) (PP (P in) (NP (N rain)))))",
+    "(NP (NP (N hats)) (PP (P in) (NP (N rain))))",
+    "(S (NP (N dogs)) (VP (V see) (NP (N cats))))",
+]
+BRACKETED = [[(leaf.children[0], leaf.label) for leaf in Tree.of(brackets).leaves()] for brackets in BRACKETS]
 TEXTS = ["the cat purrs", "the dog barks", "the carp swims", "a cat and a cat", "one dog barks", "swim little carp"]
 ANIMALS = ["pet.cat", "pet.dog", "fish.carp"] * 2
 LISTS = [[{"lm": -2.0, "tm": 1.0}, {"lm": -1.0}], [{"lm": -1.0}, {"lm": -3.0}, {"lm": -2.0, "oov": 1.0}]] * 2
@@ -151,6 +160,7 @@ ENTRIES: dict[str, Entry] = {
         NATIVES * 2,
         Sequences,
     ),
+    "ConstituencyParser": Entry(ConstituencyParser, BRACKETED, BRACKETS),
 }
 
 VARIANTS: dict[str, Entry] = {

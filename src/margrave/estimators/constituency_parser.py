@@ -26,6 +26,9 @@ from margrave.structures.constituents import (
     Spans,
     SpanTree,
     checked_trees,
+    constituent_labels,
+    memberships,
+    most_probable,
 )
 
 _HASH_BITS = 20
@@ -169,8 +172,23 @@ class ConstituencyParser(StructuredEstimator):
         ----------
         X : as in `fit`.
         """
-        found: list[dict[Constituent, float]] = self._predict_marginals(Given(X))
+        return [most_probable(self.outputs_, table) for table in self._predict_marginals(Given(X))]
+
+    def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
+        """Compute the probabilities of constituents as arrays (words, words + 1, labels), by begin and end.
+
+        Parameters
+        ----------
+        X : as in `fit`.
+        """
+        found: list[NDArray[np.float64]] = self._predict_marginals(Given(X))
         return found
+
+    @property
+    def labels_(self) -> list[str]:
+        """The labels of constituents, in the order of `predict_marginals`."""
+        self._check_fitted()
+        return constituent_labels(self.outputs_)
 
     def _predict(self, given: Given) -> list[Tree]:
         check_choice("decode", self.decode, ("best", "mbr"))
@@ -187,19 +205,13 @@ class ConstituencyParser(StructuredEstimator):
         """Scores of parts: the sum of (probability - threshold) over the constituents of a labelled span."""
         core = bound.core
         assert isinstance(core, _core.ConstituentStructure)
-        names = list(dict.fromkeys(name for nodes in self.outputs_.compiled.span_nodes for name in nodes))
-        spans = self.outputs_.compiled.span_nodes
-        member = np.array([[nodes.count(name) for name in names] for nodes in spans], dtype=float)
-        member = member.reshape(len(spans), len(names))
+        spans, member = self.outputs_.compiled.span_nodes, memberships(self.outputs_)
         theta = np.zeros_like(mu)
         for n, first, offset in zip(core.words.tolist(), begin[:-1].tolist(), core.first_spans.tolist(), strict=True):
             place = slice(first + offset, first + offset + n * (n + 1) // 2 * len(spans))
             table = mu[place].reshape(-1, len(spans)) @ member - self.threshold  # of each label over each span
             theta[place] = (table @ member.T).ravel()
         return theta
-
-    def _predict_marginals(self, given: Given) -> Any:
-        return super()._predict_marginals(given)
 
     def _predict_kbest(self, given: Given, k: int) -> list[list[tuple[float, Any]]]:
         found = super()._predict_kbest(given, k)

@@ -103,6 +103,10 @@ class Tree:
         visit(self, 0)
         return found
 
+    def tolist(self) -> list[Any]:
+        """The tree as nested lists [label, child, ...], as JSON can hold it."""
+        return [self.label, *(child if isinstance(child, str) else child.tolist() for child in self.children)]
+
     def __str__(self) -> str:
         """The tree in Penn brackets, on one line."""
         return f"({self.label} {' '.join(str(child) for child in self.children)})"

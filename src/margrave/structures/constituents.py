@@ -116,11 +116,14 @@ class ConstituentTree(Structure):
         bound: _core.Structure,
         begin: NDArray[np.int64],
         mu: NDArray[np.float64],
-    ) -> list[dict[Constituent, float]]:
-        """The probabilities of constituents, the most probable first; very small ones are left out."""
+    ) -> list[NDArray[np.float64]]:
+        """The probabilities of constituents: of each sentence an array (words, words + 1, labels), by begin and end.
+
+        Labels are those of `constituent_labels`.
+        """
         assert isinstance(bound, _core.ConstituentStructure)
         return [
-            probabilities(outputs, n, mu[first + offset :])
+            label_probabilities(outputs, n, mu[first + offset :])
             for n, first, offset in zip(
                 bound.words.tolist(), begin[:-1].tolist(), bound.first_spans.tolist(), strict=True
             )
@@ -222,16 +225,34 @@ class Spans:
         return nest(named, leaves, self.grammar.top)
 
 
-def probabilities(grammar: Grammar, n: int, mu: NDArray[np.float64]) -> dict[Constituent, float]:
+def constituent_labels(grammar: Grammar) -> list[str]:
+    """The labels of constituents, sorted."""
+    return sorted({label for nodes in grammar.compiled.span_nodes for label in nodes})
+
+
+def memberships(grammar: Grammar) -> NDArray[np.float64]:
+    """How often each labelled span has each of the `constituent_labels`: (spans, labels)."""
+    spans, names = grammar.compiled.span_nodes, constituent_labels(grammar)
+    counts = [[nodes.count(name) for name in names] for nodes in spans]
+    return np.array(counts, dtype=np.float64).reshape(len(spans), len(names))
+
+
+def label_probabilities(grammar: Grammar, n: int, mu: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probabilities of constituents of a sentence of n words, from those of its labelled spans."""
-    found: Counter[Constituent] = Counter()
-    spans = grammar.compiled.span_nodes
-    table = mu[: n * (n + 1) // 2 * len(spans)].reshape(-1, len(spans))
-    ends = [(s, e) for s in range(n) for e in range(s + 1, n + 1)]
-    for cell, k in np.argwhere(table > _LEAST_MARGINAL):
-        for label in spans[k]:
-            found[Constituent(label, *ends[cell])] += float(table[cell, k])
-    return {key: min(p, 1.0) if p > 1 else p for key, p in found.most_common()}
+    spans = len(grammar.compiled.span_nodes)
+    table = mu[: n * (n + 1) // 2 * spans].reshape(-1, spans) @ memberships(grammar)
+    found = np.zeros((n, n + 1, table.shape[1]))
+    begins, ends = np.triu_indices(n)
+    found[begins, ends + 1] = np.minimum(table, 1.0)
+    return found
+
+
+def most_probable(grammar: Grammar, table: NDArray[np.float64]) -> dict[Constituent, float]:
+    """The constituents of an array of probabilities, the most probable first; very small ones are left out."""
+    names = constituent_labels(grammar)
+    places = np.argwhere(table > _LEAST_MARGINAL)
+    found = [(Constituent(names[k], int(s), int(e)), float(table[s, e, k])) for s, e, k in places]
+    return dict(sorted(found, key=lambda item: -item[1]))
 
 
 def checked_trees(Y: Any) -> list[Tree]:

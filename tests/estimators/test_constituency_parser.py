@@ -1,0 +1,135 @@
+"""Parsers of constituents: grammars and spans, losses and decoding, sentences without a derivation, and PCFGs."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from margrave import PCFG, ConstituencyParser, Hinge, MargraveError, load
+from margrave.labels.constituents import Constituent, Tree
+from margrave.metrics import bracket_scores
+
+TREES = [
+    "(TOP (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ barks)) (. .)))",
+    "(TOP (S (NP (PRP we)) (VP (VBP see) (NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NN rain))))) (. .)))",
+    "(TOP (S (NP (PRP we)) (VP (VBP see) (NP (DT a) (NN cat)) (ADVP (RB often))) (. .)))",
+    "(TOP (NP (NN rain) (. .)))",
+]
+
+
+def f1(parser: ConstituencyParser, trees: list[str]) -> float:
+    return parser.score(parser.sentences_of(trees), trees)
+
+
+@pytest.mark.parametrize("settings", [{}, {"binarise": "head", "vertical": 2}, {"terminals": "words", "rare": 0}])
+@pytest.mark.parametrize("loss", ["log", "hinge", "softmax-margin"])
+def test_grammars_learn_their_trees(settings: dict, loss: str) -> None:
+    parser = ConstituencyParser(loss, C=100.0, **settings).fit(None, TREES)
+    assert f1(parser, TREES) == 1.0
+    assert parser.predict(parser.sentences_of(TREES))[0].tags == ["DT", "NN", "VBZ", "."]
+
+
+@pytest.mark.parametrize("cost", ["hamming", "zero-one", "f1"])
+@pytest.mark.parametrize("rescale", ["margin", "slack"])
+def test_cutting_planes_take_every_cost(cost: str, rescale: str) -> None:
+    loss = Hinge(cost=cost, rescale=rescale, slack=2)
+    parser = ConstituencyParser(loss, C=10.0, learner="cutting-plane", tol=1e-6).fit(None, TREES)
+    assert parser.certificate_.exact and f1(parser, TREES) == 1.0
+
+
+def test_spans_need_no_grammar(tmp_path) -> None:
+    parser = ConstituencyParser(grammar="spans", C=10.0, features="hash:12").fit(None, TREES)
+    assert f1(parser, TREES) == 1.0
+    X = parser.sentences_of(TREES)
+    parser.save(tmp_path / "spans.model")
+    again = load(tmp_path / "spans.model")
+    assert [str(tree) for tree in again.predict(X)] == [str(tree) for tree in parser.predict(X)]
+    new = [("a", "DT"), ("bird", "NN"), ("sings", "VBZ")]
+    assert parser.predict([new])[0].words == ["a", "bird", "sings"]
+    assert parser.n_partial_ == 0
+
+
+def test_probabilities_are_those_of_the_k_best_trees() -> None:
+    parser = ConstituencyParser(C=0.1).fit(None, TREES)
+    (x,) = parser.sentences_of(TREES[1:2])
+    every = parser.predict_kbest([x], 1000)[0]
+    assert len({str(tree) for _, tree in every}) == len(every) < 1000
+    weights = np.exp([value for value, _ in every])
+    weights /= weights.sum()
+    expected: dict[Constituent, float] = {}
+    for weight, (_, tree) in zip(weights, every, strict=True):
+        for constituent in tree.children[0].constituents():
+            expected[constituent] = expected.get(constituent, 0.0) + weight
+    for constituent, probability in parser.predict_proba([x])[0].items():
+        assert_allclose(probability, expected[constituent], rtol=1e-9)
+
+
+def test_minimum_risk_maximises_the_sum_of_probabilities_above_the_threshold() -> None:
+    parser = ConstituencyParser(C=0.1, decode="mbr", threshold=0.4).fit(None, TREES)
+    (x,) = parser.sentences_of(TREES[1:2])
+    probability = parser.predict_proba([x])[0]
+
+    def gain(tree: Tree) -> float:
+        return sum(probability.get(each, 0.0) - 0.4 for each in tree.children[0].constituents())
+
+    best = max(gain(tree) for _, tree in parser.predict_kbest([x], 1000)[0])
+    assert_allclose(gain(parser.predict([x])[0]), best, atol=1e-4)
+
+
+def test_a_tag_never_seen_gives_a_partial_tree_that_is_counted() -> None:
+    parser = ConstituencyParser().fit(None, TREES)
+    trees = parser.predict([["DT", "NN", "FOO"], ["NN", "."]])
+    assert parser.n_partial_ == 1
+    assert trees[0].tags == ["DT", "NN", "FOO"] and "(NP (DT DT) (NN NN))" in str(trees[0])
+    assert str(trees[1]) == "(TOP (NP (NN NN) (. .)))"
+    assert len(parser.predict_kbest([["DT", "NN", "FOO"]], 3)[0]) == 3
+    assert len(parser.sample([["DT", "NN", "FOO"]], 2)[0]) == 2
+    assert parser.predict_proba([["DT", "NN", "FOO"]])[0]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (None, ["(S (A a)"], "example 0: unbalanced brackets: the tree that begins here is not closed."),
+        (None, ["(S (-NONE- *))"], "example 0: an empty tree: it has no words besides traces."),
+        ([["A"]], ["(S (A a) (B b))"], "example 0 has 1 words, but its tree has 2"),
+        ([["A", "C"]], ["(S (A a) (B b))"], "example 0, word 1: the sentence has 'A' and its tree 'a'"),
+        ([["A"], ["A"]], ["(S (A a))"], "there are 2 sentences and 1 trees."),
+        ([[]], ["(S (A a))"], "example 0 has no words."),
+    ],
+)
+def test_wrong_data_are_refused_in_one_sentence(X, y, message: str) -> None:
+    with pytest.raises(MargraveError) as error:
+        ConstituencyParser().fit(X, y)
+    assert str(error.value).startswith(message)
+
+
+def test_a_pcfg_has_relative_frequencies() -> None:
+    grammar = PCFG().fit(None, TREES)
+    names, w = grammar.grammar_.compiled.rule_names(), grammar.coef_
+    probability = {name: np.exp(value) for name, value in zip(names, w, strict=True) if "*" not in name}
+    assert_allclose(probability["TOP -> S"], 3 / 4)
+    assert_allclose(probability["VP -> /VBZ"], 1 / 3)
+    for left in ("NP", "VP", "S", "PP"):
+        assert_allclose(sum(p for name, p in probability.items() if name.startswith(f"{left} -> ")), 1.0)
+    smooth = PCFG(smoothing=2.0).fit(None, TREES)
+    at = names.index("TOP -> S")
+    assert_allclose(np.exp(smooth.coef_[at]), 5 / 8)
+
+
+def test_the_score_of_a_pcfg_is_the_log_probability_of_the_tree() -> None:
+    grammar = PCFG().fit(None, TREES)
+    value, tree = grammar.predict_kbest(grammar.sentences_of(TREES[3:]), 1)[0][0]
+    # TOP -> NP is one of four roots, and NP -> NN . one of the eight expansions of NP; tags are certain.
+    counts = [name for name in grammar.grammar_.labels if name.nodes[:1] == ("NP",)]
+    assert counts and str(tree) == "(TOP (NP (NN rain) (. .)))"
+    assert_allclose(np.exp(value), 1 / 4 * 1 / 8)
+
+
+def test_pcfgs_can_be_saved(tmp_path) -> None:
+    grammar = PCFG(smoothing=0.5, horizontal=1).fit(None, TREES)
+    grammar.save(tmp_path / "pcfg.model")
+    X = grammar.sentences_of(TREES)
+    assert (
+        bracket_scores(TREES, load(tmp_path / "pcfg.model").predict(X)).f1
+        == bracket_scores(TREES, grammar.predict(X)).f1
+    )
