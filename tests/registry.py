@@ -1052,7 +1052,7 @@ def closed_sets(parents: dict[int, int | None]) -> list[Parts]:
     return [tuple(y) for y in subsets if all(parents[v] is None or parents[v] in y for v in y)]
 
 
-# ---- grammars ---------------------------------------------------------------------------------------------------------
+# ---- grammars -------------------------------------------------------------------------------------------------------
 
 
 @register("grammar")

@@ -93,10 +93,9 @@ def table(result: Result) -> str:
                 for score in ("exact_match", "precision", "recall", "f1")
             ]
             low, high = row["interval"]
-            rows.append(
-                [name, *cells, f"{100 * low:.1f} to {100 * high:.1f}", number(row.get("mcnemar"), ".2g")]
-                + [f"{row['seconds']:.1f}", f"{row['iterations']:.0f}", str(row["partial"])]
-            )
+            interval = f"{100 * low:.1f} to {100 * high:.1f}"
+            more = [f"{row['seconds']:.1f}", f"{row['iterations']:.0f}", str(row["partial"])]
+            rows.append([name, *cells, interval, number(row.get("mcnemar"), ".2g"), *more])
         header = [
             "method",
             *(f"{part} {score}" for part in ("train", "test") for score in ("acc", "prec", "rec", "F1")),

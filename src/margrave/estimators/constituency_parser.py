@@ -1,4 +1,4 @@
-"""Constituent trees for sentences: weighted context-free grammars (000, example 2; 003, section 5.4) and span parsing."""
+"""Constituent trees for sentences: weighted grammars (000, example 2; 003, section 5.4) and span parsing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

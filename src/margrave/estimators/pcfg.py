@@ -89,11 +89,11 @@ class PCFG(ConstituencyParser):
 def log_probabilities(grammar: Grammar, smoothing: float) -> NDArray[np.float64]:
     """The log probabilities of all rules, in the order of their parts; of rules that join pieces, 0."""
     compiled = grammar.compiled
-    unary: dict[tuple[str, str], int] = {}
-    for label, count in grammar.labels.items():
+    unary: dict[tuple[str, ...], int] = {}
+    for label, times in grammar.labels.items():
         for pair in zip(label.path[:-1], label.path[1:], strict=True):
-            unary[pair] = unary.get(pair, 0) + count
-    counts = [
+            unary[pair] = unary.get(pair, 0) + times
+    counts: list[tuple[str | None, int | None]] = [
         *((rule[0], grammar.binary.get(rule)) for rule in compiled.binary),
         *((rule[0], grammar.lexical.get(rule)) for rule in compiled.lexical),
         *((rule[0], unary.get(rule)) for rule in compiled.unary),

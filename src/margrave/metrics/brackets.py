@@ -104,14 +104,19 @@ def bracket_scores(
         without += crosses == 0
     per_tree = np.array(rows, dtype=np.int64).reshape(-1, 4)
     sums = per_tree.sum(axis=0).tolist()
+    labels = sorted(in_gold | in_predicted)
     return BracketScores(
-        *sums[:3],
-        *(len(rows), sums[3], words, right_tags, crossing, without),
-        {
-            label: Counts(in_gold[label], in_predicted[label], in_both[label])
-            for label in sorted(in_gold | in_predicted)
-        },
-        per_tree,
+        gold=sums[0],
+        predicted=sums[1],
+        correct=sums[2],
+        trees=len(rows),
+        exact=sums[3],
+        words=words,
+        right_tags=right_tags,
+        crossing=crossing,
+        without_crossing=without,
+        by_label={label: Counts(in_gold[label], in_predicted[label], in_both[label]) for label in labels},
+        per_tree=per_tree,
     )
 
 
@@ -133,7 +138,7 @@ def mcnemar(first: Sequence[bool] | NDArray[Any], second: Sequence[bool] | NDArr
     if n == 0:
         return 1.0
     tail = sum(comb(n, k) for k in range(min(wins, losses) + 1))
-    return min(1.0, 2 * tail / 2**n)
+    return min(1.0, float(2 * tail / 2**n))
 
 
 def brackets(tree: Tree, kept: Sequence[bool]) -> Counter[Constituent]:

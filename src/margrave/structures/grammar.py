@@ -1,4 +1,4 @@
-"""Grammars in the form that the core parses with, and derivations of trees under them (000, example 2; 003, section 4.5).
+"""Grammars in the form that the core parses with, and derivations of trees (000, example 2; 003, section 4.5).
 
 A derivation has binary rules A -> B C and lexical rules A -> a. Each of its nodes carries a **label**: the chain of
 unary rules from the symbol that the node above sees down to the symbol that its own rule expands. Chains are collapsed
@@ -29,8 +29,9 @@ UNKNOWN = ""  # the terminal of everything that the training data do not have
 # Symbols that join the pieces of a sentence without a derivation: a piece, and several of them.
 _PIECE, _PIECES = "* piece", "* pieces"
 _UNKNOWN_TAG = "/ unknown"
-# Symbols of trees without a grammar: a labelled node, one without a label, what is below a label, and a word.
-_LABELLED, _BARE, _BODY, _WORD = "+ labelled", "+ bare", "+ body", "+ word"
+# Symbols of trees without a grammar: a labelled node, one without a label, what is below a label, a word, and a top
+# node that joins several trees.
+_LABELLED, _BARE, _BODY, _WORD, _JOINED = "+ labelled", "+ bare", "+ body", "+ word", "+ joined"
 
 
 class Label(NamedTuple):
@@ -368,13 +369,18 @@ class Grammar(Outputs):
         if self.spans:
             chains = dict.fromkeys(label.nodes for label in labels if label.nodes)
             labels = [
-                *(_span_label(leaf, nodes) for nodes in chains for leaf in (False, True)),
+                *(
+                    _span_label(leaf, nodes)
+                    for nodes in chains
+                    for leaf in (False, True)
+                    if not (leaf and nodes[0] in TOPS)
+                ),
                 _span_label(True, ()),
                 Label(False, (_BARE, _BODY), (), None),
             ]
             binary = [(_BODY, _LABELLED, _LABELLED), (_BODY, _LABELLED, _BARE)]
             lexical = [(_WORD, UNKNOWN)]
-            roots = [_LABELLED]
+            roots = [_LABELLED, _JOINED]
         unary = list(dict.fromkeys(pair for label in labels for pair in pairwise(label.path) if not self.spans))
         pieces = not self.spans and not self.given
         if pieces:
@@ -466,7 +472,8 @@ class Grammar(Outputs):
         """Warn about symbols that no tree can have."""
         import warnings
 
-        for what, found in zip(("cannot be reached from the start symbol", "never end in words"), self.useless()):
+        kinds = ("cannot be reached from the start symbol", "never end in words")
+        for what, found in zip(kinds, self.useless(), strict=True):
             if found:
                 warnings.warn(f"these symbols of the grammar {what}: {the_first(found)}.", stacklevel=3)
 
@@ -488,7 +495,7 @@ class Grammar(Outputs):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         """The grammar of a file."""
-        tables: list[dict[Any, int]] = []
+        tables: list[Any] = []
         for name, length in (("binary", 3), ("lexical", 2), ("roots", 1)):
             table: dict[Any, int] = {}
             for *rule, count in settings[name]:
@@ -501,10 +508,20 @@ class Grammar(Outputs):
             if not path or not all(isinstance(s, str) for s in (*path, *nodes, span or "")):
                 raise MargraveError("its labels must be symbols.")
             labels[Label(bool(leaf), tuple(path), tuple(nodes), span)] = whole("the count of a label", count, 0, 2**62)
-        rest = {name: settings[name] for name in ("binarise", "horizontal", "vertical", "terminals", "top")}
-        vocabulary = frozenset(str(word) for word in settings["vocabulary"])
-        more = {name: bool(settings[name]) for name in ("spans", "given")}
-        made = cls(*tables, labels, **rest, vocabulary=vocabulary, **more)
+        made = cls(
+            binary=tables[0],
+            lexical=tables[1],
+            roots=tables[2],
+            labels=labels,
+            binarise=settings["binarise"],
+            horizontal=settings["horizontal"],
+            vertical=settings["vertical"],
+            terminals=settings["terminals"],
+            vocabulary=frozenset(str(word) for word in settings["vocabulary"]),
+            top=settings["top"],
+            spans=bool(settings["spans"]),
+            given=bool(settings["given"]),
+        )
         made.check_settings()
         return made
 
@@ -525,7 +542,8 @@ def word_class(word: str) -> str:
 
 
 def _span_label(leaf: bool, nodes: tuple[str, ...]) -> Label:
-    return Label(leaf, (_LABELLED, _WORD if leaf else _BODY), nodes, " ".join(nodes) or None)
+    top = _JOINED if nodes[:1] and nodes[0] in TOPS else _LABELLED
+    return Label(leaf, (top, _WORD if leaf else _BODY), nodes, " ".join(nodes) if nodes else None)
 
 
 def _sorted(counts: Mapping[Any, int]) -> dict[Any, int]:
@@ -547,7 +565,7 @@ def _overlaps(span_nodes: Sequence[tuple[str, ...]]) -> NDArray[np.int32]:
 def _chains(symbols: Iterable[str], below: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
     """All chains of unary rules; a cycle is an error."""
     chains: list[tuple[str, ...]] = []
-    waiting = [(symbol,) for symbol in sorted(symbols)]
+    waiting: list[tuple[str, ...]] = [(symbol,) for symbol in sorted(symbols)]
     while waiting:
         path = waiting.pop()
         chains.append(path)

@@ -225,9 +225,7 @@ class Chart {
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   size_t left_at(int s, int32_t slot) const { return (at(s) * at(grammar_->left_slots()) + at(slot)) * (at(n_) + 1); }
-  size_t right_at(int e, int32_t slot) const {
-    return (at(e) * at(grammar_->right_slots()) + at(slot)) * (at(n_) + 1);
-  }
+  size_t right_at(int e, int32_t slot) const { return (at(e) * at(grammar_->right_slots()) + at(slot)) * (at(n_) + 1); }
   size_t bottom_at(int64_t cell, int32_t slot) const { return at(cell) * at(grammar_->bottom_slots()) + at(slot); }
 
   // Whether scores are so large or small that scaled numbers might underflow.
@@ -291,7 +289,8 @@ class Chart {
     if (p.splits()) right = exponentials(theta_ + p.first_split(), p.triples(), splits_) && right;
     for (int k = 0; k < 3; ++k) {
       anchors_[k].clear();
-      if (p.anchors() >> k & 1) right = exponentials(theta_ + p.anchor(k, 0, 0), rules * n_, anchors_[k], true) && right;
+      if (p.anchors() >> k & 1)
+        right = exponentials(theta_ + p.anchor(k, 0, 0), rules * n_, anchors_[k], true) && right;
     }
     by_rule_ = !p.tied() || p.anchors() != 0;
     return right;
@@ -318,8 +317,8 @@ class Chart {
   }
   int32_t exponent(int s, int e) const { return exponents_[at(parts_->cell(s, e))]; }
 
-  // Both kinds of visits to the pairs of a cell: visit(pair, left slot, first m, last m) with row_ as top(B, s, m) times
-  // the factor of the split.
+  // Both kinds of visits to the pairs of a cell: visit(pair, left slot, first m, last m) with row_ as top(B, s, m)
+  // times the factor of the split.
   template <class Begin, class Visit, class End>
   void each_pair(int s, int e, const Begin& begin, const Visit& visit, const End& end) {
     const Grammar& g = *grammar_;
@@ -497,8 +496,7 @@ class Chart {
       }
       return;
     }
-    for (int m = s + 1; m < e; ++m)
-      splits_row_[at(m)] = both_filled(s, m, e) ? split_factor(s, m, e) : A::zero();
+    for (int m = s + 1; m < e; ++m) splits_row_[at(m)] = both_filled(s, m, e) ? split_factor(s, m, e) : A::zero();
     each_pair(
         s, e, [&](int first, int last) { std::fill_n(gradient_row_.begin() + first, last - first + 1, A::zero()); },
         [&](const Grammar::Pair& pair, int low, int high) {
@@ -511,8 +509,7 @@ class Chart {
           }
           Value gradient = A::zero();
           for (int32_t k = pair.begin; k < pair.end; ++k)
-            gradient =
-                A::plus(gradient, A::times(bottom_adjoint_[at(g.lhs_by_pair()[at(k)])], by_pair_[at(k)]));
+            gradient = A::plus(gradient, A::times(bottom_adjoint_[at(g.lhs_by_pair()[at(k)])], by_pair_[at(k)]));
           if (!A::alive(gradient)) return;
           const Value sum = A::dot(row_.data() + low, right + low, high - low + 1);
           for (int32_t k = pair.begin; k < pair.end; ++k) {
@@ -529,8 +526,7 @@ class Chart {
           for (int m = first; m <= last; ++m) {
             if (!A::alive(gradient_row_[at(m)])) continue;
             adjoint[m] = A::plus(adjoint[m], A::times(gradient_row_[at(m)], splits_row_[at(m)]));
-            if (parts_->splits())
-              mu[parts_->split(s, m, e)] += A::number(A::times(gradient_row_[at(m)], row_[at(m)]));
+            if (parts_->splits()) mu[parts_->split(s, m, e)] += A::number(A::times(gradient_row_[at(m)], row_[at(m)]));
           }
         });
   }
@@ -626,10 +622,9 @@ class Best {
     const int64_t cell = chart_.parts().cell(s, e);
     const double best = chart_.top(top, s, e);
     for (const int32_t label : chart_.grammar().below(top, e - s == 1))
-      if (chart_.uses(label) &&
-          chart_.bottom(chart_.grammar().labels()[static_cast<size_t>(label)].bottom, s, e) +
-                  chart_.label_weight(label, cell) ==
-              best)
+      if (chart_.uses(label) && chart_.bottom(chart_.grammar().labels()[static_cast<size_t>(label)].bottom, s, e) +
+                                        chart_.label_weight(label, cell) ==
+                                    best)
         return label;
     return -1;
   }
@@ -818,9 +813,7 @@ class Ranked {
     return {static_cast<int32_t>(within % symbols_), s, e, is_top};
   }
   int64_t code(Kind kind, int64_t cell, int64_t payload) const { return (cell * stride_ + payload) * 4 + kind; }
-  Edge decode(int64_t edge) const {
-    return {static_cast<Kind>(edge % 4), edge / 4 / stride_, edge / 4 % stride_};
-  }
+  Edge decode(int64_t edge) const { return {static_cast<Kind>(edge % 4), edge / 4 / stride_, edge / 4 % stride_}; }
 
   const Chart<Max>& chart_;
   int64_t symbols_, cells_, stride_ = 1;

@@ -127,7 +127,8 @@ class Grammar {
       throw InputError("every label needs its unary rules.");
     for (const int32_t rule : paths_)
       if (rule < 0 || rule >= unary_) throw InputError("a label has an unknown unary rule.");
-    if (overlaps_.size() != at(spans_) * at(spans_)) throw InputError("overlaps must be a table of all labelled spans.");
+    if (overlaps_.size() != at(spans_) * at(spans_))
+      throw InputError("overlaps must be a table of all labelled spans.");
     for (const int32_t count : overlaps_)
       if (count < 0 || count > 1000) throw InputError("a label has from 0 to 1000 constituents.");
     if (std::max(piece_, pieces_) >= symbols_) throw InputError("the symbols of pieces do not exist.");
@@ -158,13 +159,14 @@ class Grammar {
     for (const Lexical& rule : lexical_)
       if (bottom_slot_[at(rule.lhs)] < 0) bottom_slot_[at(rule.lhs)] = bottom_slots_++;
     group(n, symbols_, [&](int64_t k) { return binary_[at(k)].lhs; }, by_lhs_, lhs_begin_);
-    group(static_cast<int64_t>(lexical_.size()), terminals_, [&](int64_t k) { return lexical_[at(k)].terminal; },
-          by_terminal_, terminal_begin_);
+    group(
+        static_cast<int64_t>(lexical_.size()), terminals_, [&](int64_t k) { return lexical_[at(k)].terminal; },
+        by_terminal_, terminal_begin_);
     for (const int leaf : {0, 1}) {
       const auto labels = static_cast<int64_t>(labels_.size());
       const auto of = [&](int64_t k, int32_t symbol) { return labels_[at(k)].leaf == leaf ? symbol : -1; };
-      group(labels, symbols_, [&](int64_t k) { return of(k, labels_[at(k)].bottom); }, above_[leaf],
-            above_begin_[leaf]);
+      group(
+          labels, symbols_, [&](int64_t k) { return of(k, labels_[at(k)].bottom); }, above_[leaf], above_begin_[leaf]);
       group(labels, symbols_, [&](int64_t k) { return of(k, labels_[at(k)].top); }, below_[leaf], below_begin_[leaf]);
     }
     by_pair_.resize(at(n));

@@ -1,4 +1,5 @@
-// The feature map of constituent trees: one weight per rule, and attributes of labelled spans and of splits by templates.
+// The feature map of constituent trees: one weight per rule, and attributes of labelled spans and of splits by
+// templates.
 //
 // Templates are those of inputs/tree_templates.h. A span over the words s..e is like an arc from the word before it to
 // its last word, and a split is like a child between them, the first word behind the split. Attributes of spans
@@ -139,8 +140,8 @@ class SpanMap final : public Features {
     block(parts.root(0), 1, static_cast<int64_t>(g.roots().size()), binary_ + lexical_ + g.unary());
   }
 
-  // Calls visit(part, width, fingerprints) for rows of `width` parts that share attributes: the labels of a span, or one
-  // split.
+  // Calls visit(part, width, fingerprints) for rows of `width` parts that share attributes: the labels of a span, or
+  // one split.
   template <class Visit>
   void each_row(int64_t i, const Visit& visit) const {
     if (!attributes_) return;

@@ -111,11 +111,12 @@ void bind_constituents(nb::module_& m) {
             return to_numpy(std::move(first));
           },
           nb::rv_policy::move, "The number of parts before the labelled spans of every sentence.")
-      .def("read", &read, "begin"_a, "parts"_a, "examples"_a.none() = nb::none(),
-           "The labelled spans of outputs: where those of each output begin, their numbers, where they begin and end in "
-           "the sentence, and whether each output consists of pieces.");
-  m.def("constituents", &make_structure, "grammar"_a, "begin"_a, "terminals"_a, "node_begin"_a.none(),
-        "nodes"_a.none(), "tied"_a, "splits"_a, "anchors"_a);
+      .def(
+          "read", &read, "begin"_a, "parts"_a, "examples"_a.none() = nb::none(),
+          "The labelled spans of outputs: where those of each output begin, their numbers, where they begin and end in "
+          "the sentence, and whether each output consists of pieces.");
+  m.def("constituents", &make_structure, "grammar"_a, "begin"_a, "terminals"_a, "node_begin"_a.none(), "nodes"_a.none(),
+        "tied"_a, "splits"_a, "anchors"_a);
 }
 
 }  // namespace margrave
