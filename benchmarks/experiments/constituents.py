@@ -12,7 +12,7 @@ Result = dict[str, Any]
 
 CORPORA = ("ptb-sample",)
 RESULT = "constituents"
-PASSES = 8
+PASSES = 4
 SETTINGS: dict[str, Result] = {
     "rules": {"grammar": "rules", "horizontal": 2},
     "spans": {"grammar": "spans"},
