@@ -254,7 +254,7 @@ def local_optimum(graph: Factors, theta: Array) -> float:
 def test_the_relaxation_is_never_below_the_best_labelling(style: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, style, SETS)
-    labels, outputs = outputs_of(graph)
+    _, outputs = outputs_of(graph)
     bound = bind(graph, "relaxed", iterations=3000)
     problem = problem_of(bound, outputs.n)
     theta = rng.standard_normal(outputs.n)
@@ -312,7 +312,7 @@ def test_learners_minimise_the_relaxed_hinge(learner: Any) -> None:
 @pytest.mark.parametrize("learner", ["bcfw", "cutting-plane", "one-slack"])
 def test_learners_that_keep_outputs_refuse_a_relaxation(learner: str) -> None:
     _, relaxed = two_loops(np.random.default_rng(0), 3, "relaxed")
-    with pytest.raises(MargraveError, match="keeps whole outputs.*sgd"):
+    with pytest.raises(MargraveError, match=r"keeps whole outputs.*sgd"):
         learner_named(learner).solve(Task(relaxed, Hinge(), C=1.0))
 
 
