@@ -163,7 +163,262 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
   return log_z;
 }
 
-inline double logsum(const Scores& s, Posteriors& mu, Scratch&) { return logsum_logs(s, mu); }
+// ---- sums in scaled space -------------------------------------------------------------------------------------------
+
+// Every cell has a digit e of its own: its values are mantissas times 2^(256 e), and the sum of its states is between
+// 2^-128 and 2^128. False if a value is lost that the sums of a state consist of; the caller then repeats the example
+// in log space.
+class Scaled {
+ public:
+  explicit Scaled(const Scores& s) : s_(s) {}
+
+  bool logsum(Posteriors& mu, double& log_z) {
+    if (!prepare()) return false;
+    const size_t cells = at(s_.n * s_.m);
+    forward_.resize(cells);
+    for (int64_t i = 0; i < s_.n; ++i)
+      for (int64_t j = 0; j < s_.m; ++j)
+        if (!forward_cell(i, j)) return false;
+    Number total = empty_;
+    for (int64_t i = 0; i < s_.n; ++i)
+      for (int64_t j = 0; j < s_.m; ++j) {
+        const Cell3& f = forward_[cell(i, j)];
+        const Number last = end(i, j);
+        add(total, {f.value[kM] * last.mantissa, f.digit + last.digit});
+      }
+    if (total.mantissa == 0) return false;
+    log_z = std::log(total.mantissa) + total.digit * kLogDigit;
+    mu.empty += share(empty_, total);
+    below_.assign(at(s_.m + 1), {});
+    here_.assign(at(s_.m + 1), {});
+    // Nothing is added before all is known to be exact.
+    pairs_.assign(cells, 0.0);
+    for (int64_t i = s_.n - 1; i >= 0; --i) {
+      here_[at(s_.m)] = {};
+      for (int64_t j = s_.m - 1; j >= 0; --j)
+        if (!backward_cell(i, j, total)) return false;
+      std::swap(below_, here_);
+    }
+    for (int64_t i = 0; i < s_.n; ++i) {
+      for (int64_t j = 0; j < s_.m; ++j) mu.pair[at(i)][j] += pairs_[cell(i, j)];
+      mu.x_open[i] += x_[0][at(i)], mu.x_extend[i] += x_[1][at(i)];
+      mu.begin_x[i] += x_[2][at(i)], mu.end_x[i] += x_[3][at(i)];
+      mu.lead_x[i] += x_[4][at(i)], mu.trail_x[i] += x_[5][at(i)];
+    }
+    for (int64_t j = 0; j < s_.m; ++j) {
+      mu.y_open[j] += y_[0][at(j)], mu.y_extend[j] += y_[1][at(j)];
+      mu.begin_y[j] += y_[2][at(j)], mu.end_y[j] += y_[3][at(j)];
+      mu.lead_y[j] += y_[4][at(j)], mu.trail_y[j] += y_[5][at(j)];
+    }
+    return true;
+  }
+
+ private:
+  static constexpr double kLogDigit = 0x1.62e42fefa39efp+7;  // log 2^256
+  static constexpr double kTop = 0x1p128, kBottom = 0x1p-128, kUp = 0x1p256, kDown = 0x1p-256;
+  static constexpr double kLargest = 85;  // of scores: factors of at most 2^123 keep sums within one digit
+  static constexpr int32_t kNone = -(1 << 28);
+
+  struct Number {
+    double mantissa = 0;
+    int32_t digit = kNone;
+  };
+  struct Cell3 {
+    double value[3] = {0, 0, 0};
+    int32_t digit = kNone;
+  };
+
+  size_t cell(int64_t i, int64_t j) const { return at(i * s_.m + j); }
+
+  static double factor(int32_t apart) {
+    return apart == 0 ? 1.0 : apart == -1 ? kDown : apart == -2 ? kDown * kDown : 0.0;
+  }
+
+  static Number number(double log) {
+    if (log == -kInfinity) return {};
+    const double digits = std::floor(log / kLogDigit + 0.5);
+    return {std::exp(log - digits * kLogDigit), static_cast<int32_t>(digits)};
+  }
+  static Number product(const Number& a, const Number& b) {
+    if (a.mantissa == 0 || b.mantissa == 0) return {};
+    Number p{a.mantissa * b.mantissa, a.digit + b.digit};
+    if (p.mantissa > kTop) p = {p.mantissa * kDown, p.digit + 1};
+    if (p.mantissa < kBottom) p = {p.mantissa * kUp, p.digit - 1};
+    return p;
+  }
+  static void add(Number& sum, const Number& other) {
+    if (other.mantissa == 0) return;
+    if (other.digit > sum.digit) {
+      sum = {other.mantissa + sum.mantissa * factor(std::max(sum.digit - other.digit, -3)), other.digit};
+    } else {
+      sum.mantissa += other.mantissa * factor(std::max(other.digit - sum.digit, -3));
+    }
+    if (sum.mantissa > kTop) sum = {sum.mantissa * kDown, sum.digit + 1};
+  }
+  static double share(const Number& part, const Number& total) {
+    if (part.mantissa == 0) return 0;
+    const int32_t apart = part.digit - total.digit;
+    const double ratio = part.mantissa / total.mantissa;
+    if (apart == 0) return ratio;
+    return apart < -3 ? 0.0 : ratio * std::ldexp(1.0, 256 * std::min(apart, 3));
+  }
+
+  // exp of all scores. False if one is too large or too small.
+  bool prepare() {
+    const auto exps = [&](const double* scores, int64_t n, std::vector<double>& values) {
+      values.resize(at(n));
+      for (int64_t k = 0; k < n; ++k) {
+        if (scores[k] != -kInfinity && std::fabs(scores[k]) > kLargest) return false;
+        values[at(k)] = std::exp(scores[k]);
+      }
+      return true;
+    };
+    if (!exps(s_.x_open, s_.n, x_open_) || !exps(s_.x_extend, s_.n, x_extend_)) return false;
+    if (!exps(s_.y_open, s_.m, y_open_) || !exps(s_.y_extend, s_.m, y_extend_)) return false;
+    // Tied parts share their rows.
+    rows_.assign(at(s_.n), nullptr);
+    exp_rows_.clear();
+    exp_rows_.reserve(at(s_.n));
+    std::map<const double*, const double*> known;
+    for (int64_t i = 0; i < s_.n; ++i) {
+      const double*& row = known[s_.pair[at(i)]];
+      if (!row) {
+        exp_rows_.emplace_back();
+        if (!exps(s_.pair[at(i)], s_.m, exp_rows_.back())) return false;
+        row = exp_rows_.back().data();
+      }
+      rows_[at(i)] = row;
+    }
+    const auto numbers = [](const double* logs, int64_t n, std::vector<Number>& values) {
+      values.resize(at(n));
+      for (int64_t k = 0; k < n; ++k) values[at(k)] = number(logs[k]);
+    };
+    numbers(s_.begin_x, s_.n, begin_x_), numbers(s_.begin_y, s_.m, begin_y_);
+    numbers(s_.end_x, s_.n, end_x_), numbers(s_.end_y, s_.m, end_y_);
+    numbers(s_.lead_x, s_.n, lead_x_), numbers(s_.lead_y, s_.m, lead_y_);
+    numbers(s_.trail_x, s_.n, trail_x_), numbers(s_.trail_y, s_.m, trail_y_);
+    empty_ = number(s_.empty);
+    for (auto& each : x_) each.assign(at(s_.n), 0.0);
+    for (auto& each : y_) each.assign(at(s_.m), 0.0);
+    return true;
+  }
+  Number begin(int64_t i, int64_t j) const {
+    const Number both = product(begin_x_[at(i)], begin_y_[at(j)]);
+    return s_.shorter ? product(both, s_.leads_x(i, j) ? lead_x_[at(i)] : lead_y_[at(j)]) : both;
+  }
+  Number end(int64_t i, int64_t j) const {
+    const Number both = product(end_x_[at(i)], end_y_[at(j)]);
+    return s_.shorter ? product(both, s_.trails_x(i, j) ? trail_x_[at(i)] : trail_y_[at(j)]) : both;
+  }
+
+  static void normalise(Cell3& c, double sum) {
+    if (sum > kTop) {
+      for (double& v : c.value) v *= kDown;
+      ++c.digit;
+    } else if (sum < kBottom) {
+      for (double& v : c.value) v *= kUp;
+      --c.digit;
+    }
+  }
+
+  bool forward_cell(int64_t i, int64_t j) {
+    static const Cell3 outside;
+    const Cell3& diagonal = i > 0 && j > 0 ? forward_[cell(i - 1, j - 1)] : outside;
+    const Cell3& above = i > 0 ? forward_[cell(i - 1, j)] : outside;
+    const Cell3& left = j > 0 ? forward_[cell(i, j - 1)] : outside;
+    const Number first = begin(i, j);
+    Cell3& c = forward_[cell(i, j)];
+    c = {};
+    c.digit = std::max(std::max(diagonal.digit, above.digit), std::max(left.digit, first.digit));
+    if (c.digit == kNone) return true;
+    const double pair = rows_[at(i)][j];
+    const double before = diagonal.value[kM] + diagonal.value[kX] + diagonal.value[kY];
+    const double m = first.mantissa * factor(first.digit - c.digit) + before * factor(diagonal.digit - c.digit);
+    const double x = x_open_[at(i)] * above.value[kM] + x_extend_[at(i)] * above.value[kX];
+    const double y = y_open_[at(j)] * (left.value[kM] + left.value[kX]) + y_extend_[at(j)] * left.value[kY];
+    c.value[kM] = pair * m;
+    c.value[kX] = x * factor(above.digit - c.digit);
+    c.value[kY] = y * factor(left.digit - c.digit);
+    if (pair > 0 && m == 0 && (first.mantissa > 0 || before > 0)) return false;
+    if ((x > 0 && c.value[kX] == 0) || (y > 0 && c.value[kY] == 0)) return false;
+    const double sum = c.value[kM] + c.value[kX] + c.value[kY];
+    if (sum == 0)
+      c.digit = kNone;
+    else
+      normalise(c, sum);
+    return true;
+  }
+
+  bool backward_cell(int64_t i, int64_t j, const Number& total) {
+    static const Cell3 outside;
+    const bool last = i + 1 == s_.n, final = j + 1 == s_.m;
+    const Cell3& diagonal = last || final ? outside : below_[at(j + 1)];
+    const Cell3& under = last ? outside : below_[at(j)];
+    const Cell3& right = final ? outside : here_[at(j + 1)];
+    const Number finish = end(i, j);
+    Cell3& c = here_[at(j)];
+    c = {};
+    c.digit = std::max(std::max(diagonal.digit, under.digit), std::max(right.digit, finish.digit));
+    const Cell3& f = forward_[cell(i, j)];
+    if (c.digit != kNone) {
+      const double next = last || final ? 0.0 : rows_[at(i + 1)][j + 1] * diagonal.value[kM];
+      const double d = next * factor(diagonal.digit - c.digit);
+      const double open_x = last ? 0.0 : x_open_[at(i + 1)] * under.value[kX];
+      const double extend_x = last ? 0.0 : x_extend_[at(i + 1)] * under.value[kX];
+      const double open_y = final ? 0.0 : y_open_[at(j + 1)] * right.value[kY];
+      const double extend_y = final ? 0.0 : y_extend_[at(j + 1)] * right.value[kY];
+      const double fx = factor(under.digit - c.digit), fy = factor(right.digit - c.digit);
+      c.value[kM] = finish.mantissa * factor(finish.digit - c.digit) + d + open_x * fx + open_y * fy;
+      c.value[kX] = d + extend_x * fx + open_y * fy;
+      c.value[kY] = d + extend_y * fy;
+      if (c.value[kM] == 0 && (finish.mantissa > 0 || next > 0 || open_x > 0 || open_y > 0)) return false;
+      if (c.value[kX] == 0 && (next > 0 || extend_x > 0 || open_y > 0)) return false;
+      if (c.value[kY] == 0 && (next > 0 || extend_y > 0)) return false;
+      const auto count = [&](double mine, double its, int32_t digit) {
+        return share({mine * its, f.digit + digit}, total);
+      };
+      if (!last) {
+        x_[0][at(i + 1)] += count(f.value[kM], open_x, under.digit);
+        x_[1][at(i + 1)] += count(f.value[kX], extend_x, under.digit);
+      }
+      if (!final) {
+        y_[0][at(j + 1)] += count(f.value[kM] + f.value[kX], open_y, right.digit);
+        y_[1][at(j + 1)] += count(f.value[kY], extend_y, right.digit);
+      }
+      pairs_[cell(i, j)] = count(f.value[kM], c.value[kM], c.digit);
+      const Number first = begin(i, j);
+      const double begins =
+          share(product({first.mantissa, first.digit}, {rows_[at(i)][j] * c.value[kM], c.digit}), total);
+      const double ends = count(f.value[kM], finish.mantissa, finish.digit);
+      x_[2][at(i)] += begins, y_[2][at(j)] += begins;
+      x_[3][at(i)] += ends, y_[3][at(j)] += ends;
+      if (s_.shorter) {
+        (s_.leads_x(i, j) ? x_[4][at(i)] : y_[4][at(j)]) += begins;
+        (s_.trails_x(i, j) ? x_[5][at(i)] : y_[5][at(j)]) += ends;
+      }
+      const double sum = c.value[kM] + c.value[kX] + c.value[kY];
+      if (sum == 0)
+        c.digit = kNone;
+      else
+        normalise(c, sum);
+    }
+    return true;
+  }
+
+  const Scores& s_;
+  std::vector<double> x_open_, x_extend_, y_open_, y_extend_, pairs_;
+  std::vector<std::vector<double>> exp_rows_;
+  std::vector<const double*> rows_;
+  std::vector<Number> begin_x_, begin_y_, end_x_, end_y_, lead_x_, lead_y_, trail_x_, trail_y_;
+  Number empty_;
+  std::vector<Cell3> forward_, below_, here_;
+  std::array<std::vector<double>, 6> x_, y_;  // expected counts: open, extend, begin, end, lead, trail
+};
+
+inline double logsum(const Scores& s, Posteriors& mu, Scratch&) {
+  double log_z = 0;
+  return Scaled(s).logsum(mu, log_z) ? log_z : logsum_logs(s, mu);
+}
 
 // Draws alignments one after another; take(path) is called for each of them. False: there is none.
 template <class Take>
