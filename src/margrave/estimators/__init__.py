@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from margrave.estimators.multi_label_classifier import MultiLabelClassifier
     from margrave.estimators.homology_ranker import HomologyRanker
     from margrave.estimators.pcfg import PCFG
+    from margrave.estimators.homology_ranker import HomologyRanker
+    from margrave.estimators.multi_label_classifier import MultiLabelClassifier
     from margrave.estimators.reranker import Reranker
     from margrave.estimators.sequence_aligner import SequenceAligner
     from margrave.estimators.sequence_tagger import SequenceTagger
@@ -39,6 +41,7 @@ __all__ = [
     "LatticeDecoder",
     "MultiLabelClassifier",
     "HomologyRanker",
+    "MultiLabelClassifier",
     "Reranker",
     "SequenceAligner",
     "SequenceTagger",

@@ -1,8 +1,8 @@
 """Which bags of parts are outputs: one file per structure."""
 
 from margrave.files.stored import import_modules
-from margrave.structures.arc_pair_tree import ArcPairTree
 from margrave.structures.alignment import Alignment, Homology, Letters
+from margrave.structures.arc_pair_tree import ArcPairTree
 from margrave.structures.arc_trees import ArcLabels, Arcs
 from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
@@ -21,8 +21,8 @@ from margrave.structures.second_order_tree import SecondOrderTree
 from margrave.structures.semi_markov import Segmentation, SemiMarkov
 
 __all__ = [
-    "Allowed",
     "Alignment",
+    "Allowed",
     "ArcLabels",
     "ArcPairTree",
     "Arcs",
@@ -34,6 +34,7 @@ __all__ = [
     "FactorGraph",
     "Factors",
     "Forbidden",
+    "Homology",
     "Implies",
     "LabelGraph",
     "Homology",
