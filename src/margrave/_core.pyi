@@ -557,6 +557,19 @@ def factor_map(
     Weights of the soft factors of graphs, tied by groups. group_of: the group of each factor of each graph. groups: of each the number of attributes, the number of columns, the column of each cell (-1: none), the rows of the attributes of its factors, and whether all of its factors in an example share one row.
     """
 
+class AlignmentMap(Features):
+    pass
+
+def alignment_map(
+    structure: Structure,
+    tables: Sequence[tuple[Tokens, Tokens, int, int, bool]],
+    gaps: Sequence[tuple[Tokens, Tokens, int]],
+    ends: bool,
+) -> AlignmentMap:
+    """
+    The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have weights of their own.
+    """
+
 class KeyedNames:
     """Numbers of values that names are spelled from."""
 
@@ -1785,6 +1798,89 @@ def arc_pair_tree(
     damping: float,
     iterations: int,
 ) -> ArcPairTreeStructure: ...
+
+class Alignments(Structure):
+    def lengths(self, i: int) -> tuple[int, int]:
+        """The numbers of letters of both sequences."""
+
+    def matches(
+        self,
+        i: int,
+        parts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The matched pairs of an output, flat."""
+
+    def match_table(
+        self,
+        i: int,
+        mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The posterior probability of every pair of places, row by row."""
+
+class AlignmentStructure(Alignments):
+    @property
+    def tied(self) -> bool: ...
+    def best_score(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> float:
+        """The score of the best alignment, in linear memory if parts are tied."""
+
+    def best_matches(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The matched pairs of the best alignment, flat."""
+
+class AlignmentEdges(Alignments):
+    pass
+
+class HomologyStructure(Structure):
+    @property
+    def shared_parts(self) -> int:
+        """The number of parts of letters."""
+
+def alignment(
+    mode: str,
+    affine: bool,
+    letters: int,
+    x_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    y_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    x: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    costs: bool,
+) -> AlignmentStructure:
+    """
+    Alignments of pairs of sequences. x, y: the letters of all sequences, if parts are tied. gold: matched pairs (i, j), flat.
+    """
+
+def alignment_edges(
+    x_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    y_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    costs: bool,
+) -> AlignmentEdges:
+    """Alignments whose parts are the edges of their trellis."""
+
+def homology(
+    mode: str,
+    affine: bool,
+    letters: int,
+    x_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    x: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    candidate_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    candidates: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    good: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+) -> HomologyStructure:
+    """The choice of a candidate together with its alignment."""
 
 class CandidateStructure(Structure):
     pass
