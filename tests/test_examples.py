@@ -91,3 +91,16 @@ def test_the_example_about_maps_shows_that_neighbours_help(
     alone, beside = (float(share) for share in re.findall(r"([\d.]+)%$", capsys.readouterr().out, re.MULTILINE))
     assert beside > alone + 10
     assert (tmp_path / "demo" / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_words_are_split_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "split_words.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert re.search(r"^bellroom +bell room +[01]\.\d\d$", out, re.MULTILINE)
+    assert re.search(r"^ropesale +rope sale ", out, re.MULTILINE)
+    assert re.search(r"^salesbell +sales? bell ", out, re.MULTILINE)
+    assert "objectives of 3 starts" in out
+    assert (tmp_path / "demo" / "lattice.png").read_bytes().startswith(b"\x89PNG")

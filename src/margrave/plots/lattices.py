@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _STEP = 1.2  # inches between two nodes
 _LEVEL = 0.38  # inches by which parallel and longer edges lie higher
+_RISE = 0.75  # how high the middle of an edge lies, as a share of its level
 _MOST = 400  # edges that are drawn at most
 _SHOWN = 0.005  # smaller probabilities are not written
 
@@ -37,21 +38,31 @@ def lattice_diagram(
     if probabilities is not None and len(probabilities) != len(lattice.edges):
         raise MargraveError(f"there must be one probability per edge: {len(lattice.edges)}.")
     levels = _levels(lattice)
-    height = _LEVEL * (max(levels, default=0) + 2.5)
+    top = _RISE * max(levels, default=0.0)  # of the highest edge
+    height = _LEVEL * (top + 2.5)
     width = _STEP * lattice.nodes + 0.6
     figure = Figure(figsize=(width, height + (0.3 if title else 0.0)))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
     axes.set_xlim(-0.7, lattice.nodes - 0.3)
-    axes.set_ylim(-1.0, max(levels, default=0) + (2.2 if title else 1.5))
+    axes.set_ylim(-1.0, top + (2.2 if title else 1.5))
     family: dict[str, Any] = {"fontfamily": fonts_for([edge.word for edge in lattice.edges])}
     colours = _colours(probabilities, len(lattice.edges), Normalize(0.0, 1.0))
+    # Probable edges lie above the others.
+    orders = [1.0 + (0.0 if probabilities is None else 2.0 * float(probabilities[k])) for k in range(len(colours))]
     for k, (edge, level) in enumerate(zip(lattice.edges, levels, strict=True)):
         colour = colours[k]
         points = [(edge.tail, 0.0), (edge.tail + 0.25, level), (edge.head - 0.25, level), (edge.head, 0.0)]
         axes.add_patch(
             FancyArrowPatch(
-                path=_curve(points), arrowstyle="-|>", mutation_scale=8, lw=1.2, color=colour, shrinkA=6, shrinkB=6
+                path=_curve(points),
+                arrowstyle="-|>",
+                mutation_scale=8,
+                lw=1.2,
+                color=colour,
+                zorder=orders[k],
+                shrinkA=6,
+                shrinkB=6,
             )
         )
         text = edge.word or "ε"
@@ -60,8 +71,9 @@ def lattice_diagram(
         middle = (edge.tail + edge.head) / 2
         axes.text(
             middle,
-            0.75 * level,
+            _RISE * level,
             text,
+            zorder=orders[k] + 0.5,
             ha="center",
             va="center",
             fontsize=8.5,
@@ -70,9 +82,9 @@ def lattice_diagram(
             **family,
         )
     for v in range(lattice.nodes):
-        axes.plot([v], [0.0], "o", ms=7, mfc="white", mec="#333333", zorder=3)
+        axes.plot([v], [0.0], "o", ms=7, mfc="white", mec="#333333", zorder=5)
     if title:
-        axes.text((lattice.nodes - 1) / 2, max(levels, default=0) + 1.6, title, ha="center", fontsize=10)
+        axes.text((lattice.nodes - 1) / 2, top + 1.6, title, ha="center", fontsize=10)
     return figure
 
 
@@ -87,8 +99,8 @@ def _colours(probabilities: Sequence[float] | None, n: int, scale: Any) -> list[
         return ["#333333"] * n
     from matplotlib import colormaps
 
-    shades = colormaps["viridis_r"]
-    return [shades(0.15 + 0.8 * float(scale(p))) for p in probabilities]
+    shades = colormaps["Blues"]
+    return [shades(0.3 + 0.7 * float(scale(p))) for p in probabilities]
 
 
 def _levels(lattice: Lattice) -> list[float]:
