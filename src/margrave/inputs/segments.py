@@ -81,17 +81,9 @@ class SegmentTemplates(Inputs):
         if len(set(self.templates)) < len(self.templates):
             raise MargraveError("a template is given twice.")
         self._functions: list[str | None] = []  # of the texts that the core is given
-        parsed = [self._parse(template) for template in self.templates]
-        parsed += [(f"in {name}", "dictionary", 1, self._texts(None), k) for k, name in enumerate(self.dictionaries)]
-        self._core = _core.SegmentTemplates(parsed, list(self.dictionaries.values()))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The settings."""
-        return self.stored_settings()
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restores what `__getstate__` returned."""
-        self.__init__(state["templates"], state["dictionaries"], column=state["column"])  # type: ignore[misc]
+        self._parsed = [self._parse(template) for template in self.templates]
+        for k, name in enumerate(self.dictionaries):
+            self._parsed.append((f"in {name}", "dictionary", 1, self._texts(None), k))
 
     def _parse(self, template: str) -> tuple[str, str, int, int, int]:
         match = _TEMPLATE.fullmatch(template) if isinstance(template, str) else None
@@ -140,7 +132,8 @@ class SegmentTemplates(Inputs):
             missing = np.array([result is None for result in results], dtype=np.bool_)
             of_function = np.where(missing, -1, np.arange(len(results)))[of_tokens] if len(results) else of_tokens
             values.append(([result or "" for result in results], of_function.astype(np.int32)))
-        return self._core.rows(begin, values, longest, vocabulary, hash_bits, growing)
+        compiled = _core.SegmentTemplates(self._parsed, list(self.dictionaries.values()))
+        return compiled.rows(begin, values, longest, vocabulary, hash_bits, growing)
 
     def attributes(self, texts: Sequence[str]) -> list[list[str]]:
         """The attributes of all spans of one sequence, by end and length.
