@@ -34,6 +34,7 @@ from margrave.structures import (
     FactorGraph,
     Homology,
     ContextFreeTree,
+    FactorGraph,
     Labels,
     Letters,
     LatticePaths,
@@ -74,8 +75,8 @@ from tests.references.enumeration import (
     trees,
     values_of,
 )
-from tests.references.graphs import SETS, labellings, part_count, random_graph
 from tests.references.grammars import PartNumbers, derivations, random_grammar, trees_of
+from tests.references.graphs import SETS, labellings, part_count, random_graph
 from tests.references.problems import bind
 
 # The learners that come with the library; tests register others beside them.

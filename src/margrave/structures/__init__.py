@@ -11,7 +11,9 @@ from margrave.structures.factor_graph import Factor, FactorGraph, Factors
 from margrave.structures.label_graph import LabelGraph
 from margrave.structures.lattice_paths import LatticePaths
 from margrave.structures.constituents import ContextFreeTree, SpanTree
+from margrave.structures.factor_graph import Factor, FactorGraph, Factors
 from margrave.structures.grammar import Grammar
+from margrave.structures.label_graph import LabelGraph
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
@@ -30,6 +32,7 @@ __all__ = [
     "Budget",
     "CandidateLists",
     "Chain",
+    "ContextFreeTree",
     "Factor",
     "FactorGraph",
     "Factors",
@@ -40,6 +43,9 @@ __all__ = [
     "Homology",
     "ContextFreeTree",
     "Grammar",
+    "Grammar",
+    "Implies",
+    "LabelGraph",
     "Labels",
     "Letters",
     "LatticePaths",
