@@ -21,11 +21,13 @@ from margrave.datasets import (
     conllu_lines,
     load_digits,
     load_town,
+    read_brackets,
     read_columns,
     read_conllu,
     read_conllx,
     read_svmlight,
     spans,
+    write_brackets,
     write_columns,
     write_conllu,
 )
@@ -712,3 +714,33 @@ def test_the_digits_lie_between_0_and_1() -> None:
     assert images.shape == (1797, 64) and digits.shape == (1797,)
     assert images.min() == 0 and images.max() == 1
     assert set(digits.tolist()) == set(range(10))
+
+
+# ---- brackets --------------------------------------------------------------------------------------------------------
+
+
+def test_brackets_are_read_and_written(tmp_path: Path) -> None:
+    file = tmp_path / "trees.mrg"
+    file.write_text("( (S (NP-SBJ (N a))\n     (VP (V b) (NP (-NONE- *)))))\n\n(X (N c)) (Y (N d))\n")
+    trees = list(read_brackets(file))
+    assert [str(tree) for tree in trees] == ["( (S (NP (N a)) (VP (V b))))", "(X (N c))", "(Y (N d))"]
+    write_brackets(tmp_path / "again.mrg.gz", trees)
+    assert list(read_brackets(tmp_path / "again.mrg.gz")) == trees
+    assert str(next(read_brackets(file, clean=False))).startswith("( (S (NP-SBJ")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(S (A a))\n(S (A a)\n", "line 2: unbalanced brackets: the tree that begins here is not closed."),
+        ("(S (A a))\n)\n", "line 2: unbalanced brackets: this ) closes nothing."),
+        ("(S (A a))\n\n(S ())\n", "line 3: an empty tree: () has no children."),
+        ("(S (-NONE- *))\n", "line 1: an empty tree: it has no words besides traces."),
+    ],
+)
+def test_mistakes_in_brackets_are_reported_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "trees.mrg"
+    file.write_text(text)
+    with pytest.raises(MargraveError) as error:
+        list(read_brackets(file))
+    assert str(error.value) == f"{file}, {message}"
