@@ -31,13 +31,12 @@ from margrave.structures import (
     Arcs,
     CandidateLists,
     Chain,
-    FactorGraph,
-    Homology,
     ContextFreeTree,
     FactorGraph,
+    Homology,
     Labels,
-    Letters,
     LatticePaths,
+    Letters,
     Multiclass,
     NodeSets,
     NonProjectiveTree,
@@ -46,12 +45,11 @@ from margrave.structures import (
     SecondOrderTree,
     Segmentation,
     SemiMarkov,
-)
-from tests.references.alignments import AlignmentParts, alignments, edge_parts
     SpanTree,
 )
 from margrave.structures.constituents import checked_trees
 from margrave.structures.grammar import Grammar
+from tests.references.alignments import AlignmentParts, alignments, edge_parts
 from tests.references.enumeration import (
     Array,
     ChainParts,

@@ -22,10 +22,9 @@ from margrave import (
     StructuredClassifier,
     TaxonomyClassifier,
 )
+from margrave.datasets import Lattice
 from margrave.inputs import ArcTemplates, Columns, NGrams, Sequences, Templates, TfIdf
 from margrave.inputs.sequences import Candidates
-from margrave.datasets import Lattice
-from margrave.inputs import ArcTemplates, Columns, NGrams, Templates, TfIdf
 from margrave.labels.constituents import Tree
 
 

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from margrave.estimators.graph_labeler import GraphLabeler
     from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
     from margrave.estimators.hmm_tagger import HMMTagger
+    from margrave.estimators.homology_ranker import HomologyRanker
     from margrave.estimators.lattice_decoder import LatticeDecoder
     from margrave.estimators.multi_label_classifier import MultiLabelClassifier
-    from margrave.estimators.homology_ranker import HomologyRanker
     from margrave.estimators.pcfg import PCFG
-    from margrave.estimators.homology_ranker import HomologyRanker
-    from margrave.estimators.multi_label_classifier import MultiLabelClassifier
     from margrave.estimators.reranker import Reranker
     from margrave.estimators.sequence_aligner import SequenceAligner
     from margrave.estimators.sequence_tagger import SequenceTagger
@@ -38,9 +36,8 @@ __all__ = [
     "GraphLabeler",
     "HMMTagger",
     "HierarchicalMultiLabelClassifier",
-    "LatticeDecoder",
-    "MultiLabelClassifier",
     "HomologyRanker",
+    "LatticeDecoder",
     "MultiLabelClassifier",
     "Reranker",
     "SequenceAligner",

@@ -7,8 +7,8 @@ from margrave.inputs.columns import Columns
 from margrave.inputs.graphs import Graph, image_graph
 from margrave.inputs.lattices import EdgeFeatures
 from margrave.inputs.ngrams import NGrams
-from margrave.inputs.sequences import Sequences
 from margrave.inputs.segments import SegmentTemplates
+from margrave.inputs.sequences import Sequences
 from margrave.inputs.spans import SpanTemplates, default_span_templates
 from margrave.inputs.templates import Templates, default_templates, read_templates
 from margrave.inputs.tfidf import TfIdf
@@ -20,8 +20,8 @@ __all__ = [
     "Graph",
     "Inputs",
     "NGrams",
-    "Sequences",
     "SegmentTemplates",
+    "Sequences",
     "SpanTemplates",
     "Templates",
     "TfIdf",

@@ -7,13 +7,11 @@ from margrave.structures.arc_trees import ArcLabels, Arcs
 from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
 from margrave.structures.chain import Chain
-from margrave.structures.factor_graph import Factor, FactorGraph, Factors
-from margrave.structures.label_graph import LabelGraph
-from margrave.structures.lattice_paths import LatticePaths
 from margrave.structures.constituents import ContextFreeTree, SpanTree
 from margrave.structures.factor_graph import Factor, FactorGraph, Factors
 from margrave.structures.grammar import Grammar
 from margrave.structures.label_graph import LabelGraph
+from margrave.structures.lattice_paths import LatticePaths
 from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
@@ -37,18 +35,13 @@ __all__ = [
     "FactorGraph",
     "Factors",
     "Forbidden",
-    "Homology",
-    "Implies",
-    "LabelGraph",
-    "Homology",
-    "ContextFreeTree",
     "Grammar",
-    "Grammar",
+    "Homology",
     "Implies",
     "LabelGraph",
     "Labels",
-    "Letters",
     "LatticePaths",
+    "Letters",
     "Multiclass",
     "NoOutputs",
     "NodeSets",
