@@ -156,7 +156,7 @@ class Grammar(Outputs):
 
         >>> rules = [("S", ("NP", "VP")), ("NP", "we"), ("VP", ("V",)), ("V", "sing")]
         >>> sorted(label.path for label in Grammar.of_rules(rules, "S").labels)
-        [('NP',), ('S',), ('VP', 'V')]
+        [('NP',), ('S',), ('V',), ('VP', 'V')]
         """
         binary: Counter[tuple[str, ...]] = Counter()
         lexical: Counter[tuple[str, ...]] = Counter()
