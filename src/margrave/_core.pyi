@@ -537,6 +537,19 @@ def add_scaled(
 ) -> None:
     """v += c u, without the copy that an expression makes."""
 
+class AlignmentMap(Features):
+    pass
+
+def alignment_map(
+    structure: Structure,
+    tables: Sequence[tuple[Tokens, Tokens, int, int, bool]],
+    gaps: Sequence[tuple[Tokens, Tokens, int]],
+    ends: bool,
+) -> AlignmentMap:
+    """
+    The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have weights of their own.
+    """
+
 class FactorMap(Features):
     pass
 
@@ -555,19 +568,6 @@ def factor_map(
 ) -> FactorMap:
     """
     Weights of the soft factors of graphs, tied by groups. group_of: the group of each factor of each graph. groups: of each the number of attributes, the number of columns, the column of each cell (-1: none), the rows of the attributes of its factors, and whether all of its factors in an example share one row.
-    """
-
-class AlignmentMap(Features):
-    pass
-
-def alignment_map(
-    structure: Structure,
-    tables: Sequence[tuple[Tokens, Tokens, int, int, bool]],
-    gaps: Sequence[tuple[Tokens, Tokens, int]],
-    ends: bool,
-) -> AlignmentMap:
-    """
-    The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have weights of their own.
     """
 
 class KeyedNames:
@@ -709,6 +709,8 @@ def segment_map(
 ) -> SegmentMap:
     """
     Scores of segments: those of their tokens under their tags, and of spans under their labels if there are any; and one weight per pair of neighbouring labels.
+    """
+
 class SpanMap(Features):
     pass
 
@@ -1769,36 +1771,6 @@ def svrg_pass(
     One pass of variance-reduced steps over `order`; `slope` is grad P at the reference.
     """
 
-class ArcPairTreeStructure(TreesOfArcs):
-    def part_tuples(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """
-        (grandparent, head, other child, word) of every part of example i, one after another; -1: it has none.
-        """
-
-    @property
-    def sweeps(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """
-        The number of sweeps of the last belief propagation on every example, negative if it did not converge; 0: there was none.
-        """
-
-    @property
-    def certified(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """
-        For every example 1 if the last best tree is certified, -1 if it is not, 0 if there was none.
-        """
-
-def arc_pair_tree(
-    words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    single_root: bool,
-    arcs: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    sweeps: int,
-    tolerance: float,
-    damping: float,
-    iterations: int,
-) -> ArcPairTreeStructure: ...
-
 class Alignments(Structure):
     def lengths(self, i: int) -> tuple[int, int]:
         """The numbers of letters of both sequences."""
@@ -1882,6 +1854,36 @@ def homology(
 ) -> HomologyStructure:
     """The choice of a candidate together with its alignment."""
 
+class ArcPairTreeStructure(TreesOfArcs):
+    def part_tuples(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        (grandparent, head, other child, word) of every part of example i, one after another; -1: it has none.
+        """
+
+    @property
+    def sweeps(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The number of sweeps of the last belief propagation on every example, negative if it did not converge; 0: there was none.
+        """
+
+    @property
+    def certified(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        For every example 1 if the last best tree is certified, -1 if it is not, 0 if there was none.
+        """
+
+def arc_pair_tree(
+    words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    single_root: bool,
+    arcs: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    sweeps: int,
+    tolerance: float,
+    damping: float,
+    iterations: int,
+) -> ArcPairTreeStructure: ...
+
 class CandidateStructure(Structure):
     pass
 
@@ -1943,55 +1945,6 @@ def clique_trees(
     Factor graphs with exact inference by clique trees, whose tables may take so many bytes per graph. gold: the labels of all variables of all examples. set_of: the set of labels of each variable of each graph; costs: of each set. allowed: for each label of each variable of each example.
     """
 
-class GraphMessagesStructure(FactorGraphStructure):
-    @property
-    def sweeps(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """
-        The number of sweeps of the last messages on every example, negative if they did not converge; 0: there were none.
-        """
-
-    @property
-    def certified(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """
-        For every example 1 if the last best labelling is certified, -1 if it is not, 0 if there was none.
-        """
-
-    def max_product(
-        self,
-        i: int,
-        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], bool]:
-        """
-        The labels of the highest max-marginals by max-product messages, and whether messages have converged.
-        """
-
-    def values(
-        self,
-        i: int,
-        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        sweeps: int,
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """
-        The approximation of log Z, or the bound on it, before the first and after each of so many parallel sweeps.
-        """
-
-def graph_messages(
-    graphs: FactorGraphs,
-    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    set_of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    costs: Sequence[LabelCost],
-    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    reweighted: bool,
-    schedule: str,
-    sweeps: int,
-    tolerance: float,
-    damping: float,
-    iterations: int,
-    relaxed: bool,
-) -> GraphMessagesStructure:
-    """
-    Factor graphs with approximate inference: belief propagation, or its tree-reweighted form, and AD3.
-    """
 class Grammar:
     """A grammar in numbers, for CKY."""
 
@@ -2058,6 +2011,56 @@ def constituents(
     splits: bool,
     anchors: int,
 ) -> ConstituentStructure: ...
+
+class GraphMessagesStructure(FactorGraphStructure):
+    @property
+    def sweeps(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        The number of sweeps of the last messages on every example, negative if they did not converge; 0: there were none.
+        """
+
+    @property
+    def certified(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        For every example 1 if the last best labelling is certified, -1 if it is not, 0 if there was none.
+        """
+
+    def max_product(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], bool]:
+        """
+        The labels of the highest max-marginals by max-product messages, and whether messages have converged.
+        """
+
+    def values(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        sweeps: int,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        The approximation of log Z, or the bound on it, before the first and after each of so many parallel sweeps.
+        """
+
+def graph_messages(
+    graphs: FactorGraphs,
+    gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    set_of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    costs: Sequence[LabelCost],
+    allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    reweighted: bool,
+    schedule: str,
+    sweeps: int,
+    tolerance: float,
+    damping: float,
+    iterations: int,
+    relaxed: bool,
+) -> GraphMessagesStructure:
+    """
+    Factor graphs with approximate inference: belief propagation, or its tree-reweighted form, and AD3.
+    """
 
 class HypergraphStructure(Structure):
     pass
