@@ -438,7 +438,7 @@ def test_text_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
         (
             ["--loss", "hing"],
             "unknown loss 'hing'; did you mean 'hinge'? (valid: log, hinge, softmax-margin, perceptron, ramp, "
-            "expected-cost)",
+            "expected-cost, latent-log, latent-hinge)",
         ),
         (["--learner", "lbgfs"], "unknown learner 'lbgfs'; did you mean 'lbfgs'?"),
         (["--features", "hash:99"], "unknown features 'hash:99'; did you mean 'hash:18'?"),

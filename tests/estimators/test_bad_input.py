@@ -393,7 +393,7 @@ PARAMETERS: list[tuple[str, Any, str]] = [
         "loss",
         "hing",
         r"^unknown loss 'hing'; did you mean 'hinge'\? \(valid: log, hinge, softmax-margin, perceptron, ramp, "
-        r"expected-cost\)$",
+        r"expected-cost, latent-log, latent-hinge\)$",
     ),
     ("loss", "softmax margin", r"^unknown loss 'softmax margin'; did you mean 'softmax-margin'\?"),
     *(("loss", value, r"^unknown loss ") for value in ("", None, 3, [], Hinge)),
@@ -610,7 +610,7 @@ def test_costs_that_no_labels_have(cost: Any, message: str) -> None:
         (lambda: LossFamily(1, "1"), r"^gamma must be "),  # type: ignore[arg-type]
         (
             lambda: Hinge(cost="haming"),
-            r"^unknown cost 'haming'; did you mean 'hamming'\? \(valid: hamming, zero-one, f1\)$",
+            r"^unknown cost 'haming'; did you mean 'hamming'\? \(valid: hamming, zero-one, f1, segments\)$",
         ),
         (lambda: SGD(rate=0), r"^the rate of sgd must be positive and finite, and it is 0\.$"),
         (lambda: SGD(rate=nan), r"^the rate of sgd must be positive and finite"),
@@ -800,9 +800,9 @@ def test_a_newer_file_asks_for_a_newer_margrave(tmp_path: Path, monkeypatch: pyt
     assert re.search(
         r"written by a newer Margrave \(format 3, this one reads 2\): upgrade", refusal(lambda: load(path))
     )
-    model_file.write(path, {"estimator": "GraphLabeler"}, {})
+    model_file.write(path, {"estimator": "ImageCaptioner"}, {})
     assert re.search(
-        r"it holds a GraphLabeler, which this Margrave does not know: upgrade", refusal(lambda: load(path))
+        r"it holds a ImageCaptioner, which this Margrave does not know: upgrade", refusal(lambda: load(path))
     )
 
 

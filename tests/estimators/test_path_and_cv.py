@@ -375,7 +375,7 @@ def test_parameters_are_got_set_cloned_and_shown() -> None:
         (
             {"loss": "hing"},
             "unknown loss 'hing'; did you mean 'hinge'? (valid: log, hinge, softmax-margin, perceptron, ramp, "
-            "expected-cost)",
+            "expected-cost, latent-log, latent-hinge)",
         ),
     ],
 )
