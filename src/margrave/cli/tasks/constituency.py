@@ -12,7 +12,7 @@ from margrave.errors import DataError, unknown
 
 if TYPE_CHECKING:
     from margrave.estimators import ConstituencyParser
-    from margrave.labels.constituents import Tree
+    from margrave.labels.constituents import Constituent, Tree
 
 _BATCH = 500  # trees
 _CHOICES = {
@@ -41,7 +41,10 @@ class Constituency(Task):
         "margrave train --task constituency train.mrg -o trees.model --grammar spans --dev dev.mrg",
         "margrave train --task constituency train.mrg -o trees.model --loss hinge --cost f1 --learner cutting-plane",
     )
-    predicts = "trees in Penn brackets, one per line."
+    predicts = (
+        "trees in Penn brackets, one per line. --marginals puts the expected share of right constituents, the mean of "
+        "their probabilities, and a tab before each tree."
+    )
     measures = (
         "labelled bracketing as evalb counts it (precision, recall and F1, without punctuation and the top node), the "
         "share of trees that are all right, tags, and crossing brackets."
@@ -116,15 +119,16 @@ class ConstituencyModel(Model):
     parser: "ConstituencyParser"
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
-        """Trees, with the probability of each before it if it is asked for."""
+        """Trees, with the mean probability of its constituents before each if it is asked for."""
         trees = _read(path, labelled=False)
         for first in range(0, len(trees), _BATCH):
             with naming(path):
                 X = self.parser.sentences_of(trees[first : first + _BATCH])
-                lines = [str(tree) for tree in self.parser.predict(X)]
+                predicted = self.parser.predict(X)
+                lines = [str(tree) for tree in predicted]
                 if marginals:
-                    best = self.parser.predict_kbest(X, 1)
-                    lines = [f"{each[0][0]:.6g}\t{line}" for each, line in zip(best, lines, strict=True)]
+                    shares = map(_mean_probability, predicted, self.parser.predict_proba(X))
+                    lines = [f"{share:.6f}\t{line}" for share, line in zip(shares, lines, strict=True)]
             yield lines
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
@@ -142,6 +146,12 @@ class ConstituencyModel(Model):
         }  # fmt: skip
         rows = [("sentences", f"{report['n_sentences']:,}"), ("partial trees", f"{report['n_partial']:,}")]
         return table([*rows, *((text, percent(report[name])) for name, text in names.items())], 36)
+
+
+def _mean_probability(tree: "Tree", probabilities: Mapping["Constituent", float]) -> float:
+    """The expected share of right constituents; 1 if there are none."""
+    constituents = tree.constituents()
+    return sum(probabilities.get(each, 0.0) for each in constituents) / len(constituents) if constituents else 1.0
 
 
 def _read(path: str, *, labelled: bool) -> list["Tree"]:
