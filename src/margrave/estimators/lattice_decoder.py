@@ -29,14 +29,13 @@ class LatticeDecoder(StructuredEstimator):
     """Predicts the best string of each lattice; minimises 1/2 |w|^2 + C sum_i L_i(w), with one weight per feature.
 
     An example of X is a `margrave.datasets.Lattice`. y has its good string, or a list of all good ones, best first. A
-    string may be spelled by many paths, all of which are good, so that good paths are never listed:
+    string may be spelled by many paths, all of which are good, so that good paths are never listed.
 
-    * "latent-log" maximises the probability of all good paths together, and "latent-hinge" separates the best good path
-      from the others. Neither is convex. The learner 'cccp' solves convex problems, each certified, from several
-      starts; the result has an objective and the norm of its gradient, but no gap.
-    * `LP(program="all")` places the worst good path above the best other one (program 8 of 004). It is a linear program
-      with a certificate.
-    * "log", "hinge" and the other convex losses take one path that spells the first good string as the right one.
+    "latent-log" maximises the probability of all good paths together, and "latent-hinge" separates the best good path
+    from the others. Neither is convex. The learner 'cccp' solves convex problems, each certified, from several starts;
+    the result has an objective and the norm of its gradient, but no gap. `LP(program="all")` places the worst good path
+    above the best other one (program 8 of 004). It is a linear program with a certificate. "log", "hinge" and the other
+    convex losses take one path that spells the first good string as the right one.
 
     Parameters
     ----------
