@@ -285,6 +285,12 @@ def test_lp_separates_good_paths_from_the_others(program: str, margin: str) -> N
         assert not decoder.certificate_.exact
 
 
+def test_lp_refuses_a_metric_that_it_could_not_use() -> None:
+    learner = LP(program="closest", metric=lambda good, wrong: 0.0)
+    with pytest.raises(MargraveError, match="lp takes no metric where good outputs are not listed"):
+        LatticeDecoder("hinge", learner=learner).fit(X, Y)
+
+
 def test_lattices_without_a_good_path_are_counted_listed_or_skipped() -> None:
     bad = [*Y[:2], ["c"], *Y[3:]]
     with pytest.raises(MargraveError, match=r"1 of 6 lattices have no path that spells a good string \(2\)"):

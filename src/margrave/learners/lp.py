@@ -17,6 +17,7 @@ from margrave.learners.base import Learner, option
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.run import Solution
 from margrave.learners.task import State, Step, Task, Weights
+from margrave.losses import LossFamily
 from margrave.memory import check_memory
 from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
 
@@ -129,6 +130,12 @@ class LP(Learner):
         """The settings; a metric is represented by its name."""
         named = getattr(self.metric, "__qualname__", None if self.metric is None else type(self.metric).__qualname__)
         return super().settings() | {"metric": named}
+
+    def check(self, loss: LossFamily, problem: _core.Problem) -> None:
+        """Refuse a metric where good outputs cannot be listed: the closest one is then found by a search over parts."""
+        super().check(loss, problem)
+        if self.metric is not None and "good" in problem.offers:
+            raise MargraveError("lp takes no metric where good outputs are not listed: leave it out, and parts count.")
 
     def check_packages(self) -> None:
         """Refuse the solvers of HiGHS if it is not installed."""
