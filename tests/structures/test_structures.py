@@ -297,7 +297,7 @@ def test_inference_at_weights_is_that_under_their_scores(kind: Kind, seed: int) 
 
 
 def test_a_question_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(MargraveError, match="a question is 'argmax', 'kbest', 'logsum' or 'most_violated'"):
+    with pytest.raises(MargraveError, match="a question is 'argmax', 'kbest', 'logsum', 'relaxed_argmax' or"):
         _core.Question("best")
     for name, value in (
         ("gamma", -1.0),

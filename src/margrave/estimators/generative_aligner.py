@@ -121,7 +121,7 @@ def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "af
 
     >>> from margrave.features import BLOSUM62
     >>> aligner_of(BLOSUM62).predict([("HEAGAWGHEE", "PAWHEAE")])
-    [[(1, 0), (4, 1), (5, 2), (7, 3), (8, 4), (9, 6)]]
+    [[(3, 0), (4, 1), (5, 2), (6, 3), (7, 4), (8, 5), (9, 6)]]
     """
     model = SequenceAligner(mode=mode, gaps=gaps, symmetric=False)
     model._set_matrix(matrix)
