@@ -2410,3 +2410,43 @@ def semi_markov(
     """
     Labelled segmentations. first, inside: the tags of each label. cost: of tags; or free: the labels whose segments do not count, where the cost is the number of wrong and of missing segments.
     """
+
+class LanguageModel:
+    @property
+    def order(self) -> int: ...
+    @property
+    def words(self) -> int: ...
+    @property
+    def bytes(self) -> int:
+        """The memory that the model takes."""
+
+    def __len__(self) -> int:
+        """The number of n-grams."""
+
+    def __contains__(self, word: str) -> bool: ...
+    def score(self, words: Sequence[str]) -> float: ...
+    def conditional(self, word: str, context: Sequence[str]) -> float: ...
+    def state(self, context: Sequence[str]) -> list[str]:
+        """The part of the context that can matter for the next words."""
+
+    def counts(self) -> list[int]:
+        """The number of n-grams by length."""
+
+    def lines(self, n: int, first: int, last: int) -> str:
+        """Some of the n-grams of a length, as an ARPA file has them."""
+
+class ArpaReader:
+    def __init__(self) -> None: ...
+    @property
+    def line(self) -> int:
+        """The number of the line that was read last."""
+
+    def feed(self, text: bytes) -> None:
+        """Reads the next lines."""
+
+    def finish(self) -> LanguageModel: ...
+
+class KneserNey:
+    def __init__(self, order: int) -> None: ...
+    def add(self, sentence: Sequence[str]) -> None: ...
+    def estimate(self) -> LanguageModel: ...

@@ -87,6 +87,27 @@ def read_blocks(source: str | PathLike[str] | IO[bytes], blanks: str, size: int 
         yield Block(number, text, mark=mark)
 
 
+def read_line_pieces(source: str | PathLike[str] | IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file (plain or gzip) or of an open binary stream, many at a time, for readers in the core.
+
+    Parameters
+    ----------
+    source : the file or stream; a byte order mark at its beginning is left out.
+    """
+    lines = 0
+    rest = b""
+    with _reporting(source_name(source), "utf-8", lambda: lines):
+        for first, piece in enumerate(_pieces(source)):
+            text = rest + (piece.removeprefix(BOM_UTF8) if first == 0 else piece)
+            end = text.rfind(b"\n") + 1
+            rest = text[end:]
+            if end:
+                yield text[:end]
+                lines += text.count(b"\n", 0, end)
+    if rest:
+        yield rest
+
+
 def block_lines(name: str, block: Block) -> Iterator[tuple[int, str]]:
     """The numbered lines of a block, as `read_lines` gives those of a file; invalid characters are an error."""
     lines = block.text.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
