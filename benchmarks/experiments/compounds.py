@@ -15,7 +15,7 @@ from margrave.learners import LP
 CORPORA = ("lattice-compound-split-de",)
 RESULT = "compounds"
 FOLDS = 10
-CS = (0.1, 1.0)  # by which a tenth of the training part chooses
+CS = (0.1, 1.0, 10.0)  # by which a tenth of the training part chooses
 MODELS: dict[str, Any] = {
     "LP (8)": lambda C: LatticeDecoder("hinge", C=C, learner=LP(free_sign=True), tol=1e-2, **SETTINGS),
     "latent log loss": lambda C: LatticeDecoder("latent-log", C=C, tol=1e-3, starts=1, **SETTINGS),

@@ -2450,3 +2450,99 @@ class KneserNey:
     def __init__(self, order: int) -> None: ...
     def add(self, sentence: Sequence[str]) -> None: ...
     def estimate(self) -> LanguageModel: ...
+
+class PhraseTable:
+    def __init__(
+        self,
+        source_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        source_words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pairs_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        target_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        target_words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None:
+        """Source phrases, the pairs of each, their target phrases and scores."""
+
+    def __len__(self) -> int: ...
+    def arrays(self) -> tuple:
+        """What the constructor takes."""
+
+def extract_phrases(
+    source_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    source_words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    target_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    target_words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    links_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    link_source: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    link_target: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    used: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    longest: int,
+    most: int,
+) -> PhraseTable:
+    """
+    The phrase pairs of the sentences that are used, of at most `longest` words, and `most` per source phrase.
+    """
+
+class PhraseFeatures:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def add(
+        self,
+        kind: int,
+        first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        second: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> int:
+        """The number of a sparse feature, which is new or known."""
+
+    def arrays(self) -> tuple:
+        """
+        The kinds of all sparse features, and their words: those of a source phrase or a trigram, and those of a target phrase.
+        """
+
+class SearchGraph:
+    @property
+    def unknown(self) -> int:
+        """The number of source words without a translation."""
+
+    @property
+    def nodes(self) -> int: ...
+    def edges(self) -> tuple:
+        """
+        Tails, heads, words, scores and features of the edges. A word below -2 is that of a source position: the position is -3 minus the word.
+        """
+
+    def kbest(self, k: int) -> tuple:
+        """
+        The k best distinct translations: their scores, and bounds, words, and features as bounds, numbers and values.
+        """
+
+    def complete(self) -> tuple:
+        """
+        The best translation that ends with every node of the last stack, in the same form.
+        """
+
+class PhraseSearch:
+    def __init__(
+        self,
+        table: PhraseTable,
+        model: LanguageModel,
+        words: Sequence[str],
+        beam: int,
+        options: int,
+        reach: int,
+        sparse: bool,
+    ) -> None:
+        """
+        words: the target words. beam: nodes of a stack; options: translations of a source phrase; 0 for all. reach: source words of two phrases that swap. sparse: whether there are sparse features.
+        """
+
+    def search(
+        self,
+        source: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        features: PhraseFeatures,
+        grow: bool,
+    ) -> SearchGraph:
+        """
+        Searches the translations of a sentence, whose words are numbers, -1 if they are unknown. grow: whether features that occur are added; no other thread may use them then.
+        """

@@ -8,6 +8,7 @@ from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, 
 from margrave.datasets.graphs import LabelledGraph, read_graphs, write_graphs
 from margrave.datasets.lattices import Edge, Lattice, from_plf, read_lattices, to_plf, write_lattices
 from margrave.datasets.nbest import NBestList, read_nbest, read_references, write_nbest
+from margrave.datasets.parallel import ParallelText, read_parallel, read_sentences
 from margrave.datasets.ranking import read_ranking, relevance_targets
 from margrave.datasets.svmlight import read_svmlight
 from margrave.datasets.taxonomy import read_descriptions, read_hierarchy, read_svmlight_paths, read_texts
@@ -18,6 +19,7 @@ __all__ = [
     "LabelledGraph",
     "Lattice",
     "NBestList",
+    "ParallelText",
     "Sentence",
     "Span",
     "Word",
@@ -39,8 +41,10 @@ __all__ = [
     "read_lattices",
     "read_nbest",
     "read_pairs",
+    "read_parallel",
     "read_ranking",
     "read_references",
+    "read_sentences",
     "read_svmlight",
     "read_svmlight_paths",
     "read_texts",

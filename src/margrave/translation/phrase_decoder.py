@@ -1,0 +1,269 @@
+"""Phrase-based translation by beam search, with the features of 004, section 5.2."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import flag, whole
+from margrave.datasets.lattices import Edge, Lattice
+from margrave.errors import MargraveError
+from margrave.translation.language_model import NGramModel
+from margrave.translation.phrases import SCORES, PhraseTable
+
+Weights = NDArray[np.float64]
+
+DENSE = ("language model", *SCORES, "words", "phrases", "distance")
+# Those that Moses begins with. The number of words counts positively here, and the other two penalties negatively.
+START = dict(zip(DENSE, (0.5, *[0.2] * 4, *[0.3] * 6, 1.0, 0.0, 0.3), strict=True))
+_KINDS = ("trigram", "pair", *(f"{side} {way}" for side in ("forward", "backward") for way in ("m", "s", "d")))
+_BAR = " ||| "
+_MARKS = {-1: "<s>", -2: "</s>"}
+_COPIED = -3  # the word of source position 0; lower ones follow
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Translations of one sentence with their features.
+
+    Parameters
+    ----------
+    texts : the translations.
+    begin, index, value : the features of each, as bounds, numbers and values.
+    """
+
+    texts: list[str]
+    begin: NDArray[np.int64]
+    index: NDArray[np.int32]
+    value: NDArray[np.float64]
+
+
+class FeatureNames:
+    """The features of phrase-based translation: 14 dense ones, and sparse ones that are numbered as they occur."""
+
+    def __init__(self) -> None:
+        self.core = _core.PhraseFeatures()
+
+    def __len__(self) -> int:
+        """The number of features."""
+        return len(self.core)
+
+    def names(self, table: PhraseTable) -> list[str]:
+        """The names of all features, in the order of their numbers.
+
+        Parameters
+        ----------
+        table : the phrase table, which knows the words.
+        """
+        kinds, first_begin, first, second_begin, second = (each.tolist() for each in self.core.arrays())
+        found = list(DENSE)
+        for k, kind in enumerate(kinds):
+            words, others = first[first_begin[k] : first_begin[k + 1]], second[second_begin[k] : second_begin[k + 1]]
+            if kind == 0:
+                text = " ".join(_MARKS.get(word) or table.target_words[word] for word in words)
+            else:
+                text = " ".join(table.source_words[word] for word in words)
+                text += _BAR + " ".join(table.target_words[word] for word in others)
+            found.append(f"{_KINDS[kind]}: {text}")
+        return found
+
+    @classmethod
+    def of_names(cls, names: Sequence[str], table: PhraseTable) -> tuple["FeatureNames", NDArray[np.intp]]:
+        """The features with these names, and the number of each; dense ones need not be among them.
+
+        Parameters
+        ----------
+        names : the names.
+        table : the phrase table.
+        """
+        made = cls()
+        source = {word: k for k, word in enumerate(table.source_words)}
+        target = {word: k for k, word in enumerate(table.target_words)} | {word: k for k, word in _MARKS.items()}
+        numbers = []
+        dense = {name: k for k, name in enumerate(DENSE)}
+        try:
+            for name in names:
+                if name in dense:
+                    numbers.append(dense[name])
+                    continue
+                kind, _, text = name.partition(": ")
+                first, _, second = text.partition(_BAR)
+                number = _KINDS.index(kind)
+                of = source if number else target
+                words = [np.array([of[word] for word in first.split()], np.int32)]
+                words.append(np.array([target[word] for word in second.split()], np.int32))
+                numbers.append(made.core.add(number, *words))
+        except (KeyError, ValueError):
+            raise MargraveError(f"{name!r} is not a feature of phrase-based translation.") from None
+        return made, np.array(numbers, dtype=np.intp)
+
+
+class PhraseDecoder:
+    """Translates sentences by phrases, of which only neighbours can swap; the search is not exact unless `beam` is 0.
+
+    Parameters
+    ----------
+    table : the phrase table.
+    model : the language model of the target.
+    features : the features, which decoders can share.
+    beam : the most partial translations of as many source words that are kept; 0 keeps all.
+    options : the most translations of a source phrase that are tried; 0 tries all.
+    reach : the most source words of two phrases that swap; 0 or 1 forbids swaps.
+    sparse : whether target trigrams, phrase pairs and their orientations are features, too.
+
+    >>> from margrave.translation.phrases import AlignedText
+    >>> text = AlignedText(["chat noir", "le chat"], ["black cat", "the cat"], ["0-1 1-0", "0-0 1-1"])
+    >>> decoder = PhraseDecoder(text.phrases(), NGramModel.estimate(["black cat", "the cat"]))
+    >>> decoder.translate(["le chat noir"])
+    ['the black cat']
+    """
+
+    def __init__(
+        self,
+        table: PhraseTable,
+        model: NGramModel,
+        features: FeatureNames | None = None,
+        *,
+        beam: int = 50,
+        options: int = 10,
+        reach: int = 6,
+        sparse: bool = False,
+    ) -> None:
+        if table.core is None:
+            raise MargraveError("the phrase table is empty.")
+        self.table, self.model = table, model
+        self.features = FeatureNames() if features is None else features
+        self.unknown = 0  # source words without a translation in all sentences so far
+        self._search = _core.PhraseSearch(
+            table.core,
+            model.core,
+            table.target_words,
+            whole("beam", beam, 0, 10**9),
+            whole("options", options, 0, 10**9),
+            whole("reach", reach, 0, 10**9),
+            flag("sparse", sparse),
+        )
+
+    def start(self) -> Weights:
+        """Weights to begin with: those of Moses, and zeros for sparse features."""
+        weights = np.zeros(len(self.features))
+        weights[: len(DENSE)] = list(START.values())
+        return weights
+
+    def translate(self, X: Sequence[str], weights: Weights | None = None) -> list[str]:
+        """The best translation of each sentence that the search finds.
+
+        Parameters
+        ----------
+        X : sentences; their words are separated by blanks.
+        weights : one weight per feature; None takes those of `start`.
+        """
+        return [found.texts[0] if found.texts else "" for _, found in self._lists(X, weights, partial(_kbest, k=1))]
+
+    def kbest(
+        self, X: Sequence[str], weights: Weights | None = None, k: int = 100, *, grow: bool = False
+    ) -> list[tuple[NDArray[np.float64], Candidates]]:
+        """The k best distinct translations of each sentence, with their scores.
+
+        Parameters
+        ----------
+        X, weights : as in `translate`.
+        k : the number of translations.
+        grow : whether sparse features that occur for the first time are added; otherwise they are left out.
+        """
+        return self._lists(X, weights, partial(_kbest, k=k), grow)
+
+    def kbest_and_stack(
+        self, sentence: str, weights: Weights | None = None, k: int = 100, *, grow: bool = False
+    ) -> tuple[Candidates, Candidates]:
+        """The k best distinct translations of a sentence, and the best one that ends in each node of the last stack.
+
+        Parameters
+        ----------
+        sentence, weights, k, grow : as in `kbest`.
+        """
+        words = sentence.split()
+        if not words:
+            return _empty(), _empty()
+        graph = self.graph(words, weights, grow=grow)
+        return self._candidates(words, graph.kbest(k)[1]), self._candidates(words, graph.complete())
+
+    def lattice(self, sentence: str, weights: Weights | None = None, names: Sequence[str] | None = None) -> Lattice:
+        """The search graph of a sentence as a lattice: each edge has one target word and its features by name.
+
+        Parameters
+        ----------
+        sentence : words, separated by blanks.
+        weights : as in `translate`.
+        names : the names of the features, if they are known; this is faster for many sentences.
+        """
+        words = sentence.split()
+        if not words:
+            return Lattice.of([(0, 1)], id=sentence)
+        graph = self.graph(words, weights)
+        tails, heads, spelled, _, begin, index, value = (each.tolist() for each in graph.edges())
+        known = self.features.names(self.table) if names is None else names
+        edges = tuple(
+            Edge(
+                tails[e],
+                heads[e],
+                "" if spelled[e] == -2 else self._word(words, spelled[e]),
+                {known[index[k]]: value[k] for k in range(begin[e], begin[e + 1])},
+            )
+            for e in range(len(tails))
+        )
+        return Lattice(graph.nodes, edges, id=sentence)
+
+    def graph(self, words: Sequence[str], weights: Weights | None = None, *, grow: bool = False) -> _core.SearchGraph:
+        """The search graph of a sentence, as the core has it.
+
+        Parameters
+        ----------
+        words : the words of the sentence.
+        weights, grow : as in `kbest`.
+        """
+        w = self.start() if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        graph = self._search.search(self.table.encode(words), w, self.features.core, grow)
+        self.unknown += graph.unknown
+        return graph
+
+    def _lists(self, X: Sequence[str], weights: Weights | None, read: Any, grow: bool = False) -> list[Any]:
+        if isinstance(X, str):
+            raise MargraveError("X must be a list of sentences, and it is a text.")
+        found: list[Any] = []
+        for i, sentence in enumerate(X):
+            if not isinstance(sentence, str):
+                raise MargraveError(f"sentence {i} must be a text, not {type(sentence).__name__}.")
+            words = sentence.split()
+            if not words:
+                found.append((np.zeros(1), _empty()))
+                continue
+            scores, arrays = read(self.graph(words, weights, grow=grow))
+            found.append((scores, self._candidates(words, arrays)))
+        return found
+
+    def _candidates(self, words: Sequence[str], arrays: Any) -> Candidates:
+        begin, spelled, *features = arrays
+        bounds, numbers = begin.tolist(), spelled.tolist()
+        texts = [
+            " ".join(self._word(words, number) for number in numbers[first:last])
+            for first, last in itertools.pairwise(bounds)
+        ]
+        return Candidates(texts, *features)
+
+    def _word(self, words: Sequence[str], number: int) -> str:
+        return self.table.target_words[number] if number >= 0 else words[_COPIED - number]
+
+
+def _kbest(graph: _core.SearchGraph, k: int) -> Any:
+    return graph.kbest(k)
+
+
+def _empty() -> Candidates:
+    """The translation of an empty sentence."""
+    return Candidates([""], np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0))
