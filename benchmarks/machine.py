@@ -15,7 +15,10 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 RESULTS = Path(__file__).resolve().parent / "results"
-PACKAGES = ("margrave", "numpy", "scipy", "scikit-learn", "python-crfsuite", "torch", "torch-struct", "supar")
+PACKAGES = (
+    *("margrave", "numpy", "scipy", "scikit-learn", "python-crfsuite", "torch", "torch-struct", "supar"),
+    *("pgmpy", "pgmax", "jax", "pytoulbar2"),
+)
 DIGITS = 6  # significant digits of a number in a file
 WIDTH = 200  # of a line, beyond which lists of objects and objects are broken
 

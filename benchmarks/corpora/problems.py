@@ -13,6 +13,8 @@ from benchmarks.corpora.trees import arc_attributes
 from margrave import _core
 from margrave.binding import bind
 from margrave.datasets import Sentence
+from margrave.estimators import DependencyParser
+from margrave.estimators.base import Given
 from margrave.features import AttributeTable, ChainFeatures, Kernel, SparseFeatures, TreeFeatures
 from margrave.inputs import ArcTemplates
 from margrave.learners import Weights
@@ -28,6 +30,10 @@ from margrave.metrics import (
 from margrave.structures import Arcs, Chain, Labels, Multiclass, NonProjectiveTree
 from margrave.structures.arc_trees import DependencyTree, flat_heads
 from margrave.structures.pruning import TagPairs
+
+Rows = list[list[tuple[str, ...]]]
+
+_PRUNER_C = 0.1  # of the parser that prunes by posteriors
 
 
 class Tagging:
@@ -132,7 +138,8 @@ class Parsing:
 class TemplateParsing:
     """Sentences bound to trees by the built-in templates of arcs, and others parsed by the same features.
 
-    Attributes are hashed to so many bits. With `pruned`, arcs are no longer than those with the same tags in the trees.
+    Attributes are hashed to so many bits. Arcs are pruned as in `DependencyParser`: "lengths" leaves those that are no
+    longer than those with the same tags in the trees, "posterior" those that a parser of single arcs finds probable.
     Without `punctuation`, words that the scorer of CoNLL-X takes for punctuation are not scored.
     """
 
@@ -143,24 +150,30 @@ class TemplateParsing:
         columns: Sequence[str],
         bits: int,
         *,
-        pruned: bool,
+        prune: str | None,
         punctuation: bool = True,
+        built_in: str = "arcs",
     ) -> None:
         self.tree, self.columns, self.features = tree, columns, TreeFeatures(bits)
         self.punctuation = punctuation
-        self.inputs = ArcTemplates().learn(self._rows(sentences))
-        words = self.inputs.transform(self._rows(sentences))
-        heads = [sentence.heads for sentence in sentences]
-        self.pairs = TagPairs() if pruned else None
+        rows, heads = self._rows(sentences), [sentence.heads for sentence in sentences]
+        self.inputs = ArcTemplates(built_in=built_in).learn(rows)
+        words = self.inputs.transform(rows)
+        self.pairs = TagPairs() if prune == "lengths" else None
+        self.pruner: DependencyParser | None = None
         if self.pairs is not None:
             self.pairs.learn(words, flat_heads(words.words, heads))
-        arcs = {"arcs": self._arcs(words)}
-        self.problem = bind(tree, self.features, words, heads, costs=Hamming(), to_structure=arcs).problem
+        arcs = self._arcs(rows, words)
+        if prune == "posterior":
+            arcs, self.pruner, self.lost_arcs = _posterior_pruning(rows, heads, bits)
+        self.bound = bind(tree, self.features, words, heads, costs=Hamming(), to_structure={"arcs": arcs})
+        self.problem = self.bound.problem
 
     def statistics(self, sentences: Sequence[Sentence]) -> Callable[[Weights], Any]:
         """The words and right heads of each of some other sentences, by weights."""
-        words = self.inputs.transform(self._rows(sentences))
-        gold, arcs = [sentence.heads for sentence in sentences], {"arcs": self._arcs(words)}
+        rows = self._rows(sentences)
+        words = self.inputs.transform(rows)
+        gold, arcs = [sentence.heads for sentence in sentences], {"arcs": self._arcs(rows, words)}
         others = bind(self.tree, self.features, words, outputs=self.tree.learn(gold), to_structure=arcs)
         forms = ([word.form for word in sentence.words] for sentence in sentences)
         ignored = None if self.punctuation else punctuation(forms)
@@ -171,11 +184,27 @@ class TemplateParsing:
         statistics = self.statistics(sentences)
         return lambda w: float(uas_of_statistics(statistics(w).sum(axis=0)))
 
-    def _arcs(self, words: _core.TreeAttributes) -> Arcs:
+    def _arcs(self, rows: Rows, words: _core.TreeAttributes) -> Arcs:
+        if self.pruner is not None:
+            return Arcs(words.words, self.pruner._left(rows))
         return Arcs(words.words, None if self.pairs is None else self.pairs.arcs(words))
 
-    def _rows(self, sentences: Sequence[Sentence]) -> list[list[tuple[str, ...]]]:
-        return [[tuple(getattr(word, column) for column in self.columns) for word in each.words] for each in sentences]
+    def _rows(self, sentences: Sequence[Sentence]) -> Rows:
+        return word_rows(sentences, self.columns)
+
+
+def _posterior_pruning(rows: Rows, heads: list[list[int]], bits: int) -> tuple[Arcs, DependencyParser, float]:
+    """The arcs of the training sentences that cross-fitting leaves, the pruner, and the share of lost gold arcs."""
+    parser = DependencyParser(
+        C=_PRUNER_C, order=2, projective=False, labels=False, features=f"hash:{bits}", n_threads=1, max_words=2**31 - 1
+    )
+    given, _ = parser._checked(Given(rows, heads), None)
+    return given.to_structure["arcs"], given.fitted["pruner_"], given.fitted["lost_arcs_"]
+
+
+def word_rows(sentences: Sequence[Sentence], columns: Sequence[str]) -> Rows:
+    """These columns of the words of each sentence."""
+    return [[tuple(getattr(word, column) for column in columns) for word in each.words] for each in sentences]
 
 
 class KernelTagging:

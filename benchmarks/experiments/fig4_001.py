@@ -51,7 +51,7 @@ def measure() -> Result:
 def measure_language(corpus: str) -> Result:
     """The runs of both learners at every C."""
     train, held_out, test = parts(corpus)
-    data = TemplateParsing(train, NonProjectiveTree(), COLUMNS, BITS, pruned=True, punctuation=False)
+    data = TemplateParsing(train, NonProjectiveTree(), COLUMNS, BITS, prune="lengths", punctuation=False)
     on_held_out, on_test = data.uas(held_out), data.uas(test)
     learners = {}
     for learner in LEARNERS:

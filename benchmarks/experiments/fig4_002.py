@@ -51,7 +51,7 @@ def measure() -> Result:
     projective = [each for each in treebank("ud-slovenian-ssj", "dev") if not crossing_words(each.heads)]
     train, held_out = projective[:-HELD_OUT], projective[-HELD_OUT:]
     test = treebank("ud-slovenian-ssj", "test")[:TEST]
-    data = TemplateParsing(train, ProjectiveTree(), COLUMNS, BITS, pruned=True)
+    data = TemplateParsing(train, ProjectiveTree(), COLUMNS, BITS, prune="lengths")
     accuracy = data.uas(held_out)
     by_C = {C: accuracy(OnlineEG().solve(Task(data.problem, Log(), C=C, tol=1e-2, n_threads=1)).w) for C in CS}
     C = max(by_C, key=lambda C: (by_C[C], -C))

@@ -1,7 +1,7 @@
 """Scenes with several labels: label graphs against independent labels.
 
-C is chosen on a fifth of the training pictures, for each loss and label graph by its F1. Models are trained to a
-relative gap of 1e-2.
+C is chosen on a fifth of the training pictures, for each loss and label graph by its F1. All models are trained to a
+relative gap of 1e-2, by the learner that gets there soonest of those that were tried.
 """
 
 from time import perf_counter
@@ -18,7 +18,7 @@ CORPORA = ("scene-multilabel",)
 RESULT = "scenes"
 CS = (0.1, 1.0, 10.0)
 GRAPHS = ("independent", "tree", "full")
-LOSSES = ("log", "hinge")
+LEARNERS = {"log": "lbfgs", "hinge": "cutting-plane"}
 TOL = 1e-2
 
 
@@ -28,21 +28,28 @@ def measure() -> Result:
     X_test, Y_test = scenes("test")
     held = len(Y) // 5
     runs = []
-    for loss in LOSSES:
+    for loss in LEARNERS:
         for graph in GRAPHS:
-            inner = {C: scored(fitted(X[held:], Y[held:], loss, graph, C), X[:held], Y[:held])["F1"] for C in CS}
+            models = {C: fitted(X[held:], Y[held:], loss, graph, C) for C in CS}
+            inner = {C: scored(model, X[:held], Y[:held])["F1"] for C, model in models.items()}
             C = max(CS, key=lambda each: inner[each])
             started = perf_counter()
             model = fitted(X, Y, loss, graph, C)
             seconds = perf_counter() - started
             scores = scored(model, X_test, Y_test)
-            gap = model.certificate_.relative_gap
-            runs.append({"loss": loss, "graph": graph, "C": C, "seconds": seconds, "relative_gap": gap, **scores})
+            gaps = [each.certificate_.relative_gap for each in (model, *models.values())]
+            runs.append(
+                {
+                    **{"loss": loss, "graph": graph, "C": C, "held_out_F1": inner, "seconds": seconds},
+                    **{"relative_gap": gaps[0], "largest_gap": max(gaps), **scores},
+                }
+            )
     return {"examples": [len(Y), len(Y_test)], "runs": runs}
 
 
 def fitted(X: Any, Y: Any, loss: str, graph: str, C: float) -> MultiLabelClassifier:
-    return MultiLabelClassifier(loss, graph=graph, C=C, tol=TOL, n_threads=1).fit(X, Y)
+    learner = LEARNERS[loss]
+    return MultiLabelClassifier(loss, graph=graph, C=C, learner=learner, max_iter=2000, tol=TOL, n_threads=1).fit(X, Y)
 
 
 def scored(model: MultiLabelClassifier, X: Any, Y: Any) -> Result:
@@ -64,10 +71,11 @@ def table(result: Result) -> str:
             f"{run['C']:g}",
             *(f"{run[key]:.2%}" for key in ("F1", "Hamming", "exact")),
             f"{run['seconds']:.1f}",
+            f"{run['largest_gap']:.1e}",
         ]
         for run in result["runs"]
     ]
-    return markdown(["loss", "label graph", "C", "F1", "Hamming loss", "exact sets", "seconds"], rows)
+    return markdown(["loss", "label graph", "C", "F1", "Hamming loss", "exact sets", "seconds", "largest gap"], rows)
 
 
 def plot(result: Result) -> None:

@@ -45,7 +45,7 @@ PAPER = {  # C and UAS on test data
 def measure() -> Result:
     """UAS on test sentences for every beta and gamma, at the C with the best UAS on development sentences."""
     train, dev, test = sample(), treebank(*CORPORA, "dev"), treebank(*CORPORA, "test")
-    data = TemplateParsing(train, NonProjectiveTree(), COLUMNS, BITS, pruned=True, punctuation=False)
+    data = TemplateParsing(train, NonProjectiveTree(), COLUMNS, BITS, prune="lengths", punctuation=False)
     on_dev, on_test = data.uas(dev), data.statistics(test)
     rows, counts = {}, {}
     for setting, (paper_C, paper_UAS) in PAPER.items():
