@@ -1,5 +1,6 @@
 """What several test files need from pytest itself."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -24,6 +25,11 @@ if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps all of the a
 # tests of Ctrl-C would then wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """The thousands of tests that are collected stay to the end, so the garbage collector need not visit them."""
+    gc.freeze()
 
 
 @pytest.fixture
