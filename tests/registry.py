@@ -1059,6 +1059,7 @@ def closed_sets(parents: dict[int, int | None]) -> list[Parts]:
 @register("grammar, untied", tied=False)
 @register("grammar, anchors", anchors=("begin", "split", "end"), bits=4)
 @register("grammar, hashed, one anchor", anchors=("split",), splits=True, bits=3)
+@register("grammar, pruned", splits=True, prune=True)
 def grammar(
     rng: np.random.Generator,
     cost: str,
@@ -1069,6 +1070,7 @@ def grammar(
     anchors: tuple[str, ...] = (),
     form: str = "names",
     bits: int = 0,
+    prune: bool = False,
 ) -> Case:
     rules = random_grammar(rng)
     structure = ContextFreeTree(splits=splits, tied=tied, anchors=anchors, grammar=rules)
@@ -1081,31 +1083,38 @@ def grammar(
             gold.append(every[rng.integers(len(every))])
         elif rng.random() < 0.1:
             lengths[len(gold)] = 1
-    return constituent_case(rng, structure, rules, gold, form, bits)
+    return constituent_case(rng, structure, rules, gold, form, bits, prune)
 
 
 @register("spans")
 @register("spans, splits", splits=True)
-def spans(rng: np.random.Generator, cost: str, size: int, *, splits: bool = False) -> Case:
+@register("spans, pruned", prune=True)
+def spans(rng: np.random.Generator, cost: str, size: int, *, splits: bool = False, prune: bool = False) -> Case:
     known = ["(S (A x))", "(A x)", "(S (A x) (B y))", "(S (N (A x) (B y)))", "(S (S (A x)) (B y))"]
     three = ["(S (A x) (B y) (A x))", "(S (A x) (S (B y) (A x)))", "(S (S (A x) (B y)) (A x))"]
     gold = checked_trees([known[k] for k in rng.integers(0, len(known), size)])
     gold[: size > 1] = checked_trees([three[rng.integers(3)]])[: size > 1]
     structure = SpanTree(splits=splits)
-    return constituent_case(rng, structure, structure.learn(checked_trees(known)), gold, "names", 0)
+    return constituent_case(rng, structure, structure.learn(checked_trees(known)), gold, "names", 0, prune)
 
 
 def constituent_case(
-    rng: np.random.Generator, structure: Any, rules: Grammar, gold: list[Any], form: str, bits: int
+    rng: np.random.Generator, structure: Any, rules: Grammar, gold: list[Any], form: str, bits: int, prune: bool
 ) -> Case:
     """A case of these trees, with all derivations of their sentences."""
     settings = (getattr(structure, "tied", True), structure.splits, getattr(structure, "anchors", ()))
     numbers = [PartNumbers(rules.compiled, len(tree.words), *settings) for tree in gold]
     rows = Rows(rng, [number.count for number in numbers], form, bits)
-    bound = bind_examples(structure, SparseFeatures(bits), rows.given, gold, outputs=rules, costs=Hamming())
+    flags = [rng.random(len(number.cells)) < 0.5 for number in numbers]
+    to_structure = {"left": np.concatenate(flags)} if prune else {}
+    bound = bind_examples(
+        structure, SparseFeatures(bits), rows.given, gold, outputs=rules, costs=Hamming(), to_structure=to_structure
+    )
     outputs, golds, costs = [], [], []
-    for tree, number in zip(gold, numbers, strict=True):
-        ys = derivations(number, rules.sentence_numbers(tree.words, tree.tags))
+    for tree, number, flag in zip(gold, numbers, flags, strict=True):
+        left = {cell for cell, kept in zip(number.cells, flag, strict=True) if kept}
+        left |= {(node.begin, node.end) for node in rules.derive(tree)}
+        ys = derivations(number, rules.sentence_numbers(tree.words, tree.tags), left=left if prune else None)
         one = bind_examples(structure, SparseFeatures(), [[[]] * number.count], [tree], outputs=rules)
         right = tuple(sorted(one.problem.gold(0).tolist()))
         outputs.append(Outputs(number.count, ys))

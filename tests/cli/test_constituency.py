@@ -15,12 +15,14 @@ TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))))
 """
 
 
-@pytest.fixture
-def trained(tmp_path: Path, file: Callable[..., Path]) -> Path:
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Any label may stand over any span: with the rules of so few trees every sentence would have one tree only.
-    options = ["--grammar", "spans", "-C", 10, "-q"]
-    done("train", "--task", "constituency", file(TREES, "trees.txt"), "-o", tmp_path / "model", *options)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("constituency")
+    (folder / "trees.txt").write_text(TREES)
+    options = ["--grammar", "spans", "-C", 10, "-q", "--prune", "1e-4"]
+    done("train", "--task", "constituency", folder / "trees.txt", "-o", folder / "model", *options)
+    return folder
 
 
 def test_trees_are_predicted_from_file_to_file(trained: Path) -> None:
@@ -61,3 +63,39 @@ def test_files_that_hold_no_trees_are_refused_with_their_place(
         said = message(run(*command))
         assert said.startswith(f"{wrong}") and expected in said, said
     assert not (trained / "m").exists()
+
+
+def test_trees_are_drawn_with_their_probabilities(trained: Path, file: Callable[..., Path]) -> None:
+    pytest.importorskip("matplotlib")
+    told = done("inspect", trained / "model", "--data", trained / "trees.txt", "--plot", trained / "t.svg")
+    assert f"drawn in {trained / 't.svg'}" in told
+    drawn = (trained / "t.svg").read_text()
+    assert all(f"<!-- {word} -->" in drawn for word in ("the", "dog", "NP", "VP", "not in the gold tree"))
+    done(
+        "inspect", trained / "model", "--data", trained / "trees.txt", "--plot", trained / "t.png", "--sentences", "2-3"
+    )
+    assert {path.name for path in trained.glob("t-*.png")} == {"t-2.png", "t-3.png"}
+    bare = file("(X (DT the) (NN dog) (VBZ sleeps))\n", "bare.txt")
+    done("inspect", trained / "model", "--data", bare, "--plot", trained / "bare.svg")
+    assert "not in the gold tree" not in (trained / "bare.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--data", "trees.txt"], "--data is for --plot"),
+        (["--plot", "t.svg"], "--plot needs sentences: give a file with --data."),
+        (["--data", "trees.txt", "--plot", "t.svg", "--sentences", "9"], "--sentences 9, but it has 3 sentences."),
+        (["--data", "trees.txt", "--plot", "t.pdf"], "a picture's name must end in .svg or .png."),
+        (["--data", "trees.txt", "--plot", "t.svg", "--explain", "1:1"], "--explain"),
+    ],
+)
+def test_options_of_pictures_that_do_not_fit_are_refused(trained: Path, options: list[str], expected: str) -> None:
+    names = [trained / option if option.startswith(("t.", "trees")) else option for option in options]
+    assert expected in message(run("inspect", trained / "model", *names))
+
+
+def test_a_pruning_grammar_is_part_of_the_model(trained: Path) -> None:
+    assert '"n_pruning_rules": ' in done("inspect", trained / "model", "--json")
+    command = ["train", "--task", "constituency", trained / "trees.txt", "-o", trained / "m", "--prune", "2"]
+    assert "prune must lie between 0 and 1" in message(run(*command))

@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from margrave import PCFG, ConstituencyParser, Hinge, MargraveError, load
+from margrave.datasets import load_quay
 from margrave.labels.constituents import Constituent, Tree
+from margrave.learners import BatchEG, OnlineEG
 from margrave.metrics import bracket_scores
 
 TREES = [
@@ -14,6 +16,9 @@ TREES = [
     "(TOP (S (NP (PRP we)) (VP (VBP see) (NP (DT a) (NN cat)) (ADVP (RB often))) (. .)))",
     "(TOP (NP (NN rain) (. .)))",
 ]
+
+
+AMBIGUOUS = [tree for tree in load_quay("train") if len(tree.words) <= 9][:20]  # under their own rules
 
 
 def f1(parser: ConstituencyParser, trees: list[str]) -> float:
@@ -46,6 +51,54 @@ def test_spans_need_no_grammar(tmp_path) -> None:
     new = [("a", "DT"), ("bird", "NN"), ("sings", "VBZ")]
     assert parser.predict([new])[0].words == ["a", "bird", "sings"]
     assert parser.n_partial_ == 0
+
+
+@pytest.mark.parametrize("settings", [{}, {"binarise": "head"}, {"grammar": "spans", "features": "hash:10"}])
+def test_pruning_leaves_the_gold_trees_and_is_saved(tmp_path, settings: dict) -> None:
+    trees = TREES * 4
+    parser = ConstituencyParser(C=10.0, prune=1e-3, tol=1e-2, **settings).fit(None, trees)
+    assert f1(parser, TREES) == 1.0
+    assert 0 <= parser.lost_spans_ < 1
+    parser.save(tmp_path / "pruned.model")
+    again = load(tmp_path / "pruned.model")
+    X = [*parser.sentences_of(TREES), [("?", "unseen"), ("dog", "NN")]]
+    assert [str(tree) for tree in again.predict(X)] == [str(tree) for tree in parser.predict(X)]
+    assert again.lost_spans_ == parser.lost_spans_
+
+
+def test_pruning_changes_nothing_but_the_spans_considered() -> None:
+    trees = [tree for tree in load_quay("train") if len(tree.words) <= 12][:60]
+    parser = ConstituencyParser("perceptron", learner="perceptron", max_iter=1, horizontal=0, prune=0.2)
+    X = parser.fit(None, trees).sentences_of(trees)
+    narrow = parser.predict_kbest(X, 100)
+    parser.pruner_ = None
+    fewer = 0
+    for some, wide in zip(narrow, parser.predict_kbest(X, 100), strict=True):
+        every = {str(tree): value for value, tree in wide}
+        assert 0 < len(some) <= len(every)
+        fewer += len(some) < len(every)
+        for value, tree in some:
+            assert_allclose(value, every[str(tree)], rtol=1e-9)
+    assert fewer > 5
+
+
+@pytest.mark.parametrize("prune", [0, 1.0, -1.0, float("nan"), "much"])
+def test_a_beam_must_be_a_probability(prune) -> None:
+    with pytest.raises(MargraveError, match=r"^prune must"):
+        ConstituencyParser(prune=prune).fit(None, TREES)
+
+
+@pytest.mark.parametrize("settings", [{"horizontal": 0}, {"grammar": "spans", "features": "hash:8"}])
+def test_learners_of_the_dual_agree_on_grammars(settings: dict) -> None:
+    """Online EG over the tied parts, batch EG in both forms, and L-BFGS reach the same optimum."""
+    trees = AMBIGUOUS if settings == {"horizontal": 0} else TREES
+    best = ConstituencyParser(learner="lbfgs", C=1.0, tol=1e-8, **settings).fit(None, trees)
+    assert best.certificate_.primal > 0.1
+    for learner in (OnlineEG(), BatchEG(), BatchEG(form="weights")):
+        found = ConstituencyParser(learner=learner, C=1.0, tol=1e-4, max_iter=3000, **settings).fit(None, trees)
+        assert found.converged_ and found.certificate_.exact
+        assert_allclose(found.certificate_.primal, best.certificate_.primal, rtol=2e-4)
+        assert_allclose(found.coef_, best.coef_, atol=0.02)
 
 
 def test_probabilities_are_those_of_the_k_best_trees() -> None:

@@ -85,9 +85,11 @@ class PartNumbers:
         return self._offsets()[3] + number
 
 
-def derivations(numbers: PartNumbers, sentence: list[int], pieces: bool = False) -> list[Parts]:
-    """All derivations of a sentence of terminals, each as its sorted parts."""
-    c = numbers.compiled
+def derivations(
+    numbers: PartNumbers, sentence: list[int], pieces: bool = False, left: set[tuple[int, int]] | None = None
+) -> list[Parts]:
+    """All derivations of a sentence of terminals, each as its sorted parts; longer spans must be among those left."""
+    c, kept = numbers.compiled, left
     labels = [(k, label) for k, label in enumerate(c.labels) if pieces or not label.path[0].startswith("* ")]
 
     @cache
@@ -108,6 +110,8 @@ def derivations(numbers: PartNumbers, sentence: list[int], pieces: bool = False)
                 for (left, terminal), k in c.lexical.items()
                 if left == symbol and sentence[s] >= 0 and names[sentence[s]] == terminal
             ]
+        if kept is not None and (s, e) not in kept:
+            return []
         return [
             (*left, *right, *numbers.binary(k, s, m, e))
             for (a, b, d), k in c.binary.items()

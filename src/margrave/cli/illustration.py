@@ -1,8 +1,8 @@
-"""Examples that show what a model does: arc diagrams of a parser, why a word has its head, pictures of lattices."""
+"""Examples that show what a model does: pictures of trees and lattices, and why a word has its head."""
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from margrave.cli.options import Option
@@ -11,9 +11,12 @@ from margrave.cli.trees import Treebank
 from margrave.errors import DataError, MargraveError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from margrave.datasets import Lattice
-    from margrave.estimators import DependencyParser, LatticeDecoder
+    from margrave.estimators import ConstituencyParser, DependencyParser, LatticeDecoder
     from margrave.estimators.dependency_parser import Explanation
+    from margrave.labels.constituents import Tree
 
 _MOST = 100  # pictures that are drawn at once
 
@@ -29,29 +32,30 @@ def _check_sentences(text: str) -> None:
 # What parsers, labelers of graphs and decoders of lattices share.
 DATA = Option(
     "data",
-    "CoNLL-U sentences for --plot and --explain, or graphs or lattices for --plot.",
+    "CoNLL-U sentences for --plot and --explain, or constituent trees, graphs or lattices for --plot.",
     metavar="FILE",
-    applies="parsing, graphs and lattices",
+    applies="parsing, constituency, graphs and lattices",
 )
 PLOT = Option(
     "plot",
     "Draw what is predicted for --data, in this file, .svg or .png. Below the words of a sentence stands the predicted "
     "tree, above them the one of the file, if it has heads; of several --sentences, the numbers are added to the name. "
     "The nodes of a graph are coloured by their predicted labels. Colours show probabilities, also those of "
-    "the edges of lattices.",
+    "constituents and of the edges of lattices. Constituents that the trees of the file do not have are red.",
     metavar="PICTURE",
-    applies="parsing, graphs and lattices",
+    applies="parsing, constituency, graphs and lattices",
+)
+SENTENCES = Option(
+    "sentences",
+    "Which sentences or lattices to draw: 3, or 1-5; the first one if not given.",
+    metavar="NUMBERS",
+    applies="parsing, constituency and lattices",
+    check=_check_sentences,
 )
 OPTIONS = (
     DATA,
     PLOT,
-    Option(
-        "sentences",
-        "Which sentences or lattices to draw: 3, or 1-5; the first one if not given.",
-        metavar="NUMBERS",
-        applies="parsing and lattices",
-        check=_check_sentences,
-    ),
+    SENTENCES,
     Option(
         "explain",
         "Show which attributes speak for the predicted head of a word of --data, and against the most probable other "
@@ -81,22 +85,16 @@ def check_options(data: str | None, plot: str | None, sentences: str | None, exp
 
 
 def draw(parser: "DependencyParser", data: str, bank: Treebank, plot: str, sentences: str | None) -> list[str]:
-    """Draws trees, and gives the names of the pictures."""
-    from margrave.plots import arc_diagram, save_figure
+    """Draws dependency trees, and gives the names of the pictures."""
+    from margrave.plots import arc_diagram
 
-    first, last = _range(sentences or "1")
-    if last > len(bank.heads):
-        raise DataError(data, None, f"--sentences {sentences or 1}, but it has {len(bank.heads)} sentences.")
-    if last - first >= _MOST:
-        raise MargraveError(f"--sentences {sentences} are more than {_MOST} pictures: give a smaller range.")
-    paths = []
-    for k in range(first - 1, last):
+    def figure(k: int) -> "Figure":
         X = bank.table.slice(k, k + 1)
         (tree,) = parser.predict(X)
         (probabilities,) = parser.confidence(X, [tree])
         gold = -1 not in bank.heads[k]
         labelled = bool(parser.labels_)
-        figure = arc_diagram(
+        return arc_diagram(
             bank.forms[k],
             [head for head, _ in tree] if labelled else tree,
             [label for _, label in tree] if labelled else None,
@@ -105,30 +103,55 @@ def draw(parser: "DependencyParser", data: str, bank: Treebank, plot: str, sente
             gold_labels=bank.labels[k] if gold and labelled and bank.labelled else None,
             probabilities=[min(max(float(p), 0.0), 1.0) for p in probabilities],
         )
-        stem, extension = os.path.splitext(plot)
-        paths.append(plot if first == last else f"{stem}-{k + 1}{extension}")
-        save_figure(paths[-1], figure)
-    return paths
+
+    return _pictures(data, len(bank.heads), "sentences", plot, sentences, figure)
+
+
+def draw_constituents(
+    parser: "ConstituencyParser", data: str, trees: Sequence["Tree"], plot: str, sentences: str | None
+) -> list[str]:
+    """Draws constituent trees, and gives the names of the pictures."""
+    from margrave.labels.constituents import without_top
+    from margrave.plots import constituent_diagram
+
+    def figure(k: int) -> "Figure":
+        X = parser.sentences_of([trees[k]])
+        (tree,), (probabilities,) = parser.predict(X), parser.predict_proba(X)
+        gold = None if without_top(trees[k]).label == "X" else trees[k]  # (X (DT the) ...) says nothing.
+        return constituent_diagram(tree, probabilities=probabilities, gold=gold)
+
+    return _pictures(data, len(trees), "sentences", plot, sentences, figure)
 
 
 def draw_lattices(
     decoder: "LatticeDecoder", data: str, lattices: Sequence["Lattice"], plot: str, sentences: str | None
 ) -> list[str]:
     """Draws lattices, and gives the names of the pictures."""
-    from margrave.plots import lattice_diagram, save_figure
+    from margrave.plots import lattice_diagram
+
+    def figure(k: int) -> "Figure":
+        (probabilities,) = decoder.predict_marginals(lattices[k : k + 1])
+        return lattice_diagram(lattices[k], probabilities.clip(0.0, 1.0).tolist(), title=lattices[k].id)
+
+    return _pictures(data, len(lattices), "lattices", plot, sentences, figure)
+
+
+def _pictures(
+    data: str, count: int, what: str, plot: str, sentences: str | None, figure: Callable[[int], "Figure"]
+) -> list[str]:
+    """Saves the figures of the chosen examples, and gives the names of the pictures."""
+    from margrave.plots import save_figure
 
     first, last = _range(sentences or "1")
-    if last > len(lattices):
-        raise DataError(data, None, f"--sentences {sentences or 1}, but it has {len(lattices)} lattices.")
+    if last > count:
+        raise DataError(data, None, f"--sentences {sentences or 1}, but it has {count} {what}.")
     if last - first >= _MOST:
         raise MargraveError(f"--sentences {sentences} are more than {_MOST} pictures: give a smaller range.")
+    stem, extension = os.path.splitext(plot)
     paths = []
     for k in range(first - 1, last):
-        (probabilities,) = decoder.predict_marginals(lattices[k : k + 1])
-        figure = lattice_diagram(lattices[k], probabilities.clip(0.0, 1.0).tolist(), title=lattices[k].id)
-        stem, extension = os.path.splitext(plot)
         paths.append(plot if first == last else f"{stem}-{k + 1}{extension}")
-        save_figure(paths[-1], figure)
+        save_figure(paths[-1], figure(k))
     return paths
 
 

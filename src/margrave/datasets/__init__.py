@@ -2,7 +2,7 @@
 
 from margrave.datasets.alignments import gapped, read_fasta, read_pairs, write_aligned_fasta
 from margrave.datasets.brackets import read_brackets, write_brackets
-from margrave.datasets.builtin import load_digits, load_harbour, load_town
+from margrave.datasets.builtin import load_digits, load_harbour, load_quay, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
 from margrave.datasets.graphs import LabelledGraph, read_graphs, write_graphs
@@ -29,6 +29,7 @@ __all__ = [
     "gapped",
     "load_digits",
     "load_harbour",
+    "load_quay",
     "load_town",
     "read_brackets",
     "read_columns",

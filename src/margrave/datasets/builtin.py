@@ -6,9 +6,11 @@ from typing import IO, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.datasets.brackets import read_brackets
 from margrave.datasets.columns import read_columns
 from margrave.datasets.conllu import Sentence, read_conllu
 from margrave.errors import unknown
+from margrave.labels.constituents import Tree
 
 Part = Literal["train", "dev", "test"]
 
@@ -37,6 +39,21 @@ def load_harbour(part: Part) -> list[Sentence]:
     """
     with _opened("harbour", part, "conllu") as stream:
         return list(read_conllu(stream))
+
+
+def load_quay(part: Part) -> list[Tree]:
+    """Load sentences about a quay with their constituent trees.
+
+    Parameters
+    ----------
+    part : which part of the data to load: "train", "dev" or "test".
+
+    >>> tree = load_quay("dev")[0]
+    >>> tree.label, tree.children[0].label, len(tree.words) == len(tree.tags)
+    ('TOP', 'S', True)
+    """
+    with _opened("quay", part, "mrg") as stream:
+        return list(read_brackets(stream))
 
 
 def load_digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -55,6 +55,9 @@ class ConstituencyParser(StructuredEstimator):
         `threshold`) over its constituents.
     threshold : the lambda of "mbr"; higher values predict fewer constituents.
     max_words : longer sentences are left out of the training.
+    prune : only spans with at least this probability under a `PCFG` of the same trees are considered, which saves time
+        with large grammars; None considers all. Inference is exact over the trees that are left. The grammar is a part
+        of the model, and in training it has not seen the sentences that it prunes. 1e-4 loses little.
     features : "hash:BITS", the size of the hash table of attributes of spans.
     inputs : templates over spans and splits, `margrave.inputs.SpanTemplates`; "default" chooses its built-in templates
         with grammar="spans" and none with grammar="rules", whose rules then have the only weights; None: none.
@@ -65,6 +68,9 @@ class ConstituencyParser(StructuredEstimator):
     coef_ : the weights of the rules, and of the attributes of spans.
     grammar_ : the grammar.
     n_long_ : the number of training sentences that were left out because of `max_words`.
+    pruner_ : the grammar that prunes, or None.
+    lost_spans_ : the share of the spans of the training trees that pruning would have lost, or None; in training they
+        are kept.
     n_partial_ : the number of sentences of the latest prediction that have no derivation; their trees join as few
         pieces as possible.
 
@@ -74,10 +80,13 @@ class ConstituencyParser(StructuredEstimator):
     (S (NP (D D) (N N)) (VP (V V) (A A)))
     """
 
-    _more: ClassVar[tuple[str, ...]] = ("n_long_",)
+    _more: ClassVar[tuple[str, ...]] = ("n_long_", "pruner_", "lost_spans_")
 
     n_long_: int
+    pruner_: Any
+    lost_spans_: float | None
     n_partial_: int = 0
+    _new_pruner: Any = None  # while learning
 
     def __init__(
         self,
@@ -94,6 +103,7 @@ class ConstituencyParser(StructuredEstimator):
         decode: str = "best",
         threshold: float = 0.3,
         max_words: int = 80,
+        prune: float | None = None,
         features: str = f"hash:{_HASH_BITS}",
         inputs: Inputs | str | None = "default",
         max_iter: int | None = None,
@@ -114,6 +124,7 @@ class ConstituencyParser(StructuredEstimator):
         self.decode = decode
         self.threshold = threshold
         self.max_words = max_words
+        self.prune = prune
         self.features = features
         self.inputs = inputs
         self.max_iter = max_iter
@@ -143,7 +154,10 @@ class ConstituencyParser(StructuredEstimator):
         """
         if X is None:
             X = self.sentences_of(y)
-        return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
+        try:
+            return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
+        finally:
+            self._new_pruner = None
 
     def sentences_of(self, trees: Sequence[Any]) -> list[list[Any]]:
         """The sentences of trees, in the form that this parser takes.
@@ -259,6 +273,8 @@ class ConstituencyParser(StructuredEstimator):
         check_choice("decode", self.decode, ("best", "mbr"))
         real("threshold", self.threshold, "lie between 0 and 1", lambda x: 0 <= x <= 1)
         whole("max_words", self.max_words, 1, 2**31 - 1)
+        if self.prune is not None:
+            real("prune", self.prune, "lie between 0 and 1", lambda x: 0 < x < 1)
         self._structure(Given([]))
         if not isinstance(self.features, str) or not self.features.startswith("hash:"):
             raise unknown("features", self.features, ["hash:BITS"])
@@ -305,12 +321,30 @@ class ConstituencyParser(StructuredEstimator):
         short = [i for i, sentence in enumerate(sentences) if len(sentence) <= self.max_words]
         if trees and not short:
             raise MargraveError(f"all sentences have more than max_words={self.max_words} words.")
-        fitted = {"n_long_": len(trees) - len(short)}
+        fitted = {"n_long_": len(trees) - len(short), "pruner_": None, "lost_spans_": None}
         if sample_weight is not None and len(short) < len(trees):
             sample_weight = np.asarray(sample_weight)[short]
         chosen = [_with_words(trees[i], sentences[i], i) for i in short]
         some = replace(given, X=[sentences[i] for i in short], Y=chosen, fitted=fitted)
-        return some, sample_weight
+        return some if self.prune is None else self._pruned(some, self.prune), sample_weight
+
+    def _pruned(self, given: Given, least: float) -> Given:
+        """Training data with the spans that pruning leaves."""
+        from margrave.estimators.pcfg import PCFG
+        from margrave.estimators.span_pruning import lost_spans, pruned_training
+
+        spans = self.grammar == "spans"
+        blank = PCFG(
+            terminals=self.terminals,
+            binarise="right" if spans else self.binarise,
+            horizontal=0,
+            rare=self.rare,
+            n_threads=self.n_threads,
+        )
+        pruner, left = pruned_training(blank, given.X, given.Y, least, self._threads())
+        self._new_pruner = pruner
+        fitted = {**given.fitted, "pruner_": pruner, "lost_spans_": lost_spans(pruner.grammar_, given.Y, left)}
+        return replace(given, to_structure={**given.to_structure, "left": _joined(left)}, fitted=fitted)
 
     def _raw(self, X: Any) -> Any:
         return self._sentences(X)
@@ -323,10 +357,20 @@ class ConstituencyParser(StructuredEstimator):
         return lambda i, parts: training.bound.decode_one(i, parts).tree(training.given.X[i])
 
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
-        return {**given.to_structure, "sentences": given.X}
+        found = {**given.to_structure, "sentences": given.X}
+        pruner = self._new_pruner or getattr(self, "pruner_", None)
+        if pruner is not None and "n_long_" not in given.fitted:
+            from margrave.estimators.span_pruning import spans_left
+
+            found["left"] = _joined(spans_left(pruner, given.X, float(self.prune or 0.0), self._threads()))
+        return found
 
     def _no_examples(self, features: Any) -> Given:
         return Given([])
+
+
+def _joined(left: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    return np.concatenate(left) if left else np.zeros(0, dtype=np.bool_)
 
 
 def _with_words(tree: Tree, words: Any, example: int | None = None) -> Tree:

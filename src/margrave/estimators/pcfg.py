@@ -62,6 +62,7 @@ class PCFG(ConstituencyParser):
     C = 1.0
     learner = "auto"
     grammar = "rules"
+    prune = None
     features = "hash:20"
     inputs = None
     max_iter = None

@@ -1,8 +1,9 @@
 """Pictures of structures; they need matplotlib (the extra `plots`)."""
 
 from margrave.plots.arcs import arc_diagram
+from margrave.plots.constituents import constituent_diagram
 from margrave.plots.graphs import graph_diagram
 from margrave.plots.lattices import lattice_diagram
 from margrave.plots.saving import save_figure
 
-__all__ = ["arc_diagram", "graph_diagram", "lattice_diagram", "save_figure"]
+__all__ = ["arc_diagram", "constituent_diagram", "graph_diagram", "lattice_diagram", "save_figure"]

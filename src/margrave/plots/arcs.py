@@ -1,35 +1,28 @@
 """Arc diagrams of dependency trees: words in a row, arcs from heads to words, gold trees above and predictions below.
 
-One unit of the drawing is a point (1/72 inch), so that text can be measured and everything fits its place. The arcs of
-a tree are stacked by length, each above all arcs that it overlaps. Arcs at one word leave it in the order of their
-lengths, so that arcs cross only if the tree is not projective.
+The arcs of a tree are stacked by length, each above all arcs that it overlaps. Arcs at one word leave it in the order
+of their lengths, so that arcs cross only if the tree is not projective.
 """
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from margrave.errors import MargraveError
-from margrave.plots.saving import fonts_for, require_matplotlib
+from margrave.plots.canvas import FAINT, LABEL, MARGIN, RIGHT, TAG, WORD, WRONG, Canvas, confidence_colours, short
+from margrave.plots.saving import require_matplotlib
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WORD, _TAG, _LABEL = 11.0, 7.5, 7.5  # sizes of text
 _LINE = 1.0  # width of arcs
 _GAP = 12.0  # between words
 _PORT = 6.0  # between the arcs of a word
 _LEVEL = 17.0  # between stacked arcs
 _BASE = 9.0  # between words and the ends of arcs
 _CORNER = 5.0  # radius of the corners of arcs
-_MARGIN = 14.0
-_LONGEST = 30  # characters that are shown of a word, tag or label
-
-_RIGHT, _WRONG, _FAINT = "#333333", "#c8102e", "#777777"
 
 
 @dataclass(eq=False)
@@ -83,17 +76,11 @@ def arc_diagram(
     """
     _check(words, heads, labels, tags, gold_heads, gold_labels, probabilities)
     require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(dpi=72)  # A pixel is a point, so that measured text has the right size.
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0, 0, 1, 1))
     predicted = _arcs(heads, labels, gold_heads, gold_labels, probabilities)
     gold = None if gold_heads is None else _arcs(gold_heads, gold_labels, heads, labels, None)
-    picture = _Picture(axes, [_short(word) for word in words], [_short(tag) for tag in tags or ()], title)
+    picture = _Picture([short(word) for word in words], [short(tag) for tag in tags or ()], title)
     picture.draw(predicted if gold is None else gold, None if gold is None else predicted, probabilities is not None)
-    return figure
+    return picture.figure
 
 
 def _check(
@@ -129,10 +116,6 @@ def _check(
             raise MargraveError(f"the probability of word {word} must lie between 0 and 1, and it is {probability!r}.")
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
 def _arcs(
     heads: Sequence[int],
     labels: Sequence[str] | None,
@@ -141,70 +124,62 @@ def _arcs(
     probabilities: Sequence[float] | None,
 ) -> list[_Arc]:
     """The arcs of a tree, with the colours that its comparison with another tree gives them."""
-    colours = None if probabilities is None else _confidence_colours()
+    colours = None if probabilities is None else confidence_colours()
     arcs = []
     for at, head in enumerate(heads):
         attached = other_heads is None or other_heads[at] == head
         labelled = labels is None or other_labels is None or other_labels[at] == labels[at]
-        colour = _RIGHT if attached else _WRONG
+        colour = RIGHT if attached else WRONG
         if colours is not None and probabilities is not None:
             colour = colours(float(probabilities[at]))
-        label_colour = _RIGHT if attached and labelled else _WRONG
-        label = _short("root" if head == 0 else "") if labels is None else _short(labels[at])
+        label_colour = RIGHT if attached and labelled else WRONG
+        label = short("root" if head == 0 else "") if labels is None else short(labels[at])
         arcs.append(_Arc(int(head) - 1, at, label, colour, label_colour, not attached))
     return arcs
 
 
-def _confidence_colours() -> Callable[[float], Any]:
-    """Colours of probabilities, from orange (0) to dark blue (1), all of them dark enough for thin lines."""
-    from matplotlib.colors import LinearSegmentedColormap
+class _Picture(Canvas):
+    """A sentence with its arcs."""
 
-    colours: Callable[[float], Any] = LinearSegmentedColormap.from_list("confidence", ["#ff8c00", "#1f9e89", "#10218b"])
-    return colours
-
-
-class _Picture:
-    """A sentence on axes whose unit is a point."""
-
-    def __init__(self, axes: "Axes", words: list[str], tags: list[str], title: str | None) -> None:
-        self.axes, self.words, self.tags, self.title = axes, words, tags, title
-        self.fonts = fonts_for([*words, *tags, title or ""])
+    def __init__(self, words: list[str], tags: list[str], title: str | None) -> None:
+        super().__init__([*words, *tags, title or ""])
+        self.words, self.tags, self.title = words, tags, title
 
     def draw(self, above: list[_Arc], below: list[_Arc] | None, confident: bool) -> None:
         """Draws everything, and gives the figure its size."""
         trees = [above] if below is None else [above, below]
-        widths = [self.width(word, _WORD) for word in self.words]
+        widths = [self.width(word, WORD) for word in self.words]
         for at, tag in enumerate(self.tags):
-            widths[at] = max(widths[at], self.width(tag, _TAG))
+            widths[at] = max(widths[at], self.width(tag, TAG))
         for tree in trees:
             _stack(tree)
             for at, width in enumerate(_place_ends(tree, len(self.words))):
                 widths[at] = max(widths[at], width)
             for arc in tree:
                 if arc.head < 0:
-                    widths[arc.word] = max(widths[arc.word], self.width(arc.label, _LABEL))
+                    widths[arc.word] = max(widths[arc.word], self.width(arc.label, LABEL))
         centres = self.centres(widths, trees)
-        height = _WORD + (_TAG + 4 if self.tags else 0)
-        left = -_MARGIN - (12 if below is not None else 0)
-        right = centres[-1] + widths[-1] / 2 + _MARGIN
-        top = self.tree(above, centres, _BASE + _WORD / 2, 1)
-        bottom = _WORD / 2 - height
+        height = WORD + (TAG + 4 if self.tags else 0)
+        left = -MARGIN - (12 if below is not None else 0)
+        right = centres[-1] + widths[-1] / 2 + MARGIN
+        top = self.tree(above, centres, _BASE + WORD / 2, 1)
+        bottom = WORD / 2 - height
         for centre, word in zip(centres, self.words, strict=True):
-            self.text(centre, 0, word, _WORD)
+            self.text(centre, 0, word, WORD)
         for centre, tag in zip(centres, self.tags, strict=False):
-            self.text(centre, -_WORD / 2 - 3 - _TAG / 2, tag, _TAG, _FAINT)
+            self.text(centre, -WORD / 2 - 3 - TAG / 2, tag, TAG, FAINT)
         if below is not None:
             start = bottom - _BASE - 2
             bottom = self.tree(below, centres, start, -1)
-            for name, y in (("gold", (_BASE + _WORD / 2 + top) / 2), ("predicted", (start + bottom) / 2)):
-                self.text(left + 10, y, name, _LABEL, _FAINT, rotation=90)
+            for name, y in (("gold", (_BASE + WORD / 2 + top) / 2), ("predicted", (start + bottom) / 2)):
+                self.text(left + 10, y, name, LABEL, FAINT, rotation=90)
         if self.title:
-            top += _WORD + 6
-            self.text(left + _MARGIN, top - _WORD / 2, self.title, _WORD, horizontalalignment="left")
-            right = max(right, left + 2 * _MARGIN + self.width(self.title, _WORD))
+            top += WORD + 6
+            self.text(left + MARGIN, top - WORD / 2, self.title, WORD, horizontalalignment="left")
+            right = max(right, left + 2 * MARGIN + self.width(self.title, WORD))
         if below is not None or confident:
             bottom -= 22
-            right = max(right, self.legend(left + _MARGIN, bottom + 5, below is not None, confident) + _MARGIN)
+            right = max(right, self.legend(left + MARGIN, bottom + 5, below is not None, confident) + MARGIN)
         self.resize(left, right, bottom - 8, top + 8)
 
     def centres(self, widths: list[float], trees: list[list[_Arc]]) -> list[float]:
@@ -220,7 +195,7 @@ class _Picture:
         for arc in sorted(arcs, key=lambda arc: arc.ends[1] - arc.ends[0]):
             left, right = arc.ends
             length = centres[right] + arc.places[right] - centres[left] - arc.places[left]
-            lacking = self.width(arc.label, _LABEL) + 2 * _CORNER + 2 - length
+            lacking = self.width(arc.label, LABEL) + 2 * _CORNER + 2 - length
             if lacking > 0:
                 gaps[left] += lacking
                 centres = positions()
@@ -238,7 +213,7 @@ class _Picture:
             tip = centres[arc.word] + arc.places[arc.word]
             if arc.head < 0:
                 self.line([(tip, y), (tip, start)], arc)
-                self.text(tip, y + up * (_LABEL / 2 + 1), arc.label, _LABEL, arc.label_colour, boxed=True)
+                self.text(tip, y + up * (LABEL / 2 + 1), arc.label, LABEL, arc.label_colour, boxed=True)
             else:
                 tail = centres[arc.head] + arc.places[arc.head]
                 corner = min(_CORNER, abs(tip - tail) / 2) * (1 if tip > tail else -1)
@@ -248,14 +223,14 @@ class _Picture:
                      (tip, inside), (tip, start)],
                     arc,
                 )  # fmt: skip
-                room = self.width(arc.label, _LABEL) / 2 + 2
+                room = self.width(arc.label, LABEL) / 2 + 2
                 crossing = [x for x, other in legs if other.level > arc.level or other.head < 0]
                 self.text(
-                    _free_place(min(tail, tip), max(tail, tip), room, crossing), y, arc.label, _LABEL,
+                    _free_place(min(tail, tip), max(tail, tip), room, crossing), y, arc.label, LABEL,
                     arc.label_colour, boxed=True,
                 )  # fmt: skip
             self.arrow(tip, start, up, arc)
-        ends = [height(arc) + up * (_LABEL + 3 if arc.head < 0 else _LABEL / 2) for arc in arcs]
+        ends = [height(arc) + up * (LABEL + 3 if arc.head < 0 else LABEL / 2) for arc in arcs]
         return max(ends) if up > 0 else min(ends)
 
     def line(self, points: list[tuple[float, float]], arc: _Arc) -> None:
@@ -281,57 +256,16 @@ class _Picture:
     def legend(self, x: float, y: float, compared: bool, confident: bool) -> float:
         """What colours and lines mean; returns where it ends."""
         if confident:
-            colours = _confidence_colours()
-            steps, step = 60, 1.5
-            x = self.note(x, y, "probability 0")
-            for k in range(steps):
-                self.axes.fill_between([x, x + step], y - 3, y + 3, color=colours((k + 0.5) / steps), linewidth=0)
-                x += step
-            x = self.note(x + 4, y, "1") + 10
+            x = self.confidence_bar(x, y)
         if compared:
-            entries = [("right", _RIGHT, False), ("wrong head", _WRONG, True)]
+            entries = [("right", RIGHT, False), ("wrong head", WRONG, True)]
             for name, colour, dashed in entries:
-                arc = _Arc(0, 0, "", _FAINT if confident else colour, "", dashed)
+                arc = _Arc(0, 0, "", FAINT if confident else colour, "", dashed)
                 self.line([(x, y), (x + 22, y)], arc)
                 x = self.note(x + 27, y, name) + 10
-            x = self.note(x, y, "label", _WRONG) + 2
+            x = self.note(x, y, "label", WRONG) + 2
             x = self.note(x, y, "wrong head or label")
         return x
-
-    def note(self, x: float, y: float, text: str, colour: str = _RIGHT) -> float:
-        """Small text that begins at x; returns where it ends."""
-        self.text(x, y, text, _LABEL, colour, horizontalalignment="left")
-        return x + self.width(text, _LABEL) + 4
-
-    def text(
-        self, x: float, y: float, text: str, size: float, colour: str = _RIGHT, *, boxed: bool = False, **style: Any
-    ) -> None:
-        """Text in the middle of a point; with `boxed`, it hides the lines behind it."""
-        if not text:
-            return
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8} if boxed else None
-        style = {"horizontalalignment": "center", "verticalalignment": "center_baseline", **style}
-        self.axes.text(
-            x, y, text, fontsize=size, color=colour, family=self.fonts, parse_math=False, bbox=box, zorder=3, **style
-        )
-
-    def width(self, text: str, size: float) -> float:
-        """The width of text in points."""
-        from matplotlib.text import Text
-
-        figure = self.axes.figure
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph .* missing from")
-            measured = Text(0, 0, text, fontsize=size, family=self.fonts, parse_math=False, figure=figure)
-            return float(measured.get_window_extent().width)
-
-    def resize(self, left: float, right: float, bottom: float, top: float) -> None:
-        """Makes the figure as large as what was drawn."""
-        self.axes.set_xlim(left, right)
-        self.axes.set_ylim(bottom, top)
-        self.axes.set_axis_off()
-        figure: Any = self.axes.figure
-        figure.set_size_inches((right - left) / 72, (top - bottom) / 72)
 
 
 def _stack(arcs: list[_Arc]) -> None:

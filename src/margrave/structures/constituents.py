@@ -52,6 +52,7 @@ class ConstituentTree(Structure):
         costs: Cost | None = None,
         allowed: Any = None,
         sentences: Sequence[Sentence] | None = None,
+        left: NDArray[np.bool_] | None = None,
     ) -> _core.ConstituentStructure:
         """Make the core's structure for some sentences.
 
@@ -63,6 +64,9 @@ class ConstituentTree(Structure):
         costs : the costs of wrong trees, if they are needed.
         allowed : restrictions on trees, which this structure does not support.
         sentences : the words of each sentence with their tags; None takes them from the trees.
+        left : pruning: which spans derivations may have, for each sentence those of (0, 1), (0, 2), ..., (1, 2), and
+            so on. Spans of single words and of the trees Y are left in any case. A sentence that would have no
+            derivation is not pruned. Inference is exact over the derivations that are left.
         """
         if costs is not None:
             self.check_cost(costs)
@@ -86,6 +90,7 @@ class ConstituentTree(Structure):
             np.array([k for words in numbers for k in words], dtype=np.int32),
             node_begin,
             nodes,
+            None if left is None else np.ascontiguousarray(left, dtype=np.bool_),
             tied,
             self.splits,
             anchors,

@@ -104,13 +104,15 @@ class Chart {
  public:
   using Value = typename A::Value;
 
-  // terminals: of each word. pieces: whether a sentence may consist of several trees.
+  // terminals: of each word. left: by cell, whether pruning has left it, or null; words are always left. pieces:
+  // whether a sentence may consist of several trees.
   void begin(const Grammar& grammar, const DerivationParts& parts, const int32_t* terminals, const double* theta,
-             bool pieces) {
+             const char* left, bool pieces) {
     grammar_ = &grammar;
     parts_ = &parts;
     terminals_ = terminals;
     theta_ = theta;
+    cells_left_ = left;
     pieces_ = pieces;
     n_ = parts.words();
   }
@@ -127,7 +129,7 @@ class Chart {
     bottoms_.assign(at(parts_->cells()) * at(g.bottom_slots()), A::zero());
     exponents_.assign(at(parts_->cells()), 0);
     filled_.assign(at(parts_->cells()), 0);
-    tops_.resize(at(g.symbols()));
+    tops_.assign(at(g.symbols()), A::zero());
     row_.assign(places, A::zero());
     splits_row_.assign(places, A::zero());
     for (int width = 1; width <= n_; ++width)
@@ -344,6 +346,10 @@ class Chart {
     const int64_t cell = parts_->cell(s, e);
     Value* const bottoms = bottoms_.data() + bottom_at(cell, 0);
     const bool leaf = e - s == 1;
+    if (!leaf && cells_left_ && !cells_left_[cell]) {
+      std::fill(tops_.begin(), tops_.end(), A::zero());
+      return true;
+    }
     if (leaf) {
       if (terminals_[s] >= 0)
         for (const int32_t rule : g.words_of(terminals_[s])) {
@@ -560,6 +566,7 @@ class Chart {
   const DerivationParts* parts_ = nullptr;
   const int32_t* terminals_ = nullptr;
   const double* theta_ = nullptr;
+  const char* cells_left_ = nullptr;
   bool pieces_ = false, by_rule_ = false;
   int n_ = 0;
   std::vector<Value> rules_, by_pair_, tuples_, labels_, spans_, splits_, anchors_[3];

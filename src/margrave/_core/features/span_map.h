@@ -141,7 +141,7 @@ class SpanMap final : public Features {
   }
 
   // Calls visit(part, width, fingerprints) for rows of `width` parts that share attributes: the labels of a span, or
-  // one split.
+  // one split. Spans that pruning has not left have none.
   template <class Visit>
   void each_row(int64_t i, const Visit& visit) const {
     if (!attributes_) return;
@@ -150,14 +150,19 @@ class SpanMap final : public Features {
     const DerivationParts& parts = structure_->layout(i);
     fingerprints.begin(*attributes_, i);
     const int32_t labels = structure_->grammar().spans();
+    const char* const left = structure_->cells_left(i);
+    const auto has = [&](int s, int e) { return !left || e - s == 1 || left[parts.cell(s, e)]; };
     parts.each_cell([&](int s, int e) {
+      if (!has(s, e)) return;
       found.clear();
       fingerprints.append(TreeTemplates::kLabels, {-1, s, -1, e, 0}, found);
       visit(parts.span(parts.cell(s, e), 0), labels, found);
     });
     if (!parts.splits()) return;
     parts.each_cell([&](int s, int e) {
+      if (!has(s, e)) return;
       for (int m = s + 1; m < e; ++m) {
+        if (!has(s, m) || !has(m, e)) continue;
         found.clear();
         fingerprints.append(TreeTemplates::kSiblings, {-1, s, m + 1, e, -1}, found);
         visit(parts.split(s, m, e), 1, found);

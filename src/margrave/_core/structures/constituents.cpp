@@ -35,7 +35,8 @@ std::shared_ptr<Grammar> make_grammar(int32_t symbols, int32_t terminals, int32_
 std::shared_ptr<ConstituentStructure> make_structure(const std::shared_ptr<Grammar>& grammar, const In<int64_t>& begin,
                                                      const In<int32_t>& terminals,
                                                      const std::optional<In<int64_t>>& node_begin,
-                                                     const std::optional<In<int32_t>>& nodes, bool tied, bool splits,
+                                                     const std::optional<In<int32_t>>& nodes,
+                                                     const std::optional<In<bool>>& left, bool tied, bool splits,
                                                      unsigned anchors) {
   if (!grammar) throw InputError("there is no grammar.");
   if (anchors > 7) throw InputError("anchors are sums of 1, 2 and 4.");
@@ -43,9 +44,11 @@ std::shared_ptr<ConstituentStructure> make_structure(const std::shared_ptr<Gramm
   if (nodes) derivations = rows<ConstituentStructure::Node>(*nodes, "nodes");
   std::vector<int64_t> bounds = to_vector(begin), node_bounds = to_vector(node_begin);
   std::vector<int32_t> sentences = to_vector(terminals);
+  std::vector<char> cells;
+  if (left) cells.assign(left->data(), left->data() + left->size());
   const nb::gil_scoped_release release;
   return std::make_shared<ConstituentStructure>(grammar, std::move(bounds), std::move(sentences),
-                                                std::move(node_bounds), derivations,
+                                                std::move(node_bounds), derivations, std::move(cells),
                                                 ConstituentStructure::Settings{tied, splits, anchors});
 }
 
@@ -116,7 +119,7 @@ void bind_constituents(nb::module_& m) {
           "The labelled spans of outputs: where those of each output begin, their numbers, where they begin and end in "
           "the sentence, and whether each output consists of pieces.");
   m.def("constituents", &make_structure, "grammar"_a, "begin"_a, "terminals"_a, "node_begin"_a.none(), "nodes"_a.none(),
-        "tied"_a, "splits"_a, "anchors"_a);
+        "left"_a.none(), "tied"_a, "splits"_a, "anchors"_a);
 }
 
 }  // namespace margrave

@@ -29,12 +29,15 @@ class ConstituentStructure final : public Structure {
   };
 
   // begin (examples + 1), terminals: the sentences. node_begin (examples + 1), nodes: their derivations, or empty.
+  // left: whether pruning has left each cell of each sentence, or empty. Cells of gold derivations are left in any
+  // case, and sentences that would have no derivation are not pruned.
   ConstituentStructure(std::shared_ptr<const Grammar> grammar, std::vector<int64_t> begin,
                        std::vector<int32_t> terminals, std::vector<int64_t> node_begin, const std::vector<Node>& nodes,
-                       Settings settings)
+                       std::vector<char> left, Settings settings)
       : grammar_(std::move(grammar)),
         begin_(std::move(begin)),
         terminals_(std::move(terminals)),
+        left_(std::move(left)),
         settings_(settings),
         has_gold_(!node_begin.empty()) {
     check_bounds(begin_, static_cast<int64_t>(terminals_.size()), "sentences");
@@ -53,7 +56,17 @@ class ConstituentStructure final : public Structure {
       if (layout(i).size() >= INT32_MAX)
         throw InputError(example + " has more than 2147483646 parts: use a smaller grammar, or leave it out.");
     }
-    if (!has_gold_) return;
+    if (!left_.empty()) {
+      for (int64_t i = 0; i < size(); ++i) left_begin_.push_back(left_begin_.back() + layout(i).cells());
+      if (left_begin_.back() != static_cast<int64_t>(left_.size()))
+        throw InputError("pruning must say of each cell whether it is left.");
+    }
+    if (!has_gold_) {
+      for (int64_t i = 0; i < size() && !left_.empty(); ++i)
+        if (!has_derivation(i))
+          std::fill(left_.begin() + left_begin_[at(i)], left_.begin() + left_begin_[at(i + 1)], char{1});
+      return;
+    }
     check_bounds(node_begin, static_cast<int64_t>(nodes.size()), "derivations");
     if (node_begin.size() != begin_.size()) throw InputError("there must be one derivation per sentence.");
     for (int64_t i = 0; i < size(); ++i) {
@@ -151,6 +164,8 @@ class ConstituentStructure final : public Structure {
 
   int words(int64_t i) const { return static_cast<int>(begin_[at(i + 1)] - begin_[at(i)]); }
   const Grammar& grammar() const { return *grammar_; }
+  // By cell, whether pruning has left it; null if nothing was pruned.
+  const char* cells_left(int64_t i) const { return left_.empty() ? nullptr : left_.data() + left_begin_[at(i)]; }
   const DerivationParts& layout(int64_t i) const { return layouts_.at(words(i)); }
 
   // The labelled spans of an output: visit(span, s, e). Returns whether it consists of several pieces.
@@ -230,6 +245,7 @@ class ConstituentStructure final : public Structure {
       const Grammar::Label& label = g.labels()[number(node->label, g.labels().size())];
       if (node->begin != s || node->end != e || label.top != symbol || label.leaf != (e - s == 1)) refuse();
       const int64_t cell = parts.cell(s, e);
+      if (!left_.empty()) left_[at(left_begin_[at(i)] + cell)] = 1;
       parts.each_of_label(g, node->label, cell, add);
       if (label.span >= 0) {
         gold.spans.emplace_back(cell, label.span);
@@ -270,12 +286,8 @@ class ConstituentStructure final : public Structure {
   const cky::Chart<cky::Max>& best_chart(int64_t i, const double* theta) const {
     check_tree_scores(i, theta, parts(i));
     thread_local cky::Chart<cky::Max> chart;
-    chart.begin(*grammar_, layout(i), terminals(i), theta, false);
-    chart.inside();
-    if (chart.total() == -kInfinity && in_pieces(i)) {
-      chart.begin(*grammar_, layout(i), terminals(i), theta, true);
-      chart.inside();
-    }
+    fill(chart, i, theta, false);
+    if (chart.total() == -kInfinity && in_pieces(i)) fill(chart, i, theta, true);
     return chart;
   }
 
@@ -288,33 +300,37 @@ class ConstituentStructure final : public Structure {
   template <class Use>
   bool inside_with(int64_t i, const double* theta, bool pieces, const Use& use) const {
     thread_local cky::Chart<cky::Sum> chart;
-    chart.begin(*grammar_, layout(i), terminals(i), theta, pieces);
-    if (chart.inside()) {
+    if (fill(chart, i, theta, pieces)) {
       if (!(chart.total() > 0)) return false;
       use(chart);
       return true;
     }
     cky::Chart<cky::WideSum> wide;
-    wide.begin(*grammar_, layout(i), terminals(i), theta, pieces);
-    wide.inside();
+    fill(wide, i, theta, pieces);
     if (wide.total().zero()) return false;
     use(wide);
     return true;
   }
+  template <class A>
+  bool fill(cky::Chart<A>& chart, int64_t i, const double* theta, bool pieces) const {
+    chart.begin(*grammar_, layout(i), terminals(i), theta, cells_left(i), pieces);
+    return chart.inside();
+  }
 
   // Whether a sentence has no derivation, whatever the scores, so that it is taken in pieces.
-  bool in_pieces(int64_t i) const {
-    if (grammar_->piece() < 0) return false;
+  bool in_pieces(int64_t i) const { return grammar_->piece() >= 0 && !has_derivation(i); }
+  bool has_derivation(int64_t i) const {
     const std::vector<double> zeros(at(parts(i)), 0.0);
     cky::Chart<cky::Max> chart;
-    chart.begin(*grammar_, layout(i), terminals(i), zeros.data(), false);
-    chart.inside();
-    return chart.total() == -kInfinity;
+    fill(chart, i, zeros.data(), false);
+    return chart.total() > -kInfinity;
   }
 
   std::shared_ptr<const Grammar> grammar_;
   std::vector<int64_t> begin_;
   std::vector<int32_t> terminals_;
+  std::vector<char> left_;              // by sentence and cell
+  std::vector<int64_t> left_begin_{0};  // where those of each sentence begin
   Settings settings_;
   bool has_gold_;
   std::map<int, DerivationParts> layouts_;  // by the number of words

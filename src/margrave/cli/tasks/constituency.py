@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from margrave.cli import illustration
 from margrave.cli.options import option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import display_name, naming, source
@@ -50,6 +51,8 @@ class Constituency(Task):
         "share of trees that are all right, tags, and crossing brackets."
     )
 
+    inspect_options = (illustration.DATA, illustration.PLOT, illustration.SENTENCES)
+
     grammar: str = option(
         "rules", "rules uses the grammar of the training trees; spans uses none, and templates over spans.", "NAME"
     )
@@ -67,6 +70,11 @@ class Constituency(Task):
         "NAME",
     )
     max_words: int = option(80, "Longer sentences are left out of the training.", "N", low=1)
+    prune: float | None = option(
+        None,
+        "Consider only spans with at least this probability under a counted grammar, such as 1e-4, which saves time.",
+        "P",
+    )
     cost: str | None = option(
         None, "What a wrong tree costs: hamming (constituents), zero-one or f1; hamming if not given.", "NAME"
     )
@@ -107,6 +115,8 @@ class Constituency(Task):
             "n_lexical_rules": len(grammar.lexical),
             "n_chains": len(grammar.labels),
         }
+        if estimator.prune is not None:
+            sizes |= {"n_pruning_rules": len(estimator.pruner_.grammar_.binary), "lost_spans": estimator.lost_spans_}
         return {"grammar": sizes, **Task.inspection(estimator, top)}
 
 
@@ -115,6 +125,7 @@ class ConstituencyModel(Model):
     """A parser of files."""
 
     does: ClassVar[str] = "predicts constituents"
+    options: ClassVar[tuple[str, ...]] = ("data", "plot", "sentences")
 
     parser: "ConstituencyParser"
 
@@ -146,6 +157,20 @@ class ConstituencyModel(Model):
         }  # fmt: skip
         rows = [("sentences", f"{report['n_sentences']:,}"), ("partial trees", f"{report['n_partial']:,}")]
         return table([*rows, *((text, percent(report[name])) for name, text in names.items())], 36)
+
+    def illustration(
+        self, data: str | None = None, plot: str | None = None, sentences: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Draws trees."""
+        path = illustration.check_options(data, plot, sentences, None)
+        assert plot is not None
+        trees = _read(path, labelled=False)
+        with naming(path):
+            return {"plots": illustration.draw_constituents(self.parser, path, trees, plot, sentences)}
+
+    def illustration_summary(self, report: Mapping[str, Any]) -> str:
+        """Where the pictures are."""
+        return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
 
 
 def _mean_probability(tree: "Tree", probabilities: Mapping["Constituent", float]) -> float:
