@@ -113,6 +113,8 @@ def test_a_large_feature_number_is_refused_in_one_sentence(learner: str, tmp_pat
     ("settings", "what"),
     [
         ({"learner": "lbfgs"}, r"learner 'lbfgs' with \d+ weights and memory=20 would take"),
+        ({"learner": "cg"}, r"learner 'cg' with \d+ weights would take"),
+        ({"learner": "svrg"}, r"learner 'svrg' with \d+ weights would take"),
         ({"learner": "eg"}, r"the distributions over the 1000000 parts of 1000 examples would take"),
         ({"learner": "bcfw"}, r"the distributions over the 1000000 parts of 1000 examples would take"),
         ({"loss": "hinge"}, r"the distributions over the 1000000 parts of 1000 examples would take"),
@@ -125,7 +127,7 @@ def test_what_a_learner_will_take_is_refused_if_there_is_less(
 ) -> None:
     X, y = [[f"w{i}", "all"] for i in range(1000)], [f"c{i}" for i in range(1000)]
     model = StructuredClassifier(
-        features="all" if settings.get("learner") in ("lbfgs", "lp") else "observed", **settings
+        features="all" if settings.get("learner") in ("lbfgs", "cg", "svrg", "lp") else "observed", **settings
     )
     little(30_000_000 if model.features == "all" else 2_000_000, monkeypatch)
     with pytest.raises(MargraveError, match=what):

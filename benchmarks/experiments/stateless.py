@@ -2,26 +2,29 @@
 
 A learner that takes longer than the seconds stored in the result is stopped. The last run is all of the corpus with 472
 tags, where the state of EG would exceed the limit of `auto`: set MARGRAVE_STATELESS=short to leave it out, or
-MARGRAVE_STATELESS=LEARNER to run nothing but this learner on all of the corpus and add it to the result.
+MARGRAVE_STATELESS=LEARNER to run nothing but this learner on all of the corpus and add it to the result. Such a run can
+be made in pieces, whose seconds and CPU seconds are added up: with MARGRAVE_STATELESS_PIECE=SECONDS it stops after so
+many seconds, and the next one continues from the checkpoint that it left in the folder for temporary files.
 """
 
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from time import process_time
+from tempfile import TemporaryDirectory, gettempdir
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
 from benchmarks.corpora.columns import brown, last_column
 from benchmarks.corpora.problems import SavedTagging
-from benchmarks.curves import View, certifies, follow, reached, thinned
+from benchmarks.curves import MOST_PASSES, Point, View, certifies, follow, reached, thinned
 from benchmarks.lp_struct import peak_mb
 from benchmarks.machine import in_new_process, read_result
 from benchmarks.plots import draw, finished, gap_axes, panels
 from benchmarks.tables import markdown, when
+from margrave import Problem
 from margrave.inputs import Templates
-from margrave.learners import CG, LBFGS, SVRG, BatchEG, Learner, OnlineEG, Task
+from margrave.learners import CG, LBFGS, SVRG, BatchEG, Checkpoint, Learner, Observer, OnlineEG, Record, Task, Weights
 from margrave.losses import Log
 
 Result = dict[str, Any]
@@ -39,7 +42,8 @@ LEARNERS: dict[str, Learner] = {
     "eg-batch, form=weights": BatchEG(form="weights"),
     "eg, single": OnlineEG(single=True),
 }
-ON_ALL = {"svrg": 1, "lbfgs": 2}  # threads: svrg can use one only
+ON_ALL = {"svrg": 2, "lbfgs": 2}  # threads: the steps of svrg use one, and its gradients both
+PIECE = float(os.environ.get("MARGRAVE_STATELESS_PIECE", "0"))  # seconds; 0 makes the run in one go
 
 
 def measure() -> Result:
@@ -62,7 +66,10 @@ def measure() -> Result:
             run = runs.setdefault(f"{size:,} sentences", {"learners": {}})
             run |= {"tokens": tokens, "labels": saved.labels}
             for name, threads in names.items():
-                if wanted not in ON_ALL or name == wanted:
+                if wanted == name and PIECE:
+                    before = run["learners"].get(name, {})
+                    run["learners"][name] = in_new_process(continued, saved, tokens, name, threads, before)
+                elif wanted not in ON_ALL or name == wanted:
                     run["learners"][name] = in_new_process(solved, saved, tokens, name, seconds, threads)
     return {"C": C, "runs": runs}
 
@@ -75,11 +82,57 @@ def solved(saved: SavedTagging, tokens: int, name: str, seconds: float, threads:
     return {
         "threads": threads,
         "cpu_seconds": process_time() - before,
+        **outcome(problem, points),
+        "peak_mb": peak_mb(),
+    }
+
+
+class TimeLimit(Observer):
+    """Ends a run after so many seconds of this process."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = perf_counter() + seconds
+
+    def note(self, record: Record, w: Weights) -> str | None:
+        return "the time is up" if perf_counter() > self._end else None
+
+
+def continued(saved: SavedTagging, tokens: int, name: str, threads: int, before: Result) -> Result:
+    """The next piece of a run of a learner that computes P and D in every iteration; `before` is the result so far."""
+    problem = saved.bind(tokens)
+    start = process_time()
+    path = Path(gettempdir(), f"stateless-{name}.checkpoint")
+    before = before if path.exists() else {}
+    task = Task(problem, Log(), C=C, tol=GOALS[-1], max_iter=MOST_PASSES, n_threads=threads)
+    task.checkpoint, task.observers = Checkpoint(path, every=1e6), (TimeLimit(PIECE),)
+    solution = LEARNERS[name].solve(task)
+    points = [
+        {
+            "passes": record.passes,
+            "seconds": record.seconds,
+            "P": record.primal,
+            "D": record.dual,
+            "relative_gap": record.relative_gap,
+            "certified": True,
+        }
+        for record in solution.history
+    ]
+    return {
+        "threads": threads,
+        "cpu_seconds": before.get("cpu_seconds", 0.0) + process_time() - start,
+        "pieces": before.get("pieces", 0) + 1,
+        **outcome(problem, points),
+        "peak_mb": max(before.get("peak_mb", 0.0), peak_mb()),
+    }
+
+
+def outcome(problem: Problem, points: list[Point]) -> Result:
+    """What is stored of the points of a run."""
+    return {
         "weights": problem.dim,
         "reached": reached(points, GOALS, certifies),
         "end": points[-1],
         "curve": thinned(points, View("seconds", "relative_gap", low=0.5 * GOALS[-1], high=10.0)),
-        "peak_mb": peak_mb(),
     }
 
 

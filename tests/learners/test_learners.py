@@ -330,12 +330,11 @@ def test_the_certificate_is_the_dual_of_the_losss_own_distribution(
 ) -> None:
     loss = LossFamily(*family)
     problem, examples = matching(seed, size=3)
-    for learner in (LBFGS(), SGD(rate=0.1)):
-        solution = solve(learner, problem, loss, C=C, max_iter=3, tol=0.0)
-        kept = solution.kept
-        assert kept.primal == pytest.approx(primal(solution.w, examples, loss, C)[0], rel=1e-12)
-        assert kept.dual == pytest.approx(dual(solution.w, examples, loss, C), rel=1e-9, abs=1e-9 * kept.primal)
-        assert kept.gap == pytest.approx(kept.primal - kept.dual, abs=1e-9 * (abs(kept.primal) + abs(kept.dual)))
+    solution = solve(SGD(rate=0.1), problem, loss, C=C, max_iter=3, tol=0.0)
+    kept = solution.kept
+    assert kept.primal == pytest.approx(primal(solution.w, examples, loss, C)[0], rel=1e-12)
+    assert kept.dual == pytest.approx(dual(solution.w, examples, loss, C), rel=1e-9, abs=1e-9 * kept.primal)
+    assert kept.gap == pytest.approx(kept.primal - kept.dual, abs=1e-9 * (abs(kept.primal) + abs(kept.dual)))
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0, 50.0])

@@ -11,8 +11,9 @@ import numpy as np
 
 from margrave.errors import unknown
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.primal import PrimalState, check_vectors
+from margrave.learners.resuming import check_same
+from margrave.learners.task import Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
 
 FORMULAS = ("polak-ribiere", "hager-zhang")
@@ -46,6 +47,7 @@ class CG(Learner):
 
     def begin(self, task: Task) -> "_State":
         """The gradient at the starting point."""
+        check_vectors(task, 1, f"learner 'cg' with {task.problem.dim} weights", "use fewer features")
         w = np.zeros(task.problem.dim) if task.start is None else task.start
         primal, slope = task.objective(w)
         return _State(task, w, primal, slope, d=-slope, down=-task.problem.dot(slope, slope))
@@ -59,31 +61,22 @@ class CG(Learner):
         """One line search, one direction."""
         moved = state.down < 0 and state.advance(self.formula)
         done = "" if moved else AT_THE_LIMIT if state.down else "the gradient is zero"
-        gap = 0.5 * state.dot(state.slope, state.slope)
+        gap = state.gap()
         return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=done == AT_THE_LIMIT)
 
 
 @dataclass
-class _State(State):
-    w: Weights
-    primal: float
-    slope: Weights
+class _State(PrimalState):
     d: Weights  # the direction of the next search
     down: float  # the slope of P along the direction
     reach: float = 0.0  # the last step times its `down`; 0 before the first step and after a failed search
     stalled: int = 0  # the number of steps in a row that did not measurably lower P
 
     def verify(self) -> None:
-        """P, its gradient and the slope along the direction must be those at w."""
-        primal, slope = self.task.objective(self.w)
-        check_same("P", self.primal, primal, terms=scale_of_losses(self.task, self.w))
-        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.task))
+        """The slope along the direction must be that at w."""
+        super().verify()
         lengths = sqrt(self.dot(self.slope, self.slope)) * sqrt(self.dot(self.d, self.d))
         check_same("slope", self.down, self.dot(self.slope, self.d), terms=lengths)
-
-    def dot(self, u: Weights, v: Weights) -> float:
-        """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""
-        return self.task.problem.dot(u, v)
 
     def advance(self, formula: str) -> bool:
         """Move to the next point; False if no point differs from this one in floating-point numbers."""
@@ -98,6 +91,7 @@ class _State(State):
         self.stalled = 0 if found.primal < self.primal - 1e-15 * abs(found.primal) else self.stalled + 1
         before, self.slope = self.slope, found.slope
         self.w, self.primal = found.w, found.primal
+        self.mix()
         self.turn(before, formula)
         return self.stalled < MOST_STALLED
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
-from margrave.learners.task import State, Step, Task, Weights
-from margrave.memory import check_memory
+from margrave.learners.primal import PrimalState, check_vectors
+from margrave.learners.resuming import check_same, check_that
+from margrave.learners.task import Step, Task, Weights
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 
 
@@ -57,11 +57,8 @@ class LBFGS(Learner):
     def begin(self, task: Task) -> "_State":
         """The gradient at the starting point."""
         pairs = min(self.memory, self.most_iterations(task))
-        check_memory(
-            8 * (2 * pairs + 5) * task.problem.dim,
-            f"learner 'lbfgs' with {task.problem.dim} weights and memory={self.memory}",
-            "lower its memory, or use learner='cg'",
-        )
+        what = f"learner 'lbfgs' with {task.problem.dim} weights and memory={self.memory}"
+        check_vectors(task, 2 * pairs, what, "lower its memory, or use learner='cg'")
         w = np.zeros(task.problem.dim) if task.start is None else task.start
         primal, slope = task.objective(w)
         return _State(task, w, primal, slope, deque(maxlen=self.memory))
@@ -73,15 +70,12 @@ class LBFGS(Learner):
         norm = sqrt(state.dot(state.slope, state.slope))
         if self.gradient_tol and norm <= self.gradient_tol * max(1.0, sqrt(state.dot(state.w, state.w))):
             done = done or f"gradient norm {norm:.2g} <= {self.gradient_tol:g} max(1, |w|)"
-        gap = 0.5 * norm * norm
+        gap = state.gap()
         return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=done == AT_THE_LIMIT)
 
 
 @dataclass
-class _State(State):
-    w: Weights
-    primal: float
-    slope: Weights
+class _State(PrimalState):
     pairs: deque[tuple[Weights, Weights, float]]  # changes of w and of the gradient, and 1 / their product
     stalled: int = 0  # the number of steps in a row that did not measurably lower P
 
@@ -100,18 +94,12 @@ class _State(State):
         super().unpack(plain | {"pairs": deque(pairs, maxlen=self.pairs.maxlen)}, arrays)
 
     def verify(self) -> None:
-        """P and its gradient must be those at w, and every change must have a length."""
-        primal, slope = self.task.objective(self.w)
-        check_same("P", self.primal, primal, terms=scale_of_losses(self.task, self.w))
-        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.task))
+        """Every change must have a length."""
+        super().verify()
         for s, y, rho in self.pairs:
             check_that(s.shape == y.shape == self.w.shape and s.dtype == y.dtype == np.float64, "changes are of w")
             lengths = sqrt(self.dot(s, s)) * sqrt(self.dot(y, y))
             check_same("curvature", rho * self.dot(s, y), 1.0, terms=abs(rho) * lengths)
-
-    def dot(self, u: Weights, v: Weights) -> float:
-        """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""
-        return self.task.problem.dot(u, v)
 
     def direction(self) -> Weights:
         """The two-loop recursion: -H grad P, where H is initially the latest curvature times the identity."""
@@ -146,4 +134,5 @@ class _State(State):
             self.pairs.append((s, y, 1 / curvature))
         self.stalled = 0 if primal < self.primal - 1e-15 * abs(primal) else self.stalled + 1
         self.w, self.primal, self.slope = w, primal, slope
+        self.mix()
         return self.stalled < MOST_STALLED

@@ -13,6 +13,7 @@ import numpy as np
 from margrave.errors import DataError, MargraveError
 from margrave.learners.checkpoint import Snapshot, fingerprint
 from margrave.learners.observers import Observer, progress_observer
+from margrave.learners.primal import PrimalState
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.task import Record, State, Step, Task, Weights
 
@@ -203,7 +204,6 @@ class Run:
             state.unpack(saved.plain, saved.arrays)
             self.history = [Record(*values) for values in saved.history]
             self.best = None if saved.best is None else (Record(*saved.best), saved.w)
-            self._started -= self.history[-1].seconds
         except (LookupError, TypeError, ValueError) as error:
             raise DataError(
                 checkpoint.path, None, f"this checkpoint lacks state that learner '{learner.name}' needs: remove it."
@@ -222,7 +222,8 @@ class Run:
                 checkpoint.path, None, f"this checkpoint contradicts itself ({str(error).rstrip('.')}): remove it."
             ) from None
         self._resumed = True
-        self.task.passes = saved.passes  # The passes of the checks do not count.
+        self.task.passes = saved.passes  # Neither the passes nor the time of the checks count.
+        self._started = time.perf_counter() - self.history[-1].seconds
         self._ratio, self._next, self._done = saved.ratio, saved.next, saved.done
         return state
 
@@ -316,10 +317,9 @@ def _objectives(state: Any) -> tuple[float, float | None] | None:
     """P and D of the last record, where the state of a learner has them."""
     if hasattr(state, "best_primal"):
         return state.best_primal, state.value
-    if not hasattr(state, "primal"):
-        return None
-    slope = getattr(state, "slope", None)
-    return state.primal, None if slope is None else state.primal - 0.5 * state.task.problem.dot(slope, slope)
+    if isinstance(state, PrimalState):
+        return state.primal, state.primal - state.gap()
+    return (state.primal, None) if hasattr(state, "primal") else None
 
 
 def _values(record: Record) -> list[Any]:

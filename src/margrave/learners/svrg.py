@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real
 from margrave.learners.base import Learner, option
-from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.primal import PrimalState, check_vectors
+from margrave.learners.resuming import check_that
+from margrave.learners.task import Step, Task
 from margrave.solvers.line_search import AT_THE_LIMIT
 
 _FIRST = 0.02  # the first length of a pass times C
@@ -56,7 +57,7 @@ class SVRG(Learner):
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
         zero = np.zeros(task.problem.dim)
-        return _State(task, zero, inf, zero, self.first_length(task), np.random.default_rng(task.seed))
+        return _State(task, zero, 0.0, zero, self.first_length(task), np.random.default_rng(task.seed))
 
     def first_length(self, task: Task) -> float:
         """The length of the first pass."""
@@ -64,11 +65,9 @@ class SVRG(Learner):
 
     def begin(self, task: Task) -> "_State":
         """The gradient at the starting point."""
-        state = self.blank(task)
-        if task.start is not None:
-            state.w = task.start
-        state.primal, state.slope = task.objective(state.w)
-        return state
+        check_vectors(task, 1, f"learner 'svrg' with {task.problem.dim} weights", "use fewer features")
+        w = np.zeros(task.problem.dim) if task.start is None else task.start
+        return _State(task, w, *task.objective(w), self.first_length(task), np.random.default_rng(task.seed))
 
     def carry(self, state: "_State", task: Task) -> "_State":
         """The same weights with another C."""
@@ -84,16 +83,14 @@ class SVRG(Learner):
 
 
 @dataclass
-class _State(State):
-    w: Weights  # the reference
-    primal: float
-    slope: Weights  # grad P(w)
+class _State(PrimalState):  # w is the reference.
     length: float  # of the next pass
     random: np.random.Generator
     limit: float = _LONGEST  # of the length
     levels: NDArray[Any] = field(init=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.levels = _core.drift_levels(self.task.problem, self.task.family)
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -107,15 +104,9 @@ class _State(State):
         super().unpack(plain, {**arrays, "levels": self.levels})
 
     def verify(self) -> None:
-        """P and its gradient must be those at w, and the length of a pass positive."""
-        primal, slope = self.task.objective(self.w)
-        check_same("P", self.primal, primal, terms=scale_of_losses(self.task, self.w))
-        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.task))
+        """The length of a pass must be positive."""
+        super().verify()
         check_that(0 < self.length <= _LONGEST and 0 < self.limit <= _LONGEST, "the length of a pass is positive")
-
-    def gap(self) -> float:
-        """Half the squared norm of the gradient (docs/design.md, section 1)."""
-        return 0.5 * self.task.problem.dot(self.slope, self.slope)
 
     def advance(self) -> bool:
         """Move the reference to the end of a pass, if P is lower there; three passes over the data."""
@@ -129,9 +120,10 @@ class _State(State):
             self.limit = _BELOW * self.length
             self.length *= _RETREAT
             return False
-        gap, fall = self.gap(), self.primal - primal
+        before, fall = self.own_gap(), self.primal - primal
         self.w, self.primal, self.slope = w, primal, slope
-        self.adapt(self.gap() / gap, fall)
+        self.mix()
+        self.adapt(self.own_gap() / before, fall)
         return True
 
     def adapt(self, growth: float, fall: float) -> None:

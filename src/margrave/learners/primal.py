@@ -1,0 +1,100 @@
+"""The state of learners that follow the gradient of P, and the dual bound that they mix from all gradients so far."""
+
+from dataclasses import dataclass, field
+from math import isfinite
+
+import numpy as np
+
+from margrave import _core
+from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
+from margrave.learners.task import State, Task, Weights
+from margrave.memory import check_memory
+
+_VECTORS = 7  # w, its gradient, the mixture, those of the next w, and what is computed of them
+_ROUNDING = 1e-14  # of the terms of the bound, which it is lowered by
+
+
+@dataclass
+class PrimalState(State):
+    """Weights with P and its gradient, and a mixture of the loss's own distributions at all weights so far.
+
+    The distribution at w has w(alpha) = w - grad P(w). A mixture has the mixture of these, and at least the mixture of
+    their entropies, because the entropy is concave. D at a mixture is therefore bounded from below by numbers that
+    every gradient gives, without another pass (docs/design.md, section 1). One vector stores the best mixture so far:
+    each new distribution is mixed in with the share that raises the bound most.
+    """
+
+    w: Weights
+    primal: float
+    slope: Weights  # grad P(w)
+    mixed: Weights = field(init=False)  # w(alpha) of the mixture
+    linear: float = field(init=False)  # at most D(alpha) + 1/2 |w(alpha)|^2
+
+    def __post_init__(self) -> None:
+        self.mixed, self.linear = self.w - self.slope, self.own_linear()
+
+    def dot(self, u: Weights, v: Weights) -> float:
+        """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""
+        return self.task.problem.dot(u, v)
+
+    def own_linear(self) -> float:
+        """D(alpha) + 1/2 |w(alpha)|^2 of the loss's own distribution at w."""
+        return self.primal + 0.5 * self.dot(self.w, self.w) - self.dot(self.w, self.slope)
+
+    def own_gap(self) -> float:
+        """The gap of the loss's own distribution at w: half the squared norm of the gradient."""
+        return 0.5 * self.dot(self.slope, self.slope)
+
+    def mix(self) -> None:
+        """Mix in the distribution at w, after every new gradient.
+
+        Along the line to it the bound is a parabola, so that the best share is known.
+        """
+        change = self.w - self.slope
+        change -= self.mixed
+        more = self.own_linear() - self.linear
+        rise, bend = more - self.dot(change, self.mixed), self.dot(change, change)
+        if not rise > 0:
+            return
+        share = rise / bend if rise < bend else 1.0
+        _core.add_scaled(change, share, self.mixed)
+        self.linear += share * more
+
+    def gap(self) -> float:
+        """P minus the better of two bounds: that of the mixture, less its rounding errors, and that at w alone.
+
+        If inference is approximate, gradients from several weights need not bound one convex function.
+        """
+        own = self.own_gap()
+        square = 0.5 * self.dot(self.mixed, self.mixed)
+        rounding = _ROUNDING * (abs(self.primal) + abs(self.linear) + square)
+        mixed = self.primal - (self.linear - square) + rounding
+        return mixed if self.task.problem.exact and 0 <= mixed < own else own
+
+    def verify(self) -> None:
+        """P and its gradient must be those at w, and the mixture must bound the losses from below at w.
+
+        The weights whose distributions were mixed are not known any more, so that nothing can tell more of the mixture.
+        """
+        primal, slope = self.task.objective(self.w)
+        scale = scale_of_losses(self.task, self.w)
+        check_same("P", self.primal, primal, terms=scale)
+        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.task))
+        check_that(np.isfinite(self.mixed).all() and isfinite(self.linear), "the mixture is finite")
+        bound = self.linear - self.dot(self.mixed, self.w)
+        losses = primal - 0.5 * self.dot(self.w, self.w)
+        rounding = 1e-9 * (abs(primal) + abs(self.linear)) + 1e-12 * scale
+        check_that(bound <= losses + rounding, "the mixture bounds the losses from below")
+
+
+def check_vectors(task: Task, more: int, what: str, remedy: str) -> None:
+    """Refuse to begin if the vectors of a `PrimalState` and so many more take more memory than there is.
+
+    Parameters
+    ----------
+    task : the task, whose problem has the length of the vectors.
+    more : the number of vectors of the learner itself.
+    what : the learner and what determines its memory.
+    remedy : what the user can do about it.
+    """
+    check_memory(8 * (_VECTORS + more) * task.problem.dim, what, remedy)
