@@ -104,3 +104,15 @@ def test_words_are_split_and_drawn(
     assert re.search(r"^salesbell +sales? bell ", out, re.MULTILINE)
     assert "objectives of 3 starts" in out
     assert (tmp_path / "demo" / "lattice.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_invented_language_is_translated_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "translate.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert "-> the small gull sees a old boat" in out
+    assert re.search(r"-> a harbour sees the .*gunta", out)
+    assert "unknown words: 1" in out
+    assert (tmp_path / "demo" / "translation.png").read_bytes().startswith(b"\x89PNG")

@@ -16,8 +16,8 @@ from margrave.metrics import span_scores
 
 CORPORA = ("conll2003-en", "conll2002-es")
 RESULT = "segments"
-CS = (0.1, 1.0)  # the C with the best F1 on the development part is used
-TOL = 1e-3
+CS = (0.1,)  # fixed in advance: the development part would choose among several
+TOL = 1e-2
 MODELS: dict[str, Any] = {
     "chain": False,
     "segments, token attributes": True,

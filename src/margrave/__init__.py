@@ -23,6 +23,7 @@ _HOMES = {
     "MultiLabelClassifier": "margrave.estimators.multi_label_classifier",
     "LatticeDecoder": "margrave.estimators.lattice_decoder",
     "Reranker": "margrave.estimators.reranker",
+    "Translator": "margrave.estimators.translator",
     "Taxonomy": "margrave.labels",
     "Problem": "margrave._core",
     "CustomProblem": "margrave.custom",
@@ -73,6 +74,7 @@ __all__ = [
     "StructuredClassifier",
     "Taxonomy",
     "TaxonomyClassifier",
+    "Translator",
     "load",
 ]
 
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
         SequenceTaggerCV,
         StructuredClassifier,
         TaxonomyClassifier,
+        Translator,
         load,
     )
     from margrave.estimators.generative_aligner import GenerativeAligner

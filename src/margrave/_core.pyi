@@ -2517,6 +2517,11 @@ class SearchGraph:
         The k best distinct translations: their scores, and bounds, words, and features as bounds, numbers and values.
         """
 
+    def kbest_of_paths(self, k: int, count: int) -> tuple:
+        """
+        The first k distinct translations among the `count` best paths, which is faster than a search for distinct translations: bounds, words and features.
+        """
+
     def complete(self) -> tuple:
         """
         The best translation that ends with every node of the last stack, in the same form.

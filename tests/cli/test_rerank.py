@@ -457,9 +457,9 @@ def test_options_of_hypotheses_are_refused_for_rows(pages: Path, tmp_path: Path)
     refused = message(run(*train, "--cost", "bleu"))
     assert refused == f"--cost bleu is for n-best lists, and {pages / 'train.svm'} is none: use relevance."
     refused = message(run("evaluate", pages / "m", pages / "test.svm", "--references", "r"))
-    assert (
-        refused
-        == f"{pages / 'm'}: --references applies to n-best lists only, and this model ranks candidates without words."
+    assert refused == (
+        f"{pages / 'm'}: --references applies to n-best lists and translation only, and this model ranks candidates "
+        "without words."
     )
     assert os.listdir(tmp_path) == []
 
@@ -472,7 +472,9 @@ def test_options_of_other_models_are_refused(moses: Path, tmp_path: Path) -> Non
     refused = message(run("predict", tmp_path / "m", tmp_path / "t", "--scores"))
     assert refused == f"{tmp_path / 'm'}: --scores applies to lists of candidates only, and this model tags sequences."
     refused = message(run("evaluate", tmp_path / "m", tmp_path / "t", "--references", tmp_path / "t"))
-    assert refused == f"{tmp_path / 'm'}: --references applies to n-best lists only, and this model tags sequences."
+    assert refused == (
+        f"{tmp_path / 'm'}: --references applies to n-best lists and translation only, and this model tags sequences."
+    )
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,14 @@ TINY = {
     "align": Tiny(
         "ACGT\tA-GT\nGATC\tG-TC\n", "ACGT\tAGT\nGATC\tGTC\n", "ACGT\tAGT\n", "must have the same length", "f1",
     ),
+    "translate": Tiny(
+        "a b c d ||| w x y z ||| 0-0 1-1 2-2 3-3\nb c d a ||| x y z w ||| 0-0 1-1 2-2 3-3\n",
+        "a b c d\nb c d a\n",
+        "a b c d\nb c d a\n",
+        "a line must be source ||| target",
+        "bleu",
+        options=("--rounds", "1"),
+    ),
     "taxonomy": Tiny("a/b 1:1\na/c 2:1\nd/e 3:1\n", "1:1\n2:1\n3:1\n", "1:1\n2:1\n", "a class such as", "accuracy"),
 }  # fmt: skip
 

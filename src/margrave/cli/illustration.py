@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from margrave.datasets import Lattice
     from margrave.estimators import ConstituencyParser, DependencyParser, LatticeDecoder
     from margrave.estimators.dependency_parser import Explanation
+    from margrave.estimators.translator import Translator
     from margrave.labels.constituents import Tree
 
 _MOST = 100  # pictures that are drawn at once
+_IMPROBABLE = 0.02  # edges of search graphs below this probability are left out
 
 
 def _check_word(text: str) -> None:
@@ -32,9 +34,10 @@ def _check_sentences(text: str) -> None:
 # What parsers, labelers of graphs and decoders of lattices share.
 DATA = Option(
     "data",
-    "CoNLL-U sentences for --plot and --explain, or constituent trees, graphs or lattices for --plot.",
+    "CoNLL-U sentences for --plot and --explain, or constituent trees, graphs, lattices or sentences to translate for "
+    "--plot.",
     metavar="FILE",
-    applies="parsing, constituency, graphs and lattices",
+    applies="parsing, constituency, graphs, lattices and translation",
 )
 PLOT = Option(
     "plot",
@@ -43,13 +46,13 @@ PLOT = Option(
     "The nodes of a graph are coloured by their predicted labels. Colours show probabilities, also those of "
     "constituents and of the edges of lattices. Constituents that the trees of the file do not have are red.",
     metavar="PICTURE",
-    applies="parsing, constituency, graphs and lattices",
+    applies="parsing, constituency, graphs, lattices and translation",
 )
 SENTENCES = Option(
     "sentences",
     "Which sentences or lattices to draw: 3, or 1-5; the first one if not given.",
     metavar="NUMBERS",
-    applies="parsing, constituency and lattices",
+    applies="parsing, constituency, lattices and translation",
     check=_check_sentences,
 )
 OPTIONS = (
@@ -134,6 +137,20 @@ def draw_lattices(
         return lattice_diagram(lattices[k], probabilities.clip(0.0, 1.0).tolist(), title=lattices[k].id)
 
     return _pictures(data, len(lattices), "lattices", plot, sentences, figure)
+
+
+def draw_search_graphs(
+    translator: "Translator", data: str, X: Sequence[str], plot: str, sentences: str | None
+) -> list[str]:
+    """Draws the search graphs of sentences without improbable edges, and gives the names of the pictures."""
+    from margrave.plots import lattice_diagram
+
+    def figure(k: int) -> "Figure":
+        (lattice,), (probabilities,) = translator.lattices([X[k]]), translator.predict_marginals([X[k]])
+        shown = probabilities[probabilities >= _IMPROBABLE].clip(0.0, 1.0).tolist()
+        return lattice_diagram(lattice.without(probabilities < _IMPROBABLE), shown, title=X[k])
+
+    return _pictures(data, len(X), "sentences", plot, sentences, figure)
 
 
 def _pictures(

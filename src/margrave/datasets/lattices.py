@@ -98,6 +98,21 @@ class Lattice:
         """The words of the edges with these numbers, which are a path in order."""
         return " ".join(filter(None, (self.edges[k].word for k in path)))
 
+    def without(self, dropped: Iterable[bool]) -> "Lattice":
+        """The lattice without some edges, and without nodes that have no edges then.
+
+        Parameters
+        ----------
+        dropped : for each edge, whether it is left out.
+        """
+        kept = [edge for edge, gone in zip(self.edges, dropped, strict=True) if not gone]
+        ends = {0, self.nodes - 1}
+        nodes = sorted(ends.union(*({edge.tail, edge.head} for edge in kept)))
+        number = {node: k for k, node in enumerate(nodes)}
+        edges = tuple(edge._replace(tail=number[edge.tail], head=number[edge.head]) for edge in kept)
+        names = tuple(self.names[node] for node in nodes) if self.names else ()
+        return Lattice(len(nodes), edges, self.good, self.id, names)
+
 
 def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
     if not isinstance(edge, tuple | list) or not 2 <= len(edge) <= 4:

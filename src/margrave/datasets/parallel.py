@@ -1,4 +1,8 @@
-"""Sentence pairs with word alignments: two files of sentences, and one of links, line by line."""
+"""Sentence pairs with word alignments: in one file, or in two files of sentences and one of links, line by line.
+
+In one file, a line is `source ||| target ||| links`, of which the links may be missing. Words are separated by blanks,
+and a link `i-j` joins source word i with target word j, both counted from 0.
+"""
 
 import re
 from collections.abc import Sequence
@@ -9,6 +13,7 @@ from margrave.errors import DataError, MargraveError, counted
 
 Links = list[tuple[int, int]]
 
+_BAR = "|||"
 _LINK = re.compile("([0-9]{1,9})-([0-9]{1,9})")
 
 
@@ -32,41 +37,69 @@ def read_sentences(path: TextSource, encoding: str = "utf-8") -> list[str]:
 
 
 def read_parallel(
-    source: TextSource, target: TextSource, alignments: TextSource | None = None, encoding: str = "utf-8"
+    source: TextSource,
+    target: TextSource | None = None,
+    alignments: TextSource | None = None,
+    encoding: str = "utf-8",
 ) -> ParallelText:
-    """Read sentence pairs and their word alignments, one per line of each file.
-
-    A line of alignments has links `i-j`: source word i is linked with target word j, both counted from 0.
+    """Read sentence pairs and their word alignments.
 
     Parameters
     ----------
-    source, target, alignments : the files (plain or gzip), or open streams.
+    source : the file (plain or gzip) or open stream of source sentences or, if it is the only one, of all.
+    target, alignments : the files of target sentences and of links, with as many lines.
     encoding : of the texts.
     """
+    if target is None:
+        if alignments is not None:
+            raise MargraveError("a file of alignments needs a file of target sentences.")
+        return _read_joined(source, encoding)
     texts = [read_sentences(source, encoding), read_sentences(target, encoding)]
     if len(texts[1]) != len(texts[0]):
         raise _unequal(target, len(texts[1]), source, len(texts[0]))
-    for path, sentences in ((source, texts[0]), (target, texts[1])):
-        for number, sentence in enumerate(sentences, 1):
-            if not sentence and alignments is not None:
-                raise DataError(source_name(path), number, "the sentence is empty: remove the line from all files.")
     if alignments is None:
         return ParallelText(texts[0], texts[1])
+    lines = list(read_lines(alignments, encoding))
+    if len(lines) != len(texts[0]):
+        raise _unequal(alignments, len(lines), source, len(texts[0]))
     name, found = source_name(alignments), list[Links]()
-    for number, line in read_lines(alignments, encoding):
-        if number > len(texts[0]):
-            break
-        try:
-            links = parse_links(line)
-            check_links(links, len(texts[0][number - 1].split()), len(texts[1][number - 1].split()))
-        except MargraveError as error:
-            raise DataError(name, number, str(error)) from None
-        found.append(links)
-    else:
-        number = len(found)
-    if number != len(texts[0]):
-        raise _unequal(alignments, number, source, len(texts[0]))
+    for (number, line), one, other in zip(lines, *texts, strict=True):
+        found.append(_checked_links(name, number, line, one, other))
     return ParallelText(texts[0], texts[1], found)
+
+
+def _read_joined(path: TextSource, encoding: str) -> ParallelText:
+    name = source_name(path)
+    found = ParallelText([], [], [])
+    assert found.alignments is not None
+    fields = 0
+    for number, line in read_lines(path, encoding):
+        if not line.strip():
+            continue
+        columns = [" ".join(column.split()) for column in line.split(_BAR)]
+        if len(columns) not in (2, 3):
+            raise DataError(
+                name, number, f"{counted(len(columns), 'field')}, but a line must be source ||| target ||| links."
+            )
+        if fields and len(columns) != fields:
+            raise DataError(name, number, f"{len(columns)} fields, but the lines before have {fields}.")
+        fields = len(columns)
+        found.source.append(columns[0])
+        found.target.append(columns[1])
+        if fields == 3:
+            found.alignments.append(_checked_links(name, number, columns[2], columns[0], columns[1]))
+    if not fields:
+        raise DataError(name, None, "it holds no sentences.")
+    return found if fields == 3 else ParallelText(found.source, found.target)
+
+
+def _checked_links(name: str, number: int, text: str, source: str, target: str) -> Links:
+    try:
+        links = parse_links(text)
+        check_links(links, len(source.split()), len(target.split()))
+    except MargraveError as error:
+        raise DataError(name, number, str(error)) from None
+    return links
 
 
 def parse_links(text: str) -> Links:
@@ -105,5 +138,4 @@ def check_links(links: Sequence[tuple[int, int]], n: int, m: int) -> None:
 
 
 def _unequal(one: TextSource, n: int, other: TextSource, m: int) -> DataError:
-    more = " or more" if n > m else ""
-    return DataError(source_name(one), None, f"{counted(n, 'line')}{more}, but {source_name(other)} has {m}.")
+    return DataError(source_name(one), None, f"{counted(n, 'line')}, but {source_name(other)} has {m}.")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
     from margrave.estimators.structured_classifier import StructuredClassifier
     from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
+    from margrave.estimators.translator import Translator
 
 __all__ = [
     "PCFG",
@@ -45,6 +46,7 @@ __all__ = [
     "SequenceTaggerCV",
     "StructuredClassifier",
     "TaxonomyClassifier",
+    "Translator",
     "load",
 ]
 

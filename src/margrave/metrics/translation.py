@@ -163,6 +163,16 @@ class _Statistics(ABC):
             for i, texts in enumerate(hypotheses)
         ]
 
+    def row(self, i: int, hypothesis: str) -> NDArray[Any]:
+        """Compute the statistics of one hypothesis of segment i.
+
+        Parameters
+        ----------
+        i : the segment.
+        hypothesis : the translation.
+        """
+        return self._rows([self._row(i, hypothesis, f"hypothesis of segment {i}")])[0]
+
     def _row(self, i: int, text: str, where: str) -> list[Any]:
         words = split(text, where, self.lowercase)
         matches = [0.0] * self._order

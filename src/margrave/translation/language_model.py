@@ -1,13 +1,16 @@
 """N-gram language models: ARPA files, and estimates with modified Kneser-Ney smoothing (004, section 5.2)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import IO
+from typing import IO, Any
+
+import numpy as np
 
 from margrave import _core
 from margrave.checks import whole
 from margrave.datasets.opening import read_line_pieces, source_name, write_lines
 from margrave.errors import DataError, MargraveError
+from margrave.files.stored import Stored, vector
 
 Words = str | Sequence[str]
 
@@ -139,3 +142,39 @@ def _words(words: Words) -> list[str]:
     if not all(isinstance(word, str) for word in listed):
         raise MargraveError(f"words must be texts, and they are {words!r}.")
     return listed
+
+
+class StoredModel(Stored, kind="language-model"):
+    """A language model in a model file, where it is kept in ARPA format.
+
+    Parameters
+    ----------
+    model : the language model.
+    """
+
+    name = "arpa"
+
+    def __init__(self, model: NGramModel | None = None) -> None:
+        self._model = model
+
+    @property
+    def model(self) -> NGramModel:
+        """The language model."""
+        if self._model is None:
+            raise MargraveError("there is no language model.")
+        return self._model
+
+    def stored_settings(self) -> dict[str, Any]:
+        """It has none."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """The bytes of the file."""
+        text = "".join(f"{line}\n" for line in self.model._lines())
+        return {"arpa": np.frombuffer(text.encode(), dtype=np.uint8)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restores what `state` returned."""
+        reader = _core.ArpaReader()
+        reader.feed(vector(state["arpa"], np.uint8, "arpa").tobytes())
+        self._model = NGramModel(reader.finish())

@@ -181,7 +181,10 @@ class PhraseDecoder:
     def kbest_and_stack(
         self, sentence: str, weights: Weights | None = None, k: int = 100, *, grow: bool = False
     ) -> tuple[Candidates, Candidates]:
-        """The k best distinct translations of a sentence, and the best one that ends in each node of the last stack.
+        """Good translations of a sentence for tuning, and the best one that ends in each node of the last stack.
+
+        The former are the distinct ones among the 3 k best paths, at most k. To find the k best distinct ones takes
+        much longer.
 
         Parameters
         ----------
@@ -191,7 +194,7 @@ class PhraseDecoder:
         if not words:
             return _empty(), _empty()
         graph = self.graph(words, weights, grow=grow)
-        return self._candidates(words, graph.kbest(k)[1]), self._candidates(words, graph.complete())
+        return self._candidates(words, graph.kbest_of_paths(k, 3 * k)), self._candidates(words, graph.complete())
 
     def lattice(self, sentence: str, weights: Weights | None = None, names: Sequence[str] | None = None) -> Lattice:
         """The search graph of a sentence as a lattice: each edge has one target word and its features by name.

@@ -124,7 +124,7 @@ class AlignedText:
             links += of_pair
             begin.append(len(links))
         flat = np.array(links, dtype=np.int32).reshape(-1, 2)
-        self._links: tuple[Any, ...] = np.array(begin, dtype=np.int64), flat[:, 0].copy(), flat[:, 1].copy()
+        self._links = np.array(begin, dtype=np.int64), flat[:, 0].copy(), flat[:, 1].copy()
 
     def phrases(
         self, longest: int = 5, most: int = 20, used: NDArray[np.bool_] | Sequence[bool] | None = None
@@ -139,8 +139,8 @@ class AlignedText:
         """
         chosen = np.ones(self.size, np.uint8) if used is None else np.asarray(used, dtype=np.uint8)
         limits = whole("longest", longest, 1, 100), whole("most", most, 1, 10**9)
-        arrays = (*self._source.arrays, *self._target.arrays, *self._links)
-        core = _core.extract_phrases(*arrays, used=chosen, longest=limits[0], most=limits[1])
+        source, target, (begin, left, right) = self._source.arrays, self._target.arrays, self._links
+        core = _core.extract_phrases(*source, *target, begin, left, right, chosen, *limits)
         return PhraseTable(self._source.words, self._target.words, core)
 
 
@@ -156,7 +156,7 @@ class _Numbers:
             flat += [number.setdefault(word, len(number)) for word in sentence.split()]
             begin.append(len(flat))
         self.words = list(number)
-        self.arrays: tuple[Any, ...] = np.array(begin, dtype=np.int64), np.array(flat, dtype=np.int32)
+        self.arrays = np.array(begin, dtype=np.int64), np.array(flat, dtype=np.int32)
 
     def length(self, k: int) -> int:
         begin = self.arrays[0]

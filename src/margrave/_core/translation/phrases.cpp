@@ -1,6 +1,7 @@
 // Python bindings of phrase tables and of the phrase-based search.
 #include <memory>
-#include <optional>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -166,6 +167,29 @@ void bind_phrases(nb::module_& m) {
           "k"_a,
           "The k best distinct translations: their scores, and bounds, words, and features as bounds, numbers and "
           "values.")
+      .def(
+          "kbest_of_paths",
+          [](const SearchGraph& g, int64_t k, int64_t count) {
+            if (k < 1 || count < 1) throw InputError("k must be at least 1.");
+            std::vector<ScoredOutput> found;
+            std::vector<Output> ys;
+            {
+              const nb::gil_scoped_release release;
+              Scratch scratch;
+              g.paths->kbest(g.scores.data(), count, found, scratch);
+              std::set<std::vector<int32_t>> texts;
+              for (ScoredOutput& y : found) {
+                std::vector<int32_t> text;
+                for (const int32_t e : y.y) text.push_back(g.words[static_cast<size_t>(e)]);
+                if (texts.insert(std::move(text)).second) ys.push_back(std::move(y.y));
+                if (static_cast<int64_t>(ys.size()) == k) break;
+              }
+            }
+            return described(g, ys);
+          },
+          "k"_a, "count"_a,
+          "The first k distinct translations among the `count` best paths, which is faster than a search for distinct "
+          "translations: bounds, words and features.")
       .def(
           "complete", [](const SearchGraph& g) { return described(g, g.complete); },
           "The best translation that ends with every node of the last stack, in the same form.");

@@ -44,11 +44,11 @@ class Lattices(Task):
     predict_options = (
         Option(
             "kbest",
-            "Write so many distinct strings of each lattice, best first: its id, the string and the score, separated "
-            "by |||.",
+            "Write so many distinct strings of each lattice or sentence, best first: its id, or the number of the "
+            "sentence from 0, the string and the score, separated by |||.",
             int,
             "N",
-            applies="lattices",
+            applies="lattices and translation",
         ),
     )
 

@@ -60,12 +60,18 @@ class Rerank(Task):
     evaluate_options = (
         Option(
             "references",
-            "What n-best lists should say: a line for each id, counted from 0; may be repeated.",
+            "What n-best lists should say, a line for each id, counted from 0, or what translations should say, line "
+            "by line; may be repeated.",
             list,
             "FILE",
-            applies="n-best lists",
+            applies="n-best lists and translation",
         ),
-        Option("lowercase", "Compare hypotheses and references in lower case.", bool, applies="n-best lists"),
+        Option(
+            "lowercase",
+            "Compare hypotheses and references in lower case.",
+            bool,
+            applies="n-best lists and translation",
+        ),
     )
 
     references: tuple[str, ...] = option(

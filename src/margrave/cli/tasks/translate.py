@@ -1,0 +1,246 @@
+"""Translation by phrases: sentence pairs with word alignments in, translations out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from margrave.cli import illustration
+from margrave.cli.options import option
+from margrave.cli.reports import percent, table
+from margrave.cli.streams import batches, display_name, source
+from margrave.cli.tasks.base import Job, Model, Task
+from margrave.cli.tasks.lattice import Lattices
+from margrave.cli.tasks.rerank import Rerank
+from margrave.errors import DataError, MargraveError, unknown
+
+if TYPE_CHECKING:
+    from margrave.estimators.translator import Translator
+
+_BATCH = 100  # sentences that are translated at once
+_BAR = "|||"
+_TUNINGS = ("mert", "mira", "learner", "none")
+
+
+@dataclass(eq=False, repr=False)
+class Translate(Task):
+    """Learns phrases from aligned sentences, a language model, and the weights of their features."""
+
+    name = "translate"
+    summary = "the translation of each sentence, by phrases"
+    estimator = "margrave.estimators:Translator"
+    default_loss = "hinge"
+    own_cost = True
+    data = (
+        "Sentence pairs have one line each: source ||| target ||| links, where a link i-j joins source word i with "
+        "target word j, both counted from 0; or they are in three files. To tune and to evaluate, links are not "
+        "needed, and to predict, the target is not needed either."
+    )
+    sample = "    la maison bleue ||| the blue house ||| 0-0 1-2 2-1"
+    examples = (
+        "margrave train --task translate train.txt -o fr-en.model",
+        "margrave train --task translate train.fr --target train.en --alignments train.links -o fr-en.model "
+        "--tune dev.txt",
+        "margrave train --task translate train.txt -o fr-en.model --tuning learner --learner lp --program closest "
+        "--sparse",
+    )
+    predicts = "the translation of each line; with --kbest, the best translations and their scores."
+    measures = "BLEU and NIST against the second field of each line, or against --references, and unknown words."
+
+    predict_options = Lattices.predict_options
+    evaluate_options = Rerank.evaluate_options
+
+    target: str | None = option(None, "The target sentences, line by line, if the data have only the source.", "FILE")
+    alignments: str | None = option(None, "The links of each pair, line by line, if --target is given.", "FILE")
+    tune: str | None = option(
+        None,
+        "Sentence pairs to tune the weights on. If not given, they are tuned on training sentences, each decoded with "
+        "phrases of others only.",
+        "FILE",
+    )
+    tuning: str = option(
+        "mert",
+        "How weights are tuned in rounds of decoding and learning: mert, mira (with hope and fear), learner (--loss "
+        "and --learner on the translations nearest to the references), or none.",
+        "NAME",
+    )
+    sparse: bool = option(
+        False, "Target trigrams, phrase pairs and their orientations are features, too; not with mert."
+    )
+    rounds: int = option(5, "How often to decode and learn.", "N", low=0)
+    candidates: int = option(100, "How many candidates of a sentence to keep in each round.", "N", low=1)
+    best: int = option(
+        5, "With --tuning learner, how many candidates are good: the nearest by smoothed sentence BLEU.", "N", low=1
+    )
+    worst: int = option(
+        5, "With --tuning learner, how many candidates are wrong: the worst; 0 for all others.", "N", low=0
+    )
+    n_tuning: int = option(1000, "On how many training sentences to tune if --tune is not given.", "N", low=1)
+    folds: int = option(5, "How many folds the training sentences have if --tune is not given.", "N", low=2)
+    longest: int = option(5, "The most words of a phrase.", "N", low=1)
+    lm_order: int = option(3, "The order of the language model.", "N", low=1)
+    beam: int = option(50, "The most partial translations that are kept of each length; 0 for all.", "N", low=0)
+    options_per_phrase: int = option(10, "The most translations of a phrase that are tried; 0 for all.", "N", low=0)
+    reach: int = option(6, "The most source words of two phrases that swap.", "N", low=0)
+
+    def __post_init__(self) -> None:
+        if self.tuning not in _TUNINGS:
+            raise unknown("--tuning", self.tuning, _TUNINGS)
+        if self.sparse and self.tuning == "mert":
+            raise MargraveError("--tuning mert is for few features: leave out --sparse, or use another --tuning.")
+
+    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+        """Aligned sentence pairs."""
+        from margrave.datasets import read_parallel
+
+        if (self.target is None) != (self.alignments is None):
+            raise MargraveError("--target and --alignments belong together: give both or none.")
+        pairs = read_parallel(source(data), self.target, self.alignments)
+        if pairs.alignments is None:
+            raise DataError(display_name(data), None, "its sentence pairs have no links, which phrases are made from.")
+        translator = self.estimator_class()(
+            tuning=self.tuning,
+            sparse=self.sparse,
+            rounds=self.rounds,
+            k=self.candidates,
+            good=self.best,
+            wrong=self.worst or None,
+            n_tuning=self.n_tuning,
+            folds=self.folds,
+            longest=self.longest,
+            order=self.lm_order,
+            beam=self.beam,
+            options=self.options_per_phrase,
+            reach=self.reach,
+            **settings,
+        )
+        tune = None if self.tune is None else read_parallel(self.tune)[:2]
+        dev_pairs = None if dev is None else read_parallel(source(dev))[:2]
+        sizes = {"n_pairs": len(pairs.source), "n_words": sum(len(each.split()) for each in pairs.source)}
+        to_fit = {"alignments": pairs.alignments, "tune": tune}
+        return Job(translator, pairs.source, pairs.target, sizes, {}, dev_pairs, _bleu, to_fit)
+
+    @staticmethod
+    def dev_summary(scores: Mapping[str, Any]) -> str:
+        """BLEU."""
+        return f"BLEU {percent(scores['bleu'])}"
+
+    @staticmethod
+    def model(path: str, estimator: "Translator") -> "TranslatingModel":
+        """The translator."""
+        return TranslatingModel(estimator)
+
+    @staticmethod
+    def sizes(estimator: "Translator") -> dict[str, Any]:
+        """Phrases, n-grams and weights."""
+        return {
+            "n_phrase_pairs": len(estimator.phrases_),
+            "n_ngrams": len(estimator.language_model_.model),
+            "n_weights": estimator.n_weights_,
+        }
+
+    @staticmethod
+    def training_notes(estimator: "Translator") -> dict[str, Any]:
+        """BLEU of the tuning sentences at the beginning of each round, and in the end."""
+        return {"tuning_bleu": [each.bleu for each in estimator.rounds_]}
+
+    @staticmethod
+    def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same as people read it."""
+        scores = ", ".join(f"{100 * score:.2f}" for score in report["tuning_bleu"])
+        return [("tuning BLEU", scores)] if scores else []
+
+
+@dataclass(eq=False, repr=False)
+class TranslatingModel(Model):
+    """A translator."""
+
+    does: ClassVar[str] = "translates sentences"
+    options: ClassVar[tuple[str, ...]] = ("kbest", "references", "lowercase", "data", "plot", "sentences")
+
+    translator: "Translator"
+
+    def predicted_lines(
+        self, path: str, marginals: bool, *, kbest: int | None = None, **options: Any
+    ) -> Iterator[list[str]]:
+        """The best translations."""
+        if kbest is not None and (kbest < 1 or marginals):
+            raise MargraveError("--kbest takes a number from 1 on, and excludes --marginals.")
+        number = 0
+        for batch in batches(iter(_sources(path)), _BATCH):
+            if kbest is not None:
+                lines = []
+                for found in self.translator.predict_kbest(batch, kbest):
+                    lines += [f"{number} {_BAR} {text} {_BAR} {score:.6g}" for score, text in found]
+                    number += 1
+                yield lines
+                continue
+            texts = self.translator.predict(batch)
+            if not marginals:
+                yield texts
+                continue
+            probabilities = self.translator.probability(batch, texts)
+            yield [f"{text}\t{p:.4f}" for text, p in zip(texts, probabilities, strict=True)]
+
+    def evaluation(
+        self, path: str, *, references: Sequence[str] = (), lowercase: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        """BLEU and NIST, and how many words are unknown."""
+        from margrave.datasets import read_parallel, read_references
+        from margrave.metrics import bleu, nist
+
+        right: list[Any]
+        if references:
+            X = _sources(path)
+            right = read_references(*map(source, references))
+            if len(right) != len(X):
+                raise DataError(references[0], None, f"{len(right)} lines, but {display_name(path)} has {len(X)}.")
+        else:
+            pairs = read_parallel(source(path))
+            X, right = pairs.source, list(pairs.target)
+        found = self.translator.predict(X)
+        words = sum(len(each.split()) for each in X)
+        return {
+            "n_sentences": len(X),
+            "n_source_words": words,
+            "unknown": self.translator.n_unknown_ / max(words, 1),
+            "bleu": bleu(found, right, lowercase=lowercase),
+            "nist": nist(found, right, lowercase=lowercase),
+        }
+
+    def evaluation_summary(self, report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        rows = [
+            ("sentences", f"{report['n_sentences']:,}"),
+            ("source words", f"{report['n_source_words']:,} ({percent(report['unknown'])} unknown)"),
+            ("BLEU", percent(report["bleu"])),
+            ("NIST", f"{report['nist']:.4f}"),
+        ]
+        return table(rows, 20)
+
+    def illustration(
+        self, data: str | None = None, plot: str | None = None, sentences: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Pictures of search graphs with the probabilities of their edges."""
+        path = illustration.check_options(data, plot, sentences, None)
+        assert plot is not None
+        return {"plots": illustration.draw_search_graphs(self.translator, path, _sources(path), plot, sentences)}
+
+    def illustration_summary(self, report: Mapping[str, Any]) -> str:
+        """The same as people read it."""
+        return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
+
+
+def _sources(path: str) -> list[str]:
+    """The source sentences of a file: what stands before the first bars of each line."""
+    from margrave.datasets import read_sentences
+
+    X = [line.partition(_BAR)[0].strip() for line in read_sentences(source(path))]
+    if not any(X):
+        raise DataError(display_name(path), None, "it holds no sentences.")
+    return X
+
+
+def _bleu(gold: Any, predicted: Any) -> dict[str, float | None]:
+    from margrave.metrics import bleu
+
+    return {"bleu": bleu(predicted, gold)}

@@ -1,0 +1,339 @@
+"""Learning the weights of a translation system: decode, learn from the lists so far, and decode again.
+
+The lists of several decodings are merged, so that what was learned is not forgotten, and weights are carried from round
+to round. Learners of lists are minimum error rate training (Och 2003), k-best MIRA with hope and fear (Chiang 2012;
+Cherry and Foster 2012), and the linear programs (7) and (8) of 004, and all other learners of the library, on
+pseudo-references.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.checks import whole
+from margrave.errors import MargraveError
+from margrave.metrics.translation import BleuStatistics, References, bleu_of_statistics
+from margrave.translation.mert import mert
+from margrave.translation.phrase_decoder import DENSE, Candidates, PhraseDecoder
+
+Weights = NDArray[np.float64]
+
+
+class MergedLists:
+    """The candidates of several decodings, each text and feature vector once, with their BLEU statistics.
+
+    Parameters
+    ----------
+    references : the reference of each sentence, or a list of references.
+    """
+
+    def __init__(self, references: References) -> None:
+        self._statistics = BleuStatistics(references)
+        self.size = len(references)
+        self._seen: list[set[tuple[str, bytes]]] = [set() for _ in range(self.size)]
+        self._rows_of_text: list[dict[str, NDArray[Any]]] = [{} for _ in range(self.size)]
+        self.index: list[list[NDArray[np.int32]]] = [[] for _ in range(self.size)]  # of each candidate
+        self.value: list[list[NDArray[np.float64]]] = [[] for _ in range(self.size)]
+        self.statistics: list[list[NDArray[Any]]] = [[] for _ in range(self.size)]
+        self.bleu: list[list[float]] = [[] for _ in range(self.size)]  # BLEU+1 of each candidate
+
+    def add(self, i: int, found: Candidates, best: int | None = None) -> int:
+        """Add the candidates of sentence i, or only the best by BLEU+1; the number of those that are new.
+
+        Parameters
+        ----------
+        i : the sentence.
+        found : the candidates.
+        best : if given, add only so many distinct texts.
+        """
+        known = self._rows_of_text[i]
+        missing = list(dict.fromkeys(text for text in found.texts if text not in known))
+        known.update((text, self._statistics.row(i, text)) for text in missing)
+        chosen: Sequence[int] = range(len(found.texts))
+        if best is not None:
+            scores = bleu_of_statistics(np.array([known[text] for text in found.texts]), smooth="add-one")
+            chosen = np.argsort(-scores.round(12), kind="stable")[:best].tolist()
+        before = len(self.bleu[i])
+        for k in chosen:
+            index = found.index[found.begin[k] : found.begin[k + 1]]
+            value = found.value[found.begin[k] : found.begin[k + 1]]
+            key = found.texts[k], index.tobytes() + value.round(9).tobytes()
+            if key in self._seen[i]:
+                continue
+            self._seen[i].add(key)
+            self.index[i].append(index.copy())
+            self.value[i].append(value.copy())
+            self.statistics[i].append(known[found.texts[k]])
+        new = self.statistics[i][before:]
+        if new:
+            self.bleu[i] += bleu_of_statistics(np.array(new), smooth="add-one").tolist()
+        return len(new)
+
+    def statistics_of(self, i: int, text: str) -> NDArray[Any]:
+        """The BLEU statistics of a translation of sentence i."""
+        return self._rows_of_text[i][text] if text in self._rows_of_text[i] else self._statistics.row(i, text)
+
+    def dense(self, i: int, d: int) -> NDArray[np.float64]:
+        """The candidates of sentence i as an array with d columns."""
+        rows = np.zeros((len(self.index[i]), d))
+        for row, index, value in zip(rows, self.index[i], self.value[i], strict=True):
+            row[index] = value
+        return rows
+
+    def sparse(self, i: int, d: int, kept: Sequence[int], scales: Weights) -> Any:
+        """Some candidates of sentence i as a sparse matrix, with features divided by their scales."""
+        from scipy.sparse import csr_array
+
+        index = [self.index[i][k] for k in kept]
+        begin = np.concatenate([[0], np.cumsum([len(each) for each in index])])
+        columns = np.concatenate(index)
+        values = np.concatenate([self.value[i][k] for k in kept]) / scales[columns]
+        return csr_array((values, columns, begin), shape=(len(kept), d))
+
+    def deviations(self, d: int, dense: int) -> Weights:
+        """The deviation of each dense feature within the lists, and 1 for the others."""
+        total, size = np.zeros(dense), 0
+        for i in range(self.size):
+            rows = np.zeros((len(self.index[i]), dense))
+            for row, index, value in zip(rows, self.index[i], self.value[i], strict=True):
+                row[index[index < dense]] = value[index < dense]
+            total += ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
+            size += len(rows)
+        found = np.ones(d)
+        deviations = np.sqrt(total / max(size, 1))
+        found[:dense] = np.where(deviations > 0, deviations, 1.0)
+        return found
+
+
+@dataclass
+class ListLearner(ABC):
+    """Learns weights from merged lists."""
+
+    @abstractmethod
+    def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
+        """New weights.
+
+        Parameters
+        ----------
+        lists : the candidates so far.
+        start : the weights of the round before.
+        dense : how many of the features, which come first, are dense.
+        """
+
+
+@dataclass
+class Mert(ListLearner):
+    """Minimum error rate training on corpus BLEU; for few features only."""
+
+    restarts: int = 10
+    seed: int = 0
+
+    def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
+        """Line searches from the weights of the round before, and from random ones."""
+        if len(start) > dense:
+            raise MargraveError("minimum error rate training is for dense features only: pass sparse=False.")
+        features = [lists.dense(i, dense) for i in range(lists.size)]
+        statistics = [np.array(rows) for rows in lists.statistics]
+        return mert(features, statistics, start=start, restarts=self.restarts, seed=self.seed)[0]
+
+
+@dataclass
+class HopeFearMIRA(ListLearner):
+    """k-best MIRA: moves from the fear, which scores high and has a low BLEU, to the hope, which has both high.
+
+    Parameters
+    ----------
+    step : the largest step.
+    passes : over all lists; the weights are averaged over all steps.
+    seed : of the order of sentences.
+    """
+
+    step: float = 0.01
+    passes: int = 20
+    seed: int = 0
+
+    def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
+        """Steps of one sentence at a time, from the weights of the round before."""
+        scales = lists.deviations(len(start), dense)
+        rows = [lists.sparse(i, len(start), range(len(lists.index[i])), scales) for i in range(lists.size)]
+        if len(start) == dense:
+            rows = [each.toarray() for each in rows]
+        gains = [np.array(each) for each in lists.bleu]
+        w = start * scales
+        w /= np.abs(w).sum() or 1.0  # Margins are differences in BLEU+1, and scores must have a similar size.
+        total, steps = np.zeros_like(w), 0
+        rng = np.random.default_rng(self.seed)
+        for _ in range(self.passes):
+            for i in rng.permutation(lists.size):
+                scores = rows[i] @ w
+                hope, fear = int(np.argmax(scores + gains[i])), int(np.argmax(scores - gains[i]))
+                loss = (gains[i][hope] - gains[i][fear]) - (scores[hope] - scores[fear])
+                if loss > 0 and hope != fear:
+                    change = _row(rows[i], hope) - _row(rows[i], fear)
+                    square = float(change @ change)
+                    if square > 0:
+                        w = w + min(self.step, loss / square) * change
+                total += w
+                steps += 1
+        return total / max(steps, 1) / scales
+
+
+@dataclass
+class PseudoReferences(ListLearner):
+    """Any loss and learner of the library over pseudo-references, the best candidates by BLEU+1, and worse ones.
+
+    `learner=LP(program="closest")` is program (7) of 004, and `LP(program="all")` is program (8).
+
+    Parameters
+    ----------
+    loss, learner, C, tol : as in `Reranker`; the cost of a candidate is what it loses in BLEU+1.
+    good : how many candidates are pseudo-references; at most half of a list.
+    wrong : how many of the worst others are wrong; None means all. With dense features alone, separating all others is
+        usually hopeless, and the optimum of the linear programs is then w = 0.
+    """
+
+    loss: Any = "hinge"
+    learner: Any = "lp"
+    C: float = 1.0
+    tol: float = 1e-2
+    good: int = 1
+    wrong: int | None = None
+    seed: int = 0
+    max_iter: int | None = None
+    reranker: Any = field(default=None, init=False, repr=False, compare=False)  # of the last round
+
+    def __post_init__(self) -> None:
+        self.good = whole("good", self.good, 1, 10**9)
+        if self.wrong is not None:
+            self.wrong = whole("wrong", self.wrong, 1, 10**9)
+
+    def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
+        """The optimum; the weights of the round before if it is zero, which would make all translations equal."""
+        from margrave.estimators import Reranker
+
+        scales = lists.deviations(len(start), dense)
+        X, good, costs = [], [], []
+        for i in range(lists.size):
+            kept, right, of_kept = self._ends(np.array(lists.bleu[i]))
+            if len(kept) > right:
+                X.append(lists.sparse(i, len(start), kept, scales))
+                good.append(list(range(right)))
+                costs.append(of_kept)
+        if not X:
+            return start
+        settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "seed": self.seed, "max_iter": self.max_iter}
+        self.reranker = Reranker(self.loss, learner=self.learner, n_threads=1, **settings).fit(X, good, costs)
+        w: Weights = self.reranker.coef_ / scales
+        return w if w.any() else start
+
+    def _ends(self, bleu: Weights) -> tuple[list[int], int, Weights]:
+        """The candidates to learn from, the best first, how many of them are good, and what they cost."""
+        order = np.argsort(-bleu.round(12), kind="stable")
+        good = max(1, min(self.good, len(order) // 2))
+        worse = order[bleu[order] < bleu[order[good - 1]] - 1e-12]
+        if self.wrong is not None:
+            worse = worse[-self.wrong :]
+        kept = np.concatenate([order[:good], worse])
+        costs = np.where(np.arange(len(kept)) < good, 0.0, bleu[order[0]] - bleu[kept])
+        return kept.tolist(), good, costs
+
+
+def _row(rows: Any, k: int) -> Weights:
+    """A row of a dense or sparse matrix."""
+    return rows[k] if isinstance(rows, np.ndarray) else np.asarray(rows[[k]].toarray()[0])
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round of tuning did.
+
+    Parameters
+    ----------
+    bleu : of the best translations by the weights that the round began with.
+    candidates : in the merged lists, after the decoding.
+    added : how many of them are new.
+    """
+
+    bleu: float
+    candidates: int
+    added: int
+
+
+Decode = Callable[[Weights | None], tuple[Weights, list[tuple[Candidates, Candidates | None]]]]
+
+
+def tune(
+    decode: Decode, references: References, learner: ListLearner, *, rounds: int, dense: int, good: int = 5
+) -> tuple[Weights, list[Round]]:
+    """Decode and learn in turn; return the weights whose translations had the best BLEU, and what the rounds did.
+
+    Parameters
+    ----------
+    decode : a function from weights (None at first) to the weights that it used, which are longer if there are new
+        features, and for each sentence its best candidates, the best one first, and those of the last stack or None.
+    references : the reference of each sentence, or a list of references.
+    learner : how weights are learned from lists.
+    rounds : how often to learn; the sentences are decoded once more in the end.
+    dense : the number of dense features, which come first.
+    good : how many of the candidates in the last stacks are added to the lists, the best by BLEU+1.
+    """
+    lists = MergedLists(references)
+    history: list[Round] = []
+    weights: Weights | None = None
+    best: tuple[float, Weights] | None = None
+    for k in range(whole("rounds", rounds, 0, 10**6) + 1):
+        weights, found = decode(weights)
+        if len(found) != lists.size:
+            raise MargraveError(f"there are {len(found)} sentences, but references of {lists.size}.")
+        chosen = np.array([lists.statistics_of(i, first.texts[0]) for i, (first, _) in enumerate(found)])
+        score = float(bleu_of_statistics(chosen.sum(axis=0)))
+        if best is None or score > best[0]:
+            best = score, weights
+        added = 0
+        if k < rounds:
+            for i, (first, stack) in enumerate(found):
+                added += lists.add(i, first)
+                if stack is not None:
+                    added += lists.add(i, stack, good)
+        history.append(Round(score, sum(map(len, lists.bleu)), added))
+        if k == rounds or not added:
+            break
+        weights = learner.learn(lists, weights, dense)
+    assert best is not None
+    return best[1], history
+
+
+def tune_decoders(
+    decoders: Sequence[PhraseDecoder],
+    source: Sequence[str],
+    references: References,
+    learner: ListLearner,
+    *,
+    rounds: int = 5,
+    k: int = 100,
+    good: int = 5,
+) -> tuple[Weights, list[Round]]:
+    """Tune the weights of phrase-based decoders, which share their features; return them, and what the rounds did.
+
+    Parameters
+    ----------
+    decoders : the decoder of each sentence, for example one that was made without it.
+    source : the sentences.
+    references : the reference of each sentence, or a list of references.
+    learner, rounds, good : as in `tune`.
+    k : the number of candidates of each sentence and round.
+    """
+
+    def decode(weights: Weights | None) -> Any:
+        used = decoders[0].start() if weights is None else weights
+        found = [
+            decoder.kbest_and_stack(sentence, used, k, grow=True)
+            for decoder, sentence in zip(decoders, source, strict=True)
+        ]
+        return np.concatenate([used, np.zeros(len(decoders[0].features) - len(used))]), found
+
+    return tune(decode, references, learner, rounds=rounds, dense=len(DENSE), good=good)
