@@ -22,6 +22,8 @@ from margrave.translation.phrase_decoder import DENSE, Candidates, PhraseDecoder
 
 Weights = NDArray[np.float64]
 
+_OF_BLEU = 0.3  # the deviation of scores within lists at the beginning of k-best MIRA, relative to that of BLEU+1
+
 
 class MergedLists:
     """The candidates of several decodings, each text and feature vector once, with their BLEU statistics.
@@ -164,7 +166,9 @@ class HopeFearMIRA(ListLearner):
             rows = [each.toarray() for each in rows]
         gains = [np.array(each) for each in lists.bleu]
         w = start * scales
-        w /= np.abs(w).sum() or 1.0  # Margins are differences in BLEU+1, and scores must have a similar size.
+        # Hope and fear add BLEU+1 to scores. If scores are too large, both are what the weights prefer already.
+        spread = sum(float(np.var(each @ w)) for each in rows)
+        w *= _OF_BLEU * np.sqrt(sum(float(np.var(each)) for each in gains) / spread) if spread > 0 else 1.0
         total, steps = np.zeros_like(w), 0
         rng = np.random.default_rng(self.seed)
         for _ in range(self.passes):
