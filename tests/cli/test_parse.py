@@ -503,7 +503,9 @@ def test_a_model_of_another_task_is_refused(harbour: Path) -> None:
         refused = message(run(command, harbour / "tagger", test, *options))
         assert refused == f"{harbour / 'tagger'}: {options[0]} applies to parsing only, and this model tags sequences."
     refused = message(run("inspect", harbour / "tagger", "--data", test, "--plot", "t.svg"))
-    assert refused.startswith(f"{harbour / 'tagger'}: --data applies to parsing, constituency, graphs, lattices and translation")
+    assert refused.startswith(
+        f"{harbour / 'tagger'}: --data applies to parsing, constituency, graphs, lattices and translation"
+    )
 
 
 def test_a_parser_of_python_does_not_say_how_to_read(file: Callable[..., Path], tmp_path: Path) -> None:
