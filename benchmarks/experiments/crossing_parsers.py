@@ -94,7 +94,7 @@ def table(result: Result) -> str:
             str(row["order"]),
             f"{row['train']['words']:,}",
             f"{100 * row['UAS']:.2f} ± {50 * (row['interval'][1] - row['interval'][0]):.2f}",
-            number(row.get("P"), ".3f"),
+            number(row.get("P"), ".4f"),
             *(f"{row[key]:.2%}" if row.get(key) is not None else "-" for key in SHARES.values()),
         ]
         for row in result["rows"]

@@ -1,4 +1,8 @@
-"""Belief propagation on pairwise graphs by PGMax, whose sweeps JAX compiles; its numbers have single precision."""
+"""Belief propagation on pairwise graphs by PGMax, whose sweeps JAX compiles; its numbers have single precision.
+
+PGMax 0.6.1 does not run with JAX 0.10, and its list of requirements cannot be met: what it needs here is installed by
+pip install jax==0.6.2 numba tqdm, and pip install --no-deps pgmax.
+"""
 
 from time import perf_counter
 from typing import Any
