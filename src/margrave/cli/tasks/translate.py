@@ -11,7 +11,7 @@ from margrave.cli.streams import batches, display_name, source
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.cli.tasks.lattice import Lattices
 from margrave.cli.tasks.rerank import Rerank
-from margrave.errors import DataError, MargraveError, unknown
+from margrave.errors import DataError, MargraveError, counted, unknown
 
 if TYPE_CHECKING:
     from margrave.estimators.translator import Translator
@@ -193,7 +193,8 @@ class TranslatingModel(Model):
             X = _sources(path)
             right = read_references(*map(source, references))
             if len(right) != len(X):
-                raise DataError(references[0], None, f"{len(right)} lines, but {display_name(path)} has {len(X)}.")
+                lines = counted(len(right), "line")
+                raise DataError(references[0], None, f"{lines}, but {display_name(path)} has {len(X)}.")
         else:
             pairs = read_parallel(source(path))
             X, right = pairs.source, list(pairs.target)
