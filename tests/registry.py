@@ -28,6 +28,7 @@ from margrave.losses import Segments as SegmentCost
 from margrave.structures import (
     Alignment,
     ArcLabels,
+    ArcPairTree,
     Arcs,
     CandidateLists,
     Chain,
@@ -50,6 +51,7 @@ from margrave.structures import (
 from margrave.structures.constituents import checked_trees
 from margrave.structures.grammar import Grammar
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
+from tests.references.arc_pairs import arc_pair_parts, every_tree, parts_of
 from tests.references.enumeration import (
     Array,
     ChainParts,
@@ -93,6 +95,7 @@ class Case:
     costs: list[Array]  # of every output
     matrices: list[Array]  # A_i: (parts, weights)
     others: list[list[Parts]] | None = None  # which are good as well, best first; None: no others
+    bound: Any = None  # the core's structure, where inference is approximate
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -117,18 +120,23 @@ class Kind:
     name: str
     make: Callable[..., Case]
     costs: tuple[str, ...] = ("hamming",)
+    exact: bool = True
 
     def __call__(self, seed: int, cost: str = "hamming", size: int = 4) -> Case:
         return self.make(np.random.default_rng(seed), cost, size)
 
 
 KINDS: list[Kind] = []
+APPROXIMATE: list[Kind] = []  # whose inference is not exact, with contracts of their own
 LABEL_COSTS = ("hamming", "weights", "matrix")
 
 
-def register(name: str, costs: tuple[str, ...] = ("hamming",), **options: Any) -> Callable[[Any], Any]:
+def register(
+    name: str, costs: tuple[str, ...] = ("hamming",), *, exact: bool = True, **options: Any
+) -> Callable[[Any], Any]:
     def add(make: Any) -> Any:
-        KINDS.append(Kind(name, lambda rng, cost, size: make(rng, cost, size, **options), costs))
+        kind = Kind(name, lambda rng, cost, size: make(rng, cost, size, **options), costs, exact)
+        (KINDS if exact else APPROXIMATE).append(kind)
         return make
 
     return add
@@ -700,6 +708,43 @@ def second_order_tree(
     )
 
 
+@register("arc-pair tree", exact=False)
+@register("arc-pair tree, several roots, messages kept", exact=False, single_root=False, form="real", keep=1.0)
+@register("arc-pair tree, allowed, reweighted", exact=False, allow=True, fallback="reweighted")
+def arc_pair_tree(
+    rng: np.random.Generator,
+    cost: str,
+    size: int,
+    *,
+    single_root: bool = True,
+    allow: bool = False,
+    form: str = "names",
+    **inference: Any,
+) -> Case:
+    gold, restrictions, outputs, parts, costs = [], [], [], [], []
+    for n in rng.integers(1, 5, size).tolist():
+        every = list(trees(n, single_root))
+        right = every[rng.integers(len(every))]
+        heads = random_heads(rng, right) if allow else None
+        left = every_tree(n, single_root, heads)
+        number = arc_pair_parts(n, single_root, heads)
+        gold.append(right)
+        restrictions.append(heads)
+        outputs.append(Outputs(len(number), [parts_of(number, tree) for tree in left]))
+        parts.append(parts_of(number, right))
+        costs.append(attachment_errors(right, left))
+    rows = Rows(rng, [each.n for each in outputs], form, 0)
+    bound = bind_examples(
+        ArcPairTree(single_root, **inference),
+        SparseFeatures(),
+        rows.given,
+        [list(heads) for heads in gold],
+        costs=Hamming(),
+        to_structure={"allowed": restrictions} if allow else {},
+    )
+    return Case(bound.problem, outputs, parts, costs, rows.matrices(), bound=bound.approximate)
+
+
 @register("tree by templates", structure=NonProjectiveTree)
 @register("projective tree by templates, pruned", structure=ProjectiveTree, prune=True)
 @register("labelled tree by templates, pruned", structure=NonProjectiveTree, prune=True, labelled=True)
@@ -878,7 +923,21 @@ def labelled_tree(
 @register("graph, listed tuples", style="listed")
 @register("graph, partial factors", LABEL_COSTS, style="partial", form="real")
 @register("graph, allowed", style="allowed")
-def graph(rng: np.random.Generator, cost: str, size: int, *, style: str, form: str = "names", bits: int = 0) -> Case:
+@register("graph, bp", exact=False, style="loop", inference="bp", form="real")
+@register("graph, bp, triples, parallel", exact=False, style="triples", inference="bp", schedule="parallel")
+@register("graph, bp, hard factors, residual", exact=False, style="hard", inference="bp", schedule="residual")
+@register("graph, bp, allowed, messages kept", exact=False, style="allowed", inference="bp", keep=1.0)
+@register("graph, trw", exact=False, style="loop", inference="trw", form="vectors")
+@register("graph, trw, messages kept", exact=False, style="loop", inference="trw", keep=1.0)
+@register("graph, relaxed", exact=False, style="loop", inference="relaxed", form="real")
+@register("graph, relaxed, hard factors", exact=False, style="hard", inference="relaxed")
+@register("graph, lp", exact=False, style="loop", inference="lp", form="real")
+@register("graph, lp, triples", exact=False, style="triples", inference="lp")
+@register("graph, lp, partial factors", exact=False, style="partial", inference="lp")
+@register("graph, lp, listed tuples", exact=False, style="listed", inference="lp")
+def graph(
+    rng: np.random.Generator, cost: str, size: int, *, style: str, form: str = "names", bits: int = 0, **inference: Any
+) -> Case:
     price, loss = {}, None
     for name, labels in SETS.items():
         loss, price[name] = _loss(np.random.default_rng(0), cost if cost == "hamming" else "hamming", labels)
@@ -910,7 +969,7 @@ def graph(rng: np.random.Generator, cost: str, size: int, *, style: str, form: s
     rows = Rows(rng, counts, form, bits)
     names = [[sets[kind][k] for kind, k in zip(g.variables, y, strict=True)] for g, y in zip(graphs, gold, strict=True)]
     bound = bind_examples(
-        FactorGraph(labels=sets),
+        FactorGraph(labels=sets, **inference),
         SparseFeatures(bits),
         rows.given,
         names,
@@ -927,6 +986,7 @@ def graph(rng: np.random.Generator, cost: str, size: int, *, style: str, form: s
             for g, right, ys in zip(graphs, gold, every, strict=True)
         ],
         rows.matrices(),
+        bound=bound.approximate,
     )
 
 

@@ -1855,21 +1855,44 @@ def homology(
     """The choice of a candidate together with its alignment."""
 
 class ArcPairTreeStructure(TreesOfArcs):
-    def part_tuples(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """
-        (grandparent, head, other child, word) of every part of example i, one after another; -1: it has none.
-        """
-
     @property
     def sweeps(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """
-        The number of sweeps of the last belief propagation on every example, negative if it did not converge; 0: there was none.
+        The number of sweeps of the last messages on every example, negative if they did not converge; 0: there were none.
         """
 
     @property
     def certified(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """
-        For every example 1 if the last best tree is certified, -1 if it is not, 0 if there was none.
+        For every example 1 if the last best output is certified, -1 if it is not, 0 if there was none.
+        """
+
+    @property
+    def fallbacks(self) -> int:
+        """How often a bound has replaced an estimate that was obviously wrong."""
+
+    @property
+    def kept(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        The messages of all examples that the next ones start from; NaN where there are none yet.
+        """
+
+    @kept.setter
+    def kept(
+        self, arg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)], /
+    ) -> None: ...
+    def part_tuples(self, i: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """
+        (grandparent, head, other child, word) of every part of example i, one after another; -1: it has none.
+        """
+
+    def upper_bound(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))], int]:
+        """
+        The reweighted upper bound on log Z, its gradient by the scores, and the number of sweeps, negative if messages did not converge.
         """
 
 def arc_pair_tree(
@@ -1882,6 +1905,9 @@ def arc_pair_tree(
     tolerance: float,
     damping: float,
     iterations: int,
+    reweighted: bool,
+    kappa: float,
+    most_kept: float = 0.0,
 ) -> ArcPairTreeStructure: ...
 
 class CandidateStructure(Structure):
@@ -2023,9 +2049,23 @@ class GraphMessagesStructure(FactorGraphStructure):
     @property
     def certified(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """
-        For every example 1 if the last best labelling is certified, -1 if it is not, 0 if there was none.
+        For every example 1 if the last best output is certified, -1 if it is not, 0 if there was none.
         """
 
+    @property
+    def fallbacks(self) -> int:
+        """How often a bound has replaced an estimate that was obviously wrong."""
+
+    @property
+    def kept(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        The messages of all examples that the next ones start from; NaN where there are none yet.
+        """
+
+    @kept.setter
+    def kept(
+        self, arg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)], /
+    ) -> None: ...
     def max_product(
         self,
         i: int,
@@ -2058,6 +2098,9 @@ def graph_messages(
     damping: float,
     iterations: int,
     relaxed: bool,
+    exact: bool = False,
+    most_kept: float = 0.0,
+    solver: object | None = None,
 ) -> GraphMessagesStructure:
     """
     Factor graphs with approximate inference: belief propagation, or its tree-reweighted form, and AD3.

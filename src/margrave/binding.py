@@ -32,6 +32,12 @@ class Bound:
     units: Units
     core: _core.Structure  # the structure of the problem
 
+    @property
+    def approximate(self) -> Any:
+        """The core's structure whose inference is approximate, which knows how it went; None if inference is exact."""
+        inner = self.core.trees if isinstance(self.core, _core.LabelledTreeStructure) else self.core
+        return None if inner.exact else inner
+
     def decode(
         self, begin: NDArray[np.int64], parts: NDArray[np.int32], examples: NDArray[np.int64] | None = None
     ) -> Any:

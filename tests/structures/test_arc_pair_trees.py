@@ -13,42 +13,13 @@ from scipy.optimize import linprog, minimize
 from margrave import MargraveError, _core
 from margrave.features import SparseFeatures
 from margrave.structures import ArcPairTree, NonProjectiveTree, NoOutputs
-from tests.references.enumeration import Array, Outputs, Parts, numerical_gradient, tree_logsum_lapack, trees
+from tests.references.arc_pairs import PartTuple, arc_pair_parts, every_tree, parts_of
+from tests.references.enumeration import Array, Outputs, numerical_gradient, tree_logsum_lapack, trees
 from tests.references.problems import bind
 from tests.registry import random_heads
 
 seeds = st.integers(0, 2**32 - 1)
 roots = pytest.mark.parametrize("single_root", [True, False])
-
-PartTuple = tuple[int, int, int, int]
-
-
-def arc_pair_parts(n: int, single_root: bool, allowed: list[list[int]] | None = None) -> dict[PartTuple, int]:
-    """The numbers of the parts (grandparent, head, other child, word), by the documentation."""
-    arcs = [
-        (h, m) for m in range(1, n + 1) for h in range(n + 1) if h != m and (allowed is None or h in allowed[m - 1])
-    ]
-    parts = [(-1, h, -1, m) for h, m in arcs]
-    for h in range(1 if single_root else 0, n + 1):
-        children = [m for head, m in sorted(arcs) if head == h]
-        parts += [(-1, h, s, m) for m in children for s in children if s < m]
-    parts += [(g, h, -1, m) for h, m in arcs for g, word in arcs if word == h and g != m]
-    return {part: k for k, part in enumerate(parts)}
-
-
-def parts_of(number: dict[PartTuple, int], heads: Parts) -> Parts:
-    words = range(1, len(heads) + 1)
-    head = dict(zip(words, heads, strict=True))
-    found = [(-1, head[m], -1, m) for m in words]
-    found += [(-1, head[m], s, m) for m in words for s in words if s < m and head[s] == head[m]]
-    found += [(head[head[m]], head[m], -1, m) for m in words if head[m] != 0]
-    return tuple(sorted(number[part] for part in found if part in number))
-
-
-def every_tree(n: int, single_root: bool, allowed: list[list[int]] | None = None) -> list[Parts]:
-    return [
-        heads for heads in trees(n, single_root) if allowed is None or all(h in allowed[m] for m, h in enumerate(heads))
-    ]
 
 
 def plain(n: int, single_root: bool, allowed=None, gold=None, **options) -> _core.Problem:
@@ -310,11 +281,106 @@ def test_pairs_with_required_arcs_are_exact() -> None:
     assert_allclose(mu, marginals, atol=1e-9)
 
 
+def bound_of(n: int, single_root: bool, allowed=None, gold=None, **options) -> _core.ArcPairTreeStructure:
+    """The core's structure of one sentence, in which any sentence has the parts of the documentation."""
+    structure = ArcPairTree(single_root, **options)
+    units = np.array([len(structure.part_tuples(n, allowed))])
+    return structure.bind(NoOutputs(), units, gold and [gold], allowed=None if allowed is None else [allowed])
+
+
+@roots
+@given(
+    seed=seeds,
+    n=st.integers(1, 5),
+    size=st.sampled_from([0.0, 0.5, 3.0, 100.0]),
+    kappa=st.sampled_from([0.1, 0.5, 0.9]),
+    sweeps=st.sampled_from([1, 3, 300]),
+    allow=st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_reweighted_bound_is_never_below_log_z(
+    single_root: bool, seed: int, n: int, size: float, kappa: float, sweeps: int, allow: bool
+) -> None:
+    """At any messages, whether they have converged or not."""
+    rng = np.random.default_rng(seed)
+    every = list(trees(n, single_root))
+    allowed = random_heads(rng, every[rng.integers(len(every))]) if allow else None
+    number, outputs = outputs_of(n, single_root, allowed)
+    theta = scores(rng, number, 1.0, size)
+    if n > 2 and rng.random() < 0.3:
+        theta[rng.integers(0, len(theta), 2)] = -inf
+    value, mu, _ = bound_of(n, single_root, allowed, sweeps=sweeps, kappa=kappa).upper_bound(0, theta)
+    expected = outputs.logsum(theta)[0] if np.isfinite(outputs.values(theta)).any() else -inf
+    assert value >= expected - 1e-9 * max(1.0, abs(expected))
+    assert (mu >= 0).all() and (mu <= 1 + 1e-9).all() and (mu[theta == -inf] == 0).all()
+
+
+@roots
+@pytest.mark.parametrize("kappa", [0.4, 0.7])
+def test_the_gradient_of_the_reweighted_bound_is_its_mu(kappa: float, single_root: bool) -> None:
+    rng = np.random.default_rng(0)
+    for n, allowed in ((2, None), (3, None), (3, [[0], [1, 3], [1, 2]])):
+        number, _ = outputs_of(n, single_root, allowed)
+        theta = scores(rng, number, 1.0, 0.5)
+        bound = bound_of(n, single_root, allowed, kappa=kappa, tolerance=1e-7, sweeps=3000)
+        _, mu, sweeps = bound.upper_bound(0, theta)
+        assert sweeps > 0
+        assert_allclose(mu, numerical_gradient(lambda x: bound.upper_bound(0, x)[0], theta, 1e-4), atol=1e-6)  # noqa: B023
+        words = [[k for k, (g, _, s, m) in enumerate(number) if g < 0 and s < 0 and m == word] for word in (1, n)]
+        assert_allclose([mu[of].sum() for of in words], 1, rtol=1e-6)
+
+
+def test_the_bound_is_exact_where_one_tree_is_possible() -> None:
+    """The scores of pairs are handed on to the arcs."""
+    allowed = [[0], [1], [1]]
+    number, outputs = outputs_of(3, True, allowed)
+    theta = np.random.default_rng(0).standard_normal(len(number))
+    value, mu, _ = bound_of(3, True, allowed).upper_bound(0, theta)
+    assert_allclose(value, outputs.logsum(theta)[0], rtol=1e-12)
+    assert_allclose(mu, outputs.logsum(theta)[1], rtol=1e-12)
+
+
+def negative_case(single_root: bool) -> tuple[int, list[int], Array]:
+    """A sentence, its gold tree, and scores at which belief propagation gives that tree a probability above 1."""
+    n = 4
+    number, outputs = outputs_of(n, single_root)
+    heads = every_tree(n, single_root)
+    problem = plain(n, single_root)
+    for seed in range(200):
+        theta = scores(np.random.default_rng(seed), number, 1.0, 6.0)
+        best = int(outputs.values(theta).argmax())
+        if problem.logsum(0, theta)[0] < outputs.values(theta)[best] - 0.1:
+            return n, list(heads[best]), theta
+    raise AssertionError("no case was found")
+
+
+@roots
+def test_a_bound_takes_the_place_of_a_negative_loss(single_root: bool) -> None:
+    n, gold, theta = negative_case(single_root)
+    replacing = bound_of(n, single_root, gold=gold, fallback="reweighted")
+    fallback = _core.join(replacing, _core.sparse_parts(1, _no_rows(len(theta)), np.ones(1, dtype=np.int64)))
+    value, mu = fallback.logsum(0, theta)
+    assert replacing.fallbacks == 1
+    bound = bound_of(n, single_root).upper_bound(0, theta)
+    assert value == bound[0]
+    assert_allclose(mu, bound[1], rtol=0, atol=0)
+    y = fallback.gold(0)
+    assert value >= theta[y].sum()
+    assert plain(n, single_root, gold=gold).logsum(0, theta)[0] < theta[y].sum()
+    mild = 0.1 * theta  # nothing is replaced where the estimate is possible
+    assert fallback.logsum(0, mild)[0] == plain(n, single_root, gold=gold).logsum(0, mild)[0]
+    assert replacing.fallbacks == 1
+
+
 def test_settings_are_checked() -> None:
-    for wrong in ({"sweeps": 0}, {"tolerance": 0.0}, {"damping": 1.0}, {"iterations": 0}):
+    for wrong in ({"sweeps": 0}, {"tolerance": 0.0}, {"damping": 1.0}, {"iterations": 0}, {"kappa": 1.0}):
         with pytest.raises(MargraveError):
             ArcPairTree(**wrong)
     with pytest.raises(ValueError, match="damping"):
-        _core.arc_pair_tree(np.array([2]), None, None, True, None, 10, 1e-6, 1.5, 10)
+        _core.arc_pair_tree(np.array([2]), None, None, True, None, 10, 1e-6, 1.5, 10, False, 0.5)
+    with pytest.raises(ValueError, match="kappa"):
+        _core.arc_pair_tree(np.array([2]), None, None, True, None, 10, 1e-6, 0.5, 10, True, 1.0)
+    with pytest.raises(MargraveError, match="did you mean 'reweighted'"):
+        ArcPairTree(fallback="reweigted")
     with pytest.raises(ValueError, match="nan"):
         plain(2, True).logsum(0, np.array([np.nan, 0, 0, 0, 0, 0]))

@@ -1,5 +1,6 @@
 """Approximate inference on factor graphs: messages, bounds and relaxations against enumeration."""
 
+import sys
 from itertools import product
 from math import inf
 from typing import Any
@@ -29,7 +30,7 @@ from margrave.structures import (
     Xor,
 )
 from margrave.structures.factor_graph import LabelSets
-from tests.references.enumeration import Array, Outputs, numerical_gradient
+from tests.references.enumeration import Array, Outputs, numerical_gradient, trees
 from tests.references.graphs import SETS, Even, cells_of, labellings, part_count, random_graph, scope_of
 
 seeds = st.integers(0, 2**32 - 1)
@@ -272,6 +273,109 @@ def test_the_relaxation_is_never_below_the_best_labelling(style: str, seed: int)
     if style != "hard":  # the program has the rules over all variables, which is tighter where they have fewer
         assert_allclose(value, local_optimum(graph, theta), atol=1e-3)
         assert_allclose(mu @ theta, value, atol=1e-2)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@given(seed=seeds)
+@settings(max_examples=10, deadline=None)
+def test_the_linear_program_has_the_bound_of_ad3(style: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, style, SETS)
+    if any(isinstance(rule, Even) for rule in graph.hard):
+        graph = Factors(graph.variables, graph.soft, [rule for rule in graph.hard if not isinstance(rule, Even)])
+    _, outputs = outputs_of(graph)
+    program, relaxed = bind(graph, "lp"), bind(graph, "relaxed", iterations=3000)
+    theta = rng.standard_normal(outputs.n)
+    bound, mu = problem_of(program, outputs.n).relaxed_argmax(0, theta)
+    best = float(outputs.values(theta).max())
+    assert bound >= best - 1e-9
+    assert_allclose(bound, problem_of(relaxed, outputs.n).relaxed_argmax(0, theta)[0], atol=2e-3)
+    assert_allclose(mu @ theta, bound, atol=1e-6)
+    if style != "hard":  # the program of the test has rules over all variables, which is tighter
+        assert_allclose(bound, local_optimum(graph, theta), atol=1e-6)
+    found, y = problem_of(program, outputs.n).argmax(0, theta)
+    assert tuple(sorted(y.tolist())) in outputs.ys
+    assert found <= best + 1e-9
+    assert (program.certified[0] == 1) == (abs(bound - found) < 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["xor", "at most one", "or", "budget", "allowed", "forbidden", "implication"])
+@given(seed=seeds, forbid=st.booleans())
+@settings(max_examples=8, deadline=None)
+def test_the_inequalities_of_a_rule_are_its_convex_hull(kind: str, seed: int, forbid: bool) -> None:
+    """With one rule and scores of single labels the program has an integral solution."""
+    rng = np.random.default_rng(seed)
+    kinds = [str(rng.choice(["two", "three"])) for _ in range(int(rng.integers(2, 6)))]
+    graph = Factors(kinds, [(v,) for v in range(len(kinds))], [rules(rng, kinds)[kind]])
+    labels, outputs = outputs_of(graph)
+    if labels:
+        check_program(rng, graph, outputs, forbid)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@given(seed=seeds, words=st.integers(1, 4), forbid=st.booleans())
+@settings(max_examples=8, deadline=None)
+def test_the_flows_of_a_tree_are_its_convex_hull(single_root: bool, seed: int, words: int, forbid: bool) -> None:
+    rng = np.random.default_rng(seed)
+    graph, outputs = tree_graph(words, single_root)
+    check_program(rng, graph, outputs, forbid)
+
+
+def check_program(rng: np.random.Generator, graph: Factors, outputs: Outputs, forbid: bool) -> None:
+    theta = 2 * rng.standard_normal(outputs.n)
+    if forbid:
+        theta[rng.integers(outputs.n)] = -inf
+    bound = bind(graph, "lp")
+    value, mu = problem_of(bound, outputs.n).relaxed_argmax(0, theta)
+    best = float(outputs.values(theta).max())
+    if best == -inf:
+        assert value == -inf
+        return
+    assert_allclose(value, best, atol=1e-8)
+    assert bound.certified[0] == 1
+    assert set(mu.tolist()) <= {0.0, 1.0}
+    assert_allclose(problem_of(bound, outputs.n).argmax(0, theta)[0], best, atol=1e-9)
+
+
+def tree_graph(words: int, single_root: bool) -> tuple[Factors, Outputs]:
+    """The arcs of a sentence as variables under a TREE factor, and its trees as outputs."""
+    arcs = [(h, m) for m in range(1, words + 1) for h in range(words + 1) if h != m]
+    rule = TreeRule(words, [(h, m, v, "b") for v, (h, m) in enumerate(arcs)], single_root=single_root)
+    graph = Factors(["two"] * len(arcs), [(v,) for v in range(len(arcs))], [rule])
+    heads = trees(words, single_root)
+    return graph, Outputs(
+        2 * len(arcs), [tuple(2 * v + (tree[m - 1] == h) for v, (h, m) in enumerate(arcs)) for tree in heads]
+    )
+
+
+def test_a_program_refuses_rules_without_inequalities_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Factors(["two"] * 2, [(0,), (1,)], [Even([0, 1])])
+    with pytest.raises(MargraveError, match=r"graph 0, hard factor 0: a linear program needs inequalities.*'relaxed'"):
+        bind(own, "lp")
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    with pytest.raises(MargraveError, match=r"margrave\[lp\] brings: install it, or use inference='relaxed'"):
+        bind(Factors(["two"], [(0,)]), "lp")
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_trees_that_are_too_large_for_tables_are_exact_if_nothing_else_sees_their_arcs(single_root: bool) -> None:
+    rng = np.random.default_rng(0)
+    graph, outputs = tree_graph(5, single_root)  # a table would have 2^25 cells
+    bound = bind(graph, "exact", memory=10.0)
+    assert bound.exact
+    problem = problem_of(bound, outputs.n)
+    for size in (1.0, 30.0):
+        theta = size * rng.standard_normal(outputs.n)
+        value, mu = problem.logsum(0, theta)
+        expected, marginals = outputs.logsum(theta)
+        assert_allclose(value, expected, rtol=1e-10)
+        assert_allclose(mu, marginals, atol=1e-9)
+        found, y = problem.argmax(0, theta)
+        assert_allclose(found, outputs.values(theta).max(), rtol=1e-12)
+        assert tuple(sorted(y.tolist())) in outputs.ys
+    with_pairs = Factors(graph.variables, [*graph.soft, (0, 1)], graph.hard)
+    with pytest.raises(MargraveError, match="inference="):
+        bind(with_pairs, "exact", memory=10.0)
 
 
 def two_loops(rng: np.random.Generator, examples: int, inference: str, **options: Any) -> tuple[Any, Any]:

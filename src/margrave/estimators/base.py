@@ -301,6 +301,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             checkpoint=checkpoint,
             observers=tuple(observers),
             decode=self._decoder(training),
+            approximate=training.bound.approximate,
         )
 
     def _dev_given(self, dev: Any) -> Given | None:
@@ -636,7 +637,9 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 def _check_offer(bound: Bound, what: str, verb: str) -> None:
     """Refuse a method that the structure does not support."""
     if what not in bound.problem.offers:
-        raise MargraveError(f"{verb} needs '{what}', which {type(bound.structure).__name__} does not offer.")
+        other = getattr(bound.structure, "inference", "exact") != "exact"
+        remedy = ": use inference='exact'" if other else ""
+        raise MargraveError(f"{verb} needs '{what}', which {type(bound.structure).__name__} does not offer{remedy}.")
 
 
 def token_table(features: Any) -> AttributeTable | None:

@@ -23,6 +23,7 @@ from margrave.learners import Checkpoint, Learner
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
 from margrave.structures import ArcPairTree, Arcs, NonProjectiveTree, ProjectiveTree, SecondOrderTree
+from margrave.structures.arc_pair_tree import FALLBACKS
 from margrave.structures.arc_trees import DependencyTree, check_entries, flat_heads, split_labels
 from margrave.structures.pruning import TagPairs
 
@@ -81,6 +82,8 @@ class DependencyParser(StructuredEstimator):
         "auto", "lengths" for order 1 and "posterior" for order 2.
     decode : "best" predicts the tree with the highest score, "mbr" the one with the greatest expected number of right
         heads (minimum risk), or of right pairs (head, label) with joint labels.
+    fallback : what a training sentence does with `order=2` and `projective=False` if belief propagation gives its tree
+        a probability above 1: "none" makes no step, "reweighted" takes an upper bound in place of the estimate.
     max_words : longer sentences are left out of the training.
     inputs : how sentences become attributes: `margrave.inputs.ArcTemplates`, "default" for its built-in templates, or
         None if X already has the attributes of the n * n arcs of each sentence of n words, word by word and head by
@@ -129,6 +132,7 @@ class DependencyParser(StructuredEstimator):
         labels: bool | str = "auto",
         prune: bool | str = "auto",
         decode: str = "best",
+        fallback: str = "none",
         max_words: int = 80,
         features: str = "auto",
         inputs: Inputs | str | None = "default",
@@ -148,6 +152,7 @@ class DependencyParser(StructuredEstimator):
         self.labels = labels
         self.prune = prune
         self.decode = decode
+        self.fallback = fallback
         self.max_words = max_words
         self.features = features
         self.inputs = inputs
@@ -293,10 +298,8 @@ class DependencyParser(StructuredEstimator):
         X : as in `fit`.
         """
         bound = self._bind(Given(X))
-        trees = tree_structure(bound)
-        if isinstance(trees, _core.LabelledTreeStructure):
-            trees = trees.trees
-        if not isinstance(trees, _core.ArcPairTreeStructure):
+        trees = bound.approximate
+        if trees is None:
             raise MargraveError(
                 "inference is exact, and there is nothing to report: it is approximate with order=2 and "
                 "projective=False."
@@ -367,6 +370,9 @@ class DependencyParser(StructuredEstimator):
         check_choice("prune", self.prune, ("auto", "lengths", "posterior", False))
         check_choice("crossing", self.crossing, ("projectivise", "drop", "refuse"))
         check_choice("decode", self.decode, ("best", "mbr"))
+        check_choice("fallback", self.fallback, FALLBACKS)
+        if self.fallback != "none" and not (self.order == 2 and self.projective is False):
+            raise MargraveError("a fallback needs order=2 and projective=False: all other inference is exact.")
         whole("max_words", self.max_words, 1, 2**31 - 1)
         flag("single_root", self.single_root)
         self._check_features()
@@ -407,7 +413,7 @@ class DependencyParser(StructuredEstimator):
         if self.order == 2 and projective:
             return SecondOrderTree("grandparents", single_root=self.single_root, labelled=joint)
         if self.order == 2:
-            return ArcPairTree(single_root=self.single_root, labelled=joint)
+            return ArcPairTree(single_root=self.single_root, labelled=joint, fallback=self.fallback)
         kind = ProjectiveTree if projective else NonProjectiveTree
         return kind(single_root=self.single_root, labelled=joint)
 

@@ -140,7 +140,7 @@ class LP(Learner):
     def check_packages(self) -> None:
         """Refuse the solvers of HiGHS if it is not installed."""
         if self.solver != "extragradient":
-            highs_for(self.solver)
+            highs_for(f"solver '{self.solver}'", "solver='extragradient'")
 
     def blank(self, task: Task, several: bool = True) -> "LPState":
         """No constraints. Without `several`, there will be one for each example and search."""

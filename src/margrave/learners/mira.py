@@ -12,7 +12,7 @@ from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
 from margrave.learners.checks import check_rule
 from margrave.learners.resuming import check_that, scale_of_losses
-from margrave.learners.task import State, Step, Task, Weights, negative_losses
+from margrave.learners.task import State, Step, Task, Weights, negative_losses, replaced_losses
 from margrave.losses import LossFamily
 
 _AVERAGE_HELP = "Return the average of the weights over all updates instead of the last ones."
@@ -76,13 +76,16 @@ class MIRA(Learner):
         ascent = state.task.ascent(state.w, order)
         before = state.spent.copy()
         settings = self.exact, self.prediction, state.spent
-        step = state.finish(_core.mira_pass(*ascent, state.sum, state.steps, *settings), self.average)
+        replaced = state.task.fallbacks
+        after = _core.mira_pass(*ascent, state.sum, state.steps, *settings)
+        state.replaced += state.task.fallbacks - replaced
+        step = state.finish(after, self.average)
         if self.cumulative and np.array_equal(state.spent, before):
             step = replace(step, done="no example takes a step", stuck=True)
         return step
 
     def remark(self, state: "_State") -> str:
-        """How many exact steps were not solved, and how many were not made because of a negative loss."""
+        """How many exact steps were not solved; how many were not made, or by a bound, because of a negative loss."""
         remarks = []
         if state.unsolved:
             remarks.append(
@@ -90,6 +93,8 @@ class MIRA(Learner):
             )
         if state.negative:
             remarks.append(negative_losses(state.negative, state.steps))
+        if state.replaced:
+            remarks.append(replaced_losses(state.replaced, state.steps))
         return "; ".join(remarks)
 
 
@@ -141,6 +146,7 @@ class _State(State):
     turn: int = 0
     unsolved: int = 0  # exact steps that did not reach the relative gap that they should
     negative: int = 0  # visits without a step because approximate inference gave a negative loss
+    replaced: int = 0  # visits whose negative loss was replaced by that of an upper bound
 
     def verify(self) -> None:
         """Without bounds on the sums of steps only the first pass has a dual, and it is over."""

@@ -9,6 +9,7 @@ from math import ceil, inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave.errors import DataError, MargraveError
 from margrave.learners.checkpoint import Snapshot, fingerprint
@@ -48,6 +49,7 @@ class Solution:
 
 
 _ROUNDING = 1e-6  # P and D are sums over all examples; a gap below minus this fraction of P is not a rounding error.
+_MESSAGES = "messages"  # the name of the messages that inference keeps, in a checkpoint
 _FIRST_CERTIFICATE = 50  # The first certificate is computed after this many passes, regardless of the estimate.
 
 
@@ -202,6 +204,7 @@ class Run:
         state = learner.blank(self.task)
         try:
             state.unpack(saved.plain, saved.arrays)
+            self._set_kept(saved.arrays)
             self.history = [Record(*values) for values in saved.history]
             self.best = None if saved.best is None else (Record(*saved.best), saved.w)
         except (LookupError, TypeError, ValueError) as error:
@@ -221,11 +224,24 @@ class Run:
             raise DataError(
                 checkpoint.path, None, f"this checkpoint contradicts itself ({str(error).rstrip('.')}): remove it."
             ) from None
+        self._set_kept(saved.arrays)  # The checks have changed the messages.
         self._resumed = True
         self.task.passes = saved.passes  # Neither the passes nor the time of the checks count.
         self._started = time.perf_counter() - self.history[-1].seconds
         self._ratio, self._next, self._done = saved.ratio, saved.next, saved.done
         return state
+
+    def _kept(self) -> NDArray[np.float64] | None:
+        """The messages that approximate inference keeps between passes; None if it keeps none."""
+        kept = None if self.task.approximate is None else self.task.approximate.kept
+        return None if kept is None or len(kept) == 0 else kept
+
+    def _set_kept(self, arrays: dict[str, NDArray[Any]]) -> None:
+        if self._kept() is None:
+            return
+        messages = arrays[_MESSAGES]
+        check_that(messages.dtype == np.float64 and messages.ndim == 1, "messages are a list of numbers")
+        self.task.approximate.kept = messages
 
     def _verify_best(self) -> None:
         """Refuse best weights that do not have the P of their record."""
@@ -236,7 +252,8 @@ class Run:
             w.dtype == np.float64 and w.shape == (self.task.problem.dim,), "the best weights are one per feature"
         )
         check_that(np.isfinite(w).all(), "the best weights are finite")
-        if "another objective" not in self.learner.offers:
+        # Messages that have not converged depend on where they started, and so does P.
+        if "another objective" not in self.learner.offers and self._kept() is None:
             primal = np.asarray(record.primal, dtype=np.float64)
             check_same("P", primal, self.task.primal(w), terms=scale_of_losses(self.task, w))
         if record.dual is not None and record.exact:
@@ -274,6 +291,8 @@ class Run:
         if not isinstance(state, State):
             raise MargraveError(f"the state of learner '{self.learner.name}' is not a State, which a checkpoint needs.")
         plain, arrays = state.pack()
+        if (kept := self._kept()) is not None:
+            arrays = {**arrays, _MESSAGES: kept}
         self.task.checkpoint.write(
             self._fingerprint,
             Snapshot(

@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, option
-from margrave.learners.task import State, Step, Task, Weights, negative_losses
+from margrave.learners.task import State, Step, Task, Weights, negative_losses, replaced_losses
 
 
 @dataclass
@@ -58,8 +58,10 @@ class SGD(Learner):
         return Step(state.w.copy(), primal, dual, gap)
 
     def remark(self, state: "_State") -> str:
-        """How many steps were not made because approximate inference gave a negative loss."""
-        return negative_losses(state.negative, state.step) if state.negative else ""
+        """How many steps were not made, or made by a bound, because approximate inference gave a negative loss."""
+        remarks = [negative_losses(state.negative, state.step)] if state.negative else []
+        remarks += [replaced_losses(state.replaced, state.step)] if state.replaced else []
+        return "; ".join(remarks)
 
 
 def _positive(rate: float) -> float:
@@ -78,14 +80,17 @@ class _State(State):
     random: np.random.Generator
     step: int = 0
     negative: int = 0  # examples that made no step because approximate inference gave them a negative loss
+    replaced: int = 0  # examples whose negative loss was replaced by that of an upper bound
     ahead: bool = False
 
     def visit_all(self) -> None:
         task = self.task
+        before = task.fallbacks
         self.step, negative = _core.sgd_pass(
             task.problem, self.w, task.family, self.random.permutation(task.problem.size), self.rate, self.step
         )
         self.negative += negative
+        self.replaced += task.fallbacks - before
         task.passes += 1
 
     def first_pass_quality(self) -> float:

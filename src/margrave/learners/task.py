@@ -78,6 +78,8 @@ class Task:
     decode : a function from an example and parts to an output in the form that cost functions take; None passes the
         parts.
     observers : objects that are called after every pass.
+    approximate : the core's structure, if its inference is approximate: it counts how that went, and checkpoints store
+        the messages that it keeps.
     """
 
     problem: _core.Problem
@@ -94,6 +96,7 @@ class Task:
     checkpoint: Checkpoint | None = None
     decode: Callable[[int, NDArray[np.int32]], Any] | None = None
     observers: "Sequence[Observer]" = ()
+    approximate: Any = None
     passes: float = field(default=0.0, init=False)
     family: _core.LossFamily = field(init=False, repr=False)  # the loss with C and the sample weights, for the core
     _sharing: _core.Sharing | None = field(default=None, init=False, repr=False)
@@ -206,6 +209,11 @@ class Task:
             paid = cost(i, np.sort(self.problem.gold(i)))
             if paid != 0:
                 raise MargraveError(f"example {i}: the right output must cost 0, and it costs {paid:g}.")
+
+    @property
+    def fallbacks(self) -> int:
+        """How often approximate inference has replaced an estimate that was obviously wrong by a bound."""
+        return 0 if self.approximate is None else int(self.approximate.fallbacks)
 
     def primal(self, w: Weights) -> float:
         """P(w); one pass.
@@ -340,6 +348,11 @@ class Step:
 def negative_losses(negative: int, visits: int) -> str:
     """What to say of visits that made no step because approximate inference gave a negative loss (001, footnote 17)."""
     return f"{negative} of {visits} visits made no step because approximate inference gave them a negative loss"
+
+
+def replaced_losses(replaced: int, visits: int) -> str:
+    """What to say of visits whose negative loss was replaced by that of an upper bound (001, footnote 17)."""
+    return f"{replaced} of {visits} visits took the reweighted bound because belief propagation gave a negative loss"
 
 
 def available_threads(wanted: int | None) -> int:

@@ -260,7 +260,7 @@ class Highs:
     """HiGHS: its dual simplex with hot starts after rows were added, or its first-order method (PDLP)."""
 
     def __init__(self, method: str) -> None:
-        self._highspy = highs_for(method)
+        self._highspy = highs_for(f"solver '{method}'", "solver='extragradient'")
         self._method = method
         self._model: Any = None
         self._rows = 0
@@ -376,19 +376,18 @@ class Highs:
         rows.multiplier = np.maximum(np.array(solution.row_dual), 0.0)
 
 
-def highs_for(solver: str) -> Any:
-    """The package highspy; an error if it is not installed or does not load."""
+def highs_for(purpose: str, instead: str) -> Any:
+    """The package highspy; an error that names another way if it is not installed or does not load."""
     try:
         import highspy
     except ModuleNotFoundError:
         raise MargraveError(
-            f"solver '{solver}' needs the package highspy, which the extra margrave[lp] brings: install it, or use "
-            "solver='extragradient'."
+            f"{purpose} needs the package highspy, which the extra margrave[lp] brings: install it, or use {instead}."
         ) from None
     except (ImportError, OSError) as error:
         raise MargraveError(
-            f"solver '{solver}' needs the package highspy, which does not load ({error}): install margrave[lp] again, "
-            "or use solver='extragradient'."
+            f"{purpose} needs the package highspy, which does not load ({error}): install margrave[lp] again, or use "
+            f"{instead}."
         ) from error
     return highspy
 

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
+from margrave.errors import unknown
 from margrave.structures.arc_trees import Arcs, TreeOfPairs
+
+FALLBACKS = ("none", "reweighted")
 
 
 @dataclass
@@ -40,6 +43,13 @@ class ArcPairTree(TreeOfPairs):
     damping : the share of the old message in the new one. It grows by itself where messages do not settle.
     iterations : the number of iterations of AD3 at most. More iterations certify more trees; they rarely find better
         ones.
+    fallback : what a loss is if belief propagation gives the gold tree a probability above 1 (001, footnote 17):
+        "none" leaves it negative, and `sgd` and `mira` make no step; "reweighted" takes an upper bound on log Z, with
+        its gradient. Learners report how often this happens.
+    keep : how many MB of messages are kept between passes. The messages of a sentence then start where they ended the
+        last time, so that fewer sweeps are needed once the weights settle. The first sentences that fit have room; a
+        checkpoint stores what is kept. 0 keeps nothing.
+    kappa : the weight of the entropy of trees in the bound, between 0 and 1; the rest is that of forests of pairs.
 
     >>> ArcPairTree().part_tuples(2).tolist()  # arcs from 0 and 2 to 1, from 0 and 1 to 2; then heads of heads
     [[-1, 0, -1, 1], [-1, 2, -1, 1], [-1, 0, -1, 2], [-1, 1, -1, 2], [0, 2, -1, 1], [0, 1, -1, 2]]
@@ -54,6 +64,9 @@ class ArcPairTree(TreeOfPairs):
     tolerance: float = 1e-6
     damping: float = 0.0
     iterations: int = 60
+    fallback: str = "none"
+    kappa: float = 0.7  # On random sentences of 4 and 6 words, 0.9 is tighter by 3 to 20 %, with 4 times the sweeps.
+    keep: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,6 +74,10 @@ class ArcPairTree(TreeOfPairs):
         self.iterations = whole("iterations", self.iterations, 1, 10**6)
         self.tolerance = real("tolerance", self.tolerance, "be positive and finite", lambda x: 0 < x < inf)
         self.damping = real("damping", self.damping, "be at least 0 and below 1", lambda x: 0 <= x < 1)
+        if self.fallback not in FALLBACKS:
+            raise unknown("fallback", self.fallback, FALLBACKS)
+        self.keep = real("keep", self.keep, "be finite and not negative", lambda size: 0 <= size < inf)
+        self.kappa = real("kappa", self.kappa, "be between 0 and 1", lambda x: 0 < x < 1)
 
     def _of_arcs(
         self, arcs: Arcs, heads: NDArray[np.int32] | None, allowed: NDArray[np.bool_] | None
@@ -75,6 +92,9 @@ class ArcPairTree(TreeOfPairs):
             self.tolerance,
             self.damping,
             self.iterations,
+            self.fallback == "reweighted",
+            self.kappa,
+            1e6 * self.keep,
         )
 
     def _count(self, n: int) -> int:

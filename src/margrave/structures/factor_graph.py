@@ -17,7 +17,7 @@ from margrave.errors import MargraveError, unknown
 from margrave.labels.classes import check_several, distinct_labels, label_numbers
 from margrave.losses.costs import Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
 from margrave.structures.base import Labels, Outputs, Structure, Units, is_list
-from margrave.structures.rules import FlatRule, OwnRule, Rule
+from margrave.structures.rules import FlatRule, OwnRule, Rule, TreeRule
 
 _DENSE, _LISTED, _PARTIAL = 0, 1, 2  # as in engines/factor_graphs.h
 Sets = list[tuple[Any, list[Any]]]  # sets of labels: the name and the labels
@@ -178,13 +178,17 @@ class FactorGraph(Structure):
     inference : "exact", by clique trees; or approximate: "bp", belief propagation for sums and marginals; "trw", its
         tree-reweighted form for graphs with factors of one or two variables, whose log partition function is an upper
         bound; "relaxed", belief propagation, and losses with beta = inf over the linear relaxation. All three search
-        the best labelling by AD3, which certifies it where the relaxation is tight.
+        the best labelling by AD3, which certifies it where the relaxation is tight. "lp" is "relaxed" with the linear
+        program solved by HiGHS (the extra margrave[lp]): slower, and to the end.
     memory : exact inference is refused if the tables of a graph take more than this many MB.
     schedule : the order of messages: "sequential", "parallel", or "residual", those that change the most first.
     sweeps : the number of sweeps over all messages at most.
     tolerance : messages have converged if no log of a message changes by more.
     damping : the share of the old message in the new one, from 0 to less than 1.
     iterations : the number of iterations of AD3 at most.
+    keep : how many MB of messages are kept between passes. The messages of an example then start where they ended the
+        last time, so that fewer sweeps are needed once the weights settle. The first examples that fit have room; a
+        checkpoint stores what is kept. 0 keeps nothing.
 
     Examples
     --------
@@ -211,6 +215,7 @@ class FactorGraph(Structure):
     tolerance: float = 1e-6
     damping: float = 0.0
     iterations: int = 500
+    keep: float = 0.0
 
     def __post_init__(self) -> None:
         if self.inference not in INFERENCES:
@@ -220,6 +225,7 @@ class FactorGraph(Structure):
             raise unknown("schedule", self.schedule, SCHEDULES)
         self.sweeps = whole("sweeps", self.sweeps, 1, 10**6)
         self.iterations = whole("iterations", self.iterations, 1, 10**6)
+        self.keep = real("keep", self.keep, "be finite and not negative", lambda size: 0 <= size < float("inf"))
         self.tolerance = real("tolerance", self.tolerance, "be positive and finite", lambda x: 0 < x < float("inf"))
         self.damping = real("damping", self.damping, "be at least 0 and below 1", lambda x: 0 <= x < 1)
         if self.labels is not None:
@@ -269,7 +275,8 @@ class FactorGraph(Structure):
         label_costs = [] if costs is None else [costs.label_cost(labels) for _, labels in sets]
         mask = None if allowed is None else _allowed(arrays, allowed, sets)
         sizes = np.array([len(labels) for _, labels in sets], dtype=np.int64)
-        return INFERENCES[self.inference](self, arrays.core(sizes), gold, arrays.set_of, label_costs, mask)
+        bound = Binding(self, arrays, sizes, arrays.core(sizes), gold, label_costs, mask)
+        return INFERENCES[self.inference](bound)
 
     def check_sizes(self, units: Units, Y: Sequence[Any]) -> None:
         """Nothing: labels are compared with the variables of graphs when they are bound."""
@@ -327,41 +334,78 @@ class FactorGraph(Structure):
         return [] if isinstance(outputs, LabelSets) else list(outputs.names)
 
 
-def _clique_trees(
-    structure: FactorGraph, graphs: _core.FactorGraphs, gold: Any, set_of: Any, costs: Any, allowed: Any
-) -> _core.FactorGraphStructure:
-    return _core.clique_trees(graphs, gold, set_of, costs, allowed, 1e6 * structure.memory)
+@dataclass
+class Binding:
+    """What the core's structure of some examples is made of."""
+
+    structure: FactorGraph
+    arrays: GraphArrays
+    sizes: NDArray[np.int64]  # of the sets of labels
+    graphs: _core.FactorGraphs
+    gold: Any
+    costs: Any  # of each set of labels
+    allowed: Any
 
 
-def _messages(kind: str) -> Callable[..., _core.FactorGraphStructure]:
-    def make(
-        structure: FactorGraph, graphs: _core.FactorGraphs, gold: Any, set_of: Any, costs: Any, allowed: Any
-    ) -> _core.FactorGraphStructure:
+def _clique_trees(of: Binding) -> _core.FactorGraphStructure:
+    data = of.graphs, of.gold, of.arrays.set_of, of.costs, of.allowed
+    try:
+        return _core.clique_trees(*data, 1e6 * of.structure.memory)
+    except MargraveError:
+        if not _has_only_trees(of.arrays):
+            raise
+    return _messages("exact")(of)
+
+
+def _has_only_trees(arrays: GraphArrays) -> bool:
+    """Whether every soft factor has one variable, and TREE factors without common variables are the hard factors."""
+    if (
+        len(arrays.hard_kind) == 0
+        or (arrays.hard_kind != TreeRule.kind).any()
+        or (np.diff(arrays.scope_begin) > 1).any()
+    ):
+        return False
+    owner = np.repeat(np.arange(len(arrays.hard_kind)), np.diff(arrays.literal_begin))
+    graph = np.repeat(np.arange(len(arrays.hard_begin) - 1), np.diff(arrays.hard_begin))[owner]
+    variables = arrays.variable_begin[graph] + arrays.literal_variable
+    return len(np.unique(variables)) == len(variables)
+
+
+def _messages(kind: str) -> Callable[[Binding], _core.FactorGraphStructure]:
+    def make(of: Binding) -> _core.FactorGraphStructure:
+        solver = None
+        if kind == "lp":
+            from margrave.structures.graph_programs import GraphPrograms
+
+            solver = GraphPrograms(of.arrays, of.sizes)
         return _core.graph_messages(
-            graphs,
-            gold,
-            set_of,
-            costs,
-            allowed,
+            of.graphs,
+            of.gold,
+            of.arrays.set_of,
+            of.costs,
+            of.allowed,
             kind == "trw",
-            structure.schedule,
-            structure.sweeps,
-            structure.tolerance,
-            structure.damping,
-            structure.iterations,
-            kind == "relaxed",
+            of.structure.schedule,
+            of.structure.sweeps,
+            of.structure.tolerance,
+            of.structure.damping,
+            of.structure.iterations,
+            kind in ("relaxed", "lp"),
+            kind == "exact",
+            1e6 * of.structure.keep,
+            solver,
         )
 
     return make
 
 
-# How each kind of inference makes the core's structure: structure, graphs, gold labels, the set of labels of each
-# variable, the costs of each set, allowed labels.
-INFERENCES: dict[str, Callable[..., _core.FactorGraphStructure]] = {
+# How each kind of inference makes the core's structure.
+INFERENCES: dict[str, Callable[[Binding], _core.FactorGraphStructure]] = {
     "exact": _clique_trees,
     "bp": _messages("bp"),
     "trw": _messages("trw"),
     "relaxed": _messages("relaxed"),
+    "lp": _messages("lp"),
 }
 SCHEDULES = ("sequential", "parallel", "residual")
 

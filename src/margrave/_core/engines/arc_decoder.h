@@ -1,15 +1,11 @@
-// The best non-projective tree by scores of arcs and of pairs of arcs: AD3 (Martins et al. 2011, 2015) with a factor
-// for the tree and one for each pair.
+// The best non-projective tree by scores of arcs and of pairs of arcs: AD3
+// (Martins et al. 2011, 2015) with a factor for the tree and one for each pair.
 //
-// Every factor f has its own copy q_f of its arcs and a share of their scores; the copies must agree with z. In each
-// iteration
-//
-//   q_f  <- argmax over the polytope of f of <s_f + u_f, q> + s_p q_p - eta / 2 |q - z|^2
-//   z_a  <- the mean of the copies of arc a,   u_fa <- u_fa - eta (q_fa - z_a)
-//
-// For a pair this has a closed form. For the tree it is the projection of z + (s_f + u_f) / eta onto the convex hull of
-// all trees, by an active set of trees that Edmonds' algorithm extends. For any u, the sum of the maxima of the factors
-// bounds the score of every tree. A tree that reaches the bound is best, and the answer is certified.
+// See engines/ad3.h for the iteration. The step of a pair has a closed form.
+// That of the tree is the projection of z + (s + u) / eta onto the convex hull
+// of all trees, by an active set of trees that Edmonds' algorithm extends.
+// Multipliers start from the messages of belief propagation under sharper
+// scores.
 #pragma once
 
 #include <algorithm>
@@ -17,27 +13,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "engines/ad3.h"
 #include "engines/arborescence.h"
 #include "engines/arc_messages.h"
 #include "solvers/hull_projection.h"
 
 namespace margrave::tree {
 
-struct DecoderSettings {
-  int iterations = 60;      // at most
-  double tolerance = 1e-7;  // of the residuals, at which the relaxation counts as solved
-};
-
-struct Decoded {
-  double value = kForbidden;  // of the best tree that was found
-  double bound = kForbidden;  // no tree has a higher score
-  bool certified = false;     // the tree reaches the bound
-  bool converged = false;     // the tree is certified, or the relaxation is solved
-  int iterations = 0;
-};
-
-// max (q_a - c_a)^2 / -2 + (q_b - c_b)^2 / -2 + c_ab q_ab over the pairs of arcs: 0 <= q_ab <= q_a, q_b <= 1 and
-// q_ab >= q_a + q_b - 1.
+// max (q_a - c_a)^2 / -2 + (q_b - c_b)^2 / -2 + c_ab q_ab over the pairs of
+// arcs: 0 <= q_ab <= q_a, q_b <= 1 and q_ab >= q_a + q_b - 1.
 struct PairStep {
   double first, second, both;
 };
@@ -62,56 +46,54 @@ inline PairStep pair_step(double c_a, double c_b, double c_ab) {
 
 class ArcDecoder {
  public:
-  // theta as in ArcMessages. The arcs of the best tree that was found into `best`, as numbers; with `mu`, the
-  // pseudo-marginals of the relaxation.
-  Decoded run(const ArcGraph& graph, const double* theta, const DecoderSettings& settings, std::vector<int32_t>& best,
-              double* mu = nullptr) {
+  // theta as in ArcMessages. The arcs of the best tree that was found into
+  // `best`, as numbers; with `mu`, the pseudo-marginals of the relaxation.
+  Relaxed run(const ArcGraph& graph, const double* theta, const RelaxationSettings& settings,
+              std::vector<int32_t>& best, double* mu = nullptr) {
     graph_ = &graph;
     theta_ = theta;
-    Decoded result;
+    best_ = &best;
     best.clear();
-    const auto consider = [&](const std::vector<int32_t>& tree) {
-      const double value = score(tree);
-      if (value > result.value) {
-        result.value = value;
-        best = tree;
-      }
-    };
     load();
-    if (!start()) return result;
-    result.bound = kInfinite;
-    double eta = scale_;
-    for (result.iterations = 0; result.iterations < settings.iterations;) {
-      ++result.iterations;
-      result.bound = std::min(result.bound, bound());
-      consider(tree_);
-      if (reached(result)) break;
-      if (!project(eta, settings.tolerance)) return result;
-      const Residuals residuals = step_pairs(eta);
-      if (residuals.primal < settings.tolerance && residuals.dual < settings.tolerance) {
-        result.converged = true;
-        break;
-      }
-      if (result.iterations % kAdapt == 0) {
-        if (solve(z_, tree_)) consider(tree_);
-        if (residuals.primal > kApart * residuals.dual)
-          eta *= 2;
-        else if (residuals.dual > kApart * residuals.primal)
-          eta /= 2;
-      }
-    }
-    if (result.iterations == settings.iterations) result.bound = std::min(result.bound, bound());
-    result.certified = reached(result);
-    result.converged = result.converged || result.certified;
+    if (!start()) return {};
+    const Relaxed result = ad3(*this, settings);
     if (mu) read(result.certified ? &best : nullptr, mu);
     return result;
   }
 
+  // ---- what ad3 asks
+  // -----------------------------------------------------------------------------------------------
+
+  double scale() const { return scale_; }
+  double equal() const { return kEqual * size_; }
+  void after_maxima(Relaxed& result) { consider(tree_, result); }
+  void after_step(Relaxed& result) {
+    if (result.iterations % kEvery == 0 && solve(z_, tree_)) consider(tree_, result);
+  }
+
+  // The sum of the maxima of all factors; tree_ becomes the best tree of the
+  // factor of trees.
+  double maxima() {
+    weights_.resize(score_.size());
+    for (size_t a = 0; a < weights_.size(); ++a) weights_[a] = score_[a] + u_[a];
+    if (!solve(weights_, tree_)) return kForbidden;
+    double sum = 0;
+    for (const int32_t a : tree_) sum += weights_[at(a)];
+    for (const Pair& pair : pairs_) {
+      const double a = score_[at(pair.first)] + pair.to_first, b = score_[at(pair.second)] + pair.to_second;
+      sum += std::max({0.0, a, b, a + b + pair.score});
+    }
+    return sum;
+  }
+  Residuals step(double eta, double tolerance) {
+    project(eta, tolerance);
+    return step_pairs(eta);
+  }
+
  private:
-  static constexpr double kInfinite = -kForbidden;
-  static constexpr double kEqual = 1e-9;  // of the size of the scores: a tree this close to the bound reaches it
-  static constexpr double kApart = 10;    // residuals that differ by this factor change the step size
-  static constexpr int kAdapt = 10;
+  static constexpr double kEqual = 1e-9;   // of the size of the scores: a tree
+                                           // this close to the bound reaches it
+  static constexpr int kEvery = 10;        // iterations between trees that z suggests
   static constexpr double kSharpness = 3;  // what scores are multiplied by for the first messages
   static constexpr int kSweeps = 20;
 
@@ -122,13 +104,11 @@ class ArcDecoder {
     double to_first = 0, to_second = 0;  // multipliers u
     double q_first = 0, q_second = 0, q_both = 0;
   };
-  struct Residuals {
-    double primal, dual;
-  };
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
-  // Multipliers from the messages of belief propagation under scaled scores: the tree is given the totals, and each
-  // pair what it has not sent. Few iterations are left to do from there. False if there is no tree.
+  // Multipliers from the messages of belief propagation under scaled scores:
+  // the tree is given the totals, and each pair what it has not sent. Few
+  // iterations are left to do from there. False if there is no tree.
   bool start() {
     scaled_.resize(at(graph_->arc_count + graph_->pair_count));
     const double by = kSharpness / std::max(1.0, scale_);
@@ -214,30 +194,21 @@ class ArcDecoder {
     return sum;
   }
 
-  bool reached(const Decoded& result) const { return result.value >= result.bound - kEqual * size_; }
-
-  // The sum of the maxima of all factors; tree_ becomes the best tree of the factor of trees.
-  double bound() {
-    weights_.resize(score_.size());
-    for (size_t a = 0; a < weights_.size(); ++a) weights_[a] = score_[a] + u_[a];
-    if (!solve(weights_, tree_)) return kInfinite;
-    double sum = 0;
-    for (const int32_t a : tree_) sum += weights_[at(a)];
-    for (const Pair& pair : pairs_) {
-      const double a = score_[at(pair.first)] + pair.to_first, b = score_[at(pair.second)] + pair.to_second;
-      sum += std::max({0.0, a, b, a + b + pair.score});
-    }
-    return sum;
+  void consider(const std::vector<int32_t>& tree, Relaxed& result) {
+    const double value = score(tree);
+    if (value <= result.value) return;
+    result.value = value;
+    *best_ = tree;
   }
 
-  bool project(double eta, double tolerance) {
+  void project(double eta, double tolerance) {
     target_.resize(score_.size());
     for (size_t a = 0; a < target_.size(); ++a)
       target_[a] = theta_[a] == kForbidden ? 0.0 : z_[a] + (score_[a] + u_[a]) / eta;
     const auto oracle = [&](const std::vector<double>& weights, std::vector<int32_t>& tree, double&) {
       return solve(weights, tree);
     };
-    return projection_.run(target_, 0.0, tolerance, oracle, q_);
+    projection_.run(target_, 0.0, tolerance, oracle, q_);
   }
 
   // The steps of the pairs, then z and u.
@@ -288,6 +259,7 @@ class ArcDecoder {
 
   const ArcGraph* graph_ = nullptr;
   const double* theta_ = nullptr;
+  std::vector<int32_t>* best_ = nullptr;  // the best tree so far
   double size_ = 1, scale_ = 1;
   std::vector<Pair> pairs_;
   std::vector<double> degree_, score_, u_, z_, q_, sum_, target_, weights_, every_;

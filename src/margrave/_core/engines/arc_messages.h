@@ -65,11 +65,13 @@ struct MessageResult {
 
 class ArcMessages {
  public:
-  // theta: of the arcs, then of the pairs; finite or -inf. Their pseudo-marginals into mu, in the same order.
-  MessageResult run(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double* mu) {
+  // theta: of the arcs, then of the pairs; finite or -inf. Their pseudo-marginals into mu, in the same order. start:
+  // the messages of a run before, as `messages` returns them, pair by pair; empty: all are 0.
+  MessageResult run(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double* mu,
+                    const std::vector<double>& start = {}) {
     MessageResult result;
-    is_wide_ = !attempt<double>(graph, theta, settings, mu, result);
-    if (is_wide_) attempt<Wide>(graph, theta, settings, mu, result);
+    is_wide_ = !attempt<double>(graph, theta, settings, mu, start, result);
+    if (is_wide_) attempt<Wide>(graph, theta, settings, mu, start, result);
     return result;
   }
 
@@ -141,14 +143,24 @@ class ArcMessages {
       return plain_;
   }
 
+  // A message of a run before, unless it forbade something, which need not be forbidden now.
+  template <class T>
+  static T first_message(double log) {
+    return std::fabs(log) <= kLargest ? exp<T>(log) : T(1.0);
+  }
+
   // False if T cannot hold the numbers.
   template <class T>
   bool attempt(const ArcGraph& graph, const double* theta, const MessageSettings& settings, double* mu,
-               MessageResult& result) {
+               const std::vector<double>& start, MessageResult& result) {
     Memory<T>& m = memory<T>();
     const double* const of_pairs = theta + graph.arc_count;
     m.to_first.assign(at(graph.pair_count), T(1.0));
     m.to_second.assign(at(graph.pair_count), T(1.0));
+    for (size_t p = 0; 2 * p < start.size(); ++p) {
+      m.to_first[p] = first_message<T>(start[2 * p]);
+      m.to_second[p] = first_message<T>(start[2 * p + 1]);
+    }
     m.pair.resize(at(graph.pair_count));
     m.odds.resize(at(graph.arc_count));
     for (int64_t p = 0; p < graph.pair_count; ++p) {

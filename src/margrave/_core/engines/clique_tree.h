@@ -534,7 +534,7 @@ class CliqueTree {
     if (8 * cells > most_bytes || cells > kLargestRule)
       throw InputError("graph " + std::to_string(g_) + ", hard factor " + std::to_string(h) + ": its table has " +
                        number(cells) +
-                       " cells, which is too many for exact inference: use inference=\"ad3\" or \"bp\".");
+                       " cells, which is too many for exact inference: use inference=\"relaxed\" or \"bp\".");
     Source source;
     source.scope.assign(hard.scope, hard.scope + hard.arity);
     source.cells = static_cast<int64_t>(cells);
@@ -615,7 +615,7 @@ class CliqueTree {
                        (elimination.complete() ? "" : "at least ") + std::to_string(elimination.width()) +
                        " variables and tables of " + (elimination.complete() ? "" : "at least ") +
                        number(8 * elimination.cells() / 1e6) + " MB, and the limit is " + number(most_bytes / 1e6) +
-                       " MB: use approximate inference (inference=\"bp\", \"trw\", \"ad3\" or \"lp\").");
+                       " MB: use approximate inference (inference=\"bp\", \"trw\", \"relaxed\" or \"lp\").");
     for (Clique& clique : elimination.cliques()) {
       Node node;
       node.variables = std::move(clique.variables);

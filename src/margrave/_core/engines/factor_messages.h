@@ -113,11 +113,13 @@ struct MessageLayout {
 
 class FactorMessages {
  public:
-  // theta: of the parts. With `mu`, their pseudo-marginals.
+  // theta: of the parts. With `mu`, their pseudo-marginals. from: the `messages` of a run before, or empty.
   template <bool Max>
   Propagated run(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const double* theta,
-                 const PropagationSettings& settings, double* mu, const double* rho = nullptr) {
+                 const PropagationSettings& settings, double* mu, const double* rho = nullptr,
+                 const std::vector<double>& from = {}) {
     start(graphs, g, layout, theta, rho);
+    if (!from.empty()) resume(from);
     Propagated result;
     std::vector<double> priority;
     for (result.sweeps = 0; result.sweeps < settings.sweeps && !layout.senders.empty();) {
@@ -161,6 +163,7 @@ class FactorMessages {
 
   double belief(int64_t label) const { return infinite_[at(label)] > 0 ? -kInfinity : sum_[at(label)]; }
   double message(int64_t k) const { return message_[at(k)]; }
+  const std::vector<double>& messages() const { return message_; }
 
   // Bethe's approximation of log Z at the messages as they are.
   double bethe() {
@@ -217,6 +220,17 @@ class FactorMessages {
       for (int64_t k = 0; k < soft.cells; ++k)
         table_[at(sender.table + k)] = top == -kInfinity ? 0.0 : std::exp((scores[k] - top) * per);
     }
+  }
+
+  // Begins with messages of a run before, except those that forbade a label, which need not be forbidden now.
+  void resume(const std::vector<double>& from) {
+    for (const MessageLayout::Edge& edge : layout_->edges)
+      for (int64_t l = 0; l < labels_of(edge); ++l) {
+        const double sent = from[at(edge.begin + l)];
+        if (sent == -kInfinity) continue;
+        message_[at(edge.begin + l)] = sent;
+        add(layout_->label_begin[at(edge.variable)] + l, sent, share(at(edge.sender)));
+      }
   }
 
   // The weight of the messages of a factor.

@@ -1,10 +1,14 @@
-// The best labelling of a factor graph by its linear relaxation: AD3 (Martins et al. 2015).
+// The best labelling of a factor graph by its linear relaxation: AD3 (Martins
+// et al. 2015).
 //
-// The relaxation takes, in place of a labelling, a mixture of labellings of each factor, and requires that the mixtures
-// of the factors of a variable agree about its labels, z. See engines/arc_decoder.h for the iteration. The quadratic
-// step of a factor is an active-set method that asks for its best labelling: over the cells of a table, by counting
-// true literals, by Edmonds' algorithm for trees, or by the user's own rule. For any multipliers the sum of the maxima
-// of the factors bounds the score of every labelling; a labelling that reaches the bound is certified to be best.
+// The relaxation takes, in place of a labelling, a mixture of labellings of
+// each factor, and requires that the mixtures of the factors of a variable
+// agree about its labels, z. See engines/ad3.h for the iteration. The quadratic
+// step of a factor is an active-set method that asks for its best labelling:
+// over the cells of a table, by counting true literals, by Edmonds' algorithm
+// for trees, or by the user's own rule. For any multipliers the sum of the
+// maxima of the factors bounds the score of every labelling; a labelling that
+// reaches the bound is certified to be best.
 #pragma once
 
 #include <algorithm>
@@ -14,81 +18,115 @@
 #include <utility>
 #include <vector>
 
+#include "engines/ad3.h"
 #include "engines/factor_messages.h"
 #include "solvers/hull_projection.h"
 
 namespace margrave {
 
-struct RelaxationSettings {
-  int iterations = 500;     // at most
-  double tolerance = 1e-7;  // of the residuals, at which the relaxation counts as solved
-};
-
-struct Relaxed {
-  double value = -kInfinity;  // of the best labelling that was found
-  double bound = -kInfinity;  // no labelling has a higher score
-  bool certified = false;     // the labelling reaches the bound
-  bool converged = false;     // certified, or the relaxation is solved
-  int iterations = 0;
-};
-
 class FactorRelaxation {
  public:
-  // theta: of the parts. The best labelling that was found; with `mu`, the relaxation's marginals of the parts.
+  // theta: of the parts. The best labelling that was found; with `mu`, the
+  // relaxation's marginals of the parts.
   Relaxed run(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const double* theta,
               const RelaxationSettings& settings, std::vector<int32_t>& labelling, double* mu = nullptr) {
     graphs_ = &graphs;
     g_ = g;
     layout_ = &layout;
     theta_ = theta;
-    Relaxed result;
+    best_ = &labelling;
+    labelling.clear();
     load();
-    result.bound = kInfinity;
-    double eta = scale_;
-    const auto finished = [&] { return result.value >= result.bound - kEqual * size_; };
-    for (result.iterations = 0; result.iterations < settings.iterations;) {
-      ++result.iterations;
-      const double bound = maxima();
-      if (bound == -kInfinity) {  // a factor allows nothing
-        result.bound = result.value = -kInfinity;
-        labelling.clear();
-        if (mu) std::fill_n(mu, graphs.parts(g), 0.0);
-        return result;
-      }
-      result.bound = std::min(result.bound, bound);
-      consider(result, labelling);
-      if (finished()) break;
-      const Residuals residuals = step(eta, settings.tolerance);
-      round();
-      consider(result, labelling);
-      if (finished()) break;
-      if (residuals.primal < settings.tolerance && residuals.dual < settings.tolerance) {
-        result.converged = true;
-        result.bound = std::min(result.bound, maxima());
-        break;
-      }
-      if (result.iterations % kAdapt == 0) {
-        if (residuals.primal > kApart * residuals.dual)
-          eta *= 2;
-        else if (residuals.dual > kApart * residuals.primal)
-          eta /= 2;
-      }
+    Relaxed result = ad3(*this, settings);
+    if (result.bound == -kInfinity) {  // a factor allows nothing
+      if (mu) std::fill_n(mu, graphs.parts(g), 0.0);
+      return result;
     }
-    if (result.value == -kInfinity) search(result, labelling);
-    result.certified = finished();
-    result.converged = result.converged || result.certified;
+    if (result.value == -kInfinity) {
+      search(result, labelling);
+      result.certified = result.value >= result.bound - equal();
+    }
     if (mu) read(result.certified ? &labelling : nullptr, mu);
     return result;
   }
 
- private:
-  static constexpr double kEqual = 1e-9;  // of the size of the scores: a labelling this close to the bound reaches it
-  static constexpr double kApart = 10;    // residuals that differ by this factor change the step size
-  static constexpr int kAdapt = 10;
+  // ---- what ad3 asks
+  // -----------------------------------------------------------------------------------------------
 
-  struct Residuals {
-    double primal, dual;
-  };
+  double scale() const { return scale_; }
+  double equal() const { return kEqual * size_; }
+  void after_maxima(Relaxed& result) { consider(result, *best_); }
+  void after_step(Relaxed& result) {
+    round();
+    consider(result, *best_);
+  }
+
+  // The sum of the maxima of all factors, and of variables that are in none.
+  double maxima() {
+    double total = 0;
+    std::vector<int32_t> found;
+    for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      weigh(s);
+      double extra = 0;
+      if (!best(s, weights_.data(), 1.0, found, extra)) return -kInfinity;
+      total += extra;
+      for (const int32_t place : found) total += weights_[at(place)];
+    }
+    for (int64_t v = 0; v < variables(); ++v)
+      if (layout_->edge_begin[at(v)] == layout_->edge_begin[at(v + 1)])
+        total += *std::max_element(own_.begin() + layout_->label_begin[at(v)],
+                                   own_.begin() + layout_->label_begin[at(v + 1)]);
+    return total;
+  }
+
+  // The quadratic steps of all factors, then z and u.
+  Residuals step(double eta, double tolerance) {
+    std::vector<double> target, q;
+    for (size_t s = 0; s < layout_->senders.size(); ++s) {
+      const MessageLayout::Sender& sender = layout_->senders[s];
+      const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
+      weigh(s);
+      target.assign(weights_.size(), 0.0);
+      size_t k = 0;
+      for (int64_t j = 0; j < sender.arity; ++j)
+        for (int64_t l = 0; l < labels_of(edges[j].variable); ++l, ++k)
+          if (weights_[k] > -kInfinity)
+            target[k] = z_[at(layout_->label_begin[at(edges[j].variable)] + l)] + weights_[k] / eta;
+      const std::vector<double> possible = weights_;
+      const auto oracle = [&](const std::vector<double>& slopes, std::vector<int32_t>& found, double& extra) {
+        slopes_ = slopes;
+        for (size_t p = 0; p < possible.size(); ++p)
+          if (possible[p] == -kInfinity) slopes_[p] = -kInfinity;
+        return best(s, slopes_.data(), 1 / eta, found, extra);
+      };
+      steps_[s].run(target, 1 / eta, tolerance, oracle, q);
+      std::copy(q.begin(), q.end(), q_.begin() + edges[0].begin);
+    }
+    double primal = 0, dual = 0, copies = 0;
+    for (int64_t v = 0; v < variables(); ++v) {
+      const int64_t degree = layout_->edge_begin[at(v + 1)] - layout_->edge_begin[at(v)];
+      if (degree == 0) continue;
+      for (int64_t l = 0; l < labels_of(v); ++l) {
+        double mean = 0;
+        each_copy(v, l, [&](int64_t k) { mean += q_[at(k)]; });
+        mean /= static_cast<double>(degree);
+        double& z = z_[at(layout_->label_begin[at(v)] + l)];
+        dual += static_cast<double>(degree) * (mean - z) * (mean - z);
+        z = mean;
+        copies += static_cast<double>(degree);
+        each_copy(v, l, [&](int64_t k) {
+          u_[at(k)] -= eta * (q_[at(k)] - mean);
+          primal += (q_[at(k)] - mean) * (q_[at(k)] - mean);
+        });
+      }
+    }
+    return {std::sqrt(primal / std::max(copies, 1.0)), std::sqrt(dual / std::max(copies, 1.0))};
+  }
+
+ private:
+  static constexpr double kEqual = 1e-9;  // of the size of the scores: a labelling this close to the bound
+                                          // reaches it
+
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   int64_t labels_of(int64_t v) const { return layout_->label_begin[at(v + 1)] - layout_->label_begin[at(v)]; }
   int64_t variables() const { return static_cast<int64_t>(layout_->label_begin.size()) - 1; }
@@ -136,8 +174,9 @@ class FactorRelaxation {
     round();
   }
 
-  // The best labelling of a factor under weights of the labels of its variables and `scale` times its own scores:
-  // places among the labels of the factor, one per variable. The extra score without the scale; false if nothing is
+  // The best labelling of a factor under weights of the labels of its variables
+  // and `scale` times its own scores: places among the labels of the factor,
+  // one per variable. The extra score without the scale; false if nothing is
   // allowed.
   bool best(size_t s, const double* weights, double scale, std::vector<int32_t>& found, double& extra) {
     const MessageLayout::Sender& sender = layout_->senders[s];
@@ -279,75 +318,14 @@ class FactorRelaxation {
         weights_.push_back(share_[at(layout_->label_begin[at(edges[j].variable)] + l)] + u_[at(edges[j].begin + l)]);
   }
 
-  // The sum of the maxima of all factors, and of variables that are in none.
-  double maxima() {
-    double total = 0;
-    std::vector<int32_t> found;
-    for (size_t s = 0; s < layout_->senders.size(); ++s) {
-      weigh(s);
-      double extra = 0;
-      if (!best(s, weights_.data(), 1.0, found, extra)) return -kInfinity;
-      total += extra;
-      for (const int32_t place : found) total += weights_[at(place)];
-    }
-    for (int64_t v = 0; v < variables(); ++v)
-      if (layout_->edge_begin[at(v)] == layout_->edge_begin[at(v + 1)])
-        total += *std::max_element(own_.begin() + layout_->label_begin[at(v)],
-                                   own_.begin() + layout_->label_begin[at(v + 1)]);
-    return total;
-  }
-
-  // The quadratic steps of all factors, then z and u.
-  Residuals step(double eta, double tolerance) {
-    std::vector<double> target, q;
-    for (size_t s = 0; s < layout_->senders.size(); ++s) {
-      const MessageLayout::Sender& sender = layout_->senders[s];
-      const MessageLayout::Edge* const edges = layout_->edges.data() + sender.first_edge;
-      weigh(s);
-      target.assign(weights_.size(), 0.0);
-      size_t k = 0;
-      for (int64_t j = 0; j < sender.arity; ++j)
-        for (int64_t l = 0; l < labels_of(edges[j].variable); ++l, ++k)
-          if (weights_[k] > -kInfinity)
-            target[k] = z_[at(layout_->label_begin[at(edges[j].variable)] + l)] + weights_[k] / eta;
-      const std::vector<double> possible = weights_;
-      const auto oracle = [&](const std::vector<double>& slopes, std::vector<int32_t>& found, double& extra) {
-        slopes_ = slopes;
-        for (size_t p = 0; p < possible.size(); ++p)
-          if (possible[p] == -kInfinity) slopes_[p] = -kInfinity;
-        return best(s, slopes_.data(), 1 / eta, found, extra);
-      };
-      steps_[s].run(target, 1 / eta, tolerance, oracle, q);
-      std::copy(q.begin(), q.end(), q_.begin() + edges[0].begin);
-    }
-    double primal = 0, dual = 0, copies = 0;
-    for (int64_t v = 0; v < variables(); ++v) {
-      const int64_t degree = layout_->edge_begin[at(v + 1)] - layout_->edge_begin[at(v)];
-      if (degree == 0) continue;
-      for (int64_t l = 0; l < labels_of(v); ++l) {
-        double mean = 0;
-        each_copy(v, l, [&](int64_t k) { mean += q_[at(k)]; });
-        mean /= static_cast<double>(degree);
-        double& z = z_[at(layout_->label_begin[at(v)] + l)];
-        dual += static_cast<double>(degree) * (mean - z) * (mean - z);
-        z = mean;
-        copies += static_cast<double>(degree);
-        each_copy(v, l, [&](int64_t k) {
-          u_[at(k)] -= eta * (q_[at(k)] - mean);
-          primal += (q_[at(k)] - mean) * (q_[at(k)] - mean);
-        });
-      }
-    }
-    return {std::sqrt(primal / std::max(copies, 1.0)), std::sqrt(dual / std::max(copies, 1.0))};
-  }
-
   template <typename Visit>
   void each_copy(int64_t v, int64_t l, const Visit& visit) {
     for (int64_t k = layout_->edge_begin[at(v)]; k < layout_->edge_begin[at(v + 1)]; ++k)
       visit(layout_->edges[at(layout_->edges_of[at(k)])].begin + l);
   }
 
-  // The labels with the most of z, and of variables that are in no factor those with the highest scores.
+  // The labels with the most of z, and of variables that are in no factor those
+  // with the highest scores.
   void round() {
     for (int64_t v = 0; v < variables(); ++v) {
       const bool alone = layout_->edge_begin[at(v)] == layout_->edge_begin[at(v + 1)];
@@ -377,8 +355,9 @@ class FactorRelaxation {
       result.value = value;
       labelling = labels_;
     }
-    if (result.value > -kInfinity || graphs_->hards(g_) == 0) return;
-    // The labels that hard factors prefer, one factor after another.
+    if ((result.iterations > 1 && result.value > -kInfinity) || graphs_->hards(g_) == 0) return;
+    // The labels that hard factors prefer, one factor after another. If no
+    // other factor sees their variables, this is the best labelling.
     std::vector<int32_t> found;
     for (size_t s = 0; s < layout_->senders.size(); ++s) {
       const MessageLayout::Sender& sender = layout_->senders[s];
@@ -396,8 +375,9 @@ class FactorRelaxation {
     }
   }
 
-  // Where rounding has found nothing that is allowed: tries labels in the order of z, variable by variable, and goes
-  // back where a factor allows nothing any more.
+  // Where rounding has found nothing that is allowed: tries labels in the order
+  // of z, variable by variable, and goes back where a factor allows nothing any
+  // more.
   void search(Relaxed& result, std::vector<int32_t>& labelling) {
     std::vector<std::vector<int32_t>> order(at(variables()));
     for (int64_t v = 0; v < variables(); ++v) {
@@ -455,7 +435,8 @@ class FactorRelaxation {
     }
     if (budget <= 0)
       throw InputError("graph " + std::to_string(g_) +
-                       ": no labelling that its hard factors allow was found: use inference='exact'.");
+                       ": no labelling that its hard factors allow was found: "
+                       "use inference='exact'.");
   }
 
   void read(const std::vector<int32_t>* labelling, double* mu) {
@@ -495,6 +476,7 @@ class FactorRelaxation {
   int64_t g_ = 0;
   const MessageLayout* layout_ = nullptr;
   const double* theta_ = nullptr;
+  std::vector<int32_t>* best_ = nullptr;  // the best labelling so far
   double size_ = 1, scale_ = 1;
   std::vector<double> own_, share_, z_, u_, q_, weights_, slopes_, gain_, scores_;
   std::vector<int32_t> labels_, tuple_, yes_, no_, order_;

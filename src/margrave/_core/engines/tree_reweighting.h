@@ -1,15 +1,15 @@
-// Spanning forests of a pairwise graph, and the bound on log Z that they give (Wainwright, Jaakkola and Willsky 2005).
-// See engines/factor_messages.h for the messages.
+// The bound on log Z of a pairwise graph that its spanning forests give (Wainwright, Jaakkola and Willsky 2005). See
+// engines/factor_messages.h for the messages.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "engines/factor_messages.h"
+#include "engines/spanning_forests.h"
 
 namespace margrave {
 
@@ -23,33 +23,14 @@ class TreeReweighting {
                          ": tree-reweighted messages are for graphs with factors of one or two variables and without "
                          "hard factors: use inference='bp'.");
     rho_.assign(static_cast<size_t>(graphs.factors(g)), 1.0);
-    const size_t n = layout.senders.size();
-    std::vector<int64_t> times(n, 0);
-    for (size_t covered = 0; covered < n;) {  // forests, until each factor is in one of them
-      std::vector<int32_t> group(static_cast<size_t>(graphs.variables(g)));
-      std::iota(group.begin(), group.end(), 0);
-      const auto root = [&](int32_t v) {
-        while (group[static_cast<size_t>(v)] != v)
-          v = group[static_cast<size_t>(v)] = group[static_cast<size_t>(group[static_cast<size_t>(v)])];
-        return v;
-      };
-      std::vector<size_t> order(n), forest;
-      std::iota(order.begin(), order.end(), size_t{0});
-      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return times[a] < times[b]; });
-      for (const size_t s : order) {
-        const MessageLayout::Edge* const edges = layout.edges.data() + layout.senders[s].first_edge;
-        const int32_t a = root(edges[0].variable), b = root(edges[1].variable);
-        if (a == b) continue;
-        group[static_cast<size_t>(a)] = b;
-        if (times[s]++ == 0) ++covered;
-        forest.push_back(s);
-      }
-      forests_.push_back(directed(layout, forest, graphs.variables(g)));
+    SpanningForests::Edges edges;
+    for (const MessageLayout::Sender& sender : layout.senders) {
+      const MessageLayout::Edge* const ends = layout.edges.data() + sender.first_edge;
+      edges.emplace_back(ends[0].variable, ends[1].variable);
     }
-    if (forests_.empty()) forests_.push_back(directed(layout, {}, graphs.variables(g)));
-    for (size_t s = 0; s < n; ++s)
-      rho_[static_cast<size_t>(layout.senders[s].number)] =
-          static_cast<double>(times[s]) / static_cast<double>(forests_.size());
+    forests_ = SpanningForests(graphs.variables(g), edges);
+    for (size_t s = 0; s < edges.size(); ++s)
+      rho_[static_cast<size_t>(layout.senders[s].number)] = forests_.share(static_cast<int64_t>(s));
   }
 
   const std::vector<double>& rho() const { return rho_; }
@@ -58,13 +39,13 @@ class TreeReweighting {
   // the scores while messages stay the same: the means of the forests' marginals.
   double bound(const FactorGraphs& graphs, int64_t g, const MessageLayout& layout, const FactorMessages& messages,
                const double* theta, double* mu) const {
-    const auto share = 1 / static_cast<double>(forests_.size());
+    const auto share = 1 / static_cast<double>(forests_.forests().size());
     if (mu) std::fill(mu, mu + graphs.parts(g), 0.0);
     double value = 0;
     std::vector<double> up(static_cast<size_t>(layout.label_begin.back())),
         sent(static_cast<size_t>(layout.message_size));
     std::vector<double> marginal(up.size());
-    for (const Forest& forest : forests_) {
+    for (const Forest& forest : forests_.forests()) {
       // Messages towards the roots, from the last variable to the first.
       for (size_t k = 0; k < up.size(); ++k) up[k] = messages.belief(static_cast<int64_t>(k));
       const auto score = [&](size_t s, int64_t from_label, int64_t to_label, bool from_first) {
@@ -81,17 +62,19 @@ class TreeReweighting {
                of_message(messages, edges[0].begin + a) - of_message(messages, edges[1].begin + b);
       };
       for (size_t k = forest.steps.size(); k-- > 0;) {
-        const Step& step = forest.steps[k];
+        const Forest::Step& step = forest.steps[k];
         const int64_t from = layout.label_begin[static_cast<size_t>(step.child)], n = graphs.labels(g, step.child);
         const int64_t to = layout.label_begin[static_cast<size_t>(step.parent)], m = graphs.labels(g, step.parent);
         for (int64_t b = 0; b < m; ++b) {
           double top = -kInfinity, sum = 0;
           for (int64_t a = 0; a < n; ++a)
-            top = std::max(top, up[static_cast<size_t>(from + a)] + score(step.sender, a, b, step.child_first));
+            top = std::max(
+                top, up[static_cast<size_t>(from + a)] + score(static_cast<size_t>(step.edge), a, b, step.child_first));
           for (int64_t a = 0; a < n && top > -kInfinity; ++a)
-            sum += std::exp(up[static_cast<size_t>(from + a)] + score(step.sender, a, b, step.child_first) - top);
+            sum += std::exp(up[static_cast<size_t>(from + a)] +
+                            score(static_cast<size_t>(step.edge), a, b, step.child_first) - top);
           const double message = top == -kInfinity ? top : top + std::log(sum);
-          sent[static_cast<size_t>(step.place + b)] = message;
+          sent[place(layout, step, b)] = message;
           up[static_cast<size_t>(to + b)] += message;
         }
       }
@@ -107,8 +90,8 @@ class TreeReweighting {
       }
       if (!mu) continue;
       // Marginals from the roots on: those of a child are sums of those of its pair with its parent.
-      for (const Step& step : forest.steps) {
-        const MessageLayout::Sender& sender = layout.senders[step.sender];
+      for (const Forest::Step& step : forest.steps) {
+        const MessageLayout::Sender& sender = layout.senders[static_cast<size_t>(step.edge)];
         const SoftFactor soft = graphs.factor(g, sender.number);
         const double weight = share / rho_[static_cast<size_t>(sender.number)];
         const int64_t from = layout.label_begin[static_cast<size_t>(step.child)], n = graphs.labels(g, step.child);
@@ -118,9 +101,9 @@ class TreeReweighting {
           const double of_parent = marginal[static_cast<size_t>(to + b)];
           if (of_parent == 0) continue;
           for (int64_t a = 0; a < n; ++a) {
-            const double both =
-                of_parent * std::exp(up[static_cast<size_t>(from + a)] + score(step.sender, a, b, step.child_first) -
-                                     sent[static_cast<size_t>(step.place + b)]);
+            const double both = of_parent * std::exp(up[static_cast<size_t>(from + a)] +
+                                                     score(static_cast<size_t>(step.edge), a, b, step.child_first) -
+                                                     sent[place(layout, step, b)]);
             marginal[static_cast<size_t>(from + a)] += both;
             const int64_t cell =
                 step.child_first ? a * graphs.labels(g, soft.scope[1]) + b : b * graphs.labels(g, soft.scope[1]) + a;
@@ -140,53 +123,18 @@ class TreeReweighting {
   }
 
  private:
-  struct Step {
-    size_t sender;
-    int32_t child, parent;
-    bool child_first;  // the child is the first variable of the factor
-    int64_t place;     // of the message to the parent
-  };
-  struct Forest {
-    std::vector<Step> steps;  // parents before children
-    std::vector<int32_t> roots;
-  };
-
   static double of_message(const FactorMessages& messages, int64_t k) {
     return messages.message(k) == -kInfinity ? 0.0 : messages.message(k);  // the belief of the label is -inf as well
   }
 
-  static Forest directed(const MessageLayout& layout, const std::vector<size_t>& senders, int64_t variables) {
-    std::vector<std::vector<size_t>> around(static_cast<size_t>(variables));
-    for (const size_t s : senders)
-      for (int64_t j = 0; j < 2; ++j)
-        around[static_cast<size_t>(layout.edges[static_cast<size_t>(layout.senders[s].first_edge + j)].variable)]
-            .push_back(s);
-    Forest forest;
-    std::vector<char> seen(static_cast<size_t>(variables), 0);
-    for (int32_t start = 0; start < variables; ++start) {
-      if (seen[static_cast<size_t>(start)]) continue;
-      forest.roots.push_back(start);
-      seen[static_cast<size_t>(start)] = 1;
-      std::vector<int32_t> path{start};
-      while (!path.empty()) {
-        const int32_t v = path.back();
-        path.pop_back();
-        for (const size_t s : around[static_cast<size_t>(v)]) {
-          const MessageLayout::Edge* const edges = layout.edges.data() + layout.senders[s].first_edge;
-          const bool v_first = edges[0].variable == v;
-          const int32_t other = edges[v_first ? 1 : 0].variable;
-          if (seen[static_cast<size_t>(other)]) continue;
-          seen[static_cast<size_t>(other)] = 1;
-          forest.steps.push_back({s, other, v, !v_first, edges[v_first ? 0 : 1].begin});
-          path.push_back(other);
-        }
-      }
-    }
-    return forest;
+  // Of the message to the parent.
+  static size_t place(const MessageLayout& layout, const Forest::Step& step, int64_t label) {
+    const int64_t first = layout.senders[static_cast<size_t>(step.edge)].first_edge;
+    return static_cast<size_t>(layout.edges[static_cast<size_t>(first + (step.child_first ? 1 : 0))].begin + label);
   }
 
   std::vector<double> rho_;  // (soft factors)
-  std::vector<Forest> forests_;
+  SpanningForests forests_;
 };
 
 }  // namespace margrave

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "bindings/binding.h"
+#include "bindings/inference_status.h"
 
 namespace margrave {
 
 void bind_arc_pair_tree(nb::module_& m) {
-  nb::class_<ArcPairTreeStructure, TreesOfArcs>(m, "ArcPairTreeStructure")
+  nb::class_<ArcPairTreeStructure, TreesOfArcs> bound(m, "ArcPairTreeStructure");
+  bind_status<ArcPairTreeStructure>(bound);
+  bound
       .def(
           "part_tuples",
           [](const ArcPairTreeStructure& s, int64_t i) {
@@ -24,30 +27,24 @@ void bind_arc_pair_tree(nb::module_& m) {
           },
           "i"_a, nb::rv_policy::move,
           "(grandparent, head, other child, word) of every part of example i, one after another; -1: it has none.")
-      .def_prop_ro(
-          "sweeps",
-          [](const ArcPairTreeStructure& s) {
-            std::vector<int32_t> sweeps;
-            for (int64_t i = 0; i < s.size(); ++i) sweeps.push_back(s.status().sweeps(i));
-            return to_numpy(std::move(sweeps));
+      .def(
+          "upper_bound",
+          [](const ArcPairTreeStructure& s, int64_t i, const In<double>& theta) {
+            s.check_example(i);
+            expect_size(theta, s.parts(i), "theta");
+            std::vector<double> mu(static_cast<size_t>(s.parts(i)));
+            const tree::MessageResult found = s.upper_bound(i, theta.data(), mu.data());
+            return std::make_tuple(found.value, to_numpy(std::move(mu)),
+                                   found.converged ? found.sweeps : -found.sweeps);
           },
-          nb::rv_policy::move,
-          "The number of sweeps of the last belief propagation on every example, negative if it did not converge; 0: "
-          "there was none.")
-      .def_prop_ro(
-          "certified",
-          [](const ArcPairTreeStructure& s) {
-            std::vector<int32_t> certified;
-            for (int64_t i = 0; i < s.size(); ++i) certified.push_back(s.status().certified(i));
-            return to_numpy(std::move(certified));
-          },
-          nb::rv_policy::move,
-          "For every example 1 if the last best tree is certified, -1 if it is not, 0 if there was none.");
+          "i"_a, "theta"_a,
+          "The reweighted upper bound on log Z, its gradient by the scores, and the number of sweeps, negative if "
+          "messages did not converge.");
   m.def(
       "arc_pair_tree",
       [](const In<int64_t>& words, const std::optional<In<int32_t>>& heads, const std::optional<In<bool>>& allowed,
          bool single_root, const std::optional<In<bool>>& arcs, int sweeps, double tolerance, double damping,
-         int iterations) -> std::shared_ptr<ArcPairTreeStructure> {
+         int iterations, bool reweighted, double kappa, double most_kept) -> std::shared_ptr<ArcPairTreeStructure> {
         const std::vector<int64_t> lengths = to_vector(words);
         std::vector<int32_t> gold = to_vector(heads);
         const std::vector<bool> left = to_vector(arcs);
@@ -55,10 +52,10 @@ void bind_arc_pair_tree(nb::module_& m) {
         const nb::gil_scoped_release release;
         return std::make_shared<ArcPairTreeStructure>(lengths, std::move(gold), left, std::move(mask), single_root,
                                                       tree::MessageSettings{sweeps, tolerance, damping},
-                                                      tree::DecoderSettings{iterations});
+                                                      RelaxationSettings{iterations}, reweighted, kappa, most_kept);
       },
       "words"_a, "heads"_a.none(), "allowed"_a.none(), "single_root"_a, "arcs"_a.none(), "sweeps"_a, "tolerance"_a,
-      "damping"_a, "iterations"_a);
+      "damping"_a, "iterations"_a, "reweighted"_a, "kappa"_a, "most_kept"_a = 0.0);
 }
 
 }  // namespace margrave

@@ -1,5 +1,5 @@
 // Non-projective dependency trees with parts of two arcs as a structure, by approximate inference: belief propagation
-// (engines/arc_messages.h) and AD3 (engines/arc_decoder.h).
+// (engines/arc_messages.h), an upper bound where it fails (engines/arc_bound.h), and AD3 (engines/arc_decoder.h).
 //
 // The parts of a sentence are its arcs; the pairs (h, s, m) of all children s < m of a head; and (g, h, m) for a head
 // with its own head. Pairs that no tree has do not exist: g = m would be a cycle, and a single root has no two
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engines/arc_bound.h"
 #include "engines/arc_decoder.h"
 #include "engines/arc_messages.h"
 #include "structures/arc_trees.h"
@@ -23,14 +24,17 @@ class ArcPairTreeStructure final : public TreesOfArcs {
  public:
   ArcPairTreeStructure(const std::vector<int64_t>& words, std::vector<int32_t> heads, const std::vector<bool>& left,
                        std::vector<bool> allowed, bool single_root, tree::MessageSettings messages,
-                       tree::DecoderSettings decoder)
+                       RelaxationSettings decoder, bool reweighted, double kappa, double most_kept = 0)
       : TreesOfArcs(Treebank(words, std::move(heads), single_root, kLongest), left, true, std::move(allowed)),
         messages_(messages),
         decoder_(decoder),
+        reweighted_(reweighted),
+        kappa_(kappa),
         status_(size()) {
     if (messages.sweeps < 1 || decoder.iterations < 1) throw InputError("there must be at least one iteration.");
     if (!(messages.damping >= 0 && messages.damping < 1)) throw InputError("damping must be at least 0, and below 1.");
     if (!(messages.tolerance > 0)) throw InputError("the tolerance of messages must be positive.");
+    if (!(kappa > 0 && kappa < 1)) throw InputError("kappa must be between 0 and 1.");
     for (int64_t i = 0; i < size(); ++i) {
       int64_t count = arcs().count(i);
       each_pair(i, [&](int64_t, int64_t, const TreePart&) { ++count; });
@@ -40,12 +44,13 @@ class ArcPairTreeStructure final : public TreesOfArcs {
       parts_.push_back(count);
     }
     check_arcs([&](int n, const auto& has_arc) { return any_tree(n, has_arc, single_root); });
+    status_.make_room([&](int64_t i) { return 2 * (parts(i) - arcs().count(i)); }, most_kept);
   }
 
   bool exact() const override { return false; }
   int64_t parts(int64_t i) const override { return parts_[static_cast<size_t>(i)]; }
   unsigned offers() const override { return kArgmax | kLogsum; }
-  const InferenceStatus& status() const { return status_; }
+  InferenceStatus& status() const { return status_; }
 
   void tree_parts(int64_t i, std::vector<TreePart>& parts) const override {
     TreesOfArcs::tree_parts(i, parts);
@@ -62,7 +67,7 @@ class ArcPairTreeStructure final : public TreesOfArcs {
     check_scores(i, theta);
     Workspace& ws = workspace();
     std::vector<int32_t> tree;
-    const tree::Decoded found = ws.decoder.run(graph(i, ws), theta, decoder_, tree);
+    const Relaxed found = ws.decoder.run(graph(i, ws), theta, decoder_, tree);
     status_.set_certified(i, found.certified);
     y.clear();
     if (found.value > -kInfinity) to_parts(i, tree, y);
@@ -71,9 +76,29 @@ class ArcPairTreeStructure final : public TreesOfArcs {
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     check_scores(i, theta);
     Workspace& ws = workspace();
-    const tree::MessageResult found = ws.messages.run(graph(i, ws), theta, messages_, mu);
+    const tree::ArcGraph sentence = graph(i, ws);
+    if (!status_.load(i, ws.kept)) ws.kept.clear();
+    const tree::MessageResult found = ws.messages.run(sentence, theta, messages_, mu, ws.kept);
     status_.set_sweeps(i, found.sweeps, found.converged);
-    return found.value;
+    if (status_.keeps(i) && found.value > -kInfinity) {
+      ws.kept.clear();
+      for (int64_t p = 0; p < sentence.pair_count; ++p) {
+        const auto [to_first, to_second] = ws.messages.messages(p);
+        ws.kept.push_back(to_first);
+        ws.kept.push_back(to_second);
+      }
+      status_.store(i, ws.kept);
+    }
+    if (!reweighted_ || !has_gold() || found.value == -kInfinity || found.value >= score_of_gold(i, theta))
+      return found.value;
+    status_.count_fallback();
+    return ws.bound.run(graph(i, ws), theta, messages_, kappa_, mu).value;
+  }
+  // The reweighted bound on log Z, and its gradient into mu.
+  tree::MessageResult upper_bound(int64_t i, const double* theta, double* mu) const {
+    check_scores(i, theta);
+    Workspace& ws = workspace();
+    return ws.bound.run(graph(i, ws), theta, messages_, kappa_, mu);
   }
 
  private:
@@ -81,8 +106,10 @@ class ArcPairTreeStructure final : public TreesOfArcs {
 
   struct Workspace {
     tree::ArcMessages messages;
+    tree::ArcBound bound;
     tree::ArcDecoder decoder;
     std::vector<tree::ArcPair> pairs;
+    std::vector<double> kept;
   };
   static Workspace& workspace() {
     thread_local Workspace ws;
@@ -130,6 +157,15 @@ class ArcPairTreeStructure final : public TreesOfArcs {
     return {words(i), single_root(), arcs().of(i), arcs().count(i), ws.pairs.data(), parts(i) - arcs().count(i)};
   }
 
+  // log Z below it is an estimate that gives the gold tree a probability above 1.
+  double score_of_gold(int64_t i, const double* theta) const {
+    Output y;
+    gold(i, 0, y);
+    double sum = 0;
+    for (const int32_t part : y) sum += theta[part];
+    return sum;
+  }
+
   // The parts of a tree, given by the numbers of its arcs in the order of the words.
   void to_parts(int64_t i, const std::vector<int32_t>& tree, Output& y) const {
     std::vector<char> here(static_cast<size_t>(arcs().count(i)), 0);
@@ -143,7 +179,9 @@ class ArcPairTreeStructure final : public TreesOfArcs {
   }
 
   tree::MessageSettings messages_;
-  tree::DecoderSettings decoder_;
+  RelaxationSettings decoder_;
+  bool reweighted_;  // the bound takes the place of a value below the score of the gold tree
+  double kappa_;
   std::vector<int64_t> parts_;
   mutable InferenceStatus status_;
 };

@@ -9,6 +9,7 @@
 
 #include "bindings/binding.h"
 #include "bindings/factor_graph.h"
+#include "bindings/inference_status.h"
 
 namespace margrave {
 namespace {
@@ -20,29 +21,42 @@ Schedule schedule_named(const std::string& name) {
   throw InputError("unknown schedule '" + name + "'.");
 }
 
+// A solver that is an object in Python, with the method solve(g, theta) -> (bound, shares of parts, shares of labels).
+class PythonSolver final : public RelaxationSolver {
+ public:
+  PythonSolver(nb::object solver, std::shared_ptr<const FactorGraphs> graphs)
+      : solver_(std::move(solver)), graphs_(std::move(graphs)) {}
+  ~PythonSolver() override {
+    const nb::gil_scoped_acquire gil;
+    solver_.reset();
+  }
+  PythonSolver(const PythonSolver&) = delete;
+  PythonSolver& operator=(const PythonSolver&) = delete;
+
+  double solve(int64_t g, const double* theta, double* mu, double* labels) const override {
+    int64_t label_count = 0;
+    for (int64_t v = 0; v < graphs_->variables(g); ++v) label_count += graphs_->labels(g, v);
+    const nb::gil_scoped_acquire gil;
+    const auto [bound, shares, of_labels] = nb::cast<std::tuple<double, In<double>, In<double>>>(
+        solver_.attr("solve")(g, copy_array(theta, graphs_->parts(g))));
+    expect_size(shares, graphs_->parts(g), "the shares of the parts");
+    expect_size(of_labels, label_count, "the shares of the labels");
+    std::copy_n(shares.data(), graphs_->parts(g), mu);
+    std::copy_n(of_labels.data(), label_count, labels);
+    return bound;
+  }
+
+ private:
+  nb::object solver_;
+  std::shared_ptr<const FactorGraphs> graphs_;
+};
+
 }  // namespace
 
 void bind_graph_messages(nb::module_& m) {
-  nb::class_<GraphMessagesStructure, FactorGraphStructure>(m, "GraphMessagesStructure")
-      .def_prop_ro(
-          "sweeps",
-          [](const GraphMessagesStructure& s) {
-            std::vector<int32_t> sweeps;
-            for (int64_t i = 0; i < s.size(); ++i) sweeps.push_back(s.status().sweeps(i));
-            return to_numpy(std::move(sweeps));
-          },
-          nb::rv_policy::move,
-          "The number of sweeps of the last messages on every example, negative if they did not converge; 0: there "
-          "were none.")
-      .def_prop_ro(
-          "certified",
-          [](const GraphMessagesStructure& s) {
-            std::vector<int32_t> certified;
-            for (int64_t i = 0; i < s.size(); ++i) certified.push_back(s.status().certified(i));
-            return to_numpy(std::move(certified));
-          },
-          nb::rv_policy::move,
-          "For every example 1 if the last best labelling is certified, -1 if it is not, 0 if there was none.")
+  nb::class_<GraphMessagesStructure, FactorGraphStructure> bound(m, "GraphMessagesStructure");
+  bind_status<GraphMessagesStructure>(bound);
+  bound
       .def(
           "max_product",
           [](const GraphMessagesStructure& s, int64_t i, const In<double>& theta) {
@@ -68,14 +82,18 @@ void bind_graph_messages(nb::module_& m) {
       [](std::shared_ptr<FactorGraphs> graphs, const std::optional<In<int32_t>>& gold,
          const std::optional<In<int32_t>>& set_of, const std::vector<std::shared_ptr<LabelCost>>& costs,
          const std::optional<In<bool>>& allowed, bool reweighted, const std::string& schedule, int sweeps,
-         double tolerance, double damping, int iterations, bool relaxed) -> std::shared_ptr<GraphMessagesStructure> {
+         double tolerance, double damping, int iterations, bool relaxed, bool exact, double most_kept,
+         nb::object solver) -> std::shared_ptr<GraphMessagesStructure> {
+        std::shared_ptr<const RelaxationSolver> program;
+        if (!solver.is_none()) program = std::make_shared<PythonSolver>(std::move(solver), graphs);
         return std::make_shared<GraphMessagesStructure>(
             std::move(graphs), graph_labels(gold, set_of, costs, allowed), reweighted,
             PropagationSettings{schedule_named(schedule), sweeps, tolerance, damping}, RelaxationSettings{iterations},
-            relaxed);
+            relaxed, exact, most_kept, std::move(program));
       },
       "graphs"_a, "gold"_a.none(), "set_of"_a.none(), "costs"_a, "allowed"_a.none(), "reweighted"_a, "schedule"_a,
-      "sweeps"_a, "tolerance"_a, "damping"_a, "iterations"_a, "relaxed"_a,
+      "sweeps"_a, "tolerance"_a, "damping"_a, "iterations"_a, "relaxed"_a, "exact"_a = false, "most_kept"_a = 0.0,
+      "solver"_a.none() = nb::none(),
       "Factor graphs with approximate inference: belief propagation, or its tree-reweighted form, and AD3.");
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,14 +16,26 @@
 
 namespace margrave {
 
+// Another solver of the relaxation than AD3.
+class RelaxationSolver {
+ public:
+  virtual ~RelaxationSolver() = default;
+  // The bound of graph g; the shares of the parts into mu, and those of the labels of all variables into `labels`.
+  virtual double solve(int64_t g, const double* theta, double* mu, double* labels) const = 0;
+};
+
 class GraphMessagesStructure final : public FactorGraphStructure {
  public:
-  // relaxed: whether the relaxation is offered to learners in place of outputs.
+  // relaxed: whether the relaxation is offered to learners in place of outputs. exact: the graphs have no loops, so
+  // that messages and relaxation are exact. solver: null for AD3.
   GraphMessagesStructure(std::shared_ptr<const FactorGraphs> graphs, FactorGraphLabels labels, bool reweighted,
-                         PropagationSettings messages, RelaxationSettings relaxation, bool relaxed)
+                         PropagationSettings messages, RelaxationSettings relaxation, bool relaxed, bool exact = false,
+                         double most_kept = 0, std::shared_ptr<const RelaxationSolver> solver = nullptr)
       : FactorGraphStructure(std::move(graphs), std::move(labels)),
         reweighted_(reweighted),
         relaxed_(relaxed),
+        exact_(exact),
+        solver_(std::move(solver)),
         messages_(messages),
         relaxation_(relaxation),
         status_(size()) {
@@ -33,26 +46,30 @@ class GraphMessagesStructure final : public FactorGraphStructure {
       layouts_.emplace_back(this->graphs(), g);
       if (reweighted_) forests_.emplace_back(this->graphs(), g, layouts_.back());
     }
+    status_.make_room([&](int64_t i) { return layouts_[at(graph_of(i))].message_size; }, most_kept);
   }
 
-  bool exact() const override { return false; }
+  bool exact() const override { return exact_; }
   unsigned offers() const override { return kArgmax | kLogsum | (relaxed_ ? unsigned{kRelaxedArgmax} : 0u); }
-  const InferenceStatus& status() const { return status_; }
+  InferenceStatus& status() const { return status_; }
 
   double logsum(int64_t i, const double* theta, double* mu, Scratch&) const override {
     check_scores(i, theta);
     const int64_t g = graph_of(i);
     const MessageLayout& layout = layouts_[at(g)];
     FactorMessages& engine = workspace().messages;
+    std::vector<double>& kept = workspace().kept;
+    if (!status_.load(i, kept)) kept.clear();
     Propagated found;
     if (reweighted_) {
       const TreeReweighting& forests = forests_[at(g)];
-      found = engine.run<false>(graphs(), g, layout, theta, messages_, nullptr, forests.rho().data());
+      found = engine.run<false>(graphs(), g, layout, theta, messages_, nullptr, forests.rho().data(), kept);
       found.value = forests.bound(graphs(), g, layout, engine, theta, mu);
     } else {
-      found = engine.run<false>(graphs(), g, layout, theta, messages_, mu);
+      found = engine.run<false>(graphs(), g, layout, theta, messages_, mu, nullptr, kept);
     }
     if (found.value == -kInfinity) std::fill_n(mu, parts(i), 0.0);
+    if (found.value > -kInfinity) status_.store(i, engine.messages());
     status_.set_sweeps(i, found.sweeps, found.converged);
     return found.value;
   }
@@ -60,9 +77,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
   double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
     check_scores(i, theta);
     std::vector<int32_t> labelling;
-    const Relaxed found =
-        workspace().relaxation.run(graphs(), graph_of(i), layouts_[at(graph_of(i))], theta, relaxation_, labelling);
-    status_.set_certified(i, found.certified);
+    const Relaxed found = relax(i, theta, labelling, nullptr);
     y.clear();
     if (found.value > -kInfinity) graphs().parts_of(graph_of(i), labelling.data(), y);
     return found.value;
@@ -71,10 +86,7 @@ class GraphMessagesStructure final : public FactorGraphStructure {
   double relaxed_argmax(int64_t i, const double* theta, double* mu, Scratch&) const override {
     check_scores(i, theta);
     std::vector<int32_t> labelling;
-    const Relaxed found =
-        workspace().relaxation.run(graphs(), graph_of(i), layouts_[at(graph_of(i))], theta, relaxation_, labelling, mu);
-    status_.set_certified(i, found.certified);
-    return found.bound;
+    return relax(i, theta, labelling, mu).bound;
   }
 
   // The labels of the highest max-marginals by max-product messages, and whether these have converged.
@@ -108,7 +120,72 @@ class GraphMessagesStructure final : public FactorGraphStructure {
   struct Workspace {
     FactorMessages messages;
     FactorRelaxation relaxation;
+    std::vector<double> kept;
   };
+  // The best labelling that was found, and with `mu` the shares of the parts.
+  Relaxed relax(int64_t i, const double* theta, std::vector<int32_t>& labelling, double* mu) const {
+    const int64_t g = graph_of(i);
+    FactorRelaxation& ad3 = workspace().relaxation;
+    Relaxed found;
+    if (!solver_) {
+      found = ad3.run(graphs(), g, layouts_[at(g)], theta, relaxation_, labelling, mu);
+    } else {
+      std::vector<double> shares(at(parts(i))), of_labels(at(labels(i)));
+      found.bound = solver_->solve(g, theta, shares.data(), of_labels.data());
+      round(g, of_labels, labelling);
+      judge(i, theta, labelling, found);
+      if (!found.certified && found.bound > -kInfinity) {  // AD3 looks for better labellings than the rounded one
+        std::vector<int32_t> other;
+        const Relaxed more = ad3.run(graphs(), g, layouts_[at(g)], theta, relaxation_, other);
+        found.bound = std::min(found.bound, more.bound);
+        if (more.value > found.value) labelling = other;
+        judge(i, theta, labelling, found);
+      }
+      if (mu) std::copy(shares.begin(), shares.end(), mu);
+      if (mu && found.certified) indicate(g, labelling, mu);
+    }
+    status_.set_certified(i, found.certified);
+    return found;
+  }
+
+  void round(int64_t g, const std::vector<double>& of_labels, std::vector<int32_t>& labelling) const {
+    labelling.resize(at(graphs().variables(g)));
+    auto first = of_labels.begin();
+    for (int64_t v = 0; v < graphs().variables(g); ++v) {
+      const auto last = first + graphs().labels(g, v);
+      labelling[at(v)] = static_cast<int32_t>(std::max_element(first, last) - first);
+      first = last;
+    }
+  }
+
+  // The score of a labelling, and whether it reaches the bound.
+  void judge(int64_t i, const double* theta, const std::vector<int32_t>& labelling, Relaxed& found) const {
+    const int64_t g = graph_of(i);
+    Output y;
+    std::vector<int32_t> tuple;
+    bool allowed = graphs().parts_of(g, labelling.data(), y);
+    for (int64_t h = 0; allowed && h < graphs().hards(g); ++h) {
+      const HardFactor hard = graphs().hard(g, h);
+      tuple.resize(at(hard.arity));
+      for (int64_t j = 0; j < hard.arity; ++j) tuple[at(j)] = labelling[at(hard.scope[j])];
+      allowed = graphs().allows(g, hard, tuple.data());
+    }
+    found.value = allowed ? 0.0 : -kInfinity;
+    double size = 1;
+    for (const int32_t part : y) {
+      found.value += theta[part];
+      size += std::fabs(theta[part]);
+    }
+    found.certified = found.value > -kInfinity && found.value >= found.bound - kReached * size;
+  }
+
+  void indicate(int64_t g, const std::vector<int32_t>& labelling, double* mu) const {
+    Output y;
+    graphs().parts_of(g, labelling.data(), y);
+    std::fill_n(mu, graphs().parts(g), 0.0);
+    for (const int32_t part : y) mu[part] = 1;
+  }
+
   static Workspace& workspace() {
     thread_local Workspace ws;
     return ws;
@@ -121,7 +198,10 @@ class GraphMessagesStructure final : public FactorGraphStructure {
                          "or lower C.");
   }
 
-  bool reweighted_, relaxed_;
+  static constexpr double kReached = 1e-8;  // of the size of the scores: a labelling this close to the bound reaches it
+
+  bool reweighted_, relaxed_, exact_;
+  std::shared_ptr<const RelaxationSolver> solver_;
   PropagationSettings messages_;
   RelaxationSettings relaxation_;
   std::vector<MessageLayout> layouts_;

@@ -1,14 +1,21 @@
-// How approximate inference ended on each example, for reports.
+// How approximate inference ended on each example, for reports, and the messages that it keeps for the next time.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "protocol/problem.h"
 
 namespace margrave {
 
-// How the last inference on each example ended.
 class InferenceStatus {
  public:
   explicit InferenceStatus(int64_t examples)
@@ -27,10 +34,65 @@ class InferenceStatus {
   void set_certified(int64_t i, bool certified) {
     certified_[static_cast<size_t>(i)].store(certified ? 1 : -1, std::memory_order_relaxed);
   }
+  // How often a bound took the place of an estimate that was obviously wrong.
+  int64_t fallbacks() const { return fallbacks_.load(std::memory_order_relaxed); }
+  void count_fallback() { fallbacks_.fetch_add(1, std::memory_order_relaxed); }
+
+  // ---- messages that are kept --------------------------------------------------------------------------------------
+  // The last messages of an example are where the next ones start. What an example keeps depends on its own past alone,
+  // so that a pass over all examples has the same bits for any number of threads.
+
+  // sizes: how many numbers each example would keep. The first examples that fit into `most` bytes have room, the
+  // others always start anew.
+  template <class Sizes>
+  void make_room(const Sizes& size_of, double most) {
+    begin_.assign(1, 0);
+    for (int64_t i = 0; i < size_; ++i) {
+      const int64_t end = begin_.back() + size_of(i);
+      if (static_cast<double>(end) * sizeof(double) > most) break;
+      begin_.push_back(end);
+    }
+    kept_.assign(static_cast<size_t>(begin_.back()), std::numeric_limits<double>::quiet_NaN());
+  }
+  // The messages of example i, if there are any.
+  bool load(int64_t i, std::vector<double>& messages) {
+    const int64_t n = room(i);
+    if (n == 0) return false;
+    const std::lock_guard<std::mutex> lock(lock_of(i));
+    const double* const first = kept_.data() + begin_[static_cast<size_t>(i)];
+    if (std::isnan(*first)) return false;
+    messages.assign(first, first + n);
+    return true;
+  }
+  bool keeps(int64_t i) const { return room(i) > 0; }
+  void store(int64_t i, const std::vector<double>& messages) {
+    if (room(i) != static_cast<int64_t>(messages.size())) return;
+    const std::lock_guard<std::mutex> lock(lock_of(i));
+    std::copy(messages.begin(), messages.end(), kept_.begin() + begin_[static_cast<size_t>(i)]);
+  }
+  // All messages, NaN where there are none yet, for checkpoints.
+  const std::vector<double>& kept() const { return kept_; }
+  void set_kept(std::vector<double> messages) {
+    if (messages.size() != kept_.size())
+      throw InputError("there must be " + std::to_string(kept_.size()) + " numbers of messages, not " +
+                       std::to_string(messages.size()) + ".");
+    kept_ = std::move(messages);
+  }
 
  private:
+  int64_t room(int64_t i) const {
+    return i + 1 < static_cast<int64_t>(begin_.size())
+               ? begin_[static_cast<size_t>(i) + 1] - begin_[static_cast<size_t>(i)]
+               : 0;
+  }
+  std::mutex& lock_of(int64_t i) { return locks_[static_cast<size_t>(i) % locks_.size()]; }
+
   int64_t size_;
   std::unique_ptr<std::atomic<int32_t>[]> sweeps_, certified_;
+  std::atomic<int64_t> fallbacks_{0};
+  std::vector<int64_t> begin_{0};  // (examples with room + 1), in
+  std::vector<double> kept_;
+  std::array<std::mutex, 64> locks_;
 };
 
 }  // namespace margrave

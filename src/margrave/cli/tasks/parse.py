@@ -31,6 +31,7 @@ _CHOICES = {
     "labels": ("auto", "no", "stages", "joint"),
     "prune": ("auto", "lengths", "posterior", "no"),
     "decode": ("best", "mbr"),
+    "fallback": ("none", "reweighted"),
 }
 # What the estimator calls the choices that have other names here.
 _MEANS: Mapping[str, Any] = {"yes": True, "no": False, "stages": True}
@@ -148,6 +149,12 @@ A template joins terms by |. It is about an arc from a head to a word, and names
     decode: str = option(
         "best",
         "best predicts the tree with the highest score, mbr the one with the most right heads to be expected.",
+        "NAME",
+    )
+    fallback: str = option(
+        "none",
+        "For --order 2 --projective no, where inference is approximate: what a training sentence does if its loss "
+        "comes out negative; none makes no step, reweighted takes an upper bound in place of the estimate.",
         "NAME",
     )
     max_words: int = option(80, "Longer sentences are left out of the training.", "N", low=1)

@@ -1,0 +1,85 @@
+// AD3 (Martins et al. 2015): the linear relaxation of the best output, split
+// between factors that must agree.
+//
+// Every factor has the hull of what it allows as the domain of its own copy q_f
+// of the shares of its variables, and all copies must agree with the shares z.
+// With multipliers u of that agreement and a step size eta, an iteration is
+//
+//   q_f <- argmax over the hull of f of <scores_f + u_f, q> - eta / 2 |q - z|^2
+//   a projection z   <- the mean of the copies,  u_f <- u_f - eta (q_f - z)
+//
+// For any multipliers the sum of the maxima of the factors bounds the score of
+// every output. An output that reaches the bound is certified to be best. What
+// the factors are is up to the classes that have them: those of factor graphs
+// (engines/factor_relaxation.h), and trees with pairs of arcs
+// (engines/arc_decoder.h).
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+namespace margrave {
+
+struct RelaxationSettings {
+  int iterations = 500;     // at most
+  double tolerance = 1e-7;  // of the residuals, at which the relaxation counts as solved
+};
+
+struct Relaxed {
+  double value = -std::numeric_limits<double>::infinity();  // of the best output
+                                                            // that was found
+  double bound = -std::numeric_limits<double>::infinity();  // no output has a higher score
+  bool certified = false;                                   // the output reaches the bound
+  bool converged = false;                                   // certified, or the relaxation is solved
+  int iterations = 0;
+};
+
+// Root mean squares over all copies: of q - z, and of the change of z.
+struct Residuals {
+  double primal, dual;
+};
+
+// Factors have
+//   double scale()                       the size of their scores, which is the
+//   first eta double equal()                       a score this close to the
+//   bound reaches it double maxima()                      the sum of their
+//   maxima at the multipliers; -inf if one allows nothing void
+//   after_maxima(Relaxed&)          try outputs that the maxima suggest
+//   Residuals step(eta, tolerance)       an iteration
+//   void after_step(Relaxed&)            try outputs that z suggests
+template <class Factors>
+Relaxed ad3(Factors& factors, const RelaxationSettings& settings) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  constexpr double kApart = 10;  // residuals that differ by this factor change the step size
+  constexpr int kAdapt = 10;
+  Relaxed result;
+  result.bound = kInfinite;
+  double eta = factors.scale();
+  const auto reached = [&] { return result.value >= result.bound - factors.equal(); };
+  const auto tighten = [&] { result.bound = std::min(result.bound, factors.maxima()); };
+  while (result.iterations < settings.iterations) {
+    ++result.iterations;
+    tighten();
+    if (result.bound == -kInfinite) return result;
+    factors.after_maxima(result);
+    if (reached()) break;
+    const Residuals residuals = factors.step(eta, settings.tolerance);
+    factors.after_step(result);
+    if (reached()) break;
+    result.converged = residuals.primal < settings.tolerance && residuals.dual < settings.tolerance;
+    if (result.converged || result.iterations == settings.iterations) {
+      tighten();
+      break;
+    }
+    if (result.iterations % kAdapt != 0) continue;
+    if (residuals.primal > kApart * residuals.dual)
+      eta *= 2;
+    else if (residuals.dual > kApart * residuals.primal)
+      eta /= 2;
+  }
+  result.certified = reached();
+  result.converged = result.converged || result.certified;
+  return result;
+}
+
+}  // namespace margrave
