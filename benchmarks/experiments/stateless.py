@@ -42,7 +42,7 @@ LEARNERS: dict[str, Learner] = {
     "eg-batch, form=weights": BatchEG(form="weights"),
     "eg, single": OnlineEG(single=True),
 }
-ON_ALL = {"svrg": 2, "lbfgs": 2}  # threads: the steps of svrg use one, and its gradients both
+ON_ALL = {"svrg": 1, "lbfgs": 2}  # threads: the steps of svrg use one
 PIECE = float(os.environ.get("MARGRAVE_STATELESS_PIECE", "0"))  # seconds; 0 makes the run in one go
 
 
