@@ -116,3 +116,14 @@ def test_an_invented_language_is_translated_and_drawn(
     assert re.search(r"-> a harbour sees the .*gunta", out)
     assert "unknown words: 1" in out
     assert (tmp_path / "demo" / "translation.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_example_about_alignments_shows_that_learned_scores_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "align_dialects.py"), run_name="__main__")
+    equal, counted, learned = (float(f1) for f1 in re.findall(r"F1 ([\d.]+) %", capsys.readouterr().out))
+    assert learned > counted + 2 > equal + 10
+    for name in ("alignment.png", "substitutions.png"):
+        assert (tmp_path / "demo" / name).read_bytes().startswith(b"\x89PNG")

@@ -38,7 +38,7 @@ def test_fasta_has_names_and_sequences_over_several_lines(tmp_path) -> None:
         ("AC\t--\n", 1, "a sequence is empty"),
         ("AC\tA\n", 1, "aligned sequences must have the same length, and they have 2 and 1"),
         ("A-C\tA-C\n", 1, "column 2 has two gaps"),
-        ("AC\n", 1, "a line has two sequences and a tab between them, not 1 fields"),
+        ("AC\n", 1, "a line has two sequences and a tab between them, and this one has no tab"),
         (">a\nAC\n", 1, "every two sequences are a pair, and there are 1"),
     ],
 )

@@ -150,6 +150,53 @@ def test_the_ranker_finds_homologues_and_the_generative_model_counts(tmp_path) -
     expected = np.log(joint / joint.sum() / (px / px.sum())[:, None] / (py / py.sum()))
     assert_allclose(counted.matrix_.values, expected)
     assert counted.matrix_.gap_open == -0.2
+    assert counted.score(X, y) == np.mean(counted.predict(X) == [0, 1])
+
+
+def test_a_generative_model_has_the_methods_of_aligners_and_a_file(tmp_path) -> None:
+    model = GenerativeAligner(-0.5, mode="global", alphabet="ACGT").fit(PAIRS, KNOWN)
+    model.save(tmp_path / "counted.model")
+    again = load(tmp_path / "counted.model")
+    assert isinstance(again, GenerativeAligner) and again.get_params() == model.get_params()
+    assert again.predict(PAIRS) == model.predict(PAIRS)
+    assert_allclose(again.matrix_.values, model.matrix_.values)
+    given = [("ACGT", ["ACT", "GGG"])]
+    assert again.predict(given).tolist() == model.predict(given).tolist()
+    assert model.aligned(PAIRS)[0] == ("ACGT", "A-GT")
+    assert model.predict_kbest(PAIRS, k=2)[0][0][1] == model.predict(PAIRS)[0]
+    assert model.predict_marginals(PAIRS)[0].shape == (4, 3)
+    twice = GenerativeAligner(-0.5, mode="global", alphabet="ACGT")
+    weighted = twice.fit(PAIRS, KNOWN, [2.0, 1.0, 1.0]).matrix_
+    repeated = twice.fit([PAIRS[0], *PAIRS], [KNOWN[0], *KNOWN]).matrix_
+    assert_allclose(weighted.values, repeated.values)
+    for settings, X, y, match in (
+        ({"gap": np.inf}, PAIRS, KNOWN, "gap must be finite"),
+        ({}, PAIRS, KNOWN[:2], "there are 3 pairs in X and 2 in y"),
+        ({}, [("AC", "A")], [[(0, 3)]], r"the pair \(0, 3\) is outside of sequences of 2 and 1 letters"),
+        ({"alphabet": "AC"}, PAIRS, KNOWN, "the letter 'G' is not in the alphabet"),
+        ({}, "AC", KNOWN, "X must be a list of pairs of sequences, not str"),
+    ):
+        with pytest.raises(MargraveError, match=match):
+            GenerativeAligner(**settings).fit(X, y)
+
+
+def test_tokens_may_be_tuples_and_words() -> None:
+    """A sequence of tokens is not taken for a list of candidates."""
+    words = [(tuple("the small cat".split()), tuple("the cat".split())), (["a", "dog"], ["a", "big", "dog"])]
+    known = [[(0, 0), (2, 1)], [(0, 0), (1, 2)]]
+    for model in (SequenceAligner(C=10.0), GenerativeAligner(mode="global")):
+        assert model.fit(words, known).predict(words) == known
+    candidates = [(["the", "cat"], [["the", "cat"], ["a", "dog"]])]
+    ranker = HomologyRanker().fit(candidates, [(0, [(0, 0), (1, 1)])])
+    counted = GenerativeAligner().fit(candidates, [(0, [(0, 0), (1, 1)])])
+    assert ranker.predict(candidates).tolist() == counted.predict(candidates).tolist() == [0]
+
+
+def test_letters_of_the_matrix_to_start_from_are_known() -> None:
+    model = SequenceAligner(C=0.01, start="BLOSUM62").fit(PAIRS, KNOWN)
+    assert model.predict([("WWA", "WA")]) == aligner_of(BLOSUM62).predict([("WWA", "WA")])
+    with pytest.raises(MargraveError, match="the letter 'é' is not in the alphabet"):
+        model.predict([("é", "A")])
 
 
 @pytest.mark.parametrize(

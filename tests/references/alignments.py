@@ -89,3 +89,38 @@ def edge_parts(n: int, m: int, matches: Sequence[Match]) -> Parts:
         before = state
     found.append(10 * (path[-1][1] * m + path[-1][2]) + 9)
     return tuple(sorted(found))
+
+
+def edge_scores(parts: AlignmentParts, theta: Sequence[float]) -> list[float]:
+    """The scores of the edges of the trellis that give every alignment the score of its parts."""
+    n, m = len(parts.x), len(parts.y)
+
+    def score(names: Sequence[tuple[object, ...]]) -> float:
+        return sum(theta[parts.number[name]] for name in names)
+
+    def gap(which: str, k: int, first: bool) -> float:
+        return score(parts._run("inside", which, [k] if first else [k - 1, k])[-1:])
+
+    def outer(which: str, positions: Sequence[int]) -> float:
+        return score(parts._run("end", which, positions))
+
+    scores = []
+    for i in range(n):
+        for j in range(m):
+            pair = score([("pair", parts.x[i], parts.y[j]) if parts.tied else ("pair", i, j)])
+            begin = end = 0.0
+            if parts.mode == "global" or (parts.mode == "semi-global" and i <= j):
+                begin += outer("x", range(i))
+            if parts.mode == "global" or (parts.mode == "semi-global" and i > j):
+                begin += outer("y", range(j))
+            if parts.mode == "global" or (parts.mode == "semi-global" and n - i <= m - j):
+                end += outer("x", range(i + 1, n))
+            if parts.mode == "global" or (parts.mode == "semi-global" and n - i > m - j):
+                end += outer("y", range(j + 1, m))
+            if ("begin", "x", 0) in parts.number:
+                begin += score([("begin", "x", i), ("begin", "y", j)])
+            open_x, open_y = gap("x", i, True), gap("y", j, True)
+            extend_x, extend_y = gap("x", i, False) if i else open_x, gap("y", j, False) if j else open_y
+            scores += [pair, pair, pair, pair + begin, open_x, extend_x, open_y, open_y, extend_y, end]
+    empty = outer("x", range(n)) + outer("y", range(m)) if parts.mode == "global" else 0.0
+    return [*scores, empty]

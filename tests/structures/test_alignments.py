@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.errors import MargraveError
 from margrave.losses import Hamming, ZeroOne
 from margrave.structures import Alignment, Letters, NoOutputs
-from tests.references.alignments import AlignmentParts, alignments
+from tests.references.alignments import AlignmentParts, alignments, edge_scores
 from tests.references.enumeration import Outputs
 
 MODES = ("global", "local", "semi-global")
@@ -53,8 +53,8 @@ def test_there_are_as_many_alignments_as_the_formula_says(n: int, m: int) -> Non
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("shape", [(5, 5), (5, 2), (1, 5), (4, 5)])
 def test_inference_agrees_with_enumeration_also_where_letters_repeat(mode, gaps, tied, shape) -> None:
-    rng = np.random.default_rng(hash((mode, gaps, tied, shape)) % 2**32)
     n, m = shape
+    rng = np.random.default_rng([MODES.index(mode), GAPS.index(gaps), tied, n, m])
     for trial in range(3):
         x, y = rng.integers(0, 3, n).tolist(), rng.integers(0, 3, m).tolist()
         every = list(alignments(n, m))
@@ -83,6 +83,40 @@ def test_inference_agrees_with_enumeration_also_where_letters_repeat(mode, gaps,
         delta = rng.integers(0, 3, outputs.n).astype(float)
         by_cost = outputs.best_by_cost(theta, delta)
         assert {cost: value for cost, value, _ in problem.argmax_by_cost(0, theta, delta)} == pytest.approx(by_cost)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("gaps", GAPS)
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("kind", ["usual", "steep", "rising", "forbidden", "far apart", "huge"])
+def test_sums_over_long_sequences_are_those_of_the_edges_of_the_trellis(mode, gaps, tied, kind) -> None:
+    """Also where values leave the range of scaled sums; marginals are the derivatives."""
+    rng = np.random.default_rng([MODES.index(mode), GAPS.index(gaps), tied])
+    n, m = (23, 31) if kind != "far apart" else (3, 37)
+    x, y = rng.integers(0, 4, n), rng.integers(0, 4, m)
+    bound, problem = problem_of(Alignment(mode, gaps, tied, letters=4), [x], [y])
+    parts = AlignmentParts(x.tolist(), y.tolist(), mode, gaps == "affine", tied, 4)
+    theta = rng.standard_normal(bound.parts(0))
+    shift = {"usual": -1.0, "steep": -30.0, "rising": 4.0, "forbidden": -1.0, "far apart": -60.0, "huge": -1.0}[kind]
+    for name, k in parts.number.items():
+        if name[0] in ("inside", "end"):
+            theta[k] += shift
+        if name[0] == "pair" and kind in ("steep", "huge"):
+            theta[k] = theta[k] * 30 + (0 if kind == "steep" else 100)
+    if kind == "forbidden":
+        theta[rng.random(len(theta)) < 0.1] = -inf
+    edges, of_edges = problem_of(Alignment(tied=False, edges=True), [x], [y])
+    expected, mu_edges = of_edges.logsum(0, np.array(edge_scores(parts, theta.tolist())))
+    total, mu = problem.logsum(0, theta)
+    assert_allclose(total, expected, rtol=1e-11, atol=1e-9)
+    if total == -inf:
+        return
+    if not tied:
+        assert_allclose(bound.match_table(0, mu), edges.match_table(0, mu_edges), atol=1e-9)
+    way = rng.standard_normal(len(theta))
+    step = 1e-6
+    ahead, behind = (problem.logsum(0, theta + s * step * way)[0] for s in (1, -1))
+    assert_allclose((ahead - behind) / (2 * step), mu @ way, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -140,7 +174,8 @@ def test_every_instruction_set_finds_the_same_scores() -> None:
             for mode in MODES:
                 bound, problem = problem_of(Alignment(mode, tied=True, letters=5), [x], [y])
                 theta = np.random.default_rng(2).standard_normal(bound.parts(0))
-                results.append([bound.best_score(0, theta), problem.logsum(0, theta)[0]])
+                value, mu = problem.logsum(0, theta)
+                results.append([bound.best_score(0, theta), value, *mu[:60]])
         finally:
             _core.choose_instruction_set(before)
     for k in range(0, len(results), len(MODES)):

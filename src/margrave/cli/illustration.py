@@ -1,4 +1,4 @@
-"""Examples that show what a model does: pictures of trees and lattices, and why a word has its head."""
+"""Examples that show what a model does: pictures of trees, lattices and alignments, and why a word has its head."""
 
 import os
 import re
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from margrave.datasets import Lattice
-    from margrave.estimators import ConstituencyParser, DependencyParser, LatticeDecoder
+    from margrave.estimators import ConstituencyParser, DependencyParser, LatticeDecoder, SequenceAligner
     from margrave.estimators.dependency_parser import Explanation
     from margrave.estimators.translator import Translator
     from margrave.labels.constituents import Tree
@@ -34,25 +34,26 @@ def _check_sentences(text: str) -> None:
 # What parsers, labelers of graphs and decoders of lattices share.
 DATA = Option(
     "data",
-    "CoNLL-U sentences for --plot and --explain, or constituent trees, graphs, lattices or sentences to translate for "
-    "--plot.",
+    "CoNLL-U sentences for --plot and --explain, or constituent trees, graphs, lattices, sentences to translate or pairs "
+    "of sequences for --plot.",
     metavar="FILE",
-    applies="parsing, constituency, graphs, lattices and translation",
+    applies="parsing, constituency, graphs, lattices, translation and alignments",
 )
 PLOT = Option(
     "plot",
     "Draw what is predicted for --data, in this file, .svg or .png. Below the words of a sentence stands the predicted "
     "tree, above them the one of the file, if it has heads; of several --sentences, the numbers are added to the name. "
     "The nodes of a graph are coloured by their predicted labels. Colours show probabilities, also those of "
-    "constituents and of the edges of lattices. Constituents that the trees of the file do not have are red.",
+    "constituents and of the edges of lattices. Constituents that the trees of the file do not have are red. "
+    "Without --data, the learned substitution matrix of an aligner is drawn, for proteins beside BLOSUM62.",
     metavar="PICTURE",
-    applies="parsing, constituency, graphs, lattices and translation",
+    applies="parsing, constituency, graphs, lattices, translation and alignments",
 )
 SENTENCES = Option(
     "sentences",
-    "Which sentences or lattices to draw: 3, or 1-5; the first one if not given.",
+    "Which sentences, lattices or pairs to draw: 3, or 1-5; the first one if not given.",
     metavar="NUMBERS",
-    applies="parsing, constituency, lattices and translation",
+    applies="parsing, constituency, lattices, translation and alignments",
     check=_check_sentences,
 )
 OPTIONS = (
@@ -151,6 +152,26 @@ def draw_search_graphs(
         return lattice_diagram(lattice.without(probabilities < _IMPROBABLE), shown, title=X[k])
 
     return _pictures(data, len(X), "sentences", plot, sentences, figure)
+
+
+def draw_alignments(
+    aligner: "SequenceAligner",
+    data: str,
+    X: Sequence[tuple[str, str]],
+    gold: Sequence[Any] | None,
+    plot: str,
+    sentences: str | None,
+) -> list[str]:
+    """Draws the posterior probabilities of pairs of sequences, and gives the names of the pictures."""
+    from margrave.plots import posterior_diagram
+
+    def figure(k: int) -> "Figure":
+        (table,) = aligner.predict_marginals(X[k : k + 1])
+        (predicted,) = aligner.predict(X[k : k + 1])
+        known = None if gold is None else gold[k]
+        return posterior_diagram(table, *X[k], predicted, gold=known, title=f"pair {k + 1}")
+
+    return _pictures(data, len(X), "pairs", plot, sentences, figure)
 
 
 def _pictures(

@@ -35,6 +35,8 @@ margrave inspect posts.model --top 5
 margrave inspect moses.model --top 20 --json
 margrave inspect english.model --data test.conllu --plot trees.svg --sentences 1-5
 margrave inspect english.model --data test.conllu --explain 3:7
+margrave inspect aligner.model --plot matrix.png
+margrave inspect aligner.model --data pairs.tsv --plot posteriors.png
 """
 
 

@@ -68,7 +68,7 @@ def read_pairs(
     encoding : of the file.
     """
     name = source_name(path)
-    lines = [(number, text.rstrip()) for number, text in read_lines(path, encoding)]
+    lines = [(number, text.rstrip(" \r\n")) for number, text in read_lines(path, encoding)]
     first = next((text for _, text in lines if text.strip()), "")
     rows = _fasta_rows(name, lines) if first.startswith(">") else _table_rows(name, lines)
     allowed = None if alphabet is None else {*alphabet, *GAPS}
@@ -122,7 +122,8 @@ def _table_rows(name: str, lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
             continue
         fields = text.split("\t")
         if len(fields) != 2:
-            raise DataError(name, number, f"a line has two sequences and a tab between them, not {len(fields)} fields.")
+            found = "no tab" if len(fields) == 1 else f"{len(fields)} fields"
+            raise DataError(name, number, f"a line has two sequences and a tab between them, and this one has {found}.")
         yield "this pair", number, [(number, 1, fields[0]), _BETWEEN, (number, len(fields[0]) + 2, fields[1])]
 
 

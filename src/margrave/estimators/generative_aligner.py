@@ -1,5 +1,6 @@
 """Alignment by log-odds that are counted in known alignments: the generative model of 003, section 5.3."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -7,14 +8,21 @@ from numpy.typing import NDArray
 
 from margrave.checks import real
 from margrave.errors import MargraveError
+from margrave.estimators.base import Given
 from margrave.estimators.homology_ranker import known_homologues, with_candidates
 from margrave.estimators.sequence_aligner import SequenceAligner, known_matches
+from margrave.features.alignment import letters_of, sequences_of
 from margrave.features.substitution import SubstitutionMatrix
+from margrave.inputs.base import Inputs
 from margrave.inputs.sequences import LETTERS, Sequences
+from margrave.learners.checks import example_weights
+from margrave.losses import LossFamily
+from margrave.structures.alignment import Alignment
+from margrave.structures.base import NoOutputs
 
 
 def log_odds(
-    pairs: NDArray[np.int64], x: NDArray[np.int64], y: NDArray[np.int64], smoothing: float
+    pairs: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], smoothing: float
 ) -> NDArray[np.float64]:
     """log P(a, b) / (P(a) P(b)) with Laplace's rule: `smoothing` is added to every count.
 
@@ -24,7 +32,7 @@ def log_odds(
     x, y : counts of the letters of the sequences x and y.
     smoothing : what is added to every count.
 
-    >>> log_odds(np.array([[8, 0], [0, 8]]), np.array([8, 8]), np.array([8, 8]), 1.0).round(2)
+    >>> log_odds(np.array([[8.0, 0], [0, 8]]), np.array([8.0, 8]), np.array([8.0, 8]), 1.0).round(2)
     array([[ 0.59, -1.61],
            [-1.61,  0.59]])
     """
@@ -33,62 +41,126 @@ def log_odds(
     return found
 
 
-class GenerativeAligner:
+class GenerativeAligner(SequenceAligner):
     """Counts matched letters of known alignments, and scores them by their log-odds (003, section 5.3).
+
+    It has all methods of `SequenceAligner`, whose weights are then log-odds in natural logarithms.
 
     Parameters
     ----------
-    gap : the score of every unmatched letter; -0.2 is that of 003.
+    gap : the score of every unmatched letter. The paper has -0.2, in a unit that it does not state; with natural
+        logarithms, values near -1 reproduce its errors (docs/papers.md).
     smoothing : what Laplace's rule adds to every count.
     mode : "global", "local" or "semi-global".
     alphabet : the letters; None takes those of the training data.
+    decode, caution, n_threads : as in `SequenceAligner`.
 
     >>> model = GenerativeAligner(mode="global").fit([("ACGT", "AGT")], [("ACGT", "A-GT")])
     >>> model.predict([("CGT", "GT")])
     [[(1, 0), (2, 1)]]
     """
 
-    def __init__(self, gap: float = -0.2, *, smoothing: float = 1.0, mode: str = "local", alphabet: Any = None) -> None:
-        self.gap = real("gap", gap, "be finite", np.isfinite)
-        self.smoothing = real("smoothing", smoothing, "be positive", lambda value: 0 < value < np.inf)
+    def __init__(
+        self,
+        gap: float = -0.2,
+        *,
+        smoothing: float = 1.0,
+        mode: str = "local",
+        alphabet: Any = None,
+        decode: str = "score",
+        caution: float = 0.0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.gap = gap
+        self.smoothing = smoothing
         self.mode = mode
         self.alphabet = alphabet
+        self.decode = decode
+        self.caution = caution
+        self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any) -> Self:
+    # What the base asks of estimators that learn by optimisation.
+    loss = "log"
+    C = 1.0
+    learner = "auto"
+    gaps = "linear"
+    tied = "auto"
+    symmetric = False
+    window = 0
+    gap_residues = False
+    gap_context = 0
+    end_gaps = False
+    start = None
+    inputs = "default"
+    max_iter = None
+    tol = 1e-4
+    seed = 0
+    verbose = False
+
+    def _default_inputs(self) -> Inputs:
+        return Sequences(self.alphabet)
+
+    def _check_parameters(self) -> LossFamily:
+        real("gap", self.gap, "be finite", np.isfinite)
+        real("smoothing", self.smoothing, "be positive", lambda value: 0 < value < np.inf)
+        return super()._check_parameters()
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        dev: Any = None,
+        checkpoint: Any = None,
+        observers: Sequence[Any] = (),
+    ) -> Self:
         """Count the letters of known alignments.
 
         Parameters
         ----------
         X : pairs of sequences; or natives with candidates, as in `HomologyRanker`.
         y : their alignments; or the numbers of the homologues with their alignments.
+        sample_weight : one factor per example on its counts.
+        dev, checkpoint, observers : not used, since counting has no passes.
         """
-        if any(isinstance(pair[1], list | tuple) and not _tokens(pair[1]) for pair in X):
-            natives = with_candidates(X)
-            known = known_homologues(natives, y)
-            inputs = Sequences(self.alphabet).learn(natives)
-            pairs = [(x, candidates[good]) for (x, candidates), (good, _) in zip(natives, known, strict=True)]
-            matches = [each for _, each in known]
-        else:
-            inputs, pairs, matches = Sequences(self.alphabet).learn(X), list(X), known_matches(y)
-        assert inputs.views is not None
-        n = inputs.views.size(LETTERS)
-        joint, of_x, of_y = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-        for (a, b), each in zip(inputs.transform(pairs), matches, strict=True):
-            x, z = a.columns[LETTERS], b.columns[LETTERS]
-            np.add.at(of_x, x, 1)
-            np.add.at(of_y, z, 1)
-            for i, j in each:
-                joint[x[i], z[j]] += 1
-        letters = inputs.views.values[LETTERS]
-        assert not isinstance(letters, int)
-        table = log_odds(joint.astype(np.int64), of_x.astype(np.int64), of_y.astype(np.int64), self.smoothing)
-        self.matrix_ = SubstitutionMatrix(letters, table, self.gap, self.gap)
-        return self
+        return super().fit(X, y, sample_weight, dev=dev, checkpoint=checkpoint, observers=observers)
 
-    def _aligner(self) -> SequenceAligner:
-        if not hasattr(self, "matrix_"):
-            raise MargraveError("this GenerativeAligner is not fitted yet: call fit first.")
-        return aligner_of(self.matrix_, self.mode, "linear")
+    def _fit(self, given: Given, sample_weight: Any, dev: Any, checkpoint: Any, observers: Any) -> Self:
+        self._settings()
+        X, Y = given.X, given.Y
+        if _has_candidates(X):
+            natives = with_candidates(X)
+            known = known_homologues(natives, Y)
+            inputs = Sequences(self.alphabet).learn(natives)
+            X = [(x, candidates[good]) for (x, candidates), (good, _) in zip(natives, known, strict=True)]
+            Y = [each for _, each in known]
+        else:
+            inputs, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(Y)
+        if len(X) != len(Y):
+            raise MargraveError(f"there are {len(X)} pairs in X and {len(Y)} in y.")
+        weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))
+        encoded = inputs.transform(X)
+        rows = sequences_of(encoded)
+        Alignment(self.mode, self.gaps, tied=False).bind(
+            NoOutputs(), np.zeros(0, dtype=np.int64), Y, x=letters_of(rows.x), y=letters_of(rows.y)
+        )  # which refuses pairs outside of their sequences
+        views = inputs.views
+        if views is None or not views.single or list(views.values) != [LETTERS]:
+            raise MargraveError("counting takes sequences of letters, without attributes and further columns.")
+        n = views.size(LETTERS)
+        joint, of_x, of_y = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+        for (a, b), each, weight in zip(encoded, Y, weights, strict=True):
+            x, z = a.columns[LETTERS], b.columns[LETTERS]
+            np.add.at(of_x, x, weight)
+            np.add.at(of_y, z, weight)
+            for i, j in each:
+                joint[x[i], z[j]] += weight
+        letters = views.values[LETTERS]
+        assert not isinstance(letters, int)
+        table = log_odds(joint, of_x, of_y, float(self.smoothing))
+        self._set_matrix(SubstitutionMatrix(letters, table, float(self.gap), float(self.gap)), "letters are counted")
+        return self
 
     def predict(self, X: Any) -> Any:
         """Align every pair of sequences; of natives with candidates, choose the candidate with the best alignment.
@@ -97,18 +169,41 @@ class GenerativeAligner:
         ----------
         X : pairs of sequences, or natives with candidates.
         """
-        if any(isinstance(pair[1], list | tuple) and not _tokens(pair[1]) for pair in X):
-            natives = with_candidates(X)
-            flat = [(x, y) for x, candidates in natives for y in candidates]
-            scores = self._aligner().best_scores(flat)
-            ends = np.cumsum([len(candidates) for _, candidates in natives])[:-1]
-            return np.array([int(np.argmax(each)) for each in np.split(scores, ends)], dtype=np.int64)
-        return self._aligner().predict(X)
+        if not _has_candidates(X):
+            return super().predict(X)
+        natives = with_candidates(X)
+        scores = self.best_scores([(x, y) for x, candidates in natives for y in candidates])
+        ends = np.cumsum([len(candidates) for _, candidates in natives])[:-1]
+        return np.array([int(np.argmax(each)) for each in np.split(scores, ends)], dtype=np.int64)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The F1 of matched pairs; of natives with candidates, the share of right candidates.
+
+        Parameters
+        ----------
+        X, y : as in `fit`.
+        """
+        if not _has_candidates(X):
+            return float(super().score(X, y))
+        good = [known for known, _ in known_homologues(with_candidates(X), y)]
+        return float(np.mean(self.predict(X) == np.array(good)))
 
 
-def _tokens(y: Any) -> bool:
-    """Whether it is a list of tokens of one letter each, and not a list of sequences."""
-    return bool(len(y)) and all(isinstance(each, str) and len(each) == 1 for each in y)
+def _has_candidates(X: Any) -> bool:
+    """Whether examples are natives with lists of candidates, and not pairs of sequences."""
+    if isinstance(X, str | Mapping) or not hasattr(X, "__iter__"):
+        raise MargraveError(f"X must be a list of pairs of sequences, not {type(X).__name__}.")
+    return any(isinstance(pair, tuple | list) and len(pair) == 2 and _are_candidates(*pair) for pair in X)
+
+
+def _are_candidates(x: Any, y: Any) -> bool:
+    """Whether y is a list of sequences like x, and not a list of tokens."""
+    if not isinstance(y, list | tuple) or not len(y):
+        return False
+    of_tokens = all(isinstance(each, str) for each in y)
+    if isinstance(x, list | tuple):  # x has tokens, and so has every candidate
+        return not of_tokens
+    return not (of_tokens and all(len(each) == 1 for each in y))
 
 
 def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "affine") -> SequenceAligner:

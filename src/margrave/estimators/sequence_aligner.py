@@ -45,7 +45,7 @@ class AlignmentEstimator(StructuredEstimator):
         raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
 
     def _default_inputs(self) -> Inputs:
-        return Sequences()
+        return Sequences(also=() if self.start is None else matrix_named(self.start).letters)
 
     def _features(self, outputs: Any) -> AlignmentFeatures:
         return AlignmentFeatures(
@@ -134,7 +134,8 @@ class SequenceAligner(AlignmentEstimator):
         cost and scores depend on letters alone.
     symmetric, window, gap_residues, gap_context, end_gaps : see `margrave.features.AlignmentFeatures`.
     start : scores from which the weights are measured: "BLOSUM62" (in natural logarithms, with 10 and 1 half-bits for
-        gaps), or a `SubstitutionMatrix`. Small C stay close to it; None starts from 0.
+        gaps), or a `SubstitutionMatrix`. Small C stay close to it; None starts from 0. Its letters are known besides
+        those of the training data.
     decode : "score" predicts the best alignment; "accuracy" the one with the highest expected accuracy: the sum over
         its pairs of their posterior probability minus `caution`.
     caution : from 0, which favours recall, to 1, which favours precision.
@@ -297,16 +298,16 @@ class SequenceAligner(AlignmentEstimator):
         w = self._weights()
         return np.array([bound.core.best_score(i, bound.problem.score(i, w)) for i in range(bound.problem.size)])
 
-    def _set_matrix(self, matrix: SubstitutionMatrix) -> None:
-        """Become a fitted model with the scores of this matrix."""
+    def _set_matrix(self, matrix: SubstitutionMatrix, why: str = "the scores are those of a given matrix") -> None:
+        """Become a fitted model with the scores of this matrix; `why` is what `stop_reason_` says."""
         inputs = Sequences(tuple(matrix.letters))
         inputs.views = Views({"letters": tuple(matrix.letters)})
         features = self._features(None)
         features.views = inputs.views
         empty = self._bound(Given([]), NoOutputs(), features, None)
-        self.certificate_ = Record(0, 0.0, None, None, 0.0)
-        self.history_, self.n_iter_, self.converged_ = [self.certificate_], 0, True
-        self.stop_reason_, self.metadata_ = "the scores are those of a given matrix", {}
+        self.certificate_ = Record(passes=0, seconds=0.0, primal=0.0, dual=None, gap=None)
+        self.history_, self.n_iter_, self.converged_ = [], 0, True
+        self.stop_reason_, self.metadata_ = why, {}
         self._set_model(NoOutputs(), features, inputs, features.from_matrix(matrix, empty.problem.dim))
 
     def aligned(self, X: Sequence[Any]) -> list[tuple[str, str]]:
@@ -335,7 +336,7 @@ def _only_letters(X: Any) -> bool:
                 return bool(views.single and list(views.values) == ["letters"])
             if isinstance(sequence, Mapping) and len(sequence) > 1:
                 return False
-            if isinstance(sequence, list) and sequence and not isinstance(sequence[0], str):
+            if isinstance(sequence, list | tuple) and sequence and not isinstance(sequence[0], str):
                 return False
     return True
 

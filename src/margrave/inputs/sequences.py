@@ -80,19 +80,21 @@ class Sequences(Inputs):
     Parameters
     ----------
     alphabet : the letters, in this order; None takes those of the training data, sorted.
+    also : letters that are known besides those of the training data, if there is no alphabet.
     """
 
     name = "sequences"
 
-    def __init__(self, alphabet: Sequence[str] | None = None) -> None:
+    def __init__(self, alphabet: Sequence[str] | None = None, also: Sequence[str] = ()) -> None:
         self.alphabet = None if alphabet is None else tuple(alphabet)
+        self.also = tuple(also)
         if self.alphabet is not None and len(set(self.alphabet)) != len(self.alphabet):
             raise MargraveError("a letter of the alphabet is given twice.")
         self.views: Views | None = None
 
     def stored_settings(self) -> dict[str, Any]:
         """The alphabet as it was given."""
-        return {"alphabet": self.alphabet}
+        return {"alphabet": self.alphabet, "also": self.also}
 
     @classmethod
     def from_settings(cls, settings: Any) -> Self:
@@ -134,7 +136,9 @@ class Sequences(Inputs):
                 values.update(*map(_attributes, column) if of_lists else (column,))
         if not seen:
             raise MargraveError("there are no sequences.")
-        learned = type(self)(self.alphabet)
+        learned = type(self)(self.alphabet, self.also)
+        if single:
+            seen[LETTERS].update(self.also)
         values = {name: each if isinstance(each, int) else tuple(sorted(each)) for name, each in seen.items()}
         if self.alphabet is not None:
             values[LETTERS] = self.alphabet
@@ -208,7 +212,7 @@ def each_sequence(X: Any) -> Iterable[tuple[str, Any]]:
             raise MargraveError(f"example {i} must be a pair of sequences.")
         x, y = example
         yield f"example {i}, x", x
-        if isinstance(y, Candidates | tuple):
+        if isinstance(y, Candidates):
             for k, each in enumerate(y):
                 yield f"example {i}, candidate {k}", each
         else:
@@ -218,7 +222,7 @@ def each_sequence(X: Any) -> Iterable[tuple[str, Any]]:
 def _replaced(example: Any, encoded: Any) -> tuple[Any, Any]:
     x = next(encoded)
     y = example[1]
-    return (x, Candidates(next(encoded) for _ in y)) if isinstance(y, Candidates | tuple) else (x, next(encoded))
+    return (x, Candidates(next(encoded) for _ in y)) if isinstance(y, Candidates) else (x, next(encoded))
 
 
 class Candidates(tuple[Any, ...]):

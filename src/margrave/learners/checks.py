@@ -11,6 +11,9 @@ from math import inf
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError
@@ -199,3 +202,18 @@ def _check_rules(learner: "Learner", loss: LossFamily, problem: _core.Problem | 
         decidable = rule.of_loss or problem is not None
         if matters and decidable and rule.conflict(loss, problem):
             raise MargraveError(rule.sentence(learner, loss, problem))
+
+
+def example_weights(given: Any, n: int) -> NDArray[np.float64]:
+    """The factors of n examples as numbers; an error if they are something else."""
+    try:
+        weights = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MargraveError("sample_weight must be a list of numbers, one per example.") from None
+    if weights.shape != (n,):
+        raise MargraveError(f"sample_weight must have one number per example: {n} of them.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise MargraveError("sample_weight must be finite and not negative.")
+    if not weights.any():
+        raise MargraveError("sample_weight must not be zero for every example.")
+    return weights

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.errors import MargraveError
 from margrave.learners.checkpoint import Checkpoint
-from margrave.learners.checks import check_settings
+from margrave.learners.checks import check_settings, example_weights
 from margrave.losses import LossFamily
 from margrave.memory import check_memory
 
@@ -117,17 +117,7 @@ class Task:
             "use fewer features, for example without very large feature numbers, or features='hash:20'",
         )
         if self.sample_weight is not None:
-            try:
-                weight = np.ascontiguousarray(self.sample_weight, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise MargraveError("sample_weight must be a list of numbers, one per example.") from None
-            if weight.shape != (self.problem.size,):
-                raise MargraveError(f"sample_weight must have one number per example: {self.problem.size} of them.")
-            if not np.isfinite(weight).all() or (weight < 0).any():
-                raise MargraveError("sample_weight must be finite and not negative.")
-            if not weight.any():
-                raise MargraveError("sample_weight must not be zero for every example.")
-            self.sample_weight = weight
+            self.sample_weight = example_weights(self.sample_weight, self.problem.size)
         self.family = self.loss.core(self.C, self.sample_weight)
 
     @property

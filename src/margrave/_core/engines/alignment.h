@@ -42,6 +42,8 @@ using Path = std::vector<Step>;  // from the first match to the last one; empty:
 struct Scores {
   int64_t n = 0, m = 0;
   std::vector<const double*> pair;  // by letter of x: m scores
+  std::vector<int64_t> row;         // by letter of x: which of the distinct rows of scores this is
+  int64_t distinct_rows = 0;        // at most
   const double *x_open = nullptr, *x_extend = nullptr, *y_open = nullptr, *y_extend = nullptr;  // by letter
   // Of the first match (i, j): begin_x[i] + begin_y[j]. With `shorter`, also those of the shorter one of the two runs
   // of letters before it: lead_x[i] if i <= j, else lead_y[j]. The same of the letters after the last match.
@@ -62,12 +64,20 @@ struct Scores {
   }
 };
 
-// Expected counts, in the form of the scores: rows of pairs and numbers by letter. They are added to what is there.
+// Expected counts, in the form of the scores: rows of pairs and numbers by letter. All are 0 before they are computed;
+// rows of pairs may be shared.
 struct Posteriors {
   std::vector<double*> pair;
   double *x_open, *x_extend, *y_open, *y_extend;
   double *begin_x, *begin_y, *end_x, *end_y, *lead_x, *lead_y, *trail_x, *trail_y;
   double empty = 0;
+
+  void clear(int64_t n, int64_t m) {
+    for (double* row : pair) std::fill_n(row, m, 0.0);
+    for (double* each : {x_open, x_extend, begin_x, end_x, lead_x, trail_x}) std::fill_n(each, n, 0.0);
+    for (double* each : {y_open, y_extend, begin_y, end_y, lead_y, trail_y}) std::fill_n(each, m, 0.0);
+    empty = 0;
+  }
 };
 
 inline size_t at(int64_t k) { return static_cast<size_t>(k); }
@@ -163,261 +173,269 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
   return log_z;
 }
 
-// ---- sums in scaled space -------------------------------------------------------------------------------------------
-
-// Every cell has a digit e of its own: its values are mantissas times 2^(256 e), and the sum of its states is between
-// 2^-128 and 2^128. False if a value is lost that the sums of a state consist of; the caller then repeats the example
-// in log space.
-class Scaled {
+// Some rows of all states for the kernels: each has room for the cell before the first one and for one after the last
+// vector, which have the value that adds nothing.
+class Rows {
  public:
-  explicit Scaled(const Scores& s) : s_(s) {}
-
-  bool logsum(Posteriors& mu, double& log_z) {
-    if (!prepare()) return false;
-    const size_t cells = at(s_.n * s_.m);
-    forward_.resize(cells);
-    for (int64_t i = 0; i < s_.n; ++i)
-      for (int64_t j = 0; j < s_.m; ++j)
-        if (!forward_cell(i, j)) return false;
-    Number total = empty_;
-    for (int64_t i = 0; i < s_.n; ++i)
-      for (int64_t j = 0; j < s_.m; ++j) {
-        const Cell3& f = forward_[cell(i, j)];
-        const Number last = end(i, j);
-        add(total, {f.value[kM] * last.mantissa, f.digit + last.digit});
-      }
-    if (total.mantissa == 0) return false;
-    log_z = std::log(total.mantissa) + total.digit * kLogDigit;
-    mu.empty += share(empty_, total);
-    below_.assign(at(s_.m + 1), {});
-    here_.assign(at(s_.m + 1), {});
-    // Nothing is added before all is known to be exact.
-    pairs_.assign(cells, 0.0);
-    for (int64_t i = s_.n - 1; i >= 0; --i) {
-      here_[at(s_.m)] = {};
-      for (int64_t j = s_.m - 1; j >= 0; --j)
-        if (!backward_cell(i, j, total)) return false;
-      std::swap(below_, here_);
-    }
-    for (int64_t i = 0; i < s_.n; ++i) {
-      for (int64_t j = 0; j < s_.m; ++j) mu.pair[at(i)][j] += pairs_[cell(i, j)];
-      mu.x_open[i] += x_[0][at(i)], mu.x_extend[i] += x_[1][at(i)];
-      mu.begin_x[i] += x_[2][at(i)], mu.end_x[i] += x_[3][at(i)];
-      mu.lead_x[i] += x_[4][at(i)], mu.trail_x[i] += x_[5][at(i)];
-    }
-    for (int64_t j = 0; j < s_.m; ++j) {
-      mu.y_open[j] += y_[0][at(j)], mu.y_extend[j] += y_[1][at(j)];
-      mu.begin_y[j] += y_[2][at(j)], mu.end_y[j] += y_[3][at(j)];
-      mu.lead_y[j] += y_[4][at(j)], mu.trail_y[j] += y_[5][at(j)];
-    }
-    return true;
+  Rows(int64_t rows, int64_t m, Scratch& scratch, double nothing = -kInfinity)
+      : width_(padded(m) + 8), nothing_(nothing), values_(scratch.take(3 * rows * width_ + 8)) {
+    for (int64_t r = 0; r <= 3 * rows; ++r) std::fill_n(values_ + r * width_, 8, nothing);
   }
+  double* operator()(State s, int64_t r) { return values_ + (3 * r + s) * width_ + 8; }
+  void clear(int64_t r) { std::fill_n(values_ + 3 * r * width_, 3 * width_, nothing_); }
 
  private:
-  static constexpr double kLogDigit = 0x1.62e42fefa39efp+7;  // log 2^256
-  static constexpr double kTop = 0x1p128, kBottom = 0x1p-128, kUp = 0x1p256, kDown = 0x1p-256;
-  static constexpr double kLargest = 85;  // of scores: factors of at most 2^123 keep sums within one digit
-  static constexpr int32_t kNone = -(1 << 28);
+  int64_t width_;
+  double nothing_;
+  double* values_;
+};
 
-  struct Number {
-    double mantissa = 0;
-    int32_t digit = kNone;
+// ---- sums in scaled space -------------------------------------------------------------------------------------------
+
+// Sums row by row, in exponentials of scores. Every row has an exponent e: its sums are 2^e times the stored values,
+// and e is chosen so that the row next to it has a sum of about 2^kLevel. What a row loses to underflow is bounded, so
+// that the check of every row tells whether all results are exact. False if they are not: the caller repeats the
+// example in log space.
+//
+// The bound: factors of one step are at most exp(kLargest) < 2^123, so that no value of a row that is lost, or that was
+// lost in the exponentials of its row, is larger than 2^(kLevel + 124 - 1021) < 2^kLost. The alignments that pass it
+// have at most kLost times the sum of the other way. There are 3 n m values on either way.
+class ScaledSums {
+ public:
+  ScaledSums(const Scores& s, Scratch& scratch)
+      : s_(s), scratch_(scratch), frame_(scratch), width_(padded(s.m) + 8), sums_(s.n + 1, s.m, scratch, 0.0) {}
+
+  // Posteriors are all 0 before; if false is returned, they are of no use.
+  bool logsum(Posteriors& mu, double& log_z) { return prepare() && downwards(log_z) && upwards(log_z, mu); }
+
+ private:
+  static constexpr double kLargest = 85, kMostLog = 1e6;
+  static constexpr int kLevel = 350, kMostShift = 900;
+  static constexpr double kMost = 0x1p500;  // of the sum of a row, so that products of both ways are finite
+  static constexpr double kLost = -540, kExact = -46;
+  static constexpr double kLog2 = 0x1.62e42fefa39efp-1;
+
+  // What is before the first match or after the last one, by row: `top` and a number of the row apply to all of it.
+  struct Outside {
+    double top = 0, *by_y = nullptr;
+    double *free = nullptr, *paid = nullptr;  // of letters of y where the run of x, or of y, counts
+    std::vector<double> of_x;
   };
-  struct Cell3 {
-    double value[3] = {0, 0, 0};
-    int32_t digit = kNone;
-  };
 
-  size_t cell(int64_t i, int64_t j) const { return at(i * s_.m + j); }
-
-  static double factor(int32_t apart) {
-    return apart == 0 ? 1.0 : apart == -1 ? kDown : apart == -2 ? kDown * kDown : 0.0;
+  double* zeros() {
+    double* row = scratch_.take(width_);
+    std::fill_n(row, width_, 0.0);
+    return row;
   }
 
-  static Number number(double log) {
-    if (log == -kInfinity) return {};
-    const double digits = std::floor(log / kLogDigit + 0.5);
-    return {std::exp(log - digits * kLogDigit), static_cast<int32_t>(digits)};
-  }
-  static Number product(const Number& a, const Number& b) {
-    if (a.mantissa == 0 || b.mantissa == 0) return {};
-    Number p{a.mantissa * b.mantissa, a.digit + b.digit};
-    if (p.mantissa > kTop) p = {p.mantissa * kDown, p.digit + 1};
-    if (p.mantissa < kBottom) p = {p.mantissa * kUp, p.digit - 1};
-    return p;
-  }
-  static void add(Number& sum, const Number& other) {
-    if (other.mantissa == 0) return;
-    if (other.digit > sum.digit) {
-      sum = {other.mantissa + sum.mantissa * factor(std::max(sum.digit - other.digit, -3)), other.digit};
-    } else {
-      sum.mantissa += other.mantissa * factor(std::max(other.digit - sum.digit, -3));
-    }
-    if (sum.mantissa > kTop) sum = {sum.mantissa * kDown, sum.digit + 1};
-  }
-  static double share(const Number& part, const Number& total) {
-    if (part.mantissa == 0) return 0;
-    const int32_t apart = part.digit - total.digit;
-    const double ratio = part.mantissa / total.mantissa;
-    if (apart == 0) return ratio;
-    return apart < -3 ? 0.0 : ratio * std::ldexp(1.0, 256 * std::min(apart, 3));
-  }
-
-  // exp of all scores. False if one is too large or too small.
   bool prepare() {
-    const auto exps = [&](const double* scores, int64_t n, std::vector<double>& values) {
-      values.resize(at(n));
-      for (int64_t k = 0; k < n; ++k) {
-        if (scores[k] != -kInfinity && std::fabs(scores[k]) > kLargest) return false;
-        values[at(k)] = std::exp(scores[k]);
-      }
-      return true;
-    };
-    if (!exps(s_.x_open, s_.n, x_open_) || !exps(s_.x_extend, s_.n, x_extend_)) return false;
-    if (!exps(s_.y_open, s_.m, y_open_) || !exps(s_.y_extend, s_.m, y_extend_)) return false;
-    // Tied parts share their rows.
-    rows_.assign(at(s_.n), nullptr);
-    exp_rows_.clear();
-    exp_rows_.reserve(at(s_.n));
-    std::map<const double*, const double*> known;
+    y_open_ = zeros(), y_extend_ = zeros();
+    x_open_.resize(at(s_.n)), x_extend_.resize(at(s_.n));
+    if (!factors(s_.y_open, s_.m, y_open_) || !factors(s_.y_extend, s_.m, y_extend_)) return false;
+    if (!factors(s_.x_open, s_.n, x_open_.data()) || !factors(s_.x_extend, s_.n, x_extend_.data())) return false;
+    const int64_t rows = s_.distinct_rows;
+    pairs_ = scratch_.take(rows * width_);
+    std::fill_n(pairs_, rows * width_, 0.0);
+    tops_.assign(at(rows), 0.0);
+    std::vector<bool> known(at(rows), false);
     for (int64_t i = 0; i < s_.n; ++i) {
-      const double*& row = known[s_.pair[at(i)]];
-      if (!row) {
-        exp_rows_.emplace_back();
-        if (!exps(s_.pair[at(i)], s_.m, exp_rows_.back())) return false;
-        row = exp_rows_.back().data();
-      }
-      rows_[at(i)] = row;
+      const int64_t r = s_.row[at(i)];
+      if (known[at(r)]) continue;
+      known[at(r)] = true;
+      ChainTable table{pairs_ + r * width_, nullptr, 0, 0, false};
+      loops().exp_range(s_.m, s_.pair[at(i)], &table);
+      if (table.top == -kInfinity) continue;  // the row stays 0
+      if (table.top > kLargest || table.top < -kMostLog) return false;
+      tops_[at(r)] = std::exp(table.top);
     }
-    const auto numbers = [](const double* logs, int64_t n, std::vector<Number>& values) {
-      values.resize(at(n));
-      for (int64_t k = 0; k < n; ++k) values[at(k)] = number(logs[k]);
-    };
-    numbers(s_.begin_x, s_.n, begin_x_), numbers(s_.begin_y, s_.m, begin_y_);
-    numbers(s_.end_x, s_.n, end_x_), numbers(s_.end_y, s_.m, end_y_);
-    numbers(s_.lead_x, s_.n, lead_x_), numbers(s_.lead_y, s_.m, lead_y_);
-    numbers(s_.trail_x, s_.n, trail_x_), numbers(s_.trail_y, s_.m, trail_y_);
-    empty_ = number(s_.empty);
-    for (auto& each : x_) each.assign(at(s_.n), 0.0);
-    for (auto& each : y_) each.assign(at(s_.m), 0.0);
-    return true;
-  }
-  Number begin(int64_t i, int64_t j) const {
-    const Number both = product(begin_x_[at(i)], begin_y_[at(j)]);
-    return s_.shorter ? product(both, s_.leads_x(i, j) ? lead_x_[at(i)] : lead_y_[at(j)]) : both;
-  }
-  Number end(int64_t i, int64_t j) const {
-    const Number both = product(end_x_[at(i)], end_y_[at(j)]);
-    return s_.shorter ? product(both, s_.trails_x(i, j) ? trail_x_[at(i)] : trail_y_[at(j)]) : both;
+    return outside(s_.begin_y, s_.lead_x, s_.lead_y, begin_) && outside(s_.end_y, s_.trail_x, s_.trail_y, end_);
   }
 
-  static void normalise(Cell3& c, double sum) {
-    if (sum > kTop) {
-      for (double& v : c.value) v *= kDown;
-      ++c.digit;
-    } else if (sum < kBottom) {
-      for (double& v : c.value) v *= kUp;
-      --c.digit;
+  static bool factors(const double* scores, int64_t n, double* values) {
+    for (int64_t k = 0; k < n; ++k) {
+      if (scores[k] != -kInfinity && std::fabs(scores[k]) > kLargest) return false;
+      values[k] = std::exp(scores[k]);
     }
-  }
-
-  bool forward_cell(int64_t i, int64_t j) {
-    static const Cell3 outside;
-    const Cell3& diagonal = i > 0 && j > 0 ? forward_[cell(i - 1, j - 1)] : outside;
-    const Cell3& above = i > 0 ? forward_[cell(i - 1, j)] : outside;
-    const Cell3& left = j > 0 ? forward_[cell(i, j - 1)] : outside;
-    const Number first = begin(i, j);
-    Cell3& c = forward_[cell(i, j)];
-    c = {};
-    c.digit = std::max(std::max(diagonal.digit, above.digit), std::max(left.digit, first.digit));
-    if (c.digit == kNone) return true;
-    const double pair = rows_[at(i)][j];
-    const double before = diagonal.value[kM] + diagonal.value[kX] + diagonal.value[kY];
-    const double m = first.mantissa * factor(first.digit - c.digit) + before * factor(diagonal.digit - c.digit);
-    const double x = x_open_[at(i)] * above.value[kM] + x_extend_[at(i)] * above.value[kX];
-    const double y = y_open_[at(j)] * (left.value[kM] + left.value[kX]) + y_extend_[at(j)] * left.value[kY];
-    c.value[kM] = pair * m;
-    c.value[kX] = x * factor(above.digit - c.digit);
-    c.value[kY] = y * factor(left.digit - c.digit);
-    if (pair > 0 && m == 0 && (first.mantissa > 0 || before > 0)) return false;
-    if ((x > 0 && c.value[kX] == 0) || (y > 0 && c.value[kY] == 0)) return false;
-    const double sum = c.value[kM] + c.value[kX] + c.value[kY];
-    if (sum == 0)
-      c.digit = kNone;
-    else
-      normalise(c, sum);
     return true;
   }
 
-  bool backward_cell(int64_t i, int64_t j, const Number& total) {
-    static const Cell3 outside;
-    const bool last = i + 1 == s_.n, final = j + 1 == s_.m;
-    const Cell3& diagonal = last || final ? outside : below_[at(j + 1)];
-    const Cell3& under = last ? outside : below_[at(j)];
-    const Cell3& right = final ? outside : here_[at(j + 1)];
-    const Number finish = end(i, j);
-    Cell3& c = here_[at(j)];
-    c = {};
-    c.digit = std::max(std::max(diagonal.digit, under.digit), std::max(right.digit, finish.digit));
-    const Cell3& f = forward_[cell(i, j)];
-    if (c.digit != kNone) {
-      const double next = last || final ? 0.0 : rows_[at(i + 1)][j + 1] * diagonal.value[kM];
-      const double d = next * factor(diagonal.digit - c.digit);
-      const double open_x = last ? 0.0 : x_open_[at(i + 1)] * under.value[kX];
-      const double extend_x = last ? 0.0 : x_extend_[at(i + 1)] * under.value[kX];
-      const double open_y = final ? 0.0 : y_open_[at(j + 1)] * right.value[kY];
-      const double extend_y = final ? 0.0 : y_extend_[at(j + 1)] * right.value[kY];
-      const double fx = factor(under.digit - c.digit), fy = factor(right.digit - c.digit);
-      c.value[kM] = finish.mantissa * factor(finish.digit - c.digit) + d + open_x * fx + open_y * fy;
-      c.value[kX] = d + extend_x * fx + open_y * fy;
-      c.value[kY] = d + extend_y * fy;
-      if (c.value[kM] == 0 && (finish.mantissa > 0 || next > 0 || open_x > 0 || open_y > 0)) return false;
-      if (c.value[kX] == 0 && (next > 0 || extend_x > 0 || open_y > 0)) return false;
-      if (c.value[kY] == 0 && (next > 0 || extend_y > 0)) return false;
-      const auto count = [&](double mine, double its, int32_t digit) {
-        return share({mine * its, f.digit + digit}, total);
-      };
+  bool outside(const double* by_y, const double* run_x, const double* run_y, Outside& o) {
+    o.by_y = zeros();
+    double top = -kInfinity, of_x = 0;
+    if (s_.shorter) of_x = std::max(0.0, *std::max_element(run_x, run_x + s_.n));
+    for (int64_t j = 0; j < s_.m; ++j) {
+      top = std::max(top, by_y[j] + of_x);
+      if (s_.shorter) top = std::max(top, by_y[j] + run_y[j]);
+    }
+    if (top > kMostLog || (top < -kMostLog && top != -kInfinity) || of_x > kMostLog) return false;
+    o.top = top;
+    if (top == -kInfinity) top = 0;
+    if (!s_.shorter) {
+      for (int64_t j = 0; j < s_.m; ++j) o.by_y[j] = std::exp(by_y[j] - top);
+      return true;
+    }
+    o.free = zeros(), o.paid = zeros();
+    o.of_x.resize(at(s_.n));
+    for (int64_t j = 0; j < s_.m; ++j) {
+      o.free[j] = std::exp(by_y[j] + of_x - top);
+      o.paid[j] = std::exp(by_y[j] + run_y[j] - top);
+    }
+    for (int64_t i = 0; i < s_.n; ++i) o.of_x[at(i)] = std::exp(run_x[i] - of_x);
+    return true;
+  }
+
+  void begin_row(int64_t i, AlignmentSums& row) {
+    if (s_.shorter) fill(begin_, i, std::min(i, s_.m), s_.m);
+    row.begin_y = begin_.by_y;
+  }
+  void end_row(int64_t i, AlignmentSums& row) {
+    if (s_.shorter) fill(end_, i, 0, std::clamp<int64_t>(s_.m - s_.n + i + 1, 0, s_.m));
+    row.end_y = end_.by_y;
+  }
+  // In the columns first .. last - 1 of row i the run of letters of x counts.
+  void fill(Outside& o, int64_t i, int64_t first, int64_t last) {
+    const double of_x = o.of_x[at(i)];
+    std::copy_n(o.paid, first, o.by_y);
+    for (int64_t j = first; j < last; ++j) o.by_y[j] = o.free[j] * of_x;
+    std::copy_n(o.paid + last, s_.m - last, o.by_y + last);
+  }
+
+  // The exponent of a row from the sum of the row next to it and from what is outside; `carry` is what the values of
+  // the next row are multiplied by.
+  static bool settle(int64_t next, double sum, double outside, int64_t& e, double& carry) {
+    constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
+    if (outside != -kInfinity && std::fabs(outside) > kMostLog) return false;
+    const int64_t inner = sum > 0 ? next + std::ilogb(sum) : kNone;
+    const int64_t outer = outside == -kInfinity ? kNone : static_cast<int64_t>(std::floor(outside / kLog2));
+    const int64_t larger = std::max(inner, outer);
+    e = larger == kNone ? next : larger - kLevel;
+    carry = 0;
+    if (sum > 0) {
+      if (next - e > kMostShift || e - next > kMostShift) return false;
+      carry = std::ldexp(1.0, static_cast<int>(next - e));
+    }
+    return true;
+  }
+
+  bool downwards(double& log_z) {
+    sums_.clear(0);
+    exponents_.assign(at(s_.n), 0);
+    logs_.assign(at(s_.n), -kInfinity);
+    begins_.assign(at(s_.n), 0.0);
+    log_z = s_.empty;
+    AlignmentSums row{};
+    row.m = s_.m;
+    row.y_open = y_open_;
+    row.y_extend = y_extend_;
+    int64_t next = 0;
+    double sum = 0, ends = 0, carry = 0;
+    for (int64_t i = 0; i < s_.n; ++i) {
+      int64_t& e = exponents_[at(i)];
+      const double first = s_.begin_x[i] + begin_.top, top = tops_[at(s_.row[at(i)])];
+      if (!settle(next, sum, first, e, carry)) return false;
+      begins_[at(i)] = std::exp(first - static_cast<double>(e) * kLog2) * top;
+      row.pair = pairs_ + s_.row[at(i)] * width_;
+      row.begin_x = begins_[at(i)];
+      row.x_open = x_open_[at(i)] * carry;
+      row.x_extend = x_extend_[at(i)] * carry;
+      row.carry = carry * top;
+      begin_row(i, row);
+      end_row(i, row);
+      row.m_next = sums_(kM, i), row.x_next = sums_(kX, i), row.y_next = sums_(kY, i);
+      row.m_here = sums_(kM, i + 1), row.x_here = sums_(kX, i + 1), row.y_here = sums_(kY, i + 1);
+      sum = loops().alignment_sum_row(row, &ends);
+      if (!(sum < kMost)) return false;
+      logs_[at(i)] = std::log2(sum);
+      if (ends > 0)
+        log_z = margrave::log_add(log_z, std::log(ends) + s_.end_x[i] + end_.top + static_cast<double>(e) * kLog2);
+      next = e;
+    }
+    return log_z > -kInfinity;
+  }
+
+  bool upwards(double log_z, Posteriors& mu) {
+    mu.empty += std::exp(s_.empty - log_z);
+    Rows sums(2, s_.m, scratch_, 0.0);
+    sums.clear(0), sums.clear(1);
+    const double values = std::log2(3.0 * static_cast<double>(s_.n) * static_cast<double>(s_.m));
+    AlignmentSums row{};
+    row.m = s_.m;
+    row.y_open = y_open_;
+    row.y_extend = y_extend_;
+    AlignmentShares shares{};
+    shares.y_open = zeros(), shares.y_extend = zeros(), shares.begin_y = zeros(), shares.end_y = zeros();
+    int64_t next = 0, e = 0;
+    double sum = 0, carry = 0;
+    for (int64_t i = s_.n - 1; i >= 0; --i) {
+      const bool last = i + 1 == s_.n;
+      const double final = s_.end_x[i] + end_.top;
+      if (!settle(next, sum, final, e, carry)) return false;
+      const size_t below = at(s_.row[at(last ? i : i + 1)]);
+      row.pair = pairs_ + s_.row[at(i)] * width_;
+      row.pair_next = pairs_ + static_cast<int64_t>(below) * width_;
+      row.begin_x = begins_[at(i)];
+      row.end_x = std::exp(final - static_cast<double>(e) * kLog2);
+      row.x_open = last ? 0.0 : x_open_[at(i + 1)] * carry;
+      row.x_extend = last ? 0.0 : x_extend_[at(i + 1)] * carry;
+      row.carry = last ? 0.0 : carry * tops_[below];
+      begin_row(i, row);
+      end_row(i, row);
+      row.m_next = sums(kM, (i + 1) % 2), row.x_next = sums(kX, (i + 1) % 2);
+      row.m_here = sums(kM, i % 2), row.x_here = sums(kX, i % 2);
+      shares.m = sums_(kM, i + 1), shares.x = sums_(kX, i + 1), shares.y = sums_(kY, i + 1);
+      const double both = static_cast<double>(exponents_[at(i)] + e);
+      shares.share = std::exp(both * kLog2 - log_z);
+      shares.pair = mu.pair[at(i)];
+      if (s_.shorter) std::fill_n(shares.begin_y, s_.m, 0.0), std::fill_n(shares.end_y, s_.m, 0.0);
+      sum = loops().alignment_share_row(row, shares);
+      if (!(sum < kMost)) return false;
+      if (values + kLost + std::max(logs_[at(i)], std::log2(sum)) + both > log_z / kLog2 + kExact) return false;
       if (!last) {
-        x_[0][at(i + 1)] += count(f.value[kM], open_x, under.digit);
-        x_[1][at(i + 1)] += count(f.value[kX], extend_x, under.digit);
+        mu.x_open[i + 1] += shares.x_open;
+        mu.x_extend[i + 1] += shares.x_extend;
       }
-      if (!final) {
-        y_[0][at(j + 1)] += count(f.value[kM] + f.value[kX], open_y, right.digit);
-        y_[1][at(j + 1)] += count(f.value[kY], extend_y, right.digit);
+      mu.begin_x[i] += shares.begin_x;
+      mu.end_x[i] += shares.end_x;
+      if (s_.shorter) add_outside(i, shares, mu);
+      next = e;
+    }
+    for (int64_t j = 0; j < s_.m; ++j) {
+      if (j > 0) {
+        mu.y_open[j] += shares.y_open[j - 1];
+        mu.y_extend[j] += shares.y_extend[j - 1];
       }
-      pairs_[cell(i, j)] = count(f.value[kM], c.value[kM], c.digit);
-      const Number first = begin(i, j);
-      const double begins =
-          share(product({first.mantissa, first.digit}, {rows_[at(i)][j] * c.value[kM], c.digit}), total);
-      const double ends = count(f.value[kM], finish.mantissa, finish.digit);
-      x_[2][at(i)] += begins, y_[2][at(j)] += begins;
-      x_[3][at(i)] += ends, y_[3][at(j)] += ends;
-      if (s_.shorter) {
-        (s_.leads_x(i, j) ? x_[4][at(i)] : y_[4][at(j)]) += begins;
-        (s_.trails_x(i, j) ? x_[5][at(i)] : y_[5][at(j)]) += ends;
-      }
-      const double sum = c.value[kM] + c.value[kX] + c.value[kY];
-      if (sum == 0)
-        c.digit = kNone;
-      else
-        normalise(c, sum);
+      if (s_.shorter) continue;
+      mu.begin_y[j] += shares.begin_y[j];
+      mu.end_y[j] += shares.end_y[j];
     }
     return true;
+  }
+
+  void add_outside(int64_t i, const AlignmentShares& shares, Posteriors& mu) const {
+    for (int64_t j = 0; j < s_.m; ++j) {
+      mu.begin_y[j] += shares.begin_y[j];
+      mu.end_y[j] += shares.end_y[j];
+      *(s_.leads_x(i, j) ? mu.lead_x + i : mu.lead_y + j) += shares.begin_y[j];
+      *(s_.trails_x(i, j) ? mu.trail_x + i : mu.trail_y + j) += shares.end_y[j];
+    }
   }
 
   const Scores& s_;
-  std::vector<double> x_open_, x_extend_, y_open_, y_extend_, pairs_;
-  std::vector<std::vector<double>> exp_rows_;
-  std::vector<const double*> rows_;
-  std::vector<Number> begin_x_, begin_y_, end_x_, end_y_, lead_x_, lead_y_, trail_x_, trail_y_;
-  Number empty_;
-  std::vector<Cell3> forward_, below_, here_;
-  std::array<std::vector<double>, 6> x_, y_;  // expected counts: open, extend, begin, end, lead, trail
+  Scratch& scratch_;
+  Scratch::Frame frame_;
+  int64_t width_;
+  Rows sums_;  // of the way down; row i + 1 is that of letter i
+  double *y_open_ = nullptr, *y_extend_ = nullptr, *pairs_ = nullptr;
+  std::vector<double> x_open_, x_extend_, tops_, logs_, begins_;
+  std::vector<int64_t> exponents_;
+  Outside begin_, end_;
 };
 
-inline double logsum(const Scores& s, Posteriors& mu, Scratch&) {
+inline double logsum(const Scores& s, Posteriors& mu, Scratch& scratch) {
   double log_z = 0;
-  return Scaled(s).logsum(mu, log_z) ? log_z : logsum_logs(s, mu);
+  if (ScaledSums(s, scratch).logsum(mu, log_z)) return log_z;
+  mu.clear(s.n, s.m);
+  return logsum_logs(s, mu);
 }
 
 // Draws alignments one after another; take(path) is called for each of them. False: there is none.
@@ -494,20 +512,6 @@ class Ends {
  private:
   const Scores& s_;
   std::vector<double> begin_, end_;
-};
-
-// Some rows of all states for the kernel: each has room for the cell before the first one.
-class Rows {
- public:
-  Rows(int64_t rows, int64_t m, Scratch& scratch) : width_(padded(m) + 8), values_(scratch.take(3 * rows * width_)) {
-    for (int64_t r = 0; r < 3 * rows; ++r) std::fill_n(values_ + r * width_, 8, -kInfinity);
-  }
-  double* operator()(State s, int64_t r) { return values_ + (3 * r + s) * width_ + 8; }
-  void clear(int64_t r) { std::fill_n(values_ + 3 * r * width_, 3 * width_, -kInfinity); }
-
- private:
-  int64_t width_;
-  double* values_;
 };
 
 inline void gaps_of_row(const Scores& s, int64_t i, int64_t first, AlignmentRow& row) {

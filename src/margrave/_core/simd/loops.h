@@ -64,6 +64,26 @@ struct AlignmentRow {
   double *m_here, *x_here, *y_here;
 };
 
+// One row of the sums over all alignments, in exponentials of scores, which are divided by powers of 2 so that the sums
+// of all rows stay near the same size. `next` is the row above on the way down, and the row below on the way up. All
+// rows have a 0 before their first cell and zeros from m up to the next multiple of 8 and one cell further.
+struct AlignmentSums {
+  int64_t m;
+  const double *pair, *pair_next, *y_open, *y_extend, *begin_y, *end_y;  // by letter of y; pair_next: on the way up
+  double x_open, x_extend, begin_x, end_x;                               // x_open and x_extend are of the lower row
+  double carry;                                                          // of matches that follow each other
+  const double *m_next, *x_next, *y_next;                                // y_next: on the way down
+  double *m_here, *x_here, *y_here;                                      // y_here: on the way down
+};
+
+// Posterior probabilities of what happens in a row. y_open[j] and y_extend[j] are of letter j + 1.
+struct AlignmentShares {
+  const double *m, *x, *y;                             // the sums of the way down
+  double share;                                        // of a product of sums of both ways
+  double *pair, *y_open, *y_extend, *begin_y, *end_y;  // to add to, with room up to the next multiple of 8 but `pair`
+  double x_open, x_extend, begin_x, end_x;             // results; x_open and x_extend are of the letter below
+};
+
 // Sums over the parts of one example, whose marginals moved from `before` to `mu`.
 struct Comparison {
   double t_mu;     // <t, mu>
@@ -148,6 +168,10 @@ struct Loops {
                           int64_t b_step, double* ga, double* gb);
   // A row of the best alignments; returns the best score of an alignment that ends in this row.
   double (*alignment_best_row)(const AlignmentRow& row);
+  // A row of the sums over all alignments, on the way down: the sum of its values, and that of matches times end_y. On
+  // the way up: the sum of its values, and the posteriors of what happens in the row.
+  double (*alignment_sum_row)(const AlignmentSums& row, double* ends);
+  double (*alignment_share_row)(const AlignmentSums& row, AlignmentShares& shares);
 };
 
 // Scaled probability space is exact while no product can underflow. Scores of one position and its transitions may

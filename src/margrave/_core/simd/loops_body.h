@@ -137,7 +137,9 @@ constexpr Loops loops_named(const char* name) {
           sum_products,
           max_sums,
           spread_products,
-          alignment_best_row};
+          alignment_best_row,
+          alignment_sum_row,
+          alignment_share_row};
 }
 
 }  // namespace

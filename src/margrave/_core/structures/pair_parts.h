@@ -64,17 +64,23 @@ class PairParts {
     s.n = p.n;
     s.m = p.m;
     s.pair.resize(at(p.n));
+    s.row.resize(at(p.n));
+    s.distinct_rows = tied_ ? std::min(letters_, p.n) : p.n;
     if (tied_) {
       double* memory = nullptr;
       each_row(p, [&](int64_t i, int64_t row, int64_t rows, bool fresh) {
         if (!memory) memory = scratch.take(rows * p.m);
         double* to = memory + row * p.m;
+        s.row[at(i)] = row;
         if (fresh)
           for (int64_t j = 0; j < p.m; ++j) to[j] = theta[int64_t{p.x[i]} * letters_ + p.y[j]];
         s.pair[at(i)] = to;
       });
     } else {
-      for (int64_t i = 0; i < p.n; ++i) s.pair[at(i)] = theta + i * p.m;
+      for (int64_t i = 0; i < p.n; ++i) {
+        s.pair[at(i)] = theta + i * p.m;
+        s.row[at(i)] = i;
+      }
     }
     s.x_open = by_letter(p, theta, kXOpen, false, scratch);
     s.x_extend = by_letter(p, theta, kXExtend, false, scratch);

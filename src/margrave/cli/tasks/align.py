@@ -4,16 +4,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from margrave.cli import illustration
 from margrave.cli.options import option
 from margrave.cli.reports import percent, table
-from margrave.cli.streams import display_name, naming, source
+from margrave.cli.streams import check_place, display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
     from margrave.estimators import SequenceAligner
 
-_MODES = ("global", "local", "semi-global")
+_DECODERS = ("score", "accuracy")
+_NUCLEOTIDES = 6  # letters of DNA and RNA with N, all of which are letters of proteins as well
 
 
 @dataclass(eq=False, repr=False)
@@ -44,32 +46,48 @@ class Align(Task):
     start: str | None = option(
         None, "Scores to start from: BLOSUM62, or a file in NCBI's format; small C stay close to them.", "NAME"
     )
-    window: int = option(0, "Also score the letters up to this far from both positions.", "N")
+    window: int = option(0, "Also score the letters up to this far from both positions.", "N", low=0, high=100)
+    gap_residues: bool = option(False, "Every letter has scores of its own in gaps.")
+    gap_context: int = option(0, "Also score the letters up to this far from a letter in a gap.", "N", low=0, high=100)
     end_gaps: bool = option(False, "Gaps at the ends of sequences have scores of their own.")
     asymmetric: bool = option(False, "The pairs (a, b) and (b, a) have scores of their own.")
+    decode: str = option("score", "What is predicted: the best score, or the highest expected accuracy.", "NAME")
+    caution: float = option(
+        0.0, "For --decode accuracy: from 0, for recall, to 1, for precision.", "NUMBER", low=0, high=1
+    )
 
     def __post_init__(self) -> None:
         from margrave.structures.alignment import Alignment
 
         Alignment(self.mode, self.gaps)
-        if not 0 <= self.window <= 100:
-            raise MargraveError(f"--window must be from 0 to 100, and it is {self.window}.")
+        if self.decode not in _DECODERS:
+            raise unknown("way to decode", self.decode, _DECODERS)
+        if self.caution and self.decode != "accuracy":
+            raise MargraveError("--caution is for --decode accuracy, which is not given.")
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Pairs with their alignments."""
+        from margrave.features.substitution import matrix_named
+
         X, y = _read(data)
+        start = self._start()
         aligner = self.estimator_class()(
             mode=self.mode,
             gaps=self.gaps,
-            start=self._start(),
+            start=start,
             window=self.window,
+            gap_residues=self.gap_residues,
+            gap_context=self.gap_context,
+            decode=self.decode,
+            caution=self.caution,
             end_gaps=self.end_gaps,
             symmetric=not self.asymmetric,
             **settings,
         )
-        dev_pair = (
-            None if dev is None else _read(dev, sorted({letter for pair in X for text in pair for letter in text}))
-        )
+        known = {letter for pair in X for text in pair for letter in text}
+        if self.start is not None:
+            known.update(matrix_named(start).letters)
+        dev_pair = None if dev is None else _read(dev, sorted(known))
         return Job(aligner, X, y, {"n_pairs": len(y)}, {}, dev_pair, _scores, {"dev": dev_pair})
 
     def _start(self) -> Any:
@@ -97,6 +115,7 @@ class AlignModel(Model):
     """An aligner of files."""
 
     does: ClassVar[str] = "aligns pairs of sequences"
+    options: ClassVar[tuple[str, ...]] = ("data", "plot", "sentences")
 
     aligner: "SequenceAligner"
 
@@ -126,6 +145,41 @@ class AlignModel(Model):
         rows = [("pairs", f"{report['n_pairs']:,}")]
         rows += [(text, percent(report[name])) for name, text in (("precision", "precision"), ("recall", "recall"))]
         return table([*rows, ("F1", percent(report["f1"])), ("mean F1 of pairs", percent(report["mean_f1"]))], 20)
+
+    def illustration(
+        self, data: str | None = None, plot: str | None = None, sentences: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Draws the substitution matrix or, of the pairs of a file, the posterior probabilities."""
+        if data is not None:
+            path = illustration.check_options(data, plot, sentences, None)
+            assert plot is not None
+            return {"plots": self._draw_pairs(path, plot, sentences)}
+        if plot is None or sentences is not None:
+            raise MargraveError("--sentences says which pairs of --data to draw, which is not given.")
+        from margrave.features.substitution import BLOSUM62, HALF_BIT
+        from margrave.plots import save_figure, substitution_diagram
+        from margrave.plots.saving import check_format, require_matplotlib
+
+        check_format(plot)
+        require_matplotlib()
+        check_place(plot, [])
+        protein = len(self._letters()) > _NUCLEOTIDES and set(self._letters()) <= set(BLOSUM62.letters)
+        matrix = self.aligner.matrix_.scaled(1 / HALF_BIT)
+        titles = ("learned scores, in half-bits", "BLOSUM62")
+        save_figure(plot, substitution_diagram(matrix, BLOSUM62 if protein else None, titles=titles))
+        return {"plots": [plot]}
+
+    def _draw_pairs(self, path: str, plot: str, sentences: str | None) -> list[str]:
+        X, _ = _read(path, self._letters(), aligned=False)
+        try:
+            gold = _read(path, self._letters())[1]
+        except MargraveError:  # sequences that are not aligned
+            gold = None
+        return illustration.draw_alignments(self.aligner, path, X, gold, plot, sentences)
+
+    def illustration_summary(self, report: Mapping[str, Any]) -> str:
+        """Where the pictures are."""
+        return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
 
 
 def _read(path: str, alphabet: Any = None, *, aligned: bool = True) -> tuple[list[tuple[str, str]], list[Any]]:

@@ -1,0 +1,99 @@
+"""The task of alignments: train, predict, evaluate, pictures, and how it speaks of mistakes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.references.commands import message, run
+
+PAIRS = "ACGT\tA-GT\nTTACG\t-TACG\nGATTA\tG-TTA\n"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    (tmp_path / "pairs.tsv").write_text(PAIRS)
+    result = run("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "-C", "10")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "m"
+
+
+def test_pairs_are_trained_predicted_evaluated_and_drawn(model: Path) -> None:
+    data = model.parent / "pairs.tsv"
+    assert json.loads(run("evaluate", model, data, "--json").stdout)["f1"] == 1.0
+    assert run("predict", model, data).stdout == PAIRS
+    x, _, columns = run("predict", model, data, "--marginals").stdout.splitlines()[0].split("\t")
+    assert len(columns.split(";")) == len(x) and all(0 <= float(p) <= 1 for p in columns.split(";"))
+    assert "A:A" in run("inspect", model, "--top", "30").stdout
+    pytest.importorskip("matplotlib")
+    for options, made in (
+        (("--plot", model.parent / "matrix.svg"), ["matrix.svg"]),
+        (("--plot", model.parent / "p.svg", "--data", data, "--sentences", "1-2"), ["p-1.svg", "p-2.svg"]),
+    ):
+        drawn = run("inspect", model, *options)
+        assert drawn.exit_code == 0, drawn.output
+        for name in made:
+            assert f"drawn in {model.parent / name}" in drawn.stdout
+            assert "<svg" in (model.parent / name).read_text()
+    assert "--sentences says which pairs of --data to draw" in message(
+        run("inspect", model, "--plot", model.parent / "p.svg", "--sentences", "1")
+    )
+    assert "--sentences 4, but it has 3 pairs" in message(
+        run("inspect", model, "--plot", model.parent / "p.svg", "--data", data, "--sentences", "4")
+    )
+
+
+def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
+    (tmp_path / "pairs.fasta").write_text(">a\nACGT\n>b\nA-GT\n>c\nTTACG\n>d\n-TACG\n")
+    command = ("train", "--task", "align", tmp_path / "pairs.fasta", "-o", tmp_path / "m")
+    options = (
+        "--start",
+        "BLOSUM62",
+        "--gap-residues",
+        "--gap-context",
+        "1",
+        "--decode",
+        "accuracy",
+        "--caution",
+        "0.1",
+    )
+    result = run(*command, *options)
+    assert result.exit_code == 0, result.output
+    (tmp_path / "other.tsv").write_text("WACGT\tWAGT\n")  # W is a letter of BLOSUM62
+    assert run("predict", tmp_path / "m", tmp_path / "other.tsv").exit_code == 0
+    assert "unknown way to decode 'acuracy'; did you mean 'accuracy'" in message(run(*command, "--decode", "acuracy"))
+    assert "--caution is for --decode accuracy" in message(run(*command, "--caution", "0.5"))
+    assert run(*command, "--caution", "2", "--decode", "accuracy").exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("ACGT\tAGT\nACJT\tAGT\n", "line 2: column 3: the letter 'J' is not in the alphabet"),
+        ("ACGT\tAGJ\n", "line 1: column 8: the letter 'J' is not in the alphabet"),
+        (">a\nAC\nGJ\n>b\nAGT\n", "line 3: column 2: the letter 'J' is not in the alphabet"),
+        ("ACGT\t\n", "line 1: this pair: a sequence is empty"),
+        ("ACGT\t--\n", "a sequence is empty"),
+        (">a\nACGT\n>b\n", "a sequence is empty"),
+        ("ACGT\n", "line 1: a line has two sequences and a tab between them, and this one has no tab"),
+        (">a\nACGT\n", "every two sequences are a pair, and there are 1"),
+    ],
+)
+def test_mistakes_in_files_are_named_with_line_and_column(model: Path, text: str, match: str) -> None:
+    bad = model.parent / "bad.txt"
+    bad.write_text(text)
+    said = message(run("predict", model, bad))
+    assert match in said and "bad.txt" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("ACGT\tAGT\n", "line 1: this pair: aligned sequences must have the same length, and they have 4 and 3"),
+        ("A-GT\tA-GT\n", "column 2 has two gaps"),
+        (">a\nACGT\n>b\nAGT\n", "a and b: aligned sequences must have the same length"),
+    ],
+)
+def test_mistakes_in_alignments_are_named(tmp_path: Path, text: str, match: str) -> None:
+    (tmp_path / "bad.txt").write_text(text)
+    assert match in message(run("train", "--task", "align", tmp_path / "bad.txt", "-o", tmp_path / "m"))
