@@ -182,7 +182,7 @@ def test_a_generative_model_has_the_methods_of_aligners_and_a_file(tmp_path) -> 
 
 def test_tokens_may_be_tuples_and_words() -> None:
     """A sequence of tokens is not taken for a list of candidates."""
-    words = [(tuple("the small cat".split()), tuple("the cat".split())), (["a", "dog"], ["a", "big", "dog"])]
+    words = [(tuple(["the", "small", "cat"]), tuple(["the", "cat"])), (["a", "dog"], ["a", "big", "dog"])]
     known = [[(0, 0), (2, 1)], [(0, 0), (1, 2)]]
     for model in (SequenceAligner(C=10.0), GenerativeAligner(mode="global")):
         assert model.fit(words, known).predict(words) == known

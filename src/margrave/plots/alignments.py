@@ -59,7 +59,13 @@ def substitution_diagram(
                 for i, j in np.ndindex(table.shape):
                     dark = abs(table[i, j]) > 0.6 * most
                     axes.text(
-                        j, i, str(round(table[i, j])), ha="center", va="center", fontsize=6, color="w" if dark else _INK
+                        j,
+                        i,
+                        str(round(float(table[i, j]))),
+                        ha="center",
+                        va="center",
+                        fontsize=6,
+                        color="w" if dark else _INK,
                     )
         figure.colorbar(image, ax=list(panels), shrink=0.8, label="score")
     return figure
