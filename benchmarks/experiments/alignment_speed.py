@@ -192,8 +192,8 @@ def table(result: Result) -> str:
         f"Milliseconds for {result['length']} x {result['length']} letters, one thread\n\n"
         f"{markdown(['', *MODES], rows)}\n\n"
         f"{long['letters'][0]} x {long['letters'][1]} letters: {long['seconds']:.1f} s, {long['megabytes']:.0f} MB\n"
-        f"{PAIRS} pairs of {TRAIN_LENGTH} letters by {train['learner']}, two threads: {train['seconds']:.1f} s to a gap "
-        f"of {train['gap']:.1e} ({train['passes']} passes)"
+        f"{PAIRS} pairs of {TRAIN_LENGTH} letters by {train['learner']}, two threads: {train['seconds']:.1f} s to "
+        f"a gap of {train['gap']:.1e} ({train['passes']} passes)"
     )
 
 

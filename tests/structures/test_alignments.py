@@ -1,5 +1,6 @@
 """Alignments: numbers of outputs, every mode and kind of gap up to 5 x 5 letters, repeats of letters, linear memory."""
 
+import resource
 from math import comb, inf
 
 import numpy as np
@@ -246,3 +247,18 @@ def test_costs_count_missed_and_wrong_pairs() -> None:
     assert c0 == 2  # nothing is matched: both are missed
     assert c0 + delta[[1 * 2 + 0]].sum() == 3  # one wrong pair more
     assert bound.matches(0, problem.gold(0)).reshape(-1, 2).tolist() == [[0, 0], [2, 1]]
+
+
+def test_the_best_alignment_of_long_sequences_takes_linear_memory() -> None:
+    """Tables of 5,000 x 5,000 cells would take 600 MB; 50,000 letters are measured in benchmarks/alignment_speed."""
+    n, letters = 5000, 4
+    rng = np.random.default_rng(4)
+    x = rng.integers(0, letters, n)
+    y = np.delete(x, rng.integers(0, n, 50))
+    bound = bound_to(Alignment("global", letters=letters), [x], [y])
+    theta = np.full(bound.parts(0), -2.0)
+    theta[: letters**2] = (np.eye(letters) * 3 - 2).ravel()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    pairs = bound.best_matches(0, theta).reshape(-1, 2)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60 * 1024
+    assert len(pairs) > 4800 and (x[pairs[:, 0]] == y[pairs[:, 1]]).mean() > 0.95

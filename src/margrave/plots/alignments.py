@@ -57,16 +57,9 @@ def substitution_diagram(
             axes.tick_params(length=0, labelsize=8)
             if len(letters) <= 24:
                 for i, j in np.ndindex(table.shape):
-                    dark = abs(table[i, j]) > 0.6 * most
-                    axes.text(
-                        j,
-                        i,
-                        str(round(float(table[i, j]))),
-                        ha="center",
-                        va="center",
-                        fontsize=6,
-                        color="w" if dark else _INK,
-                    )
+                    value = float(table[i, j])
+                    colour = "w" if abs(value) > 0.6 * most else _INK
+                    axes.text(j, i, str(round(value)), ha="center", va="center", fontsize=6, color=colour)
         figure.colorbar(image, ax=list(panels), shrink=0.8, label="score")
     return figure
 
