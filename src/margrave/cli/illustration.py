@@ -34,8 +34,8 @@ def _check_sentences(text: str) -> None:
 # What parsers, labelers of graphs and decoders of lattices share.
 DATA = Option(
     "data",
-    "CoNLL-U sentences for --plot and --explain, or constituent trees, graphs, lattices, sentences to translate or pairs "
-    "of sequences for --plot.",
+    "CoNLL-U sentences for --plot and --explain, or constituent trees, graphs, lattices, sentences to translate or "
+    "pairs of sequences for --plot.",
     metavar="FILE",
     applies="parsing, constituency, graphs, lattices, translation and alignments",
 )
