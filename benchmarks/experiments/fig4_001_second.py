@@ -4,7 +4,7 @@ Inference is belief propagation, and AD3 for the best trees. The treebanks, thei
 learner are those of `fig4_001`, where the held-out sentences choose C in first order. They also choose the rate of SGD
 here, after one pass with each of the two rates that were chosen there. Arcs are pruned by the posteriors of a parser of
 single arcs. There are fewer passes than in first order, for want of time: five, and three for Arabic, whose sentences
-are long. This was decided before the results were seen.
+are long. What time was left decided this, not the results.
 
 A sentence whose loss is negative makes no step. The shares of such visits, and of sentences on which belief propagation
 does not converge with the weights after the last pass, are those of the training sentences.
