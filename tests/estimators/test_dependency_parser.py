@@ -254,17 +254,7 @@ def test_learners_go_on_with_approximate_inference(loss: str, learner: str) -> N
     assert "approximate" in model.stop_reason_
 
 
-@pytest.mark.parametrize("learner", ["mira", "sgd"])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_negative_losses_are_truncated_or_replaced_by_a_bound_and_counted(learner: str) -> None:
-    settings = {"order": 2, "projective": False, "labels": False, "features": "hash:16", "prune": "lengths"}
-    reasons = {}
-    for fallback in ("none", "reweighted"):
-        model = DependencyParser(learner=learner, C=10.0, max_iter=3, fallback=fallback, **settings)
-        reasons[fallback] = model.fit(X[:25], heads_of(Y[:25])).stop_reason_
-    assert "visits made no step" in reasons["none"]
-    assert "visits took the reweighted bound" in reasons["reweighted"]
-    assert "no step" not in reasons["reweighted"]
+def test_a_fallback_is_refused_where_inference_is_exact() -> None:
     with pytest.raises(MargraveError, match="a fallback needs order=2 and projective=False"):
         DependencyParser(fallback="reweighted").fit(X, Y)
 

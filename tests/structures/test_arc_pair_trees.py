@@ -11,7 +11,11 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog, minimize
 
 from margrave import MargraveError, _core
+from margrave.binding import bind as bind_examples
 from margrave.features import SparseFeatures
+from margrave.learners import SGD
+from margrave.learners.task import Task
+from margrave.losses import Log
 from margrave.structures import ArcPairTree, NonProjectiveTree, NoOutputs
 from tests.references.arc_pairs import PartTuple, arc_pair_parts, every_tree, parts_of
 from tests.references.enumeration import Array, Outputs, numerical_gradient, tree_logsum_lapack, trees
@@ -370,6 +374,24 @@ def test_a_bound_takes_the_place_of_a_negative_loss(single_root: bool) -> None:
     mild = 0.1 * theta  # nothing is replaced where the estimate is possible
     assert fallback.logsum(0, mild)[0] == plain(n, single_root, gold=gold).logsum(0, mild)[0]
     assert replacing.fallbacks == 1
+
+
+@roots
+def test_visits_with_a_negative_loss_make_no_step_or_take_the_bound_and_are_counted(single_root: bool) -> None:
+    _, gold, theta = negative_case(single_root)
+    moved = {}
+    for fallback, said in (("none", "1 of 1 visits made no step"), ("reweighted", "1 of 1 visits took the reweighted")):
+        bound = bind_examples(
+            ArcPairTree(single_root, fallback=fallback),
+            SparseFeatures(),
+            [[[f"part {k}"] for k in range(len(theta))]],
+            [gold],
+        )
+        task = Task(bound.problem, Log(), C=1e6, max_iter=1, start=theta, approximate=bound.approximate)
+        solution = SGD(rate=1e-3).solve(task)
+        assert said in solution.reason
+        moved[fallback] = float(np.abs(solution.w - theta).max())
+    assert moved["none"] == 0 < moved["reweighted"]
 
 
 def test_settings_are_checked() -> None:
