@@ -53,8 +53,8 @@ class GraphLabeler(StructuredEstimator):
     intercept : give nodes and edges a further attribute that is always there.
     neighbours : the neighbours of each pixel of an image, 4 or 8.
     window : the attributes of a pixel are the values in a square of this size around it.
-    inference : "exact", by clique trees, for trees, chains and narrow graphs; "bp", "trw", "relaxed" or "lp", for others
-        and approximate, as in `margrave.structures.FactorGraph`.
+    inference : "exact", by clique trees, for trees, chains and narrow graphs; "bp", "trw", "relaxed" or "lp", for
+        others and approximate, as in `margrave.structures.FactorGraph`.
     memory : exact inference is refused if its tables take more than this many MB per graph.
     features : "all", or "hash:BITS" for hashed attributes.
     max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
