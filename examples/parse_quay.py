@@ -11,16 +11,17 @@ from margrave.metrics import bracket_scores
 from margrave.plots import constituent_diagram, save_figure
 
 PICTURE = Path("demo/constituents.png")
+SENTENCES = 200  # to learn from
 LONGEST = 14  # words of a sentence to draw
 
 
 def main() -> None:
-    train, test = load_quay("train"), load_quay("test")
+    train, test = load_quay("train")[:SENTENCES], load_quay("test")
     print(f"training on {len(train)} sentences:         F1   whole trees")
     parsers = {
         "rules, counted": PCFG(horizontal=2),
         "rules, learned": ConstituencyParser(C=1.0, tol=1e-2),
-        "spans": ConstituencyParser(C=0.1, grammar="spans", tol=1e-2),
+        "spans": ConstituencyParser(C=0.1, grammar="spans", features="hash:18", tol=1e-2),
     }
     for name, parser in parsers.items():
         parser.fit(None, train)

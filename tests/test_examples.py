@@ -127,3 +127,13 @@ def test_the_example_about_alignments_shows_that_learned_scores_help(
     assert learned > counted + 2 > equal + 10
     for name in ("alignment.png", "substitutions.png"):
         assert (tmp_path / "demo" / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_constituents_are_parsed_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "parse_quay.py"), run_name="__main__")
+    f1 = [float(share) for share in re.findall(r"^  \w.{27} +([\d.]+)% ", capsys.readouterr().out, re.MULTILINE)]
+    assert len(f1) == 3 and min(f1) > 80
+    assert (tmp_path / "demo" / "constituents.png").read_bytes().startswith(b"\x89PNG")
