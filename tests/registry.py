@@ -34,6 +34,7 @@ from margrave.structures import (
     Chain,
     ContextFreeTree,
     FactorGraph,
+    ForestDerivations,
     Homology,
     Labels,
     LatticePaths,
@@ -67,6 +68,7 @@ from tests.references.enumeration import (
     lattice_paths,
     multiclass_outputs,
     projective_trees,
+    random_forest,
     random_lattice,
     second_order_parts,
     segment_attributes,
@@ -556,6 +558,32 @@ def lattice(
         to_structure={"lattices": lattices},
     )
     return Case(bound.problem, outputs, gold, costs, rows.matrices(), others)
+
+
+@register("forest")
+@register("forest, real values", form="real")
+def forest(rng: np.random.Generator, cost: str, size: int, *, form: str = "names") -> Case:
+    pairs = [random_forest(rng) for _ in range(size)]
+    forests = [found for found, _ in pairs]
+    every = [[edges for edges, _ in derivations] for _, derivations in pairs]
+    gold = [of[rng.integers(len(of))] for of in every]
+    rows = Rows(rng, [len(found.edges) for found in forests], form, 0)
+    bound = bind_examples(
+        ForestDerivations(),
+        SparseFeatures(unit="edge"),
+        rows.given,
+        gold,
+        outputs=NoOutputs(),
+        costs=Hamming(),
+        to_structure={"forests": forests},
+    )
+    return Case(
+        bound.problem,
+        [Outputs(len(found.edges), of) for found, of in zip(forests, every, strict=True)],
+        gold,
+        [np.array([float(len(set(y) - set(right))) for y in of]) for right, of in zip(gold, every, strict=True)],
+        rows.matrices(),
+    )
 
 
 def lattice_graph(found: Lattice) -> Graph:

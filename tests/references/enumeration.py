@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.datasets import Lattice
+from margrave.datasets import Forest, Lattice
 
 Parts = tuple[int, ...]
 Array = NDArray[np.float64]
@@ -154,6 +154,38 @@ def lattice_paths(lattice: Lattice) -> list[Parts]:
     for number, edge in enumerate(lattice.edges):
         found[edge.head] += [(*path, number) for path in found[edge.tail]]
     return found[-1]
+
+
+def random_forest(rng: np.random.Generator) -> tuple[Forest, list[tuple[Parts, str]]]:
+    """A forest over the spans of a few words, and all its derivations: their edges, sorted, and what they spell."""
+    n = int(rng.integers(1, 5))
+    spans = [(i, i + width) for width in range(1, n + 1) for i in range(n - width + 1)]
+    node = {span: k for k, span in enumerate(spans)}
+
+    def edge(head: tuple[int, int], *tails: tuple[int, int]) -> tuple[Any, ...]:
+        target: list[str | int] = [str(word) for word in rng.choice(["a", "b"], rng.integers(0 if tails else 1, 3))]
+        for k in rng.permutation(len(tails)).tolist():
+            target.insert(int(rng.integers(0, len(target) + 1)), k)
+        features = {f"f{k}": float(rng.normal()) for k in rng.choice(4, 2, replace=False).tolist()}
+        return node[head], tuple(node[tail] for tail in tails), tuple(target), features
+
+    edges = []
+    for i, j in spans:
+        edges += [edge((i, j)) for _ in range(int(rng.integers(1, 3)))]
+        edges += [edge((i, j), (i, m), (m, j)) for m in range(i + 1, j) if rng.random() < 0.7]
+        edges += [edge((i, j), (i, j - 1)) for _ in range(1) if j - i > 1 and rng.random() < 0.3]
+    forest = Forest.of([edges[k] for k in rng.permutation(len(edges))], goal=node[0, n])
+    return forest, forest_derivations(forest)
+
+
+def forest_derivations(forest: Forest) -> list[tuple[Parts, str]]:
+    """All derivations, by combining those of the tails."""
+    found: list[list[tuple[Parts, list[str]]]] = [[] for _ in range(forest.nodes)]
+    for number, (head, tails, target, _) in enumerate(forest.edges):
+        for below in product(*(found[tail] for tail in tails)):
+            words = [word for each in target for word in ([each] if isinstance(each, str) else below[each][1])]
+            found[head].append((tuple(sorted([number, *(e for edges, _ in below for e in edges)])), words))
+    return [(edges, " ".join(words)) for edges, words in found[-1]]
 
 
 def arc_part(n: int, head: int, word: int) -> int:

@@ -5,6 +5,7 @@ from margrave.datasets.brackets import read_brackets, write_brackets
 from margrave.datasets.builtin import load_digits, load_harbour, load_quay, load_town
 from margrave.datasets.columns import read_columns, write_columns
 from margrave.datasets.conllu import Sentence, Word, conllu_lines, read_conllu, read_conllx, write_conllu
+from margrave.datasets.forests import Forest, ForestEdge, read_forests, write_forests
 from margrave.datasets.graphs import LabelledGraph, read_graphs, write_graphs
 from margrave.datasets.lattices import Edge, Lattice, from_plf, read_lattices, to_plf, write_lattices
 from margrave.datasets.nbest import NBestList, read_nbest, read_references, write_nbest
@@ -16,6 +17,8 @@ from margrave.labels.tags import Span, convert_tags, spans
 
 __all__ = [
     "Edge",
+    "Forest",
+    "ForestEdge",
     "LabelledGraph",
     "Lattice",
     "NBestList",
@@ -37,6 +40,7 @@ __all__ = [
     "read_conllx",
     "read_descriptions",
     "read_fasta",
+    "read_forests",
     "read_graphs",
     "read_hierarchy",
     "read_lattices",
@@ -56,6 +60,7 @@ __all__ = [
     "write_brackets",
     "write_columns",
     "write_conllu",
+    "write_forests",
     "write_graphs",
     "write_lattices",
     "write_nbest",

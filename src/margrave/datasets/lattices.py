@@ -81,7 +81,7 @@ class Lattice:
         given = [_edge(edge) for edge in edges]
         if not given:
             raise MargraveError("a lattice needs at least one edge.")
-        order = _topological([(tail, head) for tail, head, _, _ in given])
+        order = topological_order([(tail, head) for tail, head, _, _ in given])
         first, last = _ends(given, start, end)
         # A node before the first one or behind the last one is on no path.
         order = [first, *(node for node in order if node not in (first, last)), last]
@@ -142,7 +142,7 @@ def _string(words: Any) -> str:
     return " ".join(words.split())
 
 
-def _topological(edges: Sequence[tuple[Any, Any]]) -> list[Any]:
+def topological_order(edges: Sequence[tuple[Any, Any]]) -> list[Any]:
     """The nodes such that every edge leads to a later one; an error that names the nodes of a cycle."""
     after: dict[Any, list[Any]] = {}
     missing: dict[Any, int] = {}  # edges from nodes that have not been placed

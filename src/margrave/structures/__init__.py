@@ -9,6 +9,7 @@ from margrave.structures.candidates import CandidateLists
 from margrave.structures.chain import Chain
 from margrave.structures.constituents import ContextFreeTree, SpanTree
 from margrave.structures.factor_graph import Factor, FactorGraph, Factors
+from margrave.structures.forest_derivations import ForestDerivations
 from margrave.structures.grammar import Grammar
 from margrave.structures.label_graph import LabelGraph
 from margrave.structures.lattice_paths import LatticePaths
@@ -35,6 +36,7 @@ __all__ = [
     "FactorGraph",
     "Factors",
     "Forbidden",
+    "ForestDerivations",
     "Grammar",
     "Homology",
     "Implies",

@@ -12,7 +12,7 @@
 
 namespace margrave {
 
-class HypergraphStructure final : public Structure {
+class HypergraphStructure : public Structure {
  public:
   struct Example {
     std::shared_ptr<const Hypergraph> graph;
@@ -70,9 +70,10 @@ class HypergraphStructure final : public Structure {
     if (!of(i).graph->sample(theta, random, y)) throw InputError("every output is forbidden.");
   }
 
- private:
+ protected:
   const Example& of(int64_t i) const { return examples_[static_cast<size_t>(i)]; }
 
+ private:
   std::vector<Example> examples_;
   bool has_gold_;
 };

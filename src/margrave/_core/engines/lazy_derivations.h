@@ -1,0 +1,194 @@
+// The k best derivations of a node of an acyclic hypergraph (Huang and Chiang 2005, Algorithm 3): the next best
+// derivation of a node is sought only when somebody asks for it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace margrave {
+
+// A Graph may compute its edges on demand. It has
+//
+//   int64_t nodes()
+//   double best(v), int64_t best_edge(v)     of the best derivation of a node; -inf: there is none
+//   void each_edge(v, visit)                 calls visit(e) for every edge with head v; no two edges share a number
+//   int64_t tail_count(e), tail(e, j)
+//   double score(e)                          of the edge itself, without its tails
+//
+// A Graph that also has
+//
+//   int64_t string(e, keys)                  a key for what a derivation spells: the edge with the keys of its tails
+//
+// is asked for distinct strings: of the derivations of a node that spell the same, only the best one is found. Nothing
+// is lost by it, since the others could only be part of worse derivations of the same strings.
+template <class Graph>
+class LazyDerivations {
+ public:
+  explicit LazyDerivations(const Graph& graph) : graph_(graph), place_(at(graph.nodes()), -1) {}
+
+  // Seeks the derivation of this rank, from 0; false if there are fewer. The recursion is an explicit stack, since a
+  // chain of a million nodes must not overflow the machine's.
+  bool request(int64_t v, int64_t rank) {
+    std::vector<std::pair<int64_t, int64_t>> open{{v, rank}};
+    while (!open.empty()) {
+      const auto [u, r] = open.back();
+      Node& node = of(u);
+      if (node.exhausted || node.found.empty() || static_cast<int64_t>(node.found.size()) > r) {
+        open.pop_back();
+        continue;
+      }
+      if (!node.begun) begin(u);
+      if (!node.expanded && !expand(node, open)) continue;  // the tails' next ones come first
+      if (node.candidates.empty()) {
+        node.exhausted = true;
+        continue;
+      }
+      std::pop_heap(node.candidates.begin(), node.candidates.end());
+      node.last = std::move(node.candidates.back());
+      node.candidates.pop_back();
+      node.expanded = false;
+      keep(node);
+    }
+    return static_cast<int64_t>(of(v).found.size()) > rank;
+  }
+
+  // Of a derivation that request() has found: its value, and visit(e) for all its edges from the top down.
+  double value(int64_t v, int64_t rank) { return of(v).found[at(rank)].value; }
+  int64_t key(int64_t v, int64_t rank) { return of(v).keys[at(rank)]; }  // if there are strings
+  template <class Visit>
+  void each_edge(int64_t v, int64_t rank, const Visit& visit) {
+    std::vector<std::pair<int64_t, int64_t>> open{{v, rank}};
+    while (!open.empty()) {
+      const auto [u, r] = open.back();
+      open.pop_back();
+      const Derivation& d = of(u).found[at(r)];
+      visit(d.edge);
+      for (size_t j = 0; j < d.ranks.size(); ++j)
+        open.emplace_back(graph_.tail(d.edge, static_cast<int64_t>(j)), d.ranks[j]);
+    }
+  }
+
+ private:
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+  static constexpr bool kSpells =
+      requires(const Graph& graph, const std::vector<int64_t>& keys) { graph.string(int64_t{}, keys); };
+
+  struct Derivation {
+    double value = 0;
+    int64_t edge = -1;
+    std::vector<int32_t> ranks;  // which of each tail's derivations
+    bool operator<(const Derivation& other) const { return value < other.value; }
+  };
+
+  struct Node {
+    std::vector<Derivation> found;       // best first
+    std::vector<int64_t> keys;           // of what they spell
+    Derivation last;                     // whose successors come next
+    std::vector<Derivation> candidates;  // a heap
+    std::set<std::pair<int64_t, std::vector<int32_t>>> seen;
+    std::set<int64_t> spelled;
+    bool begun = false;
+    bool expanded = false;  // the successors of `last` are among the candidates
+    bool exhausted = false;
+  };
+
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  // A node as far as it has been asked for: at first with its best derivation. What that spells needs the nodes below
+  // it, which are made first.
+  Node& of(int64_t v) {
+    if (place_[at(v)] < 0) {
+      std::vector<int64_t> open{v};
+      while (!open.empty()) {
+        const int64_t u = open.back();
+        const size_t waiting = open.size();
+        if constexpr (kSpells)
+          if (place_[at(u)] < 0 && graph_.best(u) > kNone) {
+            const int64_t e = graph_.best_edge(u);
+            for (int64_t j = 0; j < graph_.tail_count(e); ++j)
+              if (place_[at(graph_.tail(e, j))] < 0) open.push_back(graph_.tail(e, j));
+          }
+        if (open.size() > waiting) continue;
+        open.pop_back();
+        if (place_[at(u)] < 0) make(u);
+      }
+    }
+    return nodes_[at(place_[at(v)])];
+  }
+
+  void make(int64_t v) {
+    place_[at(v)] = static_cast<int64_t>(nodes_.size());
+    Node& node = nodes_.emplace_back();
+    if (graph_.best(v) == kNone) return;
+    const int64_t e = graph_.best_edge(v);
+    node.last = {graph_.best(v), e, std::vector<int32_t>(at(graph_.tail_count(e)), 0)};
+    keep(node);
+  }
+
+  // The latest derivation is one of those found, unless another one spells the same.
+  void keep(Node& node) {
+    if constexpr (kSpells) {
+      std::vector<int64_t> keys;
+      for (size_t j = 0; j < node.last.ranks.size(); ++j)
+        keys.push_back(of(graph_.tail(node.last.edge, static_cast<int64_t>(j))).keys[at(node.last.ranks[j])]);
+      const int64_t key = graph_.string(node.last.edge, keys);
+      if (!node.spelled.insert(key).second) return;
+      node.keys.push_back(key);
+    }
+    node.found.push_back(node.last);
+  }
+
+  void push(Node& node, int64_t e, std::vector<int32_t> ranks) {
+    double value = graph_.score(e);
+    for (size_t j = 0; j < ranks.size(); ++j)
+      value += of(graph_.tail(e, static_cast<int64_t>(j))).found[at(ranks[j])].value;
+    if (value == kNone || !node.seen.emplace(e, ranks).second) return;
+    node.candidates.push_back({value, e, std::move(ranks)});
+    std::push_heap(node.candidates.begin(), node.candidates.end());
+  }
+
+  // The other edges' best derivations become candidates when a second-best is first asked for.
+  void begin(int64_t v) {
+    Node& node = of(v);
+    node.begun = true;
+    node.seen.emplace(node.last.edge, node.last.ranks);
+    graph_.each_edge(v, [&](int64_t e) {
+      bool alive = true;
+      for (int64_t j = 0; j < graph_.tail_count(e); ++j) alive = alive && graph_.best(graph_.tail(e, j)) > kNone;
+      if (alive) push(node, e, std::vector<int32_t>(at(graph_.tail_count(e)), 0));
+    });
+  }
+
+  // Adds the successors of the latest derivation, one tail's rank raised at a time; false if a tail must be asked
+  // first.
+  bool expand(Node& node, std::vector<std::pair<int64_t, int64_t>>& open) {
+    const Derivation last = node.last;
+    const auto tails = static_cast<int64_t>(last.ranks.size());
+    for (int64_t j = 0; j < tails; ++j) {
+      const int64_t u = graph_.tail(last.edge, j);
+      const int64_t wanted = last.ranks[at(j)] + 1;
+      if (!of(u).exhausted && static_cast<int64_t>(of(u).found.size()) <= wanted) {
+        open.emplace_back(u, wanted);
+        return false;
+      }
+    }
+    for (int64_t j = 0; j < tails; ++j) {
+      std::vector<int32_t> ranks = last.ranks;
+      if (static_cast<int64_t>(of(graph_.tail(last.edge, j)).found.size()) <= ++ranks[at(j)]) continue;
+      push(node, last.edge, std::move(ranks));
+    }
+    node.expanded = true;
+    return true;
+  }
+
+  const Graph& graph_;
+  std::vector<int64_t> place_;  // by node: where it is in nodes_, or -1
+  std::deque<Node> nodes_;      // references to nodes stay valid while others are added
+};
+
+}  // namespace margrave

@@ -1,0 +1,56 @@
+// What derivations spell: strings of words, each with a number, so that equal strings are found at once.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace margrave {
+
+// The pattern of an edge: words, and gap(j) where the string of its tail j stands.
+using Pattern = std::vector<int32_t>;
+
+class Strings {
+ public:
+  int64_t size() const { return static_cast<int64_t>(strings_.size()); }
+  const std::vector<int32_t>& words(int64_t key) const { return *strings_[static_cast<size_t>(key)]; }
+
+  // The number of a string, which is added if it is new.
+  int64_t add(std::vector<int32_t> words) {
+    const auto [place, added] = numbers_.try_emplace(std::move(words), size());
+    if (added) strings_.push_back(&place->first);  // keys of the map do not move
+    return place->second;
+  }
+
+  // The number of what a pattern spells with the strings of its tails.
+  int64_t join(const int32_t* first, const int32_t* last, const std::vector<int64_t>& tails) {
+    std::vector<int32_t> joined;
+    for (; first < last; ++first) {
+      if (*first >= 0) {
+        joined.push_back(*first);
+      } else {
+        const std::vector<int32_t>& inner = words(tails[static_cast<size_t>(-1 - *first)]);
+        joined.insert(joined.end(), inner.begin(), inner.end());
+      }
+    }
+    return add(std::move(joined));
+  }
+
+ private:
+  struct Hash {
+    size_t operator()(const std::vector<int32_t>& words) const {
+      uint64_t h = words.size();
+      for (const int32_t word : words) {
+        h = (h ^ static_cast<uint32_t>(word)) * 0x9fb21c651e98df25u;
+        h ^= h >> 29;
+      }
+      return h;
+    }
+  };
+
+  std::unordered_map<std::vector<int32_t>, int64_t, Hash> numbers_;
+  std::vector<const std::vector<int32_t>*> strings_;
+};
+
+}  // namespace margrave

@@ -1,0 +1,104 @@
+// Forests: hypergraphs whose edges are parts and spell words.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/lazy_derivations.h"
+#include "engines/strings.h"
+#include "structures/hypergraph.h"
+
+namespace margrave {
+
+// What the edges of a forest spell, beside its hypergraph.
+struct ForestStrings {
+  std::vector<int32_t> heads;
+  std::vector<std::vector<int32_t>> tails;
+  std::vector<Pattern> targets;  // words, and -1 - j for tail j
+};
+
+class ForestStructure final : public HypergraphStructure {
+ public:
+  ForestStructure(std::vector<Example> examples, std::vector<ForestStrings> strings, bool has_gold)
+      : HypergraphStructure(std::move(examples), has_gold), strings_(std::move(strings)) {
+    if (static_cast<int64_t>(strings_.size()) != size()) throw InputError("every forest needs what its edges spell.");
+    for (int64_t i = 0; i < size(); ++i) {
+      const ForestStrings& forest = strings_[at(i)];
+      const auto edges = static_cast<size_t>(of(i).graph->edges());
+      if (forest.heads.size() != edges || forest.tails.size() != edges || forest.targets.size() != edges)
+        throw InputError("every edge of a forest needs a head, tails and a target.");
+      for (size_t e = 0; e < edges; ++e)
+        for (const int32_t symbol : forest.targets[e])
+          if (symbol < 0 && at(-1 - symbol) >= forest.tails[e].size())
+            throw InputError("the target of edge " + std::to_string(e) + " has a tail that the edge has not.");
+    }
+  }
+
+  // The k best distinct strings, best first; each has the score and the edges of its best derivation.
+  void kbest_strings(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys) const {
+    Strings strings;
+    const Spelled graph(strings_[at(i)], of(i).graph->nodes(), theta, strings);
+    ys.clear();
+    const int64_t root = graph.nodes() - 1;
+    if (graph.best(root) == -kInfinity) return;
+    LazyDerivations<Spelled> lazy(graph);
+    for (int64_t rank = 0; rank < k && lazy.request(root, rank); ++rank) {
+      ys.push_back({lazy.value(root, rank), {}});
+      lazy.each_edge(root, rank, [&](int64_t e) { ys.back().y.push_back(static_cast<int32_t>(e)); });
+      std::sort(ys.back().y.begin(), ys.back().y.end());
+    }
+  }
+
+ private:
+  static size_t at(int64_t k) { return static_cast<size_t>(k); }
+
+  // The forest under some scores, as LazyDerivations wants it. Edges are in the order of their heads.
+  class Spelled {
+   public:
+    Spelled(const ForestStrings& forest, int64_t nodes, const double* theta, Strings& strings)
+        : forest_(forest), theta_(theta), strings_(strings), best_(at(nodes), -kInfinity), choice_(at(nodes), -1) {
+      begin_.assign(at(nodes + 1), 0);
+      for (size_t e = 0; e < forest.heads.size(); ++e) {
+        const size_t head = at(forest.heads[e]);
+        begin_[head + 1] = static_cast<int64_t>(e) + 1;
+        double total = theta[e];
+        for (const int32_t tail : forest.tails[e]) total += best_[at(tail)];
+        if (total > best_[head]) {
+          best_[head] = total;
+          choice_[head] = static_cast<int64_t>(e);
+        }
+      }
+      for (size_t v = 1; v < begin_.size(); ++v) begin_[v] = std::max(begin_[v], begin_[v - 1]);
+    }
+
+    int64_t nodes() const { return static_cast<int64_t>(best_.size()); }
+    double best(int64_t v) const { return best_[at(v)]; }
+    int64_t best_edge(int64_t v) const { return choice_[at(v)]; }
+    template <class Visit>
+    void each_edge(int64_t v, const Visit& visit) const {
+      for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) visit(e);
+    }
+    int64_t tail_count(int64_t e) const { return static_cast<int64_t>(forest_.tails[at(e)].size()); }
+    int64_t tail(int64_t e, int64_t j) const { return forest_.tails[at(e)][at(j)]; }
+    double score(int64_t e) const { return theta_[e]; }
+    int64_t string(int64_t e, const std::vector<int64_t>& keys) const {
+      const Pattern& target = forest_.targets[at(e)];
+      return strings_.join(target.data(), target.data() + target.size(), keys);
+    }
+
+   private:
+    const ForestStrings& forest_;
+    const double* theta_;
+    Strings& strings_;
+    std::vector<double> best_;
+    std::vector<int64_t> choice_;
+    std::vector<int64_t> begin_;  // by head
+  };
+
+  std::vector<ForestStrings> strings_;
+};
+
+}  // namespace margrave

@@ -1,0 +1,97 @@
+"""Derivations of forests; parts are edges."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.datasets.forests import Forest
+from margrave.errors import MargraveError
+from margrave.losses.costs import Cost, Hamming
+from margrave.structures.base import NoOutputs, Structure, Units
+
+
+@dataclass
+class ForestDerivations(Structure):
+    """The derivations of forests, given and predicted as tuples of the numbers of their edges, sorted.
+
+    The cost "hamming" is the number of edges that the gold derivation has not.
+    """
+
+    name = "forest-derivations"
+    examples = "forests"
+    costs = (Hamming,)
+
+    def bind(
+        self,
+        outputs: NoOutputs,
+        units: Units,
+        Y: Sequence[Any] | None = None,
+        *,
+        costs: Cost | None = None,
+        allowed: Any = None,
+        forests: Sequence[Forest] | None = None,
+    ) -> _core.ForestStructure:
+        """Make the core's structure of these forests.
+
+        Parameters
+        ----------
+        outputs, allowed : not used.
+        units : the number of edges of each forest.
+        Y : the gold derivation of each forest, if known.
+        costs : the costs of wrong derivations, if they are needed.
+        forests : the forests.
+        """
+        if forests is None:
+            forests = []
+        if [len(forest.edges) for forest in forests] != units.tolist():
+            raise MargraveError("there must be one row of features per edge.")
+        if costs is not None:
+            self.check_cost(costs)
+        gold = None
+        if Y is not None:
+            listed = [self._derivation(i, y, forest) for i, (y, forest) in enumerate(zip(Y, forests, strict=True))]
+            gold = _ragged(listed)
+        return _core.forests(*forest_arrays(forests), gold, costs is not None)
+
+    def decode(
+        self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
+    ) -> list[tuple[int, ...]]:
+        """The derivations."""
+        return [tuple(parts[first:last].tolist()) for first, last in pairwise(begin.tolist())]
+
+    def _derivation(self, i: int, y: Any, forest: Forest) -> list[int]:
+        edges = list(y)
+        if not all(isinstance(e, int) and 0 <= e < len(forest.edges) for e in edges):
+            raise MargraveError(f"example {i}: a derivation is a list of numbers of edges, not {y!r}.")
+        forest.string(edges)  # which refuses what is no derivation
+        return sorted(edges)
+
+
+def forest_arrays(forests: Sequence[Forest]) -> tuple[Any, ...]:
+    """What the core takes of forests: nodes, where edges begin, heads, tails and targets."""
+    for i, forest in enumerate(forests):
+        if not isinstance(forest, Forest):
+            raise MargraveError(f"example {i} must be a Forest, not {type(forest).__name__}.")
+    edges = [edge for forest in forests for edge in forest.edges]
+    number: dict[str, int] = {}
+    targets = [
+        [number.setdefault(each, len(number)) if isinstance(each, str) else -1 - each for each in edge.target]
+        for edge in edges
+    ]
+    return (
+        np.array([forest.nodes for forest in forests], dtype=np.int64),
+        np.concatenate([[0], np.cumsum([len(forest.edges) for forest in forests])]).astype(np.int64),
+        np.array([edge.head for edge in edges], dtype=np.int32),
+        *_ragged([edge.tails for edge in edges]),
+        *_ragged(targets),
+    )
+
+
+def _ragged(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    begin = np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
+    return begin, np.array([k for each in lists for k in each], dtype=np.int32)

@@ -1,0 +1,282 @@
+"""Translation by synchronous grammars (Hiero): rules with gaps, glue rules, and a language model by cube pruning."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite, log10
+from os import PathLike
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import real, whole
+from margrave.datasets.forests import Forest, ForestEdge
+from margrave.datasets.opening import read_line_pieces, source_name
+from margrave.errors import DataError, MargraveError, unknown
+from margrave.translation.language_model import NGramModel
+
+Words = str | Sequence[str]
+
+BEAM = 200  # combinations per node of the forest: see benchmarks/experiments/hiero.py
+_NO_LIMIT = 2**31 - 1
+_PASS_THROUGH = ("unknown", "all")
+_WORD_VALUE = -log10(np.e)  # of each word in the feature that counts words, as Joshua and cdec have it
+
+
+class Translation(NamedTuple):
+    """A translation with its score and the values of its features."""
+
+    score: float
+    text: str
+    features: dict[str, float]
+
+
+class SynchronousGrammar:
+    """The rules of a synchronous grammar, from one or several files; one rule per line, fields separated by |||.
+
+    A rule is [LABEL] ||| source ||| target ||| features. Gaps are [X,1] and [X,2] on both sides, or [1] and [2] in the
+    target. Features are name=number, or numbers, which are named by a prefix and their place.
+
+    >>> grammar = SynchronousGrammar().add(["[X] ||| haus ||| house ||| p=-0.1", "[X] ||| das [X,1] ||| the [1]"])
+    >>> len(grammar.add_glue()), grammar.features
+    (4, ['p', 'Glue'])
+    """
+
+    def __init__(self) -> None:
+        self.core = _core.SynchronousGrammar()
+
+    def read(
+        self,
+        path: str | PathLike[str] | IO[bytes],
+        *,
+        prefix: str = "PhraseModel_",
+        sign: float = 1.0,
+        span_limit: int | None = None,
+    ) -> "SynchronousGrammar":
+        """Read rules from a file; gzip is recognised. The result is the grammar itself.
+
+        Parameters
+        ----------
+        path : the file, or an open binary stream.
+        prefix : how numbers without a name are called, followed by their place, which begins with 0.
+        sign : the factor of all values: -1 for Joshua's grammars, whose numbers are costs.
+        span_limit : the largest number of words of the source that such a rule may cover; None for no limit.
+        """
+        self._begin(prefix, sign, span_limit)
+        try:
+            for piece in read_line_pieces(path):
+                self.core.feed(piece)
+        except DataError:
+            raise
+        except MargraveError as error:
+            raise DataError(source_name(path), self.core.line, str(error)) from None
+        return self
+
+    def add(
+        self,
+        rules: Iterable[str],
+        *,
+        prefix: str = "PhraseModel_",
+        sign: float = 1.0,
+        span_limit: int | None = None,
+    ) -> "SynchronousGrammar":
+        """Add rules; the result is the grammar itself.
+
+        Parameters
+        ----------
+        rules : the rules, as files have them.
+        prefix, sign, span_limit : as in `read`.
+        """
+        self._begin(prefix, sign, span_limit)
+        for i, rule in enumerate(rules):
+            try:
+                self.core.feed(rule.encode() + b"\n")
+            except MargraveError as error:
+                raise MargraveError(f"rule {i}: {error}") from None
+        return self
+
+    def add_glue(self, *, label: str = "X", goal: str = "S", feature: str = "Glue") -> "SynchronousGrammar":
+        """Add the usual glue rules: a sentence is a sequence of translated pieces in order.
+
+        Parameters
+        ----------
+        label : of the pieces.
+        goal : of sentences.
+        feature : counts how often pieces are joined.
+        """
+        first, more = f"[{goal}] ||| [{label},1] ||| [1]", f"[{goal}] ||| [{goal},1] [{label},2] ||| [1] [2]"
+        return self.add([first, f"{more} ||| {feature}=1"])
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the features."""
+        return self.core.features
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of left-hand sides and gaps."""
+        return self.core.labels
+
+    def __len__(self) -> int:
+        """The number of rules."""
+        return len(self.core)
+
+    def _begin(self, prefix: str, sign: float, span_limit: int | None) -> None:
+        limit = _NO_LIMIT if span_limit is None else whole("span_limit", span_limit, 1, _NO_LIMIT)
+        self.core.begin(prefix, real("sign", sign, "be finite", isfinite), limit)
+
+
+class SynchronousDecoder:
+    """Translates sentences by a synchronous grammar, with or without a language model.
+
+    A sentence is parsed by the source sides of the rules (CKY+), which gives a forest of all derivations. A language
+    model is then added by cube pruning, which is not exact unless `beam` is None. Words that no rule translates pass
+    through.
+
+    Parameters
+    ----------
+    grammar : the rules, with glue rules. If its rules contain <s>, sources are put between <s> and </s>.
+    model : the language model, whose score (a logarithm to base 10) is a feature.
+    goal : the label of whole sentences; None for the label of the glue rules: S or GOAL.
+    label : the label of words that pass through.
+    pass_through : "unknown" if only words that no rule translates alone pass through, "all" if every word may.
+    model_feature, word_feature, unknown_feature : the names of the features for the language model, for words of the
+        translation (-0.434 per word, as in Joshua and cdec), and for words that pass through.
+
+    >>> grammar = SynchronousGrammar().add(["[X] ||| haus ||| house", "[X] ||| das [X,1] ||| the [1]"]).add_glue()
+    >>> decoder = SynchronousDecoder(grammar)
+    >>> decoder.decode(["das haus am see"], {"Glue": -1.0, "PassThrough": -10.0})[0][0].text
+    'the house am see'
+    """
+
+    def __init__(
+        self,
+        grammar: SynchronousGrammar,
+        model: NGramModel | None = None,
+        *,
+        goal: str | None = None,
+        label: str = "X",
+        pass_through: str = "unknown",
+        model_feature: str = "LanguageModel",
+        word_feature: str = "WordPenalty",
+        unknown_feature: str = "PassThrough",
+    ) -> None:
+        if pass_through not in _PASS_THROUGH:
+            raise unknown("pass_through", pass_through, _PASS_THROUGH)
+        if goal is None:
+            goal = next((each for each in ("S", "GOAL") if each in grammar.labels), "S")
+        self.core = _core.SynchronousDecoder(
+            grammar.core,
+            None if model is None else model.core,
+            goal,
+            label,
+            pass_through == "all",
+            _WORD_VALUE,
+            model_feature,
+            word_feature,
+            unknown_feature,
+        )
+        self.exact = model is None
+        self.features = self.core.features
+
+    def decode(
+        self,
+        sources: Iterable[Words],
+        weights: Mapping[str, float],
+        *,
+        k: int = 1,
+        beam: int | None = BEAM,
+        distinct: bool = True,
+    ) -> list[list[Translation]]:
+        """Find the k best translations of every source, best first; none if the grammar has no derivation.
+
+        Parameters
+        ----------
+        sources : the sentences.
+        weights : the weight of each feature; features without one have weight 0.
+        k : the number of translations.
+        beam : how many combinations of rules and translations of their gaps are taken up per label and span; None for
+            all of them, which is exact, but feasible for short sentences only. Without a language model, the search is
+            always exact.
+        distinct : whether translations differ in their words; if not, they differ in their derivations.
+        """
+        vector, limit = self._weights(weights), self._beam(beam)
+        k = whole("k", k, 1, 2**31 - 1)
+        return [self._named(self.core.decode(_words(source), vector, k, limit, distinct)) for source in sources]
+
+    def derivations(
+        self, source: Words, target: Words, weights: Mapping[str, float], *, k: int = 1
+    ) -> list[Translation]:
+        """Find the k best derivations of one given translation, best first; none if the grammar has none.
+
+        Parameters
+        ----------
+        source : the sentence.
+        target : its translation.
+        weights : the weight of each feature.
+        k : the number of derivations.
+        """
+        k = whole("k", k, 1, 2**31 - 1)
+        return self._named(self.core.forced(_words(source), _words(target), self._weights(weights), k))
+
+    def forest(self, source: Words, weights: Mapping[str, float], *, beam: int | None = BEAM) -> Forest | None:
+        """Make the forest of the derivations that the search finds; None if there is none.
+
+        Its edges have the features of their rules, and what they add to the score of the language model. With a
+        language model it is pruned, so that sums over it are not exact.
+
+        Parameters
+        ----------
+        source : the sentence.
+        weights : the weight of each feature, which decide what is pruned.
+        beam : as in `decode`.
+        """
+        edges = self.core.forest(_words(source), self._weights(weights), self._beam(beam))
+        if not edges:
+            return None
+        listed = [
+            ForestEdge(
+                head,
+                tuple(tails),
+                tuple(word if number < 0 else number for number, word in target),
+                {self.features[number]: value for number, value in features},
+            )
+            for head, tails, target, features in edges
+        ]
+        return Forest(listed[-1].head + 1, tuple(listed))
+
+    def unknown(self, source: Words) -> list[str]:
+        """The words of a sentence that no rule has.
+
+        Parameters
+        ----------
+        source : the sentence.
+        """
+        words = _words(source)
+        return [words[i] for i in self.core.unknown(words)]
+
+    def _weights(self, weights: Mapping[str, float]) -> NDArray[np.float64]:
+        number = {name: k for k, name in enumerate(self.features)}
+        vector = np.zeros(len(number))
+        for name, value in weights.items():
+            if name not in number:
+                raise unknown("feature", name, self.features[:20])
+            vector[number[name]] = real(f"the weight of {name}", value, "be finite", isfinite)
+        return vector
+
+    def _beam(self, beam: int | None) -> int:
+        return 0 if beam is None else whole("beam", beam, 1, 2**31 - 1)
+
+    def _named(self, found: Sequence[tuple[float, str, Sequence[tuple[int, float]]]]) -> list[Translation]:
+        return [
+            Translation(score, text, {self.features[number]: value for number, value in features})
+            for score, text, features in found
+        ]
+
+
+def _words(words: Any) -> list[str]:
+    if isinstance(words, str):
+        return words.split()
+    if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
+        raise MargraveError(f"a sentence must be a text or a list of words, not {words!r}.")
+    return list(words)
