@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray

@@ -6,6 +6,7 @@
 //   struct State                                       what later rules need to know of a string
 //   bool combine(target, tails, State&, double&) const the state of a rule's string and what the model adds to the
 //                                                      scores of its tails; false: no such string
+//   bool possible(target) const                        whether a rule with this target can be used at all
 //   double weight() const                              of what it adds
 //   std::vector<int32_t> key(State) const              equal for strings that all later rules treat alike
 #pragma once
@@ -30,6 +31,7 @@ namespace margrave {
 struct RulesAlone {
   struct State {};
   bool combine(const std::vector<Symbol>&, const std::vector<const State*>&, State&, double&) const { return true; }
+  bool possible(const std::vector<Symbol>&) const { return true; }
   double weight() const { return 0; }
   std::vector<int32_t> key(const State&) const { return {}; }
 };
@@ -89,6 +91,7 @@ class NgramScorer {
     }
     return true;
   }
+  bool possible(const std::vector<Symbol>&) const { return true; }
   double weight() const { return weight_; }
 
   std::vector<int32_t> key(const State& state) const {
@@ -139,6 +142,19 @@ class ForcedTarget {
       state.words.insert(state.words.end(), inner.begin(), inner.end());
     }
     return pieces_.contains(state.words);
+  }
+  // All words between two gaps must stand side by side in the target.
+  bool possible(const std::vector<Symbol>& target) const {
+    std::vector<int32_t> run;
+    for (const Symbol symbol : target) {
+      if (!is_gap(symbol)) {
+        run.push_back(symbol);
+        continue;
+      }
+      if (!pieces_.contains(run)) return false;
+      run.clear();
+    }
+    return pieces_.contains(run);
   }
   double weight() const { return 0; }
   std::vector<int32_t> key(const State& state) const { return state.words; }
@@ -228,7 +244,8 @@ DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, co
       heap.push_back(std::move(candidate));
       std::push_heap(heap.begin(), heap.end());
     };
-    for (const int32_t e : edges(v)) propose(e, std::vector<int32_t>(at(edge_of(e).tail_count), 0));
+    for (const int32_t e : edges(v))
+      if (model.possible(*edge_of(e).target)) propose(e, std::vector<int32_t>(at(edge_of(e).tail_count), 0));
     for (int64_t taken = 0; !heap.empty() && (beam == 0 || taken < beam);) {
       std::pop_heap(heap.begin(), heap.end());
       Candidate best = std::move(heap.back());
