@@ -2136,6 +2136,36 @@ def hypergraphs(
     c0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
 ) -> HypergraphStructure: ...
 
+class ForestStructure(HypergraphStructure):
+    def kbest_strings(
+        self,
+        i: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        k: int,
+    ) -> list[tuple[float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
+        """
+        The k best distinct strings, best first: the score and the edges of their best derivation.
+        """
+
+def forests(
+    nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    edge_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    heads: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tail_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tails: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    target_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    targets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gold: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ]
+    | None,
+    costs: bool,
+) -> ForestStructure:
+    """
+    The derivations of forests; every edge is a part. targets: words, and -1 - j for tail j. gold: where the edges of each gold derivation begin, and the edges. costs: whether edges that the gold derivation has not cost 1.
+    """
+
 class LabelCost:
     """What it costs to predict one label where another is right."""
 
@@ -2595,3 +2625,71 @@ class PhraseSearch:
         """
         Searches the translations of a sentence, whose words are numbers, -1 if they are unknown. grow: whether features that occur are added; no other thread may use them then.
         """
+
+class SynchronousGrammar:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int:
+        """The number of rules."""
+
+    @property
+    def line(self) -> int:
+        """The number of the line that was read last."""
+
+    @property
+    def labels(self) -> list[str]: ...
+    @property
+    def features(self) -> list[str]: ...
+    def begin(self, prefix: str, sign: float, limit: int) -> None:
+        """Begins the next file."""
+
+    def feed(self, text: bytes) -> None:
+        """Reads the next lines."""
+
+class SynchronousDecoder:
+    def __init__(
+        self,
+        grammar: SynchronousGrammar,
+        model: LanguageModel | None,
+        goal: str,
+        label: str,
+        pass_all: bool,
+        word_value: float,
+        model_name: str,
+        word_name: str,
+        unknown_name: str,
+    ) -> None: ...
+    @property
+    def features(self) -> list[str]: ...
+    def decode(
+        self,
+        source: Sequence[str],
+        weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        k: int,
+        beam: int,
+        distinct: bool,
+    ) -> list[tuple[float, str, list[tuple[int, float]]]]:
+        """
+        The k best translations, best first: score, text and features. beam: at most so many combinations per node; 0 for all of them.
+        """
+
+    def forced(
+        self,
+        source: Sequence[str],
+        target: Sequence[str],
+        weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        k: int,
+    ) -> list[tuple[float, str, list[tuple[int, float]]]]:
+        """The k best derivations of one translation."""
+
+    def forest(
+        self,
+        source: Sequence[str],
+        weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        beam: int,
+    ) -> list[tuple[int, list[int], list[tuple[int, str]], list[tuple[int, float]]]]:
+        """
+        The derivations that the search found: the head of each edge, its tails, its target and its features. A target has the numbers of tails, or -1 and a word.
+        """
+
+    def unknown(self, source: Sequence[str]) -> list[int]:
+        """The places of words that no rule has."""

@@ -66,8 +66,12 @@ class Forest:
         given = [_checked(edge) for edge in edges]
         if not given:
             raise MargraveError("a forest needs at least one edge.")
-        order = topological_order([(tail, edge.head) for edge in given for tail in edge.tails])
-        order = list(dict.fromkeys([*order, *(edge.head for edge in given)]))
+        arcs = [(tail, edge.head) for edge in given for tail in edge.tails]
+        heads = [edge.head for edge in given]
+        if all(tail < head for tail, head in arcs):  # the order stays
+            order = sorted({*heads, *(tail for tail, _ in arcs)})
+        else:
+            order = list(dict.fromkeys([*topological_order(arcs), *heads]))
         if goal is None:
             tails = {tail for edge in given for tail in edge.tails}
             only = [node for node in order if node not in tails]

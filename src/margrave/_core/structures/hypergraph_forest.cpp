@@ -1,5 +1,5 @@
 // Python bindings of forests.
-#include "structures/forest.h"
+#include "structures/hypergraph_forest.h"
 
 #include <memory>
 #include <optional>
@@ -26,7 +26,7 @@ std::vector<std::vector<T>> lists_of(const std::vector<T>& values, const std::ve
 
 }  // namespace
 
-void bind_forest(nb::module_& m) {
+void bind_hypergraph_forest(nb::module_& m) {
   nb::class_<ForestStructure, HypergraphStructure>(m, "ForestStructure")
       .def(
           "kbest_strings",
