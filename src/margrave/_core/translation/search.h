@@ -45,9 +45,9 @@ class NgramScorer {
     double score;                // its score, if nothing comes before the string
   };
   struct State {
-    std::vector<Word> first;     // the words whose scores can still change: at most the order - 1 first ones
-    bool begins = false;         // whether the string begins with <s>, so that there are no such words
-    LanguageModel::State right;  // behind the last word
+    std::vector<Word> first;         // the words whose scores can still change: at most the order - 1 first ones
+    bool begins = false;             // whether the string begins with <s>, so that there are no such words
+    LanguageModel::State right = 0;  // behind the last word
   };
 
   // words: by number of a word of a target, its number in the model.
