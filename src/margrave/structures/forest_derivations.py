@@ -56,7 +56,8 @@ class ForestDerivations(Structure):
         if Y is not None:
             listed = [self._derivation(i, y, forest) for i, (y, forest) in enumerate(zip(Y, forests, strict=True))]
             gold = _ragged(listed)
-        return _core.forests(*forest_arrays(forests), gold, costs is not None)
+        arrays: Any = forest_arrays(forests)
+        return _core.forests(*arrays, gold, costs is not None)
 
     def decode(
         self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
