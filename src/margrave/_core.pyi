@@ -2538,7 +2538,16 @@ class PhraseTable:
         """Source phrases, the pairs of each, their target phrases and scores."""
 
     def __len__(self) -> int: ...
-    def arrays(self) -> tuple:
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,))],
+    ]:
         """What the constructor takes."""
 
 def extract_phrases(
@@ -2568,7 +2577,15 @@ class PhraseFeatures:
     ) -> int:
         """The number of a sparse feature, which is new or known."""
 
-    def arrays(self) -> tuple:
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+    ]:
         """
         The kinds of all sparse features, and their words: those of a source phrase or a trigram, and those of a target phrase.
         """
@@ -2580,22 +2597,59 @@ class SearchGraph:
 
     @property
     def nodes(self) -> int: ...
-    def edges(self) -> tuple:
+    def edges(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
         """
         Tails, heads, words, scores and features of the edges. A word below -2 is that of a source position: the position is -3 minus the word.
         """
 
-    def kbest(self, k: int) -> tuple:
+    def kbest(
+        self, k: int
+    ) -> tuple[
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        tuple[
+            Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+            Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+            Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+            Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+            Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        ],
+    ]:
         """
         The k best distinct translations: their scores, and bounds, words, and features as bounds, numbers and values.
         """
 
-    def kbest_of_paths(self, k: int, count: int) -> tuple:
+    def kbest_of_paths(
+        self, k: int, count: int
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
         """
         The first k distinct translations among the `count` best paths, which is faster than a search for distinct translations: bounds, words and features.
         """
 
-    def complete(self) -> tuple:
+    def complete(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
         """
         The best translation that ends with every node of the last stack, in the same form.
         """

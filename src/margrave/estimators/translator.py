@@ -201,7 +201,7 @@ class Translator(LatticeDecoder):
         for f in range(folds):
             decoders.append(self._decoder_of(*self._training(text, y, fold != f), names))
         size = text.size if self.n_tuning is None else min(self.n_tuning, text.size)
-        chosen = np.arange(size) * text.size // size
+        chosen = (np.arange(size) * text.size // size).tolist()
         return [X[i] for i in chosen], [y[i] for i in chosen], [decoders[fold[i]] for i in chosen]
 
     def _list_learner(self) -> ListLearner | None:

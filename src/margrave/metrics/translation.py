@@ -171,7 +171,8 @@ class _Statistics(ABC):
         i : the segment.
         hypothesis : the translation.
         """
-        return self._rows([self._row(i, hypothesis, f"hypothesis of segment {i}")])[0]
+        row: NDArray[Any] = self._rows([self._row(i, hypothesis, f"hypothesis of segment {i}")])[0]
+        return row
 
     def _row(self, i: int, text: str, where: str) -> list[Any]:
         words = split(text, where, self.lowercase)

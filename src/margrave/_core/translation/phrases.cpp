@@ -23,7 +23,9 @@ void check_features(const PhraseFeatures& features, const In<double>& weights) {
 }
 
 // Outputs as bounds and words, with the sums of their features.
-nb::tuple described(const SearchGraph& graph, const std::vector<Output>& ys) {
+using Described = std::tuple<Array<int64_t>, Array<int32_t>, Array<int64_t>, Array<int32_t>, Array<double>>;
+
+Described described(const SearchGraph& graph, const std::vector<Output>& ys) {
   std::vector<int64_t> begin{0};
   std::vector<int32_t> words;
   FeatureRows rows;
@@ -46,8 +48,8 @@ nb::tuple described(const SearchGraph& graph, const std::vector<Output>& ys) {
     }
     rows.end_row();
   }
-  return nb::make_tuple(to_numpy(std::move(begin)), to_numpy(std::move(words)), to_numpy(std::move(rows.begin)),
-                        to_numpy(std::move(rows.index)), to_numpy(std::move(rows.value)));
+  return {to_numpy(std::move(begin)), to_numpy(std::move(words)), to_numpy(std::move(rows.begin)),
+          to_numpy(std::move(rows.index)), to_numpy(std::move(rows.value))};
 }
 
 }  // namespace
@@ -68,9 +70,9 @@ void bind_phrases(nb::module_& m) {
       .def(
           "arrays",
           [](const PhraseTable& t) {
-            return nb::make_tuple(to_numpy(std::vector(t.sources.begin)), to_numpy(std::vector(t.sources.words)),
-                                  to_numpy(std::vector(t.pairs_begin)), to_numpy(std::vector(t.targets.begin)),
-                                  to_numpy(std::vector(t.targets.words)), to_numpy(std::vector(t.scores)));
+            return std::make_tuple(to_numpy(std::vector(t.sources.begin)), to_numpy(std::vector(t.sources.words)),
+                                   to_numpy(std::vector(t.pairs_begin)), to_numpy(std::vector(t.targets.begin)),
+                                   to_numpy(std::vector(t.targets.words)), to_numpy(std::vector(t.scores)));
           },
           "What the constructor takes.");
   m.def(
@@ -117,9 +119,9 @@ void bind_phrases(nb::module_& m) {
       .def(
           "arrays",
           [](const PhraseFeatures& f) {
-            return nb::make_tuple(to_numpy(std::vector(f.kinds())), to_numpy(std::vector(f.first().begin)),
-                                  to_numpy(std::vector(f.first().words)), to_numpy(std::vector(f.second().begin)),
-                                  to_numpy(std::vector(f.second().words)));
+            return std::make_tuple(to_numpy(std::vector(f.kinds())), to_numpy(std::vector(f.first().begin)),
+                                   to_numpy(std::vector(f.first().words)), to_numpy(std::vector(f.second().begin)),
+                                   to_numpy(std::vector(f.second().words)));
           },
           "The kinds of all sparse features, and their words: those of a source phrase or a trigram, and those of a "
           "target phrase.");
@@ -135,10 +137,10 @@ void bind_phrases(nb::module_& m) {
               tails.push_back(g.paths->tail(e));
               heads.push_back(g.paths->head(e));
             }
-            return nb::make_tuple(to_numpy(std::move(tails)), to_numpy(std::move(heads)),
-                                  to_numpy(std::vector(g.words)), to_numpy(std::vector(g.scores)),
-                                  to_numpy(std::vector(g.rows.begin)), to_numpy(std::vector(g.rows.index)),
-                                  to_numpy(std::vector(g.rows.value)));
+            return std::make_tuple(to_numpy(std::move(tails)), to_numpy(std::move(heads)),
+                                   to_numpy(std::vector(g.words)), to_numpy(std::vector(g.scores)),
+                                   to_numpy(std::vector(g.rows.begin)), to_numpy(std::vector(g.rows.index)),
+                                   to_numpy(std::vector(g.rows.value)));
           },
           "Tails, heads, words, scores and features of the edges. A word below -2 is that of a source position: the "
           "position is -3 minus the word.")
@@ -162,7 +164,7 @@ void bind_phrases(nb::module_& m) {
                 ys.push_back(std::move(y.y));
               }
             }
-            return nb::make_tuple(to_numpy(std::move(values)), described(g, ys));
+            return std::make_tuple(to_numpy(std::move(values)), described(g, ys));
           },
           "k"_a,
           "The k best distinct translations: their scores, and bounds, words, and features as bounds, numbers and "
