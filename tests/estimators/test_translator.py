@@ -44,6 +44,7 @@ def test_every_tuning_learns_to_translate(name: str) -> None:
     assert len(model.rounds_) >= 2
     assert max(each.bleu for each in model.rounds_) >= model.rounds_[0].bleu
     assert model.score(X, Y) > 0.5
+    assert not model.certificate_.exact and not any(record.exact for record in model.history_)
 
 
 def test_mert_does_not_make_the_tuning_sentences_worse(fitted: Translator) -> None:
@@ -65,6 +66,7 @@ def test_a_model_comes_back_from_its_file(fitted: Translator, tmp_path: Path) ->
         assert again.predict(X) == model.predict(X)
         assert again.predict_kbest(X[:2], 3) == model.predict_kbest(X[:2], 3)
         assert again.top_features(3) == model.top_features(3)
+        assert not again.certificate_.exact
 
 
 def test_the_verbs_agree(fitted: Translator) -> None:

@@ -1,6 +1,7 @@
 """Translation by phrases that are learned from word-aligned sentences, with weights that are tuned (004, 5.2)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
@@ -218,10 +219,12 @@ class Translator(LatticeDecoder):
         """Set what is known of the training."""
         reranker = learner.reranker if isinstance(learner, PseudoReferences) else None
         if reranker is not None:
-            self.certificate_, self.history_ = reranker.certificate_, reranker.history_
+            # It is a certificate for the last lists, and not for all translations: the search prunes.
+            self.history_ = [replace(record, exact=False) for record in reranker.history_]
+            self.certificate_ = replace(reranker.certificate_, exact=False)
             self.learner_, self.converged_ = reranker.learner_, reranker.converged_
         else:
-            self.certificate_ = Record(0.0, 0.0, 0.5 * float(weights @ weights))
+            self.certificate_ = Record(0.0, 0.0, 0.5 * float(weights @ weights), exact=False)
             self.history_ = [self.certificate_]
             self.learner_ = SimpleNamespace(name=self.tuning)  # type: ignore[assignment]
             self.converged_ = True
