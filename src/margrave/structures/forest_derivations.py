@@ -56,8 +56,7 @@ class ForestDerivations(Structure):
         if Y is not None:
             listed = [self._derivation(i, y, forest) for i, (y, forest) in enumerate(zip(Y, forests, strict=True))]
             gold = _ragged(listed)
-        arrays: Any = forest_arrays(forests)
-        return _core.forests(*arrays, gold, costs is not None)
+        return _core.forests(*forest_arrays(forests), gold, costs is not None)
 
     def decode(
         self, outputs: NoOutputs, units: Units, begin: NDArray[np.int64], parts: NDArray[np.int32]
@@ -73,7 +72,7 @@ class ForestDerivations(Structure):
         return sorted(edges)
 
 
-def forest_arrays(forests: Sequence[Forest]) -> tuple[Any, ...]:
+def forest_arrays(forests: Sequence[Forest]) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     """What the core takes of forests: nodes, where edges begin, heads, tails and targets."""
     for i, forest in enumerate(forests):
         if not isinstance(forest, Forest):
