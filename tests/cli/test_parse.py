@@ -504,7 +504,7 @@ def test_a_model_of_another_task_is_refused(harbour: Path) -> None:
         assert refused == f"{harbour / 'tagger'}: {options[0]} applies to parsing only, and this model tags sequences."
     refused = message(run("inspect", harbour / "tagger", "--data", test, "--plot", "t.svg"))
     assert refused.startswith(
-        f"{harbour / 'tagger'}: --data applies to parsing, constituency, graphs, lattices and translation"
+        f"{harbour / 'tagger'}: --data applies to parsing, constituency, graphs, lattices, translation and alignments"
     )
 
 

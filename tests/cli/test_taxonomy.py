@@ -396,7 +396,7 @@ def test_inspect_shows_the_features_of_each_node(images: Path) -> None:
         (
             ["--task", "taxnomy"],
             "unknown task 'taxnomy'; did you mean 'taxonomy'? (valid: tagging, align, constituency, graph, lattice, "
-            "multilabel, parse, rerank, taxonomy)",
+            "multilabel, parse, rerank, taxonomy, translate)",
         ),
         (["--loss", "log", "--rescale", "slack"], "--rescale belongs to --loss hinge, and this is --loss log."),
         (["--loss", "ramp", "--slack", "2"], "--slack belongs to --loss hinge, and this is --loss ramp."),

@@ -351,8 +351,10 @@ def test_the_record_kept_is_that_of_the_weights_returned(case: Case) -> None:
     P, D, gap = certificate(solution.kept)
     assert pytest.approx(primal_of(solution.w, examples, case.loss, 1.0), rel=1e-10) == P
     assert gap == pytest.approx(P - D, abs=1e-9 * (abs(P) + abs(D)))
-    if case.variant.name == "cg":
-        assert pytest.approx(dual(solution.w, list(examples), case.loss, 1.0), rel=1e-9) == D
+    if case.variant.name == "cg":  # D is that of a mixture, which is at least as good as the distribution at w.
+        rounding = 1e-9 * abs(P)
+        best_dual = optimum_of(case.kind, case.beta, case.gamma).primal
+        assert dual(solution.w, list(examples), case.loss, 1.0) - rounding <= D <= best_dual + rounding
 
 
 @pytest.mark.parametrize("case", [case for case in EARLY if case.variant.at_alpha], ids=str)

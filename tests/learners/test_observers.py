@@ -250,7 +250,9 @@ def test_approximate_inference_of_the_problem_travels_to_the_certificate(tmp_pat
         solution = learner.solve(Task(problem, loss, n_threads=1))
         assert not solution.exact and not any(each.exact for each in [solution.kept, *solution.history])
         assert solution.reason == f"{sure.reason} (approximate: inference is not exact)"
-        assert numbers(solution.history) == numbers(sure.history)
+        for mine, theirs in zip(numbers(solution.history), numbers(sure.history), strict=True):
+            assert mine[:2] == theirs[:2]  # A mixture of gradients bounds P only if inference is exact.
+            assert mine == theirs if learner.name == "bcfw" else mine[2] <= theirs[2]
     for passes in (2, 4):
         solution = LBFGS().solve(Task(problem, Log(), n_threads=1, max_iter=passes, checkpoint=Checkpoint(path)))
     assert [each.exact for each in [solution.kept, *solution.history]] == [False] * 5
