@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from margrave.errors import DataError, MargraveError
 from margrave.learners.checkpoint import Snapshot, fingerprint
 from margrave.learners.observers import Observer, progress_observer
-from margrave.learners.primal import PrimalState
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.task import Record, State, Step, Task, Weights
 
@@ -265,10 +264,11 @@ class Run:
         A gap that reaches tol, but that the state does not confirm, is forgotten, and the run goes on.
         """
         learner, task, record = self.learner, self.task, self.history[-1]
-        if record.primal is not None and (known := _objectives(state)):
-            check_same("last P", record.primal, known[0])
-            if record.dual is not None and known[1] is not None:
-                check_same("last D", record.dual, known[1])
+        primal, dual = _objectives(state)
+        if record.primal is not None and primal is not None:
+            check_same("last P", record.primal, primal)
+        if record.dual is not None and dual is not None:
+            check_same("last D", record.dual, dual)
         elif record.primal is not None and record.dual is not None and record.relative_gap <= task.tol:
             try:
                 step = learner.certify(state)
@@ -332,13 +332,11 @@ def _confirmed(primal: float, dual: float, step: Step) -> bool:
     return primal >= step.primal - rounding and dual <= step.dual + rounding
 
 
-def _objectives(state: Any) -> tuple[float, float | None] | None:
-    """P and D of the last record, where the state of a learner has them."""
+def _objectives(state: Any) -> tuple[float | None, float | None]:
+    """P and D of the last record, as far as the state of a learner has them."""
     if hasattr(state, "best_primal"):
         return state.best_primal, state.value
-    if isinstance(state, PrimalState):
-        return state.primal, state.primal - state.gap()
-    return (state.primal, None) if hasattr(state, "primal") else None
+    return getattr(state, "primal", None), None
 
 
 def _values(record: Record) -> list[Any]:
