@@ -208,7 +208,7 @@ def test_a_model_goes_through_all_commands(name: str, trained: tuple[Path, Path]
     assert done("predict", model, data, "--marginals") != predicted
 
     inspected = json.loads(done("inspect", model, "--top", 2, "--json"))
-    assert inspected["exact"] is True and inspected["top"]
+    assert inspected["exact"] is (name != "translate") and inspected["top"]  # The search for translations prunes.
     for features in inspected["top"].values():
         assert len(features) <= 2 and all(isinstance(text, str) and weight for text, weight in features)
     assert "top" not in json.loads(done("inspect", model, "--json"))

@@ -261,7 +261,7 @@ class Run:
     def _verify_end(self, state: Any, done: tuple[str, bool] | None) -> None:
         """Refuse a last record that is not of the state, and an end that the next pass does not confirm.
 
-        A gap that reaches tol, but that the state does not confirm, is forgotten, and the run goes on.
+        Where a gap reaches tol, but the state does not confirm it, what is computed again takes its place.
         """
         learner, task, record = self.learner, self.task, self.history[-1]
         primal, dual = _objectives(state)
@@ -276,10 +276,10 @@ class Run:
                 w = getattr(state, "w", self.best[1] if self.best else np.zeros(task.problem.dim))
                 step = Step(w, *task.certify(w))
             if not _confirmed(record.primal, record.dual, step):
-                less = replace(record, dual=None, gap=None)
-                self.history[-1] = less
+                known = replace(record, primal=step.primal, dual=step.dual, gap=step.gap)
+                self.history[-1] = known
                 if self.best is not None and self.best[0] == record:
-                    self.best = less, self.best[1]
+                    self.best = known, self.best[1]
         if done is not None and done[1]:
             step = learner.one_pass(state)
             check_that(bool(step.done) and not step.stuck, "the run is over")
