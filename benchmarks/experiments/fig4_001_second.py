@@ -105,7 +105,7 @@ def one_run(
 def table(result: Result) -> str:
     """UAS on test sentences along the way, of the first order beside it, and shares of training sentences."""
     first = read_result(FIRST_ORDER)["languages"]
-    languages = [*result["languages"].items(), *result["fallback"].items()]
+    languages = [*result["languages"].items(), *result.get("fallback", {}).items()]
     rows = [
         [
             corpus,
@@ -116,7 +116,7 @@ def table(result: Result) -> str:
             f"{100 * first_order(first, corpus, name)[len(run['UAS']) - 1]:.2f}",
             f"{run['unconverged'][-1]:.2%}",
             f"{run['negative_visits']:.2%}",
-            f"{run['visits_by_bound']:.2%}",
+            number(run.get("visits_by_bound"), ".2%"),
             f"{run['negative_losses']:.2%}",
         ]
         for corpus, language in languages
