@@ -19,6 +19,13 @@ namespace margrave {
 //   void each_edge(v, visit)                 calls visit(e) for every edge with head v; no two edges share a number
 //   int64_t tail_count(e), tail(e, j)
 //   double score(e)                          of the edge itself, without its tails
+//
+// A Graph that also has
+//
+//   int64_t string(e, keys)                  a key for what a derivation spells: the edge with the keys of its tails
+//
+// is asked for distinct strings: of the derivations of a node that spell the same, only the best one is found. Nothing
+// is lost by it, since the others could only be part of worse derivations of the same strings.
 template <class Graph>
 class LazyKbest {
  public:
@@ -42,15 +49,17 @@ class LazyKbest {
         continue;
       }
       std::pop_heap(node.candidates.begin(), node.candidates.end());
-      node.found.push_back(std::move(node.candidates.back()));
+      node.last = std::move(node.candidates.back());
       node.candidates.pop_back();
       node.expanded = false;
+      keep(node);
     }
     return static_cast<int64_t>(of(v).found.size()) > rank;
   }
 
   // Of a derivation that request() has found: its value, and visit(e) for all its edges from the top down.
   double value(int64_t v, int64_t rank) { return of(v).found[at(rank)].value; }
+  int64_t key(int64_t v, int64_t rank) { return of(v).keys[at(rank)]; }  // if there are strings
   template <class Visit>
   void each_edge(int64_t v, int64_t rank, const Visit& visit) {
     std::vector<std::pair<int64_t, int64_t>> open{{v, rank}};
@@ -66,37 +75,72 @@ class LazyKbest {
 
  private:
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
+  static constexpr bool kSpells =
+      requires(const Graph& graph, const std::vector<int64_t>& keys) { graph.string(int64_t{}, keys); };
 
   struct Derivation {
-    double value;
-    int64_t edge;
+    double value = 0;
+    int64_t edge = -1;
     std::vector<int32_t> ranks;  // which of each tail's derivations
     bool operator<(const Derivation& other) const { return value < other.value; }
   };
 
   struct Node {
     std::vector<Derivation> found;       // best first
+    std::vector<int64_t> keys;           // of what they spell
+    Derivation last;                     // whose successors come next
     std::vector<Derivation> candidates;  // a heap
     std::set<std::pair<int64_t, std::vector<int32_t>>> seen;
+    std::set<int64_t> spelled;
     bool begun = false;
-    bool expanded = false;  // the successors of found.back() are among the candidates
+    bool expanded = false;  // the successors of `last` are among the candidates
     bool exhausted = false;
   };
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
-  // A node as far as it has been asked for: at first with its best derivation.
+  // A node as far as it has been asked for: at first with its best derivation. What that spells needs the nodes below
+  // it, which are made first.
   Node& of(int64_t v) {
-    int64_t& place = place_[at(v)];
-    if (place < 0) {
-      place = static_cast<int64_t>(nodes_.size());
-      nodes_.emplace_back();
-      if (graph_.best(v) > kNone) {
-        const int64_t e = graph_.best_edge(v);
-        nodes_.back().found.push_back({graph_.best(v), e, std::vector<int32_t>(at(graph_.tail_count(e)), 0)});
+    if (place_[at(v)] < 0) {
+      std::vector<int64_t> open{v};
+      while (!open.empty()) {
+        const int64_t u = open.back();
+        const size_t waiting = open.size();
+        if constexpr (kSpells)
+          if (place_[at(u)] < 0 && graph_.best(u) > kNone) {
+            const int64_t e = graph_.best_edge(u);
+            for (int64_t j = 0; j < graph_.tail_count(e); ++j)
+              if (place_[at(graph_.tail(e, j))] < 0) open.push_back(graph_.tail(e, j));
+          }
+        if (open.size() > waiting) continue;
+        open.pop_back();
+        if (place_[at(u)] < 0) make(u);
       }
     }
-    return nodes_[at(place)];
+    return nodes_[at(place_[at(v)])];
+  }
+
+  void make(int64_t v) {
+    place_[at(v)] = static_cast<int64_t>(nodes_.size());
+    Node& node = nodes_.emplace_back();
+    if (graph_.best(v) == kNone) return;
+    const int64_t e = graph_.best_edge(v);
+    node.last = {graph_.best(v), e, std::vector<int32_t>(at(graph_.tail_count(e)), 0)};
+    keep(node);
+  }
+
+  // The latest derivation is one of those found, unless another one spells the same.
+  void keep(Node& node) {
+    if constexpr (kSpells) {
+      std::vector<int64_t> keys;
+      for (size_t j = 0; j < node.last.ranks.size(); ++j)
+        keys.push_back(of(graph_.tail(node.last.edge, static_cast<int64_t>(j))).keys[at(node.last.ranks[j])]);
+      const int64_t key = graph_.string(node.last.edge, keys);
+      if (!node.spelled.insert(key).second) return;
+      node.keys.push_back(key);
+    }
+    node.found.push_back(node.last);
   }
 
   void push(Node& node, int64_t e, std::vector<int32_t> ranks) {
@@ -112,8 +156,7 @@ class LazyKbest {
   void begin(int64_t v) {
     Node& node = of(v);
     node.begun = true;
-    const Derivation& first = node.found.front();
-    node.seen.emplace(first.edge, first.ranks);
+    node.seen.emplace(node.last.edge, node.last.ranks);
     graph_.each_edge(v, [&](int64_t e) {
       bool alive = true;
       for (int64_t j = 0; j < graph_.tail_count(e); ++j) alive = alive && graph_.best(graph_.tail(e, j)) > kNone;
@@ -124,7 +167,7 @@ class LazyKbest {
   // Adds the successors of the latest derivation, one tail's rank raised at a time; false if a tail must be asked
   // first.
   bool expand(Node& node, std::vector<std::pair<int64_t, int64_t>>& open) {
-    const Derivation last = node.found.back();
+    const Derivation last = node.last;
     const auto tails = static_cast<int64_t>(last.ranks.size());
     for (int64_t j = 0; j < tails; ++j) {
       const int64_t u = graph_.tail(last.edge, j);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engines/lazy_derivations.h"
+#include "engines/lazy_kbest.h"
 #include "engines/strings.h"
 #include "structures/hypergraph.h"
 
@@ -44,7 +44,7 @@ class ForestStructure final : public HypergraphStructure {
     ys.clear();
     const int64_t root = graph.nodes() - 1;
     if (graph.best(root) == -kInfinity) return;
-    LazyDerivations<Spelled> lazy(graph);
+    LazyKbest<Spelled> lazy(graph);
     for (int64_t rank = 0; rank < k && lazy.request(root, rank); ++rank) {
       ys.push_back({lazy.value(root, rank), {}});
       lazy.each_edge(root, rank, [&](int64_t e) { ys.back().y.push_back(static_cast<int32_t>(e)); });
@@ -55,7 +55,7 @@ class ForestStructure final : public HypergraphStructure {
  private:
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
 
-  // The forest under some scores, as LazyDerivations wants it. Edges are in the order of their heads.
+  // The forest under some scores, as LazyKbest wants it. Edges are in the order of their heads.
   class Spelled {
    public:
     Spelled(const ForestStrings& forest, int64_t nodes, const double* theta, Strings& strings)

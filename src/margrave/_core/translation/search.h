@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "engines/lazy_derivations.h"
+#include "engines/lazy_kbest.h"
 #include "engines/strings.h"
 #include "translation/language_model.h"
 #include "translation/synchronous_grammar.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engines/lazy_derivations.h"
+#include "engines/lazy_kbest.h"
 #include "engines/strings.h"
 #include "translation/chart.h"
 #include "translation/language_model.h"
@@ -281,7 +281,7 @@ class SynchronousDecoder {
     return run(NgramScorer(*model_, sentence.model_words, weights[model_feature_]), sentence, beam);
   }
 
-  // The graph as LazyDerivations wants it.
+  // The graph as LazyKbest wants it.
   struct Derivations {
     const SynchronousDecoder& decoder;
     const Sentence& sentence;
@@ -316,7 +316,7 @@ class SynchronousDecoder {
 
   template <class Graph>
   std::vector<Translation> listed(const Graph& derivations, int64_t k) const {
-    LazyDerivations<Graph> lazy(derivations);
+    LazyKbest<Graph> lazy(derivations);
     std::vector<Translation> found;
     const int64_t root = derivations.nodes() - 1;
     for (int64_t rank = 0; rank < k && lazy.request(root, rank); ++rank) {
