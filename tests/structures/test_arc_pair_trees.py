@@ -162,6 +162,17 @@ def _no_rows(parts: int) -> _core.Tokens:
 
 
 @roots
+@given(seed=seeds, n=st.integers(2, 6), damping=st.sampled_from([0.3, 0.7]))
+@settings(max_examples=10, deadline=None)
+def test_damping_leaves_fixed_points_where_they_are(single_root: bool, seed: int, n: int, damping: float) -> None:
+    theta = scores(np.random.default_rng(seed), arc_pair_parts(n, single_root), 1.0, 0.5)
+    value, mu = plain(n, single_root, tolerance=1e-13, sweeps=2000).logsum(0, theta)
+    damped, others = plain(n, single_root, tolerance=1e-13, sweeps=2000, damping=damping).logsum(0, theta)
+    assert_allclose(damped, value, rtol=1e-9, atol=1e-9)
+    assert_allclose(others, mu, atol=1e-9)
+
+
+@roots
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_weak_pairs_change_little(n: int, single_root: bool) -> None:
     """Errors vanish with the scores of the pairs, in proportion to them: at 0 the marginals of arcs are exact."""

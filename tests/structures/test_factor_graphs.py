@@ -291,9 +291,9 @@ GRAPH = Factors(["two", "three"], [(0,), (1,), (0, 1)])
         (Factors(["two"], [(0,)], ["xor"]), "it must be a rule"),
         (
             Factors(["two"] * 2, [(0,), (1,)], [Or([(0, "a")]), Xor([(0, "b"), (1, "a")]), Forbidden([1], [("a",)])]),
-            "hard factor 2, together with those before it, leaves no output",
+            r"hard factors 0 \(Or\), 1 \(Xor\) and 2 \(Forbidden\) together leave no output",
         ),
-        (Factors(["two"], [(0,)], [Forbidden([0], [("a",), ("b",)])]), "hard factor 0 leaves no output"),
+        (Factors(["two"], [(0,)], [Forbidden([0], [("a",), ("b",)])]), r"hard factor 0 \(Forbidden\) leaves no output"),
         (
             Factors(["two", "two"], [(0,), (1,), Factor((0, 1), [("a", "b")]), Factor((1, 0), [("a", "a")])]),
             "the tuples that its factors list leave no output",

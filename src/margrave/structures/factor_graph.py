@@ -114,6 +114,44 @@ class GraphArrays:
         counts: NDArray[np.int64] = np.diff(self.variable_begin)[self.graph_of]
         return counts
 
+    def restrictions(self, g: int, hards: Sequence[int], *, tuples: bool) -> Self:
+        """A graph with the variables of graph g, and of its factors only these hard ones.
+
+        Parameters
+        ----------
+        g : the number of the graph.
+        hards : the numbers of the hard factors within the graph.
+        tuples : whether soft factors that forbid what they do not list are there as well.
+        """
+        n = int(self.variable_begin[g + 1] - self.variable_begin[g])
+        soft = range(int(self.factor_begin[g]), int(self.factor_begin[g + 1])) if tuples else range(0)
+        listing = [f for f in soft if self.form[f] == _LISTED]
+        rules = [int(self.hard_begin[g]) + h for h in hards]
+        scopes, arity = _selected(self.scope, self.scope_begin, listing)
+        listed, counts = _selected(self.listed, self.listed_begin, listing)
+        variables, literals = _selected(self.literal_variable, self.literal_begin, rules)
+        data, data_counts = _selected(self.data, self.data_begin, rules)
+        one = np.ones(n, np.int64)  # every variable needs a factor of its own, which forbids nothing
+        return type(self)(
+            np.zeros(1, np.int64),
+            np.array([0, n]),
+            self.set_of[self.variable_begin[g] : self.variable_begin[g + 1]],
+            np.array([0, n + len(listing)]),
+            np.repeat(np.array([_DENSE, _LISTED], np.uint8), [n, len(listing)]),
+            _begin(np.concatenate([one, arity])),
+            np.concatenate([np.arange(n, dtype=np.int32), scopes]),
+            _begin(np.concatenate([np.zeros(n, np.int64), counts])),
+            listed,
+            np.array([0, len(rules)]),
+            self.hard_kind[rules],
+            _begin(literals),
+            variables,
+            _selected(self.literal_value, self.literal_begin, rules)[0],
+            _begin(data_counts),
+            data,
+            self.own,
+        )
+
     @classmethod
     def pairwise(
         cls, graph_of: NDArray[np.int64], nodes: NDArray[np.int64], edges: Sequence[NDArray[np.int64]]
@@ -352,9 +390,23 @@ def _clique_trees(of: Binding) -> _core.FactorGraphStructure:
     try:
         return _core.clique_trees(*data, 1e6 * of.structure.memory)
     except MargraveError:
+        expect_outputs(of)
         if not _has_only_trees(of.arrays):
             raise
     return _messages("exact")(of)
+
+
+def expect_outputs(of: Binding) -> None:
+    """Refuses a graph whose rules leave no output, as far as this can be proved. Gold labels are an output."""
+    from margrave.structures.graph_outputs import refuse_empty_graphs
+
+    arrays = of.arrays
+    restricted = np.diff(arrays.hard_begin) > 0
+    owner = np.repeat(np.arange(len(restricted)), np.diff(arrays.factor_begin))
+    restricted[owner[arrays.form == _LISTED]] = True
+    if of.gold is not None:
+        restricted[arrays.graph_of] = False
+    refuse_empty_graphs(arrays, of.sizes, np.flatnonzero(restricted).tolist())
 
 
 def _has_only_trees(arrays: GraphArrays) -> bool:
@@ -373,6 +425,8 @@ def _has_only_trees(arrays: GraphArrays) -> bool:
 
 def _messages(kind: str) -> Callable[[Binding], _core.FactorGraphStructure]:
     def make(of: Binding) -> _core.FactorGraphStructure:
+        if kind != "exact":
+            expect_outputs(of)
         solver = None
         if kind == "lp":
             from margrave.structures.graph_programs import GraphPrograms
@@ -560,6 +614,14 @@ class _Builder:
 
 def _begin(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _selected(
+    items: NDArray[Any], begin: NDArray[np.int64], lists: Sequence[int]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Some lists of a list of lists, one after another, and how many items each has."""
+    chosen = [items[begin[k] : begin[k + 1]] for k in lists]
+    return np.concatenate([items[:0], *chosen]), np.array([len(each) for each in chosen], dtype=np.int64)
 
 
 def _check_labellings(Y: Any) -> None:
