@@ -31,7 +31,7 @@ from margrave.structures import (
 )
 from margrave.structures.factor_graph import LabelSets
 from tests.references.enumeration import Array, Outputs, numerical_gradient, trees
-from tests.references.graphs import SETS, Even, cells_of, labellings, part_count, random_graph, scope_of
+from tests.references.graphs import SETS, Even, FastEven, cells_of, labellings, part_count, random_graph, scope_of
 
 seeds = st.integers(0, 2**32 - 1)
 schedules = pytest.mark.parametrize("schedule", ["sequential", "parallel", "residual"])
@@ -119,6 +119,63 @@ def test_messages_of_hard_factors_are_those_of_their_tables(kind: str, seed: int
     if forbid:
         theta[rng.integers(outputs.n)] = -inf
     check_exact(graph, labels, outputs, theta)
+
+
+@given(seed=seeds, n=st.integers(2, 5), forbid=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_a_rule_of_the_user_has_the_answers_of_its_table(seed: int, n: int, forbid: bool) -> None:
+    """A rule with a maximum and a sum of its own, beside pairs, by clique trees, belief propagation and AD3."""
+    rng = np.random.default_rng(seed)
+    alone = Factors(["two"] * n, [(v,) for v in range(n)], [FastEven(range(n))])
+    labels, outputs = outputs_of(alone)
+    theta = 2 * rng.standard_normal(outputs.n)
+    if forbid:
+        theta[rng.integers(outputs.n)] = -inf
+    check_exact(alone, labels, outputs, theta)
+    graph = Factors(["two"] * n, [*alone.soft, *((v, v + 1) for v in range(n - 1))], alone.hard)
+    listed = Factors(["two"] * n, graph.soft, [Allowed(range(n), [[SETS["two"][k] for k in y] for y in labels])])
+    _, outputs = outputs_of(graph)
+    theta = 0.3 * rng.standard_normal(outputs.n)
+    value, mu = problem_of(bind(graph, "exact"), outputs.n).logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_allclose(value, expected, rtol=1e-9)
+    assert_allclose(mu, marginals, atol=1e-9)
+    best = float(outputs.values(theta).max())
+    assert_allclose(problem_of(bind(graph, "exact"), outputs.n).argmax(0, theta)[0], best, rtol=1e-9, atol=1e-9)
+    ours, table = bind(graph, "bp", tolerance=1e-12), bind(listed, "bp", tolerance=1e-12)
+    value, mu = problem_of(ours, outputs.n).logsum(0, theta)
+    expected, marginals = problem_of(table, outputs.n).logsum(0, theta)
+    assert ours.sweeps[0] == table.sweeps[0]
+    if ours.sweeps[0] > 0:
+        assert_allclose(value, expected, rtol=1e-9)
+        assert_allclose(mu, marginals, atol=1e-9)
+    bound, _ = problem_of(bind(graph, "relaxed", iterations=3000), outputs.n).relaxed_argmax(0, theta)
+    assert bound >= best - 1e-7
+    assert_allclose(
+        bound, problem_of(bind(listed, "relaxed", iterations=3000), outputs.n).relaxed_argmax(0, theta)[0], atol=2e-3
+    )
+
+
+@pytest.mark.parametrize(("inference", "learner", "loss"), [
+    ("exact", "lbfgs", Log()), ("exact", "bcfw", Hinge()), ("bp", "sgd", Log()), ("relaxed", "sgd", Hinge())
+])  # fmt: skip
+def test_learning_with_a_rule_of_the_user_is_learning_with_its_table(inference: str, learner: str, loss: Any) -> None:
+    rng = np.random.default_rng(0)
+    even = list(labellings(Factors(["two"] * 4, [(0,)], [FastEven(range(4))]), SETS))
+    allowed = [[SETS["two"][k] for k in y] for y, _ in even]
+    gold = [allowed[k] for k in rng.integers(0, len(allowed), 6)]
+    soft = [(v,) for v in range(4)] + [(0, 1), (1, 2), (2, 3)]
+    matrices = [rng.standard_normal((20, 5)) for _ in gold]
+    found = []
+    for rule in (FastEven(range(4)), Allowed(range(4), allowed)):
+        structure = FactorGraph(labels=SETS, inference=inference, tolerance=1e-10)
+        bound = structure.bind(
+            LabelSets(SETS), np.zeros(6, int), gold, graphs=[Factors(["two"] * 4, soft, [rule])] * 6, costs=Hamming()
+        )
+        problem = joined(bound, matrices)
+        found.append(learner_named(learner).solve(Task(problem, loss, C=1.0, tol=1e-6, max_iter=20)).w)
+    assert np.abs(found[1]).max() > 0.1
+    assert_allclose(found[0], found[1], atol=1e-4)
 
 
 @pytest.mark.parametrize("single_root", [True, False])
@@ -443,20 +500,26 @@ def two_loops(rng: np.random.Generator, examples: int, inference: str, **options
     gold = [[SETS["two"][k] for k in rng.integers(0, 2, 4)] for _ in range(examples)]
     parts = part_count(graph, SETS)
     matrices = [rng.standard_normal((parts, 6)) for _ in range(examples)]
-    rows = _core.Tokens(
-        np.arange(examples + 1) * parts,
-        np.arange(examples * parts + 1) * 6,
-        np.tile(np.arange(6, dtype=np.int32), examples * parts),
-        np.concatenate(matrices).ravel(),
-    )
     found = []
     for kind, settings_of in (("exact", {}), (inference, options)):
         structure = FactorGraph(labels=SETS, inference=kind, **settings_of)
         bound = structure.bind(
             LabelSets(SETS), np.zeros(examples, dtype=int), gold, graphs=[graph] * examples, costs=Hamming()
         )
-        found.append(_core.join(bound, _core.sparse_parts(6, rows, np.ones(examples, dtype=np.int64))))
+        found.append(joined(bound, matrices))
     return found[0], found[1]
+
+
+def joined(bound: _core.FactorGraphStructure, matrices: list[Array]) -> _core.Problem:
+    """A problem whose example i has the features matrices[i], (parts, features)."""
+    examples, (parts, dim) = len(matrices), matrices[0].shape
+    rows = _core.Tokens(
+        np.arange(examples + 1) * parts,
+        np.arange(examples * parts + 1) * dim,
+        np.tile(np.arange(dim, dtype=np.int32), examples * parts),
+        np.concatenate(matrices).ravel(),
+    )
+    return _core.join(bound, _core.sparse_parts(dim, rows, np.ones(examples, dtype=np.int64)))
 
 
 @pytest.mark.parametrize("learner", ["sgd", BCFW(pairwise=False), "auto"])

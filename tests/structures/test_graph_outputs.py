@@ -18,14 +18,12 @@ from margrave.structures import (
     Factors,
     Forbidden,
     Or,
-    OwnRule,
     Rule,
     TreeRule,
     Xor,
 )
 from margrave.structures.factor_graph import LabelSets
-from margrave.structures.rules import Tables
-from tests.references.graphs import SETS, Even, labellings, random_rules
+from tests.references.graphs import SETS, Even, FastEven, labellings, random_rules
 
 every_inference = pytest.mark.parametrize("inference", ["exact", "bp", "relaxed", "lp"])
 
@@ -106,17 +104,6 @@ def test_a_tree_without_an_arc_from_the_root_is_refused(inference: str, words: i
     none = Budget([(v, "b") for v, (h, _) in enumerate(arcs) if h == 0], 0)
     graph = Factors(["two"] * len(arcs), soft(len(arcs)), [Or([(0, "a"), (1, "a")]), none, tree])
     assert refusal(graph, inference) == "graph 0: hard factors 1 (Budget) and 2 (TreeRule) together leave no output."
-
-
-class FastEven(OwnRule):
-    """The number of variables with the second of two labels is even."""
-
-    def maximum(self, scores: Tables) -> tuple[float, list[int]]:
-        best = [int(row.argmax()) for row in scores]
-        if sum(best) % 2 == 1:
-            changed = int(np.argmin([row.max() - row.min() for row in scores]))
-            best[changed] = 1 - best[changed]
-        return float(sum(row[k] for row, k in zip(scores, best, strict=True))), best
 
 
 @pytest.mark.parametrize("inference", ["bp", "relaxed", "lp"])
