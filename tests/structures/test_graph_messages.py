@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
@@ -230,6 +230,7 @@ def test_pseudo_marginals_are_the_gradient_of_bethes_log_z(style: str, seed: int
 
 @schedules
 @pytest.mark.parametrize("inference", ["bp", "trw"])
+@example(seed=730, damping=0.2)  # in which a factor hears what it has said itself
 @given(seed=seeds, damping=st.sampled_from([0.2, 0.5, 0.8]))
 @settings(max_examples=8, deadline=None)
 def test_damping_leaves_fixed_points_where_they_are(inference: str, schedule: str, seed: int, damping: float) -> None:
@@ -245,6 +246,18 @@ def test_damping_leaves_fixed_points_where_they_are(inference: str, schedule: st
             return  # no fixed point was found
     assert_allclose(found[1][0], found[0][0], rtol=1e-9, atol=1e-9)
     assert_allclose(found[1][1], found[0][1], atol=1e-9)
+
+
+@schedules
+@pytest.mark.parametrize("inference", ["bp", "trw"])
+def test_damped_messages_settle(inference: str, schedule: str) -> None:
+    """On a cycle with weak scores, with any share of the old messages."""
+    graph = Factors(["two"] * 4, [*((v,) for v in range(4)), (0, 1), (1, 2), (2, 3), (0, 3)])
+    theta = 0.5 * np.random.default_rng(0).standard_normal(24)
+    for damping in (0.0, 0.3, 0.9):
+        bound = bind(graph, inference, schedule=schedule, damping=damping, tolerance=1e-10, sweeps=1000)
+        problem_of(bound, 24).logsum(0, theta)
+        assert bound.sweeps[0] > 0
 
 
 def test_damping_ends_oscillations() -> None:

@@ -123,3 +123,29 @@ def test_gold_labels_are_an_output_and_other_graphs_are_looked_at() -> None:
         structure.bind(LabelSets(SETS), np.array([0, 0]), graphs=[fine, empty])
     with pytest.raises(MargraveError, match="example 0: its gold labels break hard factor 0"):
         structure.bind(LabelSets(SETS), np.array([0]), [["a"]], graphs=[empty])
+
+
+@every_inference
+def test_allowed_labels_that_rules_do_not_allow_are_refused(inference: str) -> None:
+    pair = Factor((1, 2), [("a", "a"), ("b", "b")])
+    graph = Factors(["two"] * 3, [*soft(3), pair], [Or([(0, "a"), (1, "a")]), Xor([(0, "a"), (1, "a")])])
+
+    def bound(*allowed: list[str] | None) -> _core.FactorGraphStructure:
+        structure = FactorGraph(labels=SETS, inference=inference)
+        return structure.bind(LabelSets(SETS), np.array([0, 0]), graphs=[graph] * 2, allowed=[None, list(allowed)])
+
+    assert bound(["a"], ["b"], None)
+    for allowed, why in (
+        ((["a"], ["a"], None), "hard factor 1 (Xor), together with the labels that are allowed, leave no output."),
+        ((None, ["a"], ["b"]), "the tuples that its factors list and the labels that are allowed leave no output."),
+        (
+            (["a"], None, ["a"]),
+            "hard factor 1 (Xor), together with the tuples that its factors list and the labels that are allowed, "
+            "leave no output.",
+        ),
+    ):
+        with pytest.raises(MargraveError) as refused:
+            bound(*allowed)
+        assert str(refused.value) == f"example 1: {why}"
+    with pytest.raises(MargraveError, match=r"^example 1, variable 1: no label is allowed\.$"):
+        bound(None, [], None)

@@ -114,7 +114,9 @@ class GraphArrays:
         counts: NDArray[np.int64] = np.diff(self.variable_begin)[self.graph_of]
         return counts
 
-    def restrictions(self, g: int, hards: Sequence[int], *, tuples: bool) -> Self:
+    def restrictions(
+        self, g: int, hards: Sequence[int], *, tuples: bool, allowed: Sequence[NDArray[np.bool_]] | None = None
+    ) -> Self:
         """A graph with the variables of graph g, and of its factors only these hard ones.
 
         Parameters
@@ -122,6 +124,7 @@ class GraphArrays:
         g : the number of the graph.
         hards : the numbers of the hard factors within the graph.
         tuples : whether soft factors that forbid what they do not list are there as well.
+        allowed : which labels each variable may have; None: all.
         """
         n = int(self.variable_begin[g + 1] - self.variable_begin[g])
         soft = range(int(self.factor_begin[g]), int(self.factor_begin[g + 1])) if tuples else range(0)
@@ -131,17 +134,20 @@ class GraphArrays:
         listed, counts = _selected(self.listed, self.listed_begin, listing)
         variables, literals = _selected(self.literal_variable, self.literal_begin, rules)
         data, data_counts = _selected(self.data, self.data_begin, rules)
-        one = np.ones(n, np.int64)  # every variable needs a factor of its own, which forbids nothing
+        # Every variable needs a factor of its own, which lists the labels that are allowed, or forbids nothing.
+        labels = [] if allowed is None else [np.flatnonzero(mask) for mask in allowed]
+        form = _DENSE if allowed is None else _LISTED
+        of_labels = np.array([len(each) for each in labels] or [0] * n, dtype=np.int64)
         return type(self)(
             np.zeros(1, np.int64),
             np.array([0, n]),
             self.set_of[self.variable_begin[g] : self.variable_begin[g + 1]],
             np.array([0, n + len(listing)]),
-            np.repeat(np.array([_DENSE, _LISTED], np.uint8), [n, len(listing)]),
-            _begin(np.concatenate([one, arity])),
+            np.repeat(np.array([form, _LISTED], np.uint8), [n, len(listing)]),
+            _begin(np.concatenate([np.ones(n, np.int64), arity])),
             np.concatenate([np.arange(n, dtype=np.int32), scopes]),
-            _begin(np.concatenate([np.zeros(n, np.int64), counts])),
-            listed,
+            _begin(np.concatenate([of_labels, counts])),
+            np.concatenate([np.zeros(0, np.int64), *labels, listed]),
             np.array([0, len(rules)]),
             self.hard_kind[rules],
             _begin(literals),
@@ -313,8 +319,10 @@ class FactorGraph(Structure):
         label_costs = [] if costs is None else [costs.label_cost(labels) for _, labels in sets]
         mask = None if allowed is None else _allowed(arrays, allowed, sets)
         sizes = np.array([len(labels) for _, labels in sets], dtype=np.int64)
-        bound = Binding(self, arrays, sizes, arrays.core(sizes), gold, label_costs, mask)
-        return INFERENCES[self.inference](bound)
+        binding = Binding(self, arrays, sizes, arrays.core(sizes), gold, label_costs, mask)
+        bound = INFERENCES[self.inference](binding)
+        expect_allowed_outputs(binding)
+        return bound
 
     def check_sizes(self, units: Units, Y: Sequence[Any]) -> None:
         """Nothing: labels are compared with the variables of graphs when they are bound."""
@@ -397,16 +405,38 @@ def _clique_trees(of: Binding) -> _core.FactorGraphStructure:
 
 
 def expect_outputs(of: Binding) -> None:
-    """Refuses a graph whose rules leave no output, as far as this can be proved. Gold labels are an output."""
-    from margrave.structures.graph_outputs import refuse_empty_graphs
+    """Refuses rules that leave no output, as far as this can be proved. Gold labels are an output."""
+    if of.gold is not None:
+        return
+    from margrave.structures.graph_outputs import Restrictions
 
-    arrays = of.arrays
-    restricted = np.diff(arrays.hard_begin) > 0
+    for g in np.flatnonzero(_restricted(of.arrays)).tolist():
+        Restrictions(of.arrays, of.sizes, g).check(f"graph {g}")
+
+
+def _restricted(arrays: GraphArrays) -> NDArray[np.bool_]:
+    """The graphs that have hard factors, or soft ones that forbid what they do not list."""
+    restricted: NDArray[np.bool_] = np.diff(arrays.hard_begin) > 0
     owner = np.repeat(np.arange(len(restricted)), np.diff(arrays.factor_begin))
     restricted[owner[arrays.form == _LISTED]] = True
-    if of.gold is not None:
-        restricted[arrays.graph_of] = False
-    refuse_empty_graphs(arrays, of.sizes, np.flatnonzero(restricted).tolist())
+    return restricted
+
+
+def expect_allowed_outputs(of: Binding) -> None:
+    """Refuses examples of which rules and allowed labels leave no output together."""
+    if of.allowed is None or of.gold is not None:
+        return
+    from margrave.structures.graph_outputs import Restrictions
+
+    arrays, at = of.arrays, 0
+    restricted = _restricted(arrays)
+    for i, g in enumerate(arrays.graph_of.tolist()):
+        labels = of.sizes[arrays.set_of[arrays.variable_begin[g] : arrays.variable_begin[g + 1]]]
+        ends = at + np.cumsum(labels)
+        if restricted[g]:
+            masks = np.split(of.allowed[at : ends[-1]], ends[:-1] - at)
+            Restrictions(arrays, of.sizes, g, masks).check(f"example {i}")
+        at = int(ends[-1])
 
 
 def _has_only_trees(arrays: GraphArrays) -> bool:
@@ -681,4 +711,6 @@ def _allowed(arrays: GraphArrays, allowed: Any, sets: Sets) -> NDArray[np.bool_]
                 if label not in names:
                     raise unknown("label among the allowed ones", label, map(str, names))
             masks.append(np.array([name in labels for name in names], dtype=np.bool_))
+            if not masks[-1].any():
+                raise MargraveError(f"example {i}, variable {v}: no label is allowed.")
     return np.concatenate(masks)

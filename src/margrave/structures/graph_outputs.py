@@ -1,8 +1,7 @@
 """Refuses factor graphs whose hard factors and listed tuples leave no output, and says which ones."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,54 +22,58 @@ _NAMES = {
 }
 
 
-def refuse_empty_graphs(arrays: Any, sizes: NDArray[np.int64], graphs: Iterable[int]) -> None:
-    """Raises an error that names rules of the first graph that leave no output together.
-
-    None of them can be left out: the others leave an output, or nothing is known about them. Elimination over the hard
-    factors and listed tuples alone decides where it is narrow; elsewhere a short search and the linear relaxation may
-    prove that there is no output, and graphs of which nothing is proved pass.
+@dataclass
+class Restrictions:
+    """What forbids labellings of a graph: hard factors, listed tuples, and labels that are not allowed.
 
     Parameters
     ----------
     arrays : the graphs, an object of `GraphArrays`.
     sizes : the number of labels of each set of labels.
-    graphs : the numbers of the graphs to look at.
+    g : the number of the graph.
+    allowed : which labels each variable may have; None: all.
     """
-    for g in graphs:
-        every = range(int(arrays.hard_begin[g + 1] - arrays.hard_begin[g]))
-        of = _Restrictions(arrays, sizes, g)
-        known = of.have_outputs(every, True)
-        if known or (known is None and not of.relaxed_empty(every, True)):
-            continue
-        proof = of.relaxed_empty if known is None else of.found_empty
-        tuples = not proof(every, False)  # whether the listed tuples are needed
-        needed = _needed(every, partial(proof, tuples=tuples))
-        kinds = arrays.hard_kind[int(arrays.hard_begin[g]) + np.array(needed, dtype=np.int64)].tolist()
-        raise MargraveError(f"graph {g}: {_sentence(needed, kinds, tuples)}")
-
-
-@dataclass
-class _Restrictions:
-    """Whether some hard factors of a graph, with or without the listed tuples, leave an output."""
 
     arrays: Any
     sizes: NDArray[np.int64]
     g: int
+    allowed: Sequence[NDArray[np.bool_]] | None = None
 
-    def have_outputs(self, hards: Sequence[int], tuples: bool) -> bool | None:
+    def check(self, where: str) -> None:
+        """Raise an error that names hard factors that leave no output together.
+
+        None of them can be left out: the others leave an output, or nothing is known about them. Elimination over the
+        hard factors and listed tuples alone decides where it is narrow; elsewhere a short search and the linear
+        relaxation may prove that there is no output, and a graph of which nothing is proved passes.
+        """
+        begin = int(self.arrays.hard_begin[self.g])
+        every = range(int(self.arrays.hard_begin[self.g + 1]) - begin)
+        known = self._have_outputs(every, True, True)
+        if known or (known is None and not self._relaxed_empty(every, True, True)):
+            return
+        proof = self._relaxed_empty if known is None else self._found_empty
+        tuples = not proof(every, False, True)  # whether the listed tuples are needed
+        labels = self.allowed is not None and not proof(every, tuples, False)
+        needed = _needed(every, lambda hards: proof(hards, tuples, labels))
+        kinds = self.arrays.hard_kind[begin + np.array(needed, dtype=np.int64)].tolist()
+        raise MargraveError(f"{where}: {_sentence(needed, kinds, tuples, labels)}")
+
+    def _graph(self, hards: Sequence[int], tuples: bool, labels: bool) -> Any:
+        return self.arrays.restrictions(self.g, hards, tuples=tuples, allowed=self.allowed if labels else None)
+
+    def _have_outputs(self, hards: Sequence[int], tuples: bool, labels: bool) -> bool | None:
         """By elimination or by a search; None if the search is given up."""
-        graph = self.arrays.restrictions(self.g, hards, tuples=tuples)
-        return _core.has_outputs(graph.core(self.sizes), 0)
+        return _core.has_outputs(self._graph(hards, tuples, labels).core(self.sizes), 0)
 
-    def found_empty(self, hards: Sequence[int], tuples: bool) -> bool:
+    def _found_empty(self, hards: Sequence[int], tuples: bool, labels: bool) -> bool:
         """By elimination, or by a search that comes to its end."""
-        return self.have_outputs(hards, tuples) is False
+        return self._have_outputs(hards, tuples, labels) is False
 
-    def relaxed_empty(self, hards: Sequence[int], tuples: bool) -> bool:
+    def _relaxed_empty(self, hards: Sequence[int], tuples: bool, labels: bool) -> bool:
         """By the linear relaxation, in which rules of users have no inequalities and are left out."""
         kind = self.arrays.hard_kind[self.arrays.hard_begin[self.g] :]
-        graph = self.arrays.restrictions(self.g, [h for h in hards if kind[h] != rules.OwnRule.kind], tuples=tuples)
-        return relaxation_is_empty(graph, self.sizes, 0, _MOST_COLUMNS)
+        with_inequalities = [h for h in hards if kind[h] != rules.OwnRule.kind]
+        return relaxation_is_empty(self._graph(with_inequalities, tuples, labels), self.sizes, 0, _MOST_COLUMNS)
 
 
 def _needed(every: Sequence[int], is_empty: Callable[[list[int]], bool]) -> list[int]:
@@ -93,11 +96,17 @@ def _needed(every: Sequence[int], is_empty: Callable[[list[int]], bool]) -> list
     return sorted(needed)
 
 
-def _sentence(needed: list[int], kinds: list[int], tuples: bool) -> str:
-    if not needed:
-        return "the tuples that its factors list leave no output."
+def _sentence(needed: list[int], kinds: list[int], tuples: bool, labels: bool) -> str:
+    others = [
+        *(["the tuples that its factors list"] if tuples else []),
+        *(["the labels that are allowed"] if labels else []),
+    ]
     named = [f"{h} ({_NAMES[kind]})" for h, kind in zip(needed, kinds, strict=True)]
-    rest = ", together with the tuples that its factors list," if tuples else " together" if len(named) > 1 else ""
-    if len(named) == 1:
-        return f"hard factor {named[0]}{rest} {'leave' if tuples else 'leaves'} no output."
-    return f"hard factors {', '.join(named[:-1])} and {named[-1]}{rest} leave no output."
+    if not named:
+        return f"{' and '.join(others)} leave no output."
+    listed = f"hard factor {named[0]}"
+    if len(named) > 1:
+        listed = f"hard factors {', '.join(named[:-1])} and {named[-1]} together"
+    if others:
+        return f"{listed.removesuffix(' together')}, together with {' and '.join(others)}, leave no output."
+    return f"{listed} {'leaves' if len(named) == 1 else 'leave'} no output."
