@@ -323,6 +323,12 @@ def test_outputs_that_do_not_fit_are_refused() -> None:
         bound.bind(bound.learn([["a"]]), np.array([1]))
     with pytest.raises(MargraveError, match="did you mean 'exact'"):
         FactorGraph(inference="exakt")
+    for rows in (10, 12):
+        with pytest.raises(MargraveError, match=f"example 0 has features for {rows} parts, and the structure has 11"):
+            features = SparseFeatures()
+            bind(bound, features, [np.eye(12)[:rows]], [["b", "y"]], to_structure={"graphs": [GRAPH]})
+    with pytest.raises(MargraveError, match="the set of labels 's' has no labels"):
+        FactorGraph(labels={"s": []})
     with pytest.raises(MargraveError, match="a label twice"):
         FactorGraph(labels={"s": ["a", "a"]})
 

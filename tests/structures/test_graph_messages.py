@@ -324,6 +324,21 @@ def test_the_reweighted_bound_is_above_log_z_at_every_iteration(seed: int, size:
 
 @given(seed=seeds)
 @settings(max_examples=10, deadline=None)
+def test_the_gradient_of_the_reweighted_bound_is_its_mu(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, "loop", SETS)
+    _, outputs = outputs_of(graph)
+    bound = bind(graph, "trw", sweeps=3000, tolerance=1e-12)
+    problem = problem_of(bound, outputs.n)
+    theta = rng.standard_normal(outputs.n)
+    _, mu = problem.logsum(0, theta)
+    if bound.sweeps[0] < 0:
+        return  # no fixed point was found, and nothing is promised
+    assert_allclose(mu, numerical_gradient(lambda x: problem.logsum(0, x)[0], theta, 1e-4), atol=1e-6)
+
+
+@given(seed=seeds)
+@settings(max_examples=10, deadline=None)
 def test_the_reweighted_bound_is_exact_on_trees(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, "tree", SETS)
