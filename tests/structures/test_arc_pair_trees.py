@@ -75,7 +75,8 @@ def test_without_scores_of_pairs_it_is_the_matrix_tree_theorem(
     exact = bind_arcs(n, single_root)
     expected, marginals = exact.logsum(0, theta[: n * n])
     assert_allclose(value, expected, rtol=1e-12, atol=1e-12)
-    assert_allclose(mu[: n * n], marginals, rtol=1e-9, atol=1e-280)  # smaller ones have lost digits
+    # Underflow may falsify smaller ones (StateReduction in engines/arborescence.h).
+    assert_allclose(mu[: n * n], marginals, rtol=1e-9, atol=1e-38)
     if size < 5 and n > 1:
         assert_allclose(value, tree_logsum_lapack(theta[: n * n], n, single_root)[0], rtol=1e-9)
 
