@@ -127,7 +127,7 @@ def table(result: Result) -> str:
             f"{100 * first_order(first, language['corpus'], name)[PASSES - 1]:.2f}",
             f"{run['unconverged'][-1]:.2%}",
             f"{run['negative_visits']:.2%}",
-            f"{run['visits_by_bound']:.2%}",
+            number(run.get("visits_by_bound"), ".2%"),
             f"{run['negative_losses']:.2%}",
         ]
         for piece, language in result["pieces"].items()
