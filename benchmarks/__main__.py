@@ -2,7 +2,8 @@
 
 python -m benchmarks (or make bench) runs everything, which takes hours; python -m benchmarks ocr runs one experiment.
 Writes benchmarks/results/NAME.json, with machine and versions, and NAME.png; prints tables. Every experiment runs in a
-process of its own, one after another.
+process of its own, one after another. Some long ones write each piece of their result, such as a treebank, as soon as
+it is measured; MARGRAVE_PIECES names the pieces to measure, and the others stay as they are.
 """
 
 import argparse

@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 from typing import Any, Protocol, cast
 
 from benchmarks import experiments
-from benchmarks.machine import describe
+from benchmarks.machine import described
 
 Result = dict[str, Any]
 
@@ -40,10 +40,7 @@ def experiment(name: str) -> Experiment:
 
 def measured(name: str) -> Result:
     """The result of an experiment, and what it ran on; here because a new process cannot import `__main__`."""
-    from margrave import _core
-
-    machine = {"machine": describe(), "instruction_set": _core.instruction_set()}
-    return machine | experiment(name).measure()
+    return described(experiment(name).measure())
 
 
 def full_name(name: str) -> str | None:

@@ -37,6 +37,13 @@ def describe() -> dict[str, Any]:
     }
 
 
+def described(result: dict[str, Any]) -> dict[str, Any]:
+    """A result with what it ran on."""
+    from margrave import _core
+
+    return {"machine": describe(), "instruction_set": _core.instruction_set()} | result
+
+
 def in_new_process(function: Callable[..., T], *arguments: Any) -> T:
     """What the function returns, called in a process of its own, so that memory and caches are its own as well."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -3,15 +3,16 @@
 Inference is belief propagation, and AD3 for the best trees. The treebanks, their parts, the scorer and the C of each
 learner are those of `fig4_001`, where the held-out sentences choose C in first order. They also choose the rate of SGD
 here, after one pass with each of the two rates that were chosen there. Arcs are pruned by the posteriors of a parser of
-single arcs. There are fewer passes than in first order, for want of time: five, and three for Arabic, whose sentences
-are long. What time was left decided this, not the results.
+single arcs. There are five passes, half of those of first order, for want of time: how long a pass takes decided this,
+before any result was seen.
 
-A sentence whose loss is negative makes no step (truncation). On one treebank, this is compared with a step by the
-reweighted bound, as footnote 17 wishes. The shares of such visits, and of sentences on which belief propagation
-does not converge with the weights after the last pass, are those of the training sentences.
+A sentence whose loss is negative makes no step (truncation). On the treebank with the most such visits, this is
+compared with a step by the reweighted bound, as footnote 17 wishes. The shares of such visits, and of sentences on
+which belief propagation does not converge with the weights after the last pass, are those of the training sentences.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from benchmarks.corpora.problems import TemplateParsing
 from benchmarks.experiments.fig4_001 import BITS, COLUMNS, CORPORA, parts
 from benchmarks.machine import read_result
+from benchmarks.pieces import Pieces
 from benchmarks.plots import DOTS, finished, panels
 from benchmarks.tables import along, along_cells, markdown, number
 from margrave import _core
@@ -30,10 +32,10 @@ Result = dict[str, Any]
 
 RESULT = "fig4_001_second"
 FIRST_ORDER = "fig4_001"  # the result with the C of each learner
-PASSES = {"ud-english-ewt": 5, "ud-danish-ddt": 5, "ud-arabic-padt": 3}
+PASSES = 5
 MARKS = (1, 3, 5)  # passes in the table
 RATES = (0.01, 0.1)
-WITH_BOUND = "ud-english-ewt"  # the treebank with the most negative losses
+WITH_BOUND = "reweighted"  # the piece with the bound of footnote 17
 LEARNERS: tuple[Learner, ...] = (MIRA(), SGD(rates=RATES))
 
 
@@ -51,8 +53,17 @@ class AlongTheWay(Observer):
 
 def measure() -> Result:
     """Curves of both learners for three languages, and for one of them with the bound of footnote 17."""
-    languages = {corpus: measure_language(corpus) for corpus in CORPORA}
-    return {"languages": languages, "fallback": {WITH_BOUND: measure_language(WITH_BOUND, "reweighted")}}
+    pieces = Pieces(RESULT)
+    for corpus in CORPORA:
+        pieces.measure(corpus, partial(measure_language, corpus))
+    most = max(CORPORA, key=lambda corpus: negative_visits(pieces.found[corpus]))
+    pieces.measure(WITH_BOUND, partial(measure_language, most, "reweighted"))
+    return pieces.result
+
+
+def negative_visits(language: Result) -> float:
+    """The share of visits with a negative loss, of both learners."""
+    return float(np.mean([run["negative_visits"] for run in language["learners"].values()]))
 
 
 def measure_language(corpus: str, fallback: str = "none") -> Result:
@@ -63,11 +74,12 @@ def measure_language(corpus: str, fallback: str = "none") -> Result:
     on_held_out, on_test = data.uas(held_out), data.uas(test)
     first = read_result(FIRST_ORDER)["languages"][corpus]["learners"]
     return {
+        "corpus": corpus,
         "sentences": {"train": len(train), "held_out": len(held_out), "test": len(test)},
         "words": sum(len(sentence.words) for sentence in train),
         "lost_arcs": data.lost_arcs,
         "learners": {
-            learner.name: one_run(data, learner, first[learner.name]["C"], PASSES[corpus], on_held_out, on_test)
+            learner.name: one_run(data, learner, first[learner.name]["C"], PASSES, on_held_out, on_test)
             for learner in LEARNERS
         },
     }
@@ -85,7 +97,7 @@ def one_run(
     trees = data.bound.core
     assert isinstance(trees, _core.ArcPairTreeStructure)
     seen = AlongTheWay(on_test, trees)
-    task = Task(data.problem, Log(), C=C, max_iter=passes, tol=0.0, n_threads=1)
+    task = Task(data.problem, Log(), C=C, max_iter=passes, tol=0.0, n_threads=1, approximate=trees)
     task.dev_score, task.observers = on_held_out, [seen]
     solution = learner.solve(task)
     losses, _ = _core.losses_and_gradient(data.problem, solution.w, Log().core(C, None), 1, False)
@@ -105,21 +117,20 @@ def one_run(
 def table(result: Result) -> str:
     """UAS on test sentences along the way, of the first order beside it, and shares of training sentences."""
     first = read_result(FIRST_ORDER)["languages"]
-    languages = [*result["languages"].items(), *result.get("fallback", {}).items()]
     rows = [
         [
-            corpus,
+            language["corpus"] + (", by the bound" if piece == WITH_BOUND else ""),
             name,
             f"{run['C']:g}",
             number(run.get("rate"), "g"),
             *along_cells(along(run["UAS"], MARKS), MARKS, 100)[:-1],
-            f"{100 * first_order(first, corpus, name)[len(run['UAS']) - 1]:.2f}",
+            f"{100 * first_order(first, language['corpus'], name)[PASSES - 1]:.2f}",
             f"{run['unconverged'][-1]:.2%}",
             f"{run['negative_visits']:.2%}",
             number(run.get("visits_by_bound"), ".2%"),
             f"{run['negative_losses']:.2%}",
         ]
-        for corpus, language in languages
+        for piece, language in result["pieces"].items()
         for name, run in language["learners"].items()
     ]
     passes = [f"UAS, pass {k}" for k in MARKS]
@@ -136,12 +147,13 @@ def first_order(languages: Result, corpus: str, name: str) -> list[float]:
 
 def plot(result: Result) -> Any:
     """UAS on test sentences after each pass, in second order (solid) and in first order (dotted)."""
-    figure, axes = panels(len(result["languages"]))
+    languages = {corpus: result["pieces"][corpus] for corpus in CORPORA if corpus in result["pieces"]}
+    figure, axes = panels(len(languages))
     first = read_result(FIRST_ORDER)["languages"]
-    for panel, (corpus, language) in zip(axes, result["languages"].items(), strict=True):
-        panel.set(xlabel="passes", ylabel="UAS on test sentences, %", title=corpus, xticks=range(1, PASSES[corpus] + 1))
+    for panel, (corpus, language) in zip(axes, languages.items(), strict=True):
+        panel.set(xlabel="passes", ylabel="UAS on test sentences, %", title=corpus, xticks=range(1, PASSES + 1))
         for colour, (name, run) in zip(("C0", "C1"), language["learners"].items(), strict=True):
-            curves = {"second": run["UAS"], "first": first_order(first, corpus, name)[: len(run["UAS"])]}
+            curves = {"second": run["UAS"], "first": first_order(first, corpus, name)[:PASSES]}
             for (order, curve), line in zip(curves.items(), ("-", ":"), strict=True):
                 style = {"linestyle": line, "color": colour, **DOTS}
                 uas = [100 * share for share in curve]

@@ -2085,6 +2085,11 @@ class GraphMessagesStructure(FactorGraphStructure):
         The approximation of log Z, or the bound on it, before the first and after each of so many parallel sweeps.
         """
 
+def has_outputs(graphs: FactorGraphs, g: int) -> bool | None:
+    """
+    Whether the hard factors and listed tuples of a graph leave an output; None if finding out takes too long.
+    """
+
 def graph_messages(
     graphs: FactorGraphs,
     gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,

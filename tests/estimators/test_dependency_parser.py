@@ -226,7 +226,7 @@ def test_second_order_with_crossing_arcs_is_approximate_and_says_so(parsers: dic
     assert "approximate" in model.stop_reason_
     assert not model.certificate_.exact
     report = model.inference_report(NEW)
-    assert report.sentences == len(NEW)
+    assert report.examples == len(NEW)
     assert report.converged > 0.9 and report.sweeps >= 1
     assert report.certified > 0.5
     assert model.score(X, Y) > 0.9

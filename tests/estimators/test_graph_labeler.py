@@ -84,3 +84,19 @@ def test_marginals_of_images_are_those_of_all_labellings(neighbours: int) -> Non
     mass = np.exp([score for score, _ in every])
     expected = sum(m * (found == 1) for m, (_, found) in zip(mass, every, strict=True)) / mass.sum()
     assert_allclose(model.predict_marginals(X[:1])[0][:, :, 1], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("inference", ["bp", "trw", "relaxed", "lp"])
+def test_approximate_inference_says_how_it_went(inference: str) -> None:
+    X, y = colour_maps(), COLOURS
+    model = GraphLabeler(inference=inference, C=10.0, max_iter=20).fit(X, y)
+    assert "approximate" in model.stop_reason_ and not model.certificate_.exact
+    report = model.inference_report(X)
+    assert report.examples == len(X) and report.converged == 1 and report.sweeps >= 1
+    assert report.certified == 1  # these graphs are trees and one cycle
+    assert model.score(X, y) == 1
+    for verb in (model.predict_kbest, model.sample):
+        with pytest.raises(MargraveError, match="use inference='exact'"):
+            verb(X)
+    with pytest.raises(MargraveError, match="inference is exact, and there is nothing to report"):
+        GraphLabeler().fit(X, y).inference_report(X)

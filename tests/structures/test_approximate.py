@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from margrave import MargraveError, _core
 from margrave.learners import BCFW, Checkpoint, learner_named
 from margrave.learners.task import Task
-from margrave.losses import Hinge, Log
+from margrave.losses import Hinge, Log, LossFamily
 from tests.registry import APPROXIMATE, Case, Kind
 
 every_kind = pytest.mark.parametrize("kind", APPROXIMATE, ids=lambda kind: kind.name)
@@ -111,6 +111,28 @@ def test_a_relaxation_is_never_below_the_best_output(kind: Kind, seed: int) -> N
         assert bound >= best - 1e-7 * size
         if best > -inf and case.bound.certified[i] == 1:
             assert_allclose(mu[mu > 0] @ theta[mu > 0], best, atol=1e-6 * size)
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_smooth_losses_are_sums_at_scores_with_costs(kind: Kind, seed: int) -> None:
+    """L(beta, gamma) runs inference on beta (s + gamma cost), and its gradient has the pseudo-marginals found there."""
+    loss = LossFamily(2.0, 1.5)
+    case, other = kind(seed), kind(seed)  # what one keeps of its messages does not change the other
+    problem = case.problem
+    w = 0.2 * np.random.default_rng(seed).standard_normal(problem.dim)
+    losses, gradient = _core.losses_and_gradient(other.problem, w, loss.core(1.0, None), 1, True)
+    expected = np.zeros(problem.dim)
+    for i in range(len(case)):
+        theta, (delta, constant) = problem.score(i, w), problem.cost(i)
+        log_z, mu = problem.logsum(i, loss.beta * (theta + loss.gamma * delta))
+        gold = list(case.gold[i])
+        if "reweighted" not in kind.name:  # where a bound may take the place of a negative loss
+            assert_allclose(losses[i], log_z / loss.beta + loss.gamma * constant - theta[gold].sum(), atol=1e-9)
+        problem.scatter(i, mu, 1.0, expected)
+        problem.scatter(i, np.bincount(gold, minlength=len(mu)).astype(float), -1.0, expected)
+    assert_allclose(gradient, expected, atol=1e-9)
 
 
 @every_kind

@@ -291,9 +291,9 @@ GRAPH = Factors(["two", "three"], [(0,), (1,), (0, 1)])
         (Factors(["two"], [(0,)], ["xor"]), "it must be a rule"),
         (
             Factors(["two"] * 2, [(0,), (1,)], [Or([(0, "a")]), Xor([(0, "b"), (1, "a")]), Forbidden([1], [("a",)])]),
-            "hard factor 2, together with those before it, leaves no output",
+            r"hard factors 0 \(Or\), 1 \(Xor\) and 2 \(Forbidden\) together leave no output",
         ),
-        (Factors(["two"], [(0,)], [Forbidden([0], [("a",), ("b",)])]), "hard factor 0 leaves no output"),
+        (Factors(["two"], [(0,)], [Forbidden([0], [("a",), ("b",)])]), r"hard factor 0 \(Forbidden\) leaves no output"),
         (
             Factors(["two", "two"], [(0,), (1,), Factor((0, 1), [("a", "b")]), Factor((1, 0), [("a", "a")])]),
             "the tuples that its factors list leave no output",
@@ -323,6 +323,12 @@ def test_outputs_that_do_not_fit_are_refused() -> None:
         bound.bind(bound.learn([["a"]]), np.array([1]))
     with pytest.raises(MargraveError, match="did you mean 'exact'"):
         FactorGraph(inference="exakt")
+    for rows in (10, 12):
+        with pytest.raises(MargraveError, match=f"example 0 has features for {rows} parts, and the structure has 11"):
+            features = SparseFeatures()
+            bind(bound, features, [np.eye(12)[:rows]], [["b", "y"]], to_structure={"graphs": [GRAPH]})
+    with pytest.raises(MargraveError, match="the set of labels 's' has no labels"):
+        FactorGraph(labels={"s": []})
     with pytest.raises(MargraveError, match="a label twice"):
         FactorGraph(labels={"s": ["a", "a"]})
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from margrave import MargraveError, _core
@@ -31,7 +31,7 @@ from margrave.structures import (
 )
 from margrave.structures.factor_graph import LabelSets
 from tests.references.enumeration import Array, Outputs, numerical_gradient, trees
-from tests.references.graphs import SETS, Even, cells_of, labellings, part_count, random_graph, scope_of
+from tests.references.graphs import SETS, Even, FastEven, cells_of, labellings, part_count, random_graph, scope_of
 
 seeds = st.integers(0, 2**32 - 1)
 schedules = pytest.mark.parametrize("schedule", ["sequential", "parallel", "residual"])
@@ -121,6 +121,63 @@ def test_messages_of_hard_factors_are_those_of_their_tables(kind: str, seed: int
     check_exact(graph, labels, outputs, theta)
 
 
+@given(seed=seeds, n=st.integers(2, 5), forbid=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_a_rule_of_the_user_has_the_answers_of_its_table(seed: int, n: int, forbid: bool) -> None:
+    """A rule with a maximum and a sum of its own, beside pairs, by clique trees, belief propagation and AD3."""
+    rng = np.random.default_rng(seed)
+    alone = Factors(["two"] * n, [(v,) for v in range(n)], [FastEven(range(n))])
+    labels, outputs = outputs_of(alone)
+    theta = 2 * rng.standard_normal(outputs.n)
+    if forbid:
+        theta[rng.integers(outputs.n)] = -inf
+    check_exact(alone, labels, outputs, theta)
+    graph = Factors(["two"] * n, [*alone.soft, *((v, v + 1) for v in range(n - 1))], alone.hard)
+    listed = Factors(["two"] * n, graph.soft, [Allowed(range(n), [[SETS["two"][k] for k in y] for y in labels])])
+    _, outputs = outputs_of(graph)
+    theta = 0.3 * rng.standard_normal(outputs.n)
+    value, mu = problem_of(bind(graph, "exact"), outputs.n).logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_allclose(value, expected, rtol=1e-9)
+    assert_allclose(mu, marginals, atol=1e-9)
+    best = float(outputs.values(theta).max())
+    assert_allclose(problem_of(bind(graph, "exact"), outputs.n).argmax(0, theta)[0], best, rtol=1e-9, atol=1e-9)
+    ours, table = bind(graph, "bp", tolerance=1e-12), bind(listed, "bp", tolerance=1e-12)
+    value, mu = problem_of(ours, outputs.n).logsum(0, theta)
+    expected, marginals = problem_of(table, outputs.n).logsum(0, theta)
+    assert ours.sweeps[0] == table.sweeps[0]
+    if ours.sweeps[0] > 0:
+        assert_allclose(value, expected, rtol=1e-9)
+        assert_allclose(mu, marginals, atol=1e-9)
+    bound, _ = problem_of(bind(graph, "relaxed", iterations=3000), outputs.n).relaxed_argmax(0, theta)
+    assert bound >= best - 1e-7
+    assert_allclose(
+        bound, problem_of(bind(listed, "relaxed", iterations=3000), outputs.n).relaxed_argmax(0, theta)[0], atol=2e-3
+    )
+
+
+@pytest.mark.parametrize(("inference", "learner", "loss"), [
+    ("exact", "lbfgs", Log()), ("exact", "bcfw", Hinge()), ("bp", "sgd", Log()), ("relaxed", "sgd", Hinge())
+])  # fmt: skip
+def test_learning_with_a_rule_of_the_user_is_learning_with_its_table(inference: str, learner: str, loss: Any) -> None:
+    rng = np.random.default_rng(0)
+    even = list(labellings(Factors(["two"] * 4, [(0,)], [FastEven(range(4))]), SETS))
+    allowed = [[SETS["two"][k] for k in y] for y, _ in even]
+    gold = [allowed[k] for k in rng.integers(0, len(allowed), 6)]
+    soft = [(v,) for v in range(4)] + [(0, 1), (1, 2), (2, 3)]
+    matrices = [rng.standard_normal((20, 5)) for _ in gold]
+    found = []
+    for rule in (FastEven(range(4)), Allowed(range(4), allowed)):
+        structure = FactorGraph(labels=SETS, inference=inference, tolerance=1e-10)
+        bound = structure.bind(
+            LabelSets(SETS), np.zeros(6, int), gold, graphs=[Factors(["two"] * 4, soft, [rule])] * 6, costs=Hamming()
+        )
+        problem = joined(bound, matrices)
+        found.append(learner_named(learner).solve(Task(problem, loss, C=1.0, tol=1e-6, max_iter=20)).w)
+    assert np.abs(found[1]).max() > 0.1
+    assert_allclose(found[0], found[1], atol=1e-4)
+
+
 @pytest.mark.parametrize("single_root", [True, False])
 @given(seed=seeds, words=st.integers(1, 3), forbid=st.integers(0, 3))
 @settings(max_examples=15, deadline=None)
@@ -171,6 +228,78 @@ def test_pseudo_marginals_are_the_gradient_of_bethes_log_z(style: str, seed: int
     assert_allclose(mu, gradient, atol=1e-6)
 
 
+@schedules
+@pytest.mark.parametrize("inference", ["bp", "trw"])
+@example(seed=730, damping=0.2)  # in which a factor hears what it has said itself
+@given(seed=seeds, damping=st.sampled_from([0.2, 0.5, 0.8]))
+@settings(max_examples=8, deadline=None)
+def test_damping_leaves_fixed_points_where_they_are(inference: str, schedule: str, seed: int, damping: float) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, "loop" if inference == "trw" else str(rng.choice(["loop", "triples", "hard"])), SETS)
+    _, outputs = outputs_of(graph)
+    theta = 0.5 * rng.standard_normal(outputs.n)
+    found = []
+    for share in (0.0, damping):
+        bound = bind(graph, inference, schedule=schedule, damping=share, tolerance=1e-13, sweeps=3000)
+        found.append(problem_of(bound, outputs.n).logsum(0, theta))
+        if bound.sweeps[0] < 0:
+            return  # no fixed point was found
+    assert_allclose(found[1][0], found[0][0], rtol=1e-9, atol=1e-9)
+    assert_allclose(found[1][1], found[0][1], atol=1e-9)
+
+
+@schedules
+@pytest.mark.parametrize("inference", ["bp", "trw"])
+def test_damped_messages_settle(inference: str, schedule: str) -> None:
+    """On a cycle with weak scores, with any share of the old messages."""
+    graph = Factors(["two"] * 4, [*((v,) for v in range(4)), (0, 1), (1, 2), (2, 3), (0, 3)])
+    theta = 0.5 * np.random.default_rng(0).standard_normal(24)
+    for damping in (0.0, 0.3, 0.9):
+        bound = bind(graph, inference, schedule=schedule, damping=damping, tolerance=1e-10, sweeps=1000)
+        problem_of(bound, 24).logsum(0, theta)
+        assert bound.sweeps[0] > 0
+
+
+def test_damping_ends_oscillations() -> None:
+    """Four variables of which every two repel each other: parallel messages swing between two states for ever.
+
+    The change of all messages is multiplied by -2 tanh(0.9) = -1.4 in a sweep, and by 0.5 - 0.7 with half of the old
+    ones.
+    """
+    pairs = [(a, b) for b in range(4) for a in range(b)]
+    graph = Factors(["two"] * 4, [*((v,) for v in range(4)), *pairs])
+    _, outputs = outputs_of(graph)
+    theta = np.concatenate([np.tile([0.3, 0.0], 4), np.tile([-0.9, 0.9, 0.9, -0.9], len(pairs))])
+    swinging = bind(graph, "bp", schedule="parallel", sweeps=2000)
+    problem_of(swinging, outputs.n).logsum(0, theta)
+    assert swinging.sweeps[0] < 0
+    damped = bind(graph, "bp", schedule="parallel", sweeps=2000, damping=0.5, tolerance=1e-12)
+    value, mu = problem_of(damped, outputs.n).logsum(0, theta)
+    assert damped.sweeps[0] > 0
+    sequential = bind(graph, "bp", sweeps=2000, tolerance=1e-12)
+    expected, others = problem_of(sequential, outputs.n).logsum(0, theta)
+    assert sequential.sweeps[0] > 0
+    assert_allclose(value, expected, rtol=1e-9)
+    assert_allclose(mu, others, atol=1e-9)
+
+
+@schedules
+def test_no_damping_has_the_bits_of_the_plain_messages(schedule: str) -> None:
+    """Parallel sweeps by `values` know no damping; messages of the other schedules are those of the default."""
+    rng = np.random.default_rng(0)
+    graph = random_graph(rng, "loop", SETS)
+    _, outputs = outputs_of(graph)
+    theta = rng.standard_normal(outputs.n)
+    plain = bind(graph, "bp", schedule=schedule, sweeps=7, tolerance=1e-300)
+    undamped = bind(graph, "bp", schedule=schedule, sweeps=7, tolerance=1e-300, damping=0.0)
+    value, mu = problem_of(plain, outputs.n).logsum(0, theta)
+    other, others = problem_of(undamped, outputs.n).logsum(0, theta)
+    assert value == other
+    assert_array_equal(mu, others)
+    if schedule == "parallel":
+        assert value == undamped.values(0, theta, 7)[-1]
+
+
 @given(seed=seeds, size=st.sampled_from([0.3, 1.0, 5.0]))
 @settings(max_examples=30, deadline=None)
 def test_the_reweighted_bound_is_above_log_z_at_every_iteration(seed: int, size: float) -> None:
@@ -191,6 +320,21 @@ def test_the_reweighted_bound_is_above_log_z_at_every_iteration(seed: int, size:
         cells = len(cells_of(factor, graph, SETS))
         assert_allclose(mu[first : first + cells].sum(), 1, rtol=1e-9)
         first += cells
+
+
+@given(seed=seeds)
+@settings(max_examples=10, deadline=None)
+def test_the_gradient_of_the_reweighted_bound_is_its_mu(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, "loop", SETS)
+    _, outputs = outputs_of(graph)
+    bound = bind(graph, "trw", sweeps=3000, tolerance=1e-12)
+    problem = problem_of(bound, outputs.n)
+    theta = rng.standard_normal(outputs.n)
+    _, mu = problem.logsum(0, theta)
+    if bound.sweeps[0] < 0:
+        return  # no fixed point was found, and nothing is promised
+    assert_allclose(mu, numerical_gradient(lambda x: problem.logsum(0, x)[0], theta, 1e-4), atol=1e-6)
 
 
 @given(seed=seeds)
@@ -384,20 +528,26 @@ def two_loops(rng: np.random.Generator, examples: int, inference: str, **options
     gold = [[SETS["two"][k] for k in rng.integers(0, 2, 4)] for _ in range(examples)]
     parts = part_count(graph, SETS)
     matrices = [rng.standard_normal((parts, 6)) for _ in range(examples)]
-    rows = _core.Tokens(
-        np.arange(examples + 1) * parts,
-        np.arange(examples * parts + 1) * 6,
-        np.tile(np.arange(6, dtype=np.int32), examples * parts),
-        np.concatenate(matrices).ravel(),
-    )
     found = []
     for kind, settings_of in (("exact", {}), (inference, options)):
         structure = FactorGraph(labels=SETS, inference=kind, **settings_of)
         bound = structure.bind(
             LabelSets(SETS), np.zeros(examples, dtype=int), gold, graphs=[graph] * examples, costs=Hamming()
         )
-        found.append(_core.join(bound, _core.sparse_parts(6, rows, np.ones(examples, dtype=np.int64))))
+        found.append(joined(bound, matrices))
     return found[0], found[1]
+
+
+def joined(bound: _core.FactorGraphStructure, matrices: list[Array]) -> _core.Problem:
+    """A problem whose example i has the features matrices[i], (parts, features)."""
+    examples, (parts, dim) = len(matrices), matrices[0].shape
+    rows = _core.Tokens(
+        np.arange(examples + 1) * parts,
+        np.arange(examples * parts + 1) * dim,
+        np.tile(np.arange(dim, dtype=np.int32), examples * parts),
+        np.concatenate(matrices).ravel(),
+    )
+    return _core.join(bound, _core.sparse_parts(dim, rows, np.ones(examples, dtype=np.int64)))
 
 
 @pytest.mark.parametrize("learner", ["sgd", BCFW(pairwise=False), "auto"])
@@ -438,7 +588,3 @@ def test_settings_and_graphs_that_do_not_fit_are_refused() -> None:
     graph = Factors(["two"] * 2, [(0,), (1,)], [Xor([(0, "a"), (1, "a")])])
     with pytest.raises(ValueError, match="tree-reweighted messages are for graphs with factors of one or two"):
         bind(graph, "trw")
-    nothing = Factors(["two"] * 2, [(0,), (1,)], [Xor([(0, "a"), (1, "a")]), Allowed([0, 1], [("a", "a")])])
-    value, mu = problem_of(bind(nothing, "bp"), 4).logsum(0, np.zeros(4))
-    assert value == -inf
-    assert (mu == 0).all()

@@ -13,7 +13,8 @@ from margrave import _core
 from margrave.binding import Bound
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError, unknown
-from margrave.estimators.base import Given, StructuredEstimator, Weights, check_choice
+from margrave.estimators.approximate import ApproximateEstimator
+from margrave.estimators.base import Given, Weights, check_choice
 from margrave.features import Features, SparseFeatures, TreeFeatures, features_named
 from margrave.features.base import Ranked
 from margrave.inputs import ArcTemplates, Inputs
@@ -47,17 +48,7 @@ class Explanation:
     attributes: Ranked  # with the weights in the score of the arc minus those in the score of the other one
 
 
-@dataclass(frozen=True)
-class InferenceReport:
-    """How approximate inference went on some sentences."""
-
-    sentences: int
-    certified: float  # the share of sentences whose best tree is proved to be best
-    converged: float  # the share of sentences on which belief propagation converged
-    sweeps: float  # of belief propagation, on average
-
-
-class DependencyParser(StructuredEstimator):
+class DependencyParser(ApproximateEstimator):
     """Predicts the head of every word, and its label; minimises 1/2 |w|^2 + C sum_i L_i(w) over trees.
 
     A sentence of X has one row of columns per word: the form, the tag, and lists of morphological features such as
@@ -108,6 +99,7 @@ class DependencyParser(StructuredEstimator):
     [[2, 0]]
     """
 
+    _approximate_with = "order=2 and projective=False"
     _more: ClassVar[tuple[str, ...]] = (
         *("projective_", "n_crossing_", "n_long_", "lost_arcs_", "pairs_", "pruner_", "labeller_"),
     )
@@ -289,30 +281,6 @@ class DependencyParser(StructuredEstimator):
                 difference[name] = difference.get(name, 0.0) + sign * weight
         order = sorted(difference.items(), key=lambda item: -abs(item[1]))
         return Explanation(word, head, other, sum(difference.values()), [(a, v) for a, v in order[:n] if v != 0])
-
-    def inference_report(self, X: Any) -> InferenceReport:
-        """Tell how approximate inference goes on some sentences, with `order=2` and `projective=False`.
-
-        Parameters
-        ----------
-        X : as in `fit`.
-        """
-        bound = self._bind(Given(X))
-        trees = bound.approximate
-        if trees is None:
-            raise MargraveError(
-                "inference is exact, and there is nothing to report: it is approximate with order=2 and "
-                "projective=False."
-            )
-        _core.argmax_all(bound.problem, self.coef_, self._threads())
-        _core.marginals_all(bound.problem, self.coef_, self._temperature(), self._threads())
-        n = max(len(trees.sweeps), 1)
-        return InferenceReport(
-            len(trees.sweeps),
-            float(np.count_nonzero(trees.certified == 1)) / n,
-            float(np.count_nonzero(trees.sweeps > 0)) / n,
-            float(np.abs(trees.sweeps).sum()) / n,
-        )
 
     def _predict(self, given: Given) -> Any:
         begin, heads, labels = self._best(given)

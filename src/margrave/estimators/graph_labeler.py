@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from margrave.binding import bind
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
+from margrave.estimators.approximate import ApproximateEstimator
+from margrave.estimators.base import Given, Training, check_choice
 from margrave.features.graphs import PAIRS, GraphFeatures
 from margrave.features.table import hash_bits_of
 from margrave.inputs.graphs import Graph, as_graphs
@@ -30,7 +31,7 @@ class _GraphGiven(Given):
     observed: list[list[Any]] | None = None
 
 
-class GraphLabeler(StructuredEstimator):
+class GraphLabeler(ApproximateEstimator):
     """Predicts a label for every node of a graph; minimises 1/2 |w|^2 + C sum_i L_i(w).
 
     X is a list of graphs, each of them an object of `margrave.inputs.Graph`, a tuple (nodes, edges) or (nodes, edges,
@@ -72,6 +73,8 @@ class GraphLabeler(StructuredEstimator):
     >>> labeler.predict([([["red"], [], ["blue"]], [(0, 1), (1, 2)])])
     [['r', 'b', 'b']]
     """
+
+    _approximate_with = "inference='bp', 'trw', 'relaxed' or 'lp'"
 
     classes_: NDArray[Any]
     features_: GraphFeatures

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given, StructuredEstimator, Training
+from margrave.estimators.approximate import ApproximateEstimator
+from margrave.estimators.base import Given, Training
 from margrave.estimators.matrix_inputs import has_names
 from margrave.features.label_graph import LabelGraphFeatures
 from margrave.features.table import hash_bits_of
@@ -19,7 +20,7 @@ from margrave.structures.label_graph import LabelGraph
 from margrave.structures.node_sets import read_sets
 
 
-class MultiLabelClassifier(StructuredEstimator):
+class MultiLabelClassifier(ApproximateEstimator):
     """Predicts sets of labels; minimises 1/2 |w|^2 + C sum_i L_i(w).
 
     X is a dense or sparse matrix, or a list of attribute lists or dictionaries. Y is a list of sets of labels or an
@@ -48,6 +49,8 @@ class MultiLabelClassifier(StructuredEstimator):
     >>> model.predict([["sun", "sea"], ["hill"]]), model.edges_
     ([['beach', 'holiday'], []], [('beach', 'holiday')])
     """
+
+    _approximate_with = "inference='bp', 'trw', 'relaxed' or 'lp'"
 
     classes_: NDArray[Any]
     n_features_in_: int

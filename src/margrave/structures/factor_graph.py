@@ -114,6 +114,50 @@ class GraphArrays:
         counts: NDArray[np.int64] = np.diff(self.variable_begin)[self.graph_of]
         return counts
 
+    def restrictions(
+        self, g: int, hards: Sequence[int], *, tuples: bool, allowed: Sequence[NDArray[np.bool_]] | None = None
+    ) -> Self:
+        """A graph with the variables of graph g, and of its factors only these hard ones.
+
+        Parameters
+        ----------
+        g : the number of the graph.
+        hards : the numbers of the hard factors within the graph.
+        tuples : whether soft factors that forbid what they do not list are there as well.
+        allowed : which labels each variable may have; None: all.
+        """
+        n = int(self.variable_begin[g + 1] - self.variable_begin[g])
+        soft = range(int(self.factor_begin[g]), int(self.factor_begin[g + 1])) if tuples else range(0)
+        listing = [f for f in soft if self.form[f] == _LISTED]
+        rules = [int(self.hard_begin[g]) + h for h in hards]
+        scopes, arity = _selected(self.scope, self.scope_begin, listing)
+        listed, counts = _selected(self.listed, self.listed_begin, listing)
+        variables, literals = _selected(self.literal_variable, self.literal_begin, rules)
+        data, data_counts = _selected(self.data, self.data_begin, rules)
+        # Every variable needs a factor of its own, which lists the labels that are allowed, or forbids nothing.
+        labels = [] if allowed is None else [np.flatnonzero(mask) for mask in allowed]
+        form = _DENSE if allowed is None else _LISTED
+        of_labels = np.array([len(each) for each in labels] or [0] * n, dtype=np.int64)
+        return type(self)(
+            np.zeros(1, np.int64),
+            np.array([0, n]),
+            self.set_of[self.variable_begin[g] : self.variable_begin[g + 1]],
+            np.array([0, n + len(listing)]),
+            np.repeat(np.array([form, _LISTED], np.uint8), [n, len(listing)]),
+            _begin(np.concatenate([np.ones(n, np.int64), arity])),
+            np.concatenate([np.arange(n, dtype=np.int32), scopes]),
+            _begin(np.concatenate([of_labels, counts])),
+            np.concatenate([np.zeros(0, np.int64), *labels, listed]),
+            np.array([0, len(rules)]),
+            self.hard_kind[rules],
+            _begin(literals),
+            variables,
+            _selected(self.literal_value, self.literal_begin, rules)[0],
+            _begin(data_counts),
+            data,
+            self.own,
+        )
+
     @classmethod
     def pairwise(
         cls, graph_of: NDArray[np.int64], nodes: NDArray[np.int64], edges: Sequence[NDArray[np.int64]]
@@ -275,8 +319,10 @@ class FactorGraph(Structure):
         label_costs = [] if costs is None else [costs.label_cost(labels) for _, labels in sets]
         mask = None if allowed is None else _allowed(arrays, allowed, sets)
         sizes = np.array([len(labels) for _, labels in sets], dtype=np.int64)
-        bound = Binding(self, arrays, sizes, arrays.core(sizes), gold, label_costs, mask)
-        return INFERENCES[self.inference](bound)
+        binding = Binding(self, arrays, sizes, arrays.core(sizes), gold, label_costs, mask)
+        bound = INFERENCES[self.inference](binding)
+        expect_allowed_outputs(binding)
+        return bound
 
     def check_sizes(self, units: Units, Y: Sequence[Any]) -> None:
         """Nothing: labels are compared with the variables of graphs when they are bound."""
@@ -352,9 +398,45 @@ def _clique_trees(of: Binding) -> _core.FactorGraphStructure:
     try:
         return _core.clique_trees(*data, 1e6 * of.structure.memory)
     except MargraveError:
+        expect_outputs(of)
         if not _has_only_trees(of.arrays):
             raise
     return _messages("exact")(of)
+
+
+def expect_outputs(of: Binding) -> None:
+    """Refuses rules that leave no output, as far as this can be proved. Gold labels are an output."""
+    if of.gold is not None:
+        return
+    from margrave.structures.graph_outputs import Restrictions
+
+    for g in np.flatnonzero(_restricted(of.arrays)).tolist():
+        Restrictions(of.arrays, of.sizes, g).check(f"graph {g}")
+
+
+def _restricted(arrays: GraphArrays) -> NDArray[np.bool_]:
+    """The graphs that have hard factors, or soft ones that forbid what they do not list."""
+    restricted: NDArray[np.bool_] = np.diff(arrays.hard_begin) > 0
+    owner = np.repeat(np.arange(len(restricted)), np.diff(arrays.factor_begin))
+    restricted[owner[arrays.form == _LISTED]] = True
+    return restricted
+
+
+def expect_allowed_outputs(of: Binding) -> None:
+    """Refuses examples of which rules and allowed labels leave no output together."""
+    if of.allowed is None or of.gold is not None:
+        return
+    from margrave.structures.graph_outputs import Restrictions
+
+    arrays, at = of.arrays, 0
+    restricted = _restricted(arrays)
+    for i, g in enumerate(arrays.graph_of.tolist()):
+        labels = of.sizes[arrays.set_of[arrays.variable_begin[g] : arrays.variable_begin[g + 1]]]
+        ends = at + np.cumsum(labels)
+        if restricted[g]:
+            masks = np.split(of.allowed[at : ends[-1]], ends[:-1] - at)
+            Restrictions(arrays, of.sizes, g, masks).check(f"example {i}")
+        at = int(ends[-1])
 
 
 def _has_only_trees(arrays: GraphArrays) -> bool:
@@ -373,6 +455,8 @@ def _has_only_trees(arrays: GraphArrays) -> bool:
 
 def _messages(kind: str) -> Callable[[Binding], _core.FactorGraphStructure]:
     def make(of: Binding) -> _core.FactorGraphStructure:
+        if kind != "exact":
+            expect_outputs(of)
         solver = None
         if kind == "lp":
             from margrave.structures.graph_programs import GraphPrograms
@@ -562,6 +646,14 @@ def _begin(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
+def _selected(
+    items: NDArray[Any], begin: NDArray[np.int64], lists: Sequence[int]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Some lists of a list of lists, one after another, and how many items each has."""
+    chosen = [items[begin[k] : begin[k + 1]] for k in lists]
+    return np.concatenate([items[:0], *chosen]), np.array([len(each) for each in chosen], dtype=np.int64)
+
+
 def _check_labellings(Y: Any) -> None:
     if isinstance(Y, str | bytes) or not hasattr(Y, "__len__"):
         raise MargraveError(f"y must be a list of lists of labels, not {type(Y).__name__}.")
@@ -619,4 +711,6 @@ def _allowed(arrays: GraphArrays, allowed: Any, sets: Sets) -> NDArray[np.bool_]
                 if label not in names:
                     raise unknown("label among the allowed ones", label, map(str, names))
             masks.append(np.array([name in labels for name in names], dtype=np.bool_))
+            if not masks[-1].any():
+                raise MargraveError(f"example {i}, variable {v}: no label is allowed.")
     return np.concatenate(masks)

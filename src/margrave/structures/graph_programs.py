@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, vstack
 
 from margrave.errors import MargraveError
 from margrave.solvers.lp_master import highs_for
@@ -22,6 +23,7 @@ from margrave.structures.rules import Allowed, AtMostOne, Budget, Forbidden, Imp
 
 Floats = NDArray[np.float64]
 _MOST_CELLS = 10**7  # of the tables of one graph
+_INFEASIBLE = 2  # what scipy calls a program without a solution
 
 
 class GraphPrograms:
@@ -121,11 +123,33 @@ class _Rows:
         self.high.append(high)
 
 
-def _program(arrays: Any, sizes: NDArray[np.int64], g: int) -> _Program:
+def relaxation_is_empty(arrays: Any, sizes: NDArray[np.int64], g: int, most_columns: int) -> bool:
+    """Whether the relaxation of a graph has no solution, so that the graph has no output.
+
+    Programs with more columns are not tried.
+    """
+    try:
+        program = _program(arrays, sizes, g, most_columns)
+    except MargraveError:
+        return False
+    upper = np.ones(program.columns)
+    upper[program.forbidden] = 0.0
+    above, below = np.isfinite(program.high), np.isfinite(program.low)
+    solved = linprog(
+        np.zeros(program.columns),
+        A_ub=vstack([program.matrix[above], -program.matrix[below]]),
+        b_ub=np.concatenate([program.high[above], -program.low[below]]),
+        bounds=np.stack([np.zeros(program.columns), upper], axis=1),
+        method="highs",
+    )
+    return bool(solved.status == _INFEASIBLE)
+
+
+def _program(arrays: Any, sizes: NDArray[np.int64], g: int, most_columns: int = _MOST_CELLS) -> _Program:
     first, last = arrays.variable_begin[g], arrays.variable_begin[g + 1]
     counts = sizes[arrays.set_of[first:last]].tolist()
     begin = [0, *np.cumsum(counts).tolist()]
-    made = _Maker(counts, begin)
+    made = _Maker(counts, begin, most_columns)
     for v in range(len(counts)):
         made.rows.add([(k, 1.0) for k in range(begin[v], begin[v + 1])], 1.0, 1.0)
     for f in range(arrays.factor_begin[g], arrays.factor_begin[g + 1]):
@@ -157,7 +181,8 @@ def _program(arrays: Any, sizes: NDArray[np.int64], g: int) -> _Program:
 class _Maker:
     """Collects the columns and rows of one graph."""
 
-    def __init__(self, counts: list[int], begin: list[int]) -> None:
+    def __init__(self, counts: list[int], begin: list[int], most_columns: int) -> None:
+        self.most_columns = most_columns
         self.counts = counts
         self.begin = begin
         self.columns = begin[-1]
@@ -177,11 +202,14 @@ class _Maker:
                 self.forbidden += [of_label + label for label in set(range(cells)) - set(listed)]
             return
         there = with_part if form == 1 else list(range(cells))
-        if self.columns + len(there) > _MOST_CELLS:
-            raise MargraveError("the tables of a graph are too large for a linear program: use inference='relaxed'.")
+        self._expect_room(len(there))
         column = self._table(scope, [np.unravel_index(cell, sizes) for cell in there])
         place = dict(zip(there, column, strict=True))
         self.parts += [place[cell] for cell in with_part]
+
+    def _expect_room(self, columns: float) -> None:
+        if self.columns + columns > self.most_columns:
+            raise MargraveError("the tables of a graph are too large for a linear program: use inference='relaxed'.")
 
     def _table(self, scope: list[int], tuples: list[Any]) -> list[int]:
         """New columns for tuples of labels, whose shares agree with those of the labels."""
@@ -223,8 +251,7 @@ class _Maker:
             listed = [tuple(data[k : k + len(variables)]) for k in range(0, len(data), len(variables))]
             if kind == Forbidden.kind:
                 every = product(*(range(self.counts[v]) for v in variables))
-                if np.prod([float(self.counts[v]) for v in variables]) > _MOST_CELLS:
-                    raise MargraveError(f"{where}: its table is too large for a linear program: use 'relaxed'.")
+                self._expect_room(float(np.prod([float(self.counts[v]) for v in variables])))
                 gone = set(listed)
                 listed = [labels for labels in every if labels not in gone]
             self._table(variables, sorted(set(listed)))
@@ -236,6 +263,7 @@ class _Maker:
 
     def _tree(self, literals: list[list[int]], words: int, single_root: bool, arcs: list[tuple[int, int]]) -> None:
         """Every word has one head, and a unit of flow reaches it from the root over the arcs (Martins et al. 2009)."""
+        self._expect_room(words * len(arcs))
         into: list[list[int]] = [[] for _ in range(words + 1)]
         out_of: list[list[int]] = [[] for _ in range(words + 1)]
         for a, (head, word) in enumerate(arcs):

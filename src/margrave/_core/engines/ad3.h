@@ -16,13 +16,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 namespace margrave {
 
 struct RelaxationSettings {
-  int iterations = 500;     // at most
-  double tolerance = 1e-7;  // of the residuals, at which the relaxation counts as solved
+  int iterations = 500;      // at most
+  double tolerance = 1e-7;   // of the residuals, at which the relaxation counts as solved
+  int64_t trials = 100'000;  // labels that are tried at most if rounding finds nothing that is allowed
 };
 
 struct Relaxed {

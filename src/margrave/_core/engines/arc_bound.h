@@ -73,6 +73,7 @@ class ArcBound {
   // and full steps overshoot.
   static constexpr double kFirstShare = 0.5, kMore = 1.1, kLess = 0.5;
   static constexpr double kRounding = 1e-13;
+  static constexpr double kSmallestLog = 745;  // of the smallest double, up to its sign
 
   enum class Kind : uint8_t { kNever, kFree, kAlways };
   struct Pair {
@@ -90,6 +91,9 @@ class ArcBound {
   static double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
   static double sigmoid(double x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
   static double message(double x, double score) { return softplus(x + score) - softplus(x); }
+  // Odds of an arc that some trees have and some have not can still underflow. The bound is valid at any messages, but
+  // an infinite one would forbid the arc.
+  static double finite(double logit) { return std::isinf(logit) ? std::copysign(kSmallestLog, logit) : logit; }
   bool free(int32_t arc) const { return kind_[at(arc)] == Kind::kFree; }
 
   // log Z of trees with the scores `of_arcs`, and the log-odds of their arcs.
@@ -176,7 +180,7 @@ class ArcBound {
       old += share * (next - old);
     };
     for (size_t a = 0; a < kind_.size(); ++a)
-      if (kind_[a] == Kind::kFree) update(from_tree_[a], logit_[a] - to_tree_[a]);
+      if (kind_[a] == Kind::kFree) update(from_tree_[a], finite(logit_[a]) - to_tree_[a]);
     for (Pair& pair : pairs_) {
       const double a = total_[at(pair.first)] - pair.to_first, b = total_[at(pair.second)] - pair.to_second;
       update(pair.to_first, message(b, pair.score));

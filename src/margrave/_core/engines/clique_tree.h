@@ -32,14 +32,19 @@
 
 namespace margrave {
 
+// The tables of a graph would take more than they may.
+struct TooWide : InputError {
+  using InputError::InputError;
+};
+
 class CliqueTree {
  public:
-  // most_bytes: what the tables may take. hards: only the first so many hard factors count; -1: all.
-  CliqueTree(const FactorGraphs& graphs, int64_t g, double most_bytes, int64_t hards = -1)
+  // most_bytes: what the tables may take.
+  CliqueTree(const FactorGraphs& graphs, int64_t g, double most_bytes)
       : graphs_(graphs), g_(g), variables_(graphs.variables(g)) {
     for (int64_t v = 0; v < variables_; ++v) labels_.push_back(graphs.labels(g, v));
     add_soft_factors();
-    for (int64_t h = 0; h < (hards < 0 ? graphs.hards(g) : hards); ++h) add_hard_factor(h, most_bytes);
+    for (int64_t h = 0; h < graphs.hards(g); ++h) add_hard_factor(h, most_bytes);
     make_cliques(most_bytes);
     bool listed = false;
     for (int64_t f = 0; f < graphs.factors(g); ++f) listed |= graphs.factor(g, f).form == FactorForm::kListed;
@@ -532,9 +537,9 @@ class CliqueTree {
     const bool counts = hard.kind <= HardKind::kBudget;
     if (counts && (cells > kLargeRule || hard.arity > kManyLiterals)) return add_counting(hard);
     if (8 * cells > most_bytes || cells > kLargestRule)
-      throw InputError("graph " + std::to_string(g_) + ", hard factor " + std::to_string(h) + ": its table has " +
-                       number(cells) +
-                       " cells, which is too many for exact inference: use inference=\"relaxed\" or \"bp\".");
+      throw TooWide("graph " + std::to_string(g_) + ", hard factor " + std::to_string(h) + ": its table has " +
+                    number(cells) +
+                    " cells, which is too many for exact inference: use inference=\"relaxed\" or \"bp\".");
     Source source;
     source.scope.assign(hard.scope, hard.scope + hard.arity);
     source.cells = static_cast<int64_t>(cells);
@@ -611,11 +616,11 @@ class CliqueTree {
       elimination.join(source.scope.data(), static_cast<int64_t>(source.scope.size()));
     elimination.run();
     if (!elimination.fits())
-      throw InputError("graph " + std::to_string(g_) + ": exact inference needs a clique of " +
-                       (elimination.complete() ? "" : "at least ") + std::to_string(elimination.width()) +
-                       " variables and tables of " + (elimination.complete() ? "" : "at least ") +
-                       number(8 * elimination.cells() / 1e6) + " MB, and the limit is " + number(most_bytes / 1e6) +
-                       " MB: use approximate inference (inference=\"bp\", \"trw\", \"relaxed\" or \"lp\").");
+      throw TooWide("graph " + std::to_string(g_) + ": exact inference needs a clique of " +
+                    (elimination.complete() ? "" : "at least ") + std::to_string(elimination.width()) +
+                    " variables and tables of " + (elimination.complete() ? "" : "at least ") +
+                    number(8 * elimination.cells() / 1e6) + " MB, and the limit is " + number(most_bytes / 1e6) +
+                    " MB: use approximate inference (inference=\"bp\", \"trw\", \"relaxed\" or \"lp\").");
     for (Clique& clique : elimination.cliques()) {
       Node node;
       node.variables = std::move(clique.variables);

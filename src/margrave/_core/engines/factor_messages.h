@@ -515,8 +515,10 @@ class FactorMessages {
       largest = std::max(largest, change);
       if (changes)
         for (int64_t k = layout_->edge_begin[at(edge.variable)]; k < layout_->edge_begin[at(edge.variable) + 1]; ++k) {
-          const int32_t other = layout_->edges[at(layout_->edges_of[at(k)])].sender;
-          if (at(other) != s) (*changes)[at(other)] = std::max((*changes)[at(other)], change);
+          const auto other = at(layout_->edges[at(layout_->edges_of[at(k)])].sender);
+          // What a factor hears includes 1 - weight of what it has said itself.
+          const double heard = other != s ? change : weight < 1 ? (1 - weight) * change : 0.0;
+          (*changes)[other] = std::max((*changes)[other], heard);
         }
     }
     return largest / (1 - damping);
@@ -563,10 +565,10 @@ class FactorMessages {
       ++k;
       gather(s);
       send<Max>(s);
-      priority[s] = settings.damping > 0 ? settings.damping * value : 0.0;
-      if (priority[s] > settings.tolerance) queue.push({priority[s], s});
       const MessageLayout::Sender& sender = layout_->senders[s];
-      apply(s, settings.damping, &changes);
+      const double change = apply(s, settings.damping, &changes);
+      priority[s] = settings.damping > 0 ? settings.damping * change : 0.0;  // what is left of the change
+      if (priority[s] > settings.tolerance) queue.push({priority[s], s});
       for (int64_t e = sender.first_edge; e < sender.first_edge + sender.arity; ++e) {
         const int32_t v = layout_->edges[at(e)].variable;
         for (int64_t j = layout_->edge_begin[at(v)]; j < layout_->edge_begin[at(v) + 1]; ++j) {

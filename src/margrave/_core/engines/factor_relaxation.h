@@ -24,6 +24,11 @@
 
 namespace margrave {
 
+// The search for a labelling that the factors allow was given up.
+struct SearchTooLong : InputError {
+  using InputError::InputError;
+};
+
 class FactorRelaxation {
  public:
   // theta: of the parts. The best labelling that was found; with `mu`, the
@@ -43,7 +48,7 @@ class FactorRelaxation {
       return result;
     }
     if (result.value == -kInfinity) {
-      search(result, labelling);
+      search(settings.trials, result, labelling);
       result.certified = result.value >= result.bound - equal();
     }
     if (mu) read(result.certified ? &labelling : nullptr, mu);
@@ -378,7 +383,7 @@ class FactorRelaxation {
   // Where rounding has found nothing that is allowed: tries labels in the order
   // of z, variable by variable, and goes back where a factor allows nothing any
   // more.
-  void search(Relaxed& result, std::vector<int32_t>& labelling) {
+  void search(int64_t trials, Relaxed& result, std::vector<int32_t>& labelling) {
     std::vector<std::vector<int32_t>> order(at(variables()));
     for (int64_t v = 0; v < variables(); ++v) {
       std::vector<int32_t>& of = order[at(v)];
@@ -389,7 +394,7 @@ class FactorRelaxation {
     }
     const std::vector<double> before = share_;
     std::vector<size_t> turn(at(variables()), 0);
-    int64_t budget = kMostTrials;
+    int64_t budget = trials;
     const auto fix = [&](int64_t v, int32_t label) {
       for (int64_t l = 0; l < labels_of(v); ++l) {
         const auto k = at(layout_->label_begin[at(v)] + l);
@@ -434,9 +439,9 @@ class FactorRelaxation {
       return;
     }
     if (budget <= 0)
-      throw InputError("graph " + std::to_string(g_) +
-                       ": no labelling that its hard factors allow was found: "
-                       "use inference='exact'.");
+      throw SearchTooLong("graph " + std::to_string(g_) +
+                          ": no labelling that its hard factors allow was found: "
+                          "use inference='exact'.");
   }
 
   void read(const std::vector<int32_t>* labelling, double* mu) {
@@ -469,8 +474,6 @@ class FactorRelaxation {
       }
     }
   }
-
-  static constexpr int64_t kMostTrials = 100'000;
 
   const FactorGraphs* graphs_ = nullptr;
   int64_t g_ = 0;

@@ -13,6 +13,7 @@
 
 #include "engines/arborescence.h"
 #include "engines/factor_graphs.h"
+#include "engines/hypergraph.h"
 
 namespace margrave {
 
@@ -20,10 +21,6 @@ struct LiteralLogs {
   double yes, no;
 };
 
-inline double log_add(double x, double y) {
-  const double top = std::max(x, y);
-  return std::isinf(top) ? top : top + std::log1p(std::exp(std::min(x, y) - top));
-}
 template <bool Max>
 double join_logs(double x, double y) {
   return Max ? std::max(x, y) : log_add(x, y);

@@ -23,7 +23,7 @@ class CliqueTreeStructure final : public FactorGraphStructure {
     for (int64_t g = 0; g < graphs().graphs(); ++g) {
       trees_.push_back(std::make_shared<const CliqueTree>(graphs(), g, most_bytes));
       chains_.push_back(ChainGraph::make(graphs(), g));
-      if (trees_.back()->restricted()) expect_outputs(g, most_bytes);
+      if (trees_.back()->restricted()) expect_outputs(g);
       if (!trees_.back()->factors_are_cliques()) offers_ &= ~static_cast<unsigned>(kEntropy | kUntied);
       if (trees_.back()->cells() > kMostCosted) offers_ &= ~static_cast<unsigned>(kArgmaxByCost);
     }
@@ -110,20 +110,14 @@ class CliqueTreeStructure final : public FactorGraphStructure {
   const ChainGraph* chain_of(int64_t i) const { return chains_[at(graph_of(i))].get(); }
   const CliqueTree& of(int64_t i) const { return *trees_[at(graph_of(i))]; }
 
-  // Refuses a graph whose hard and listed factors leave nothing, with the first hard factor that leads to it.
-  void expect_outputs(int64_t g, double most_bytes) const {
+  // Refuses a graph whose hard and listed factors leave nothing.
+  void expect_outputs(int64_t g) const {
     const std::vector<double> zeros(at(graphs().parts(g)), 0.0);
     std::vector<int32_t> labelling(at(graphs().variables(g)));
     Scratch scratch;
-    if (trees_[at(g)]->argmax(zeros.data(), labelling.data(), scratch) > -kInfinity) return;
-    for (int64_t h = 0; h <= graphs().hards(g); ++h) {
-      Scratch own;
-      if (CliqueTree(graphs(), g, most_bytes, h).argmax(zeros.data(), labelling.data(), own) > -kInfinity) continue;
-      if (h == 0)
-        throw InputError("graph " + std::to_string(g) + ": the tuples that its factors list leave no output.");
-      throw InputError("graph " + std::to_string(g) + ": hard factor " + std::to_string(h - 1) +
-                       (h == 1 ? "" : ", together with those before it,") + " leaves no output.");
-    }
+    if (trees_[at(g)]->argmax(zeros.data(), labelling.data(), scratch) == -kInfinity)
+      throw InputError("graph " + std::to_string(g) +
+                       ": its hard factors and the tuples that it lists leave no output.");
   }
 
   std::vector<std::shared_ptr<const CliqueTree>> trees_;   // (graphs)

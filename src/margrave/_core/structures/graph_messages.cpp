@@ -10,6 +10,7 @@
 #include "bindings/binding.h"
 #include "bindings/factor_graph.h"
 #include "bindings/inference_status.h"
+#include "engines/graph_outputs.h"
 
 namespace margrave {
 namespace {
@@ -77,6 +78,11 @@ void bind_graph_messages(nb::module_& m) {
           "i"_a, "theta"_a, "sweeps"_a,
           "The approximation of log Z, or the bound on it, before the first and after each of so many parallel "
           "sweeps.");
+  m.def(
+      "has_outputs",
+      [](const FactorGraphs& graphs, int64_t g) { return check_number(g, graphs.graphs()), has_outputs(graphs, g); },
+      "graphs"_a, "g"_a,
+      "Whether the hard factors and listed tuples of a graph leave an output; None if finding out takes too long.");
   m.def(
       "graph_messages",
       [](std::shared_ptr<FactorGraphs> graphs, const std::optional<In<int32_t>>& gold,
