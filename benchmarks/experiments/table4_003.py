@@ -119,8 +119,9 @@ def read_log_odds(X: Sequence[Any], y: Sequence[Any], frequencies: str, share: s
         "all sequences with decoys": (together + 1, together + 1),
         "smoothed pairs": (joint.sum(axis=1), joint.sum(axis=0)),
     }[frequencies]
-    odds: np.ndarray = joint / (total + joint.size) / np.outer(of_a / of_a.sum(), of_b / of_b.sum())
-    return np.log(odds)
+    expected = np.outer(of_a / of_a.sum(), of_b / of_b.sum())
+    found: np.ndarray = np.log(joint / (total + joint.size) / expected)
+    return found
 
 
 def generative_readings() -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from margrave.losses import LossFamily
 # Any learner is fast on problems with fewer parts, and L-BFGS is the most robust to a large C and a small tol.
 _FEWEST_PARTS = 50_000
 # Up to this number of weights, L-BFGS learns the curvature in few passes. All examples then use the same weights, and a
-# step of EG on one of them undoes some of what others have gained (`python -m benchmarks few_weights`, docs/choosing.md).
+# step of EG on one of them undoes some of what others have gained (docs/choosing.md has the measurements).
 FEW_WEIGHTS = 1000
 _MOST_BYTES_IN_DOUBLE = 10**9  # of the distributions of EG, beyond which they are stored in single precision
 _MOST_BYTES = 4 * 10**9  # of the distributions of EG in single precision, beyond which it is not chosen
