@@ -224,7 +224,7 @@ def test_other_learners_apply_to_both_ways_to_learn(loss: str, learner: str) -> 
 def test_only_learners_that_need_a_part_for_every_edge_are_refused(learner: str) -> None:
     assert {*CERTIFYING["log"], *CERTIFYING["hinge"], *(name for _, name in OTHERS), "smo", "smo-eg"} == set(LEARNERS)
     for model, X, y in ((HomologyRanker, NATIVES, HOMOLOGUES), (SequenceAligner, PAIRS, KNOWN)):
-        with pytest.raises(MargraveError, match="needs 'untied'.*use learner='bcfw'"):
+        with pytest.raises(MargraveError, match=r"needs 'untied'.*use learner='bcfw'"):
             model("hinge", learner=learner).fit(X, y)
 
 
@@ -378,7 +378,8 @@ def test_other_mistakes_are_refused_in_one_sentence() -> None:
         model.predict([("AJ", "A")])
     with pytest.raises(MargraveError, match="example 0: decoy 1 is equal to the homologue: leave it out"):
         HomologyRanker().fit([("AC", ["AC", "AC"])], [(0, [(0, 0)])])
-    with pytest.raises(MargraveError, match="a matrix to start from needs a loss of the family"):
-        SequenceAligner(Hinge(slack=2), start="BLOSUM62", learner="cutting-plane").fit(PAIRS, KNOWN)
+    for loss in (Hinge(slack=2), "ramp", "expected-cost", "latent-log"):
+        with pytest.raises(MargraveError, match="a matrix to start from needs a convex loss of the family"):
+            SequenceAligner(loss, start="BLOSUM62").fit(PAIRS, KNOWN)
     with pytest.raises(MargraveError, match="unknown way to decode 'best'"):
         SequenceAligner(decode="best").fit(PAIRS, KNOWN)

@@ -60,10 +60,11 @@ class AlignmentEstimator(StructuredEstimator):
         self._structure(Given([]))
         if self.start is not None:
             matrix_named(self.start)
-            if not loss.of_family or loss.zero_one:
+            # The scores of w0 enter with gamma, and what a difference of losses subtracts has gamma = 0.
+            if not loss.of_family or loss.zero_one or not loss.convex:
                 raise MargraveError(
-                    "a matrix to start from needs a loss of the family with a cost that decomposes over parts: 'log', "
-                    "'hinge' or 'softmax-margin'."
+                    "a matrix to start from needs a convex loss of the family with a cost that decomposes over parts: "
+                    "'log', 'hinge' or 'softmax-margin'."
                 )
         return loss
 
