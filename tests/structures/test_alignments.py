@@ -11,7 +11,7 @@ from margrave import _core
 from margrave.errors import MargraveError
 from margrave.losses import Hamming, ZeroOne
 from margrave.structures import Alignment, Letters, NoOutputs
-from tests.references.alignments import AlignmentParts, alignments, edge_scores
+from tests.references.alignments import AlignmentParts, alignments, edge_parts, edge_scores
 from tests.references.enumeration import Outputs
 
 MODES = ("global", "local", "semi-global")
@@ -84,6 +84,26 @@ def test_inference_agrees_with_enumeration_also_where_letters_repeat(mode, gaps,
         delta = rng.integers(0, 3, outputs.n).astype(float)
         by_cost = outputs.best_by_cost(theta, delta)
         assert {cost: value for cost, value, _ in problem.argmax_by_cost(0, theta, delta)} == pytest.approx(by_cost)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (5, 2), (1, 5)])
+def test_inference_on_edges_agrees_with_enumeration(shape: tuple[int, int]) -> None:
+    n, m = shape
+    rng = np.random.default_rng([n, m])
+    outputs = Outputs(10 * n * m + 1, [edge_parts(n, m, each) for each in alignments(n, m)])
+    _, problem = problem_of(Alignment(tied=False, edges=True), [range(n)], [range(m)])
+    theta = rng.standard_normal(outputs.n)
+    values = outputs.values(theta)
+    best, _ = problem.argmax(0, theta)
+    assert_allclose(best, values.max(), rtol=1e-9)
+    total, mu = problem.logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_allclose(total, expected, rtol=1e-9)
+    assert_allclose(mu, marginals, rtol=1e-9, atol=1e-12)
+    kbest = [value for value, _ in problem.kbest(0, theta, 7)]
+    assert_allclose(kbest, np.sort(values)[::-1][:7], rtol=1e-9)
+    p = np.exp(values - float(expected))
+    assert_allclose(problem.entropy(0, mu)[0], -(p * np.log(p)).sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("mode", MODES)
