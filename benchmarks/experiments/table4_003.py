@@ -268,8 +268,9 @@ def plot(result: Result) -> Any:
     errors.plot(SIZES, [PAPER[n][2] for n in SIZES], "k:", label="GenMod of the paper")
     errors.set(xscale="log", yscale="log", xlabel="examples", ylabel="test error, %")
     errors.legend(fontsize=7)
-    for model in MEANINGS:
-        by_n.plot(SIZES, [_mean(result, n, model, "constraints")[0] for n in SIZES], marker="o", label=model)
+    for k, model in enumerate(MEANINGS, 1):  # in the colours of the first panel, which begins with the generative model
+        values = [_mean(result, n, model, "constraints")[0] for n in SIZES]
+        by_n.plot(SIZES, values, marker="o", label=model, color=f"C{k}")
     by_n.set(xlabel="examples", ylabel="constraints")
     by_n.legend(fontsize=7)
     epsilons = sorted({run["epsilon"] for run in result["by_epsilon"]})

@@ -49,7 +49,7 @@ class GenerativeAligner(SequenceAligner):
     Parameters
     ----------
     gap : the score of every unmatched letter. The paper has -0.2, in a unit that it does not state; with natural
-        logarithms, values near -1 reproduce its errors (docs/papers.md).
+        logarithms, -1 comes nearest to its errors of six values that were tried (docs/papers.md).
     smoothing : what Laplace's rule adds to every count.
     mode : "global", "local" or "semi-global".
     alphabet : the letters; None takes those of the training data.
