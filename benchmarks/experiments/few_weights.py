@@ -82,6 +82,7 @@ def cases() -> dict[str, Case]:
         "classes, 1,000 features": Case(partial(classes, features=1000, count=5, examples=20_000)),
         "chains, 3 states, 6 symbols": Case(partial(chains, 3, 6, 1000)),
         "chains, 10 states, 20 symbols": Case(partial(chains, 10, 20, 1000)),
+        "8,000 chains, 10 states, 20 symbols": Case(partial(chains, 10, 20, 8000)),
         "chains, 20 states, 100 symbols": Case(partial(chains, 20, 100, 1000)),
         "alignments, 100 pairs": Case(partial(alignments, pairs=100, symmetric=True)),
         "alignments, 500 pairs": Case(partial(alignments, pairs=500, symmetric=True)),

@@ -357,7 +357,11 @@ def measure() -> Result:
         "BAliBASE": balibase_pairs(longest=LONGEST, per_family=PER_FAMILY),
         "TM-align": tm_pairs(longest=LONGEST),
     }
-    return {"folds": FOLDS, "longest": LONGEST, "sets": {name: of_set(name, pairs) for name, pairs in sets.items()}}
+    result: Result = {"folds": FOLDS, "longest": LONGEST, "sets": {}}
+    for name, pairs in sets.items():
+        result["sets"][name] = of_set(name, pairs)
+        print(table({"sets": {name: result["sets"][name]}}), flush=True)  # which a killed run leaves behind
+    return result
 
 
 def _signed(gain: float, ends: Sequence[float]) -> str:
