@@ -136,7 +136,7 @@ class GenerativeAligner(SequenceAligner):
             X = [(x, candidates[good]) for (x, candidates), (good, _) in zip(natives, known, strict=True)]
             Y = [each for _, each in known]
         else:
-            inputs, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(Y)
+            inputs, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(Y, X)
         if len(X) != len(Y):
             raise MargraveError(f"there are {len(X)} pairs in X and {len(Y)} in y.")
         weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))

@@ -16,11 +16,11 @@ from margrave.estimators.base import Given, StructuredEstimator, Training, check
 from margrave.features.alignment import AlignmentFeatures, letters_of, sequences_of
 from margrave.features.substitution import HALF_BIT, SubstitutionMatrix, matrix_named
 from margrave.inputs.base import Inputs
-from margrave.inputs.sequences import Candidates, Sequences, Views
+from margrave.inputs.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
 from margrave.learners import Learner, Record, Task
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import F1
-from margrave.metrics.alignments import matched_pairs, pair_scores
+from margrave.metrics.alignments import GAP_CHARACTERS, matched_pairs, pair_scores
 from margrave.structures.alignment import Alignment, AlignmentModel, check_pairs
 from margrave.structures.base import NoOutputs
 
@@ -226,12 +226,17 @@ class SequenceAligner(AlignmentEstimator):
         loss = super()._check_parameters()
         if not isinstance(self.tied, bool):
             check_choice("tied", self.tied, ("auto",))
+        elif self.tied and loss.gamma > 0:
+            raise MargraveError(
+                f"the loss {loss.name!r} counts wrong pairs by their places, which tied parts do not tell: pass "
+                "tied=False."
+            )
         check_choice("way to decode", self.decode, DECODERS)
         real("caution", self.caution, "be from 0 to 1", lambda value: 0 <= value <= 1)
         return loss
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        return replace(given, Y=known_matches(given.Y)), sample_weight
+        return replace(given, Y=known_matches(given.Y, given.X)), sample_weight
 
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
         rows = sequences_of(X)
@@ -342,8 +347,8 @@ def _only_letters(X: Any) -> bool:
     return True
 
 
-def known_matches(Y: Any) -> list[Any]:
-    """Known alignments as matched pairs; pairs of aligned texts are converted."""
+def known_matches(Y: Any, X: Any = ()) -> list[Any]:
+    """Known alignments as matched pairs; pairs of aligned texts are converted, and must be those of the pairs X."""
     if isinstance(Y, str | Mapping | Candidates) or not hasattr(Y, "__len__"):
         raise MargraveError(f"y must be a list with an alignment for each pair, not {type(Y).__name__}.")
     converted = []
@@ -353,7 +358,31 @@ def known_matches(Y: Any) -> list[Any]:
         else:
             converted.append(known)
     check_pairs(converted)
+    for i, (pair, known) in enumerate(zip(X, Y, strict=False)):  # Numbers of examples are compared later.
+        if isinstance(known[0] if len(known) else None, str) and isinstance(pair, tuple | list) and len(pair) == 2:
+            for side, sequence, text in zip("xy", pair, known, strict=True):
+                check_aligned(text, sequence, f"example {i}, {side}")
     return converted
+
+
+def check_aligned(text: str, sequence: Any, where: str) -> None:
+    """Refuse an aligned text that is not its sequence with gaps.
+
+    Parameters
+    ----------
+    text : the sequence with gaps.
+    sequence : as the user gives it, or encoded; longer tokens than letters are only counted.
+    where : which sequence this is, for errors.
+    """
+    letters = "".join(letter for letter in text if letter not in GAP_CHARACTERS)
+    encoded = isinstance(sequence, EncodedSequence)
+    own = letters if encoded else sequence_columns(sequence, where)[LETTERS]
+    size = len(sequence) if encoded else len(own)
+    if size != len(letters):
+        raise MargraveError(f"{where} has {size} letters, and {len(letters)} in the known alignment.")
+    for k, (letter, aligned) in enumerate(zip(own, letters, strict=True)):
+        if isinstance(letter, str) and len(letter) == 1 and letter != aligned:
+            raise MargraveError(f"{where}, position {k}: the letter is {letter!r}, and {aligned!r} in the alignment.")
 
 
 def most_accurate(table: NDArray[np.float64], caution: float) -> Matches:

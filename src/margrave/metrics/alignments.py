@@ -8,6 +8,8 @@ import numpy as np
 
 from margrave.errors import MargraveError
 
+GAP_CHARACTERS = "-."  # of aligned texts
+
 
 @dataclass(frozen=True)
 class PairScores:
@@ -63,7 +65,7 @@ def pair_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> PairScores:
     )
 
 
-def matched_pairs(x: str, y: str, where: str, gaps: str = "-.") -> list[tuple[int, int]]:
+def matched_pairs(x: str, y: str, where: str, gaps: str = GAP_CHARACTERS) -> list[tuple[int, int]]:
     """The matched positions of two aligned texts.
 
     Parameters
