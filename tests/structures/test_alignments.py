@@ -11,7 +11,7 @@ from margrave import _core
 from margrave.errors import MargraveError
 from margrave.losses import Hamming, ZeroOne
 from margrave.structures import Alignment, Letters, NoOutputs
-from tests.references.alignments import AlignmentParts, alignments, edge_parts, edge_scores
+from tests.references.alignments import AlignmentParts, alignments, edge_parts, edge_scores, log_sums
 from tests.references.enumeration import Outputs
 
 MODES = ("global", "local", "semi-global")
@@ -138,6 +138,38 @@ def test_sums_over_long_sequences_are_those_of_the_edges_of_the_trellis(mode, ga
     step = 1e-6
     ahead, behind = (problem.logsum(0, theta + s * step * way)[0] for s in (1, -1))
     assert_allclose((ahead - behind) / (2 * step), mu @ way, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("gaps", GAPS)
+@pytest.mark.parametrize("tied", [True, False])
+def test_sums_are_exact_for_scores_of_any_size(mode: str, gaps: str, tied: bool) -> None:
+    """Also for gaps that earn something, long sequences beside short ones, and gaps at the ends of other scores."""
+    rng = np.random.default_rng([MODES.index(mode), GAPS.index(gaps), tied])
+    shapes = ((1, 64), (64, 1), (4, 80), (80, 4))
+    for n, m in shapes:
+        x, y = rng.integers(0, 4, n), rng.integers(0, 4, m)
+        bound, problem = problem_of(Alignment(mode, gaps, tied, letters=4), [x], [y])
+        parts = AlignmentParts(x.tolist(), y.tolist(), mode, gaps == "affine", tied, 4)
+        for inside, end, pair in (
+            (0.5, 0.5, 1),
+            (12, 12, 1),
+            (30, 30, 1),
+            (12, -12, 1),
+            (-12, 12, 1),
+            (1e3, 1e3, 1),
+        ) + ((1e4, 1e4, 1e4), (-1e4, 1e3, 1e4), (1, 1, 1e4)):
+            shift = {"pair": pair, "inside": inside, "end": end, "begin": 0.0}
+            theta = rng.standard_normal(bound.parts(0)) + [shift[str(name[0])] for name in parts.number]
+            expected, table = log_sums(n, m, edge_scores(parts, theta.tolist()))
+            total, mu = problem.logsum(0, theta)
+            assert_allclose(total, expected, rtol=1e-12, atol=1e-9)
+            assert np.isfinite(mu).all()
+            if not tied:
+                assert_allclose(bound.match_table(0, mu), np.ravel(table), atol=1e-9)
+            else:
+                found = np.bincount((x[:, None] * 4 + y).ravel(), np.ravel(table), 16)
+                assert_allclose(mu[:16], found, atol=1e-8)
 
 
 @pytest.mark.parametrize("mode", MODES)
