@@ -16,6 +16,7 @@ from tests.references.enumeration import Outputs
 
 MODES = ("global", "local", "semi-global")
 GAPS = ("affine", "linear")
+SIZES = ((12, 12, 1), (30, 30, 1), (12, -12, 1), (1e3, 1e3, 1), (1e4, 1e4, 1e4), (-1e4, 1e3, 1e4))  # gaps, ends, pairs
 NO_UNITS = np.zeros(0, dtype=np.int64)
 
 
@@ -146,19 +147,11 @@ def test_sums_over_long_sequences_are_those_of_the_edges_of_the_trellis(mode, ga
 def test_sums_are_exact_for_scores_of_any_size(mode: str, gaps: str, tied: bool) -> None:
     """Also for gaps that earn something, long sequences beside short ones, and gaps at the ends of other scores."""
     rng = np.random.default_rng([MODES.index(mode), GAPS.index(gaps), tied])
-    shapes = ((1, 64), (64, 1), (4, 80), (80, 4))
-    for n, m in shapes:
+    for n, m in ((1, 64), (64, 1), (3, 61)):
         x, y = rng.integers(0, 4, n), rng.integers(0, 4, m)
         bound, problem = problem_of(Alignment(mode, gaps, tied, letters=4), [x], [y])
         parts = AlignmentParts(x.tolist(), y.tolist(), mode, gaps == "affine", tied, 4)
-        for inside, end, pair in (
-            (0.5, 0.5, 1),
-            (12, 12, 1),
-            (30, 30, 1),
-            (12, -12, 1),
-            (-12, 12, 1),
-            (1e3, 1e3, 1),
-        ) + ((1e4, 1e4, 1e4), (-1e4, 1e3, 1e4), (1, 1, 1e4)):
+        for inside, end, pair in SIZES:
             shift = {"pair": pair, "inside": inside, "end": end, "begin": 0.0}
             theta = rng.standard_normal(bound.parts(0)) + [shift[str(name[0])] for name in parts.number]
             expected, table = log_sums(n, m, edge_scores(parts, theta.tolist()))
