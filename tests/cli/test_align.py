@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import margrave
+from margrave.datasets import read_pairs
 from tests.references.commands import message, run
 
 PAIRS = "ACGT\tA-GT\nTTACG\t-TACG\nGATTA\tG-TTA\n"
@@ -64,6 +67,18 @@ def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
     assert "unknown way to decode 'acuracy'; did you mean 'accuracy'" in message(run(*command, "--decode", "acuracy"))
     assert "--caution is for --decode accuracy" in message(run(*command, "--caution", "0.5"))
     assert run(*command, "--caution", "2", "--decode", "accuracy").exit_code != 0
+
+
+@pytest.mark.parametrize("cost", ["hamming", "zero-one", "f1"])
+def test_the_cost_of_a_wrong_alignment_is_an_option(tmp_path: Path, cost: str) -> None:
+    (tmp_path / "pairs.tsv").write_text(PAIRS)
+    command = ("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "--cost", cost, "-C", "10")
+    report = json.loads(run(*command, "--loss", "hinge", "--json").stdout)
+    assert (report["loss"].split()[0], report["cost"]) == ("hinge", cost)
+    X, y = read_pairs(tmp_path / "pairs.tsv")
+    same = margrave.SequenceAligner(margrave.Hinge(cost), C=10.0).fit(X, y)
+    np.testing.assert_array_equal(margrave.load(tmp_path / "m").coef_, same.coef_)
+    assert "--cost" in message(run(*command))  # the log loss has none
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ class Align(Task):
     examples = (
         "margrave train --task align pairs.tsv -o aligner.model",
         "margrave train --task align pairs.fasta -o aligner.model --mode local --start BLOSUM62 -C 0.01",
+        "margrave train --task align pairs.tsv -o aligner.model --loss hinge --cost f1",
     )
     predicts = (
         "two aligned sequences per pair, with a tab between them; between matches, unmatched letters of the first "
@@ -54,6 +55,13 @@ class Align(Task):
     decode: str = option("score", "What is predicted: the best score, or the highest expected accuracy.", "NAME")
     caution: float = option(
         0.0, "For --decode accuracy: from 0, for recall, to 1, for precision.", "NUMBER", low=0, high=1
+    )
+
+    cost: str | None = option(
+        None,
+        "What a wrong alignment costs, in a loss with a cost: hamming (gold pairs that are missed plus wrong pairs), "
+        "zero-one, or f1 for up to 40 letters; hamming if not given.",
+        "NAME",
     )
 
     def __post_init__(self) -> None:
