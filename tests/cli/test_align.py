@@ -69,6 +69,14 @@ def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
     assert run(*command, "--caution", "2", "--decode", "accuracy").exit_code != 0
 
 
+@pytest.mark.parametrize("learner", ["smo", "smo-eg"])
+def test_learners_that_need_a_part_for_every_edge_apply(tmp_path: Path, learner: str) -> None:
+    (tmp_path / "pairs.tsv").write_text(PAIRS)
+    command = ("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "--loss", "hinge", "-C", "10")
+    assert json.loads(run(*command, "--learner", learner, "--json").stdout)["converged"]
+    assert run("predict", tmp_path / "m", tmp_path / "pairs.tsv").stdout == PAIRS
+
+
 @pytest.mark.parametrize("cost", ["hamming", "zero-one", "f1"])
 def test_the_cost_of_a_wrong_alignment_is_an_option(tmp_path: Path, cost: str) -> None:
     (tmp_path / "pairs.tsv").write_text(PAIRS)

@@ -225,8 +225,41 @@ def test_only_learners_that_need_a_part_for_every_edge_are_refused(learner: str)
     own = {name for name, kind in LEARNERS.items() if kind.__module__.startswith("margrave.")}
     assert {*CERTIFYING["log"], *CERTIFYING["hinge"], *(name for _, name in OTHERS), "smo", "smo-eg"} == own
     for model, X, y in ((HomologyRanker, NATIVES, HOMOLOGUES), (SequenceAligner, PAIRS, KNOWN)):
-        with pytest.raises(MargraveError, match=r"needs 'untied'.*use learner='bcfw'"):
+        with pytest.raises(
+            MargraveError, match=r"needs 'untied'.*use learner='bcfw', .* or SequenceAligner\(edges=True"
+        ):
             model("hinge", learner=learner).fit(X, y)
+
+
+@pytest.mark.parametrize("mode", ["global", "local", "semi-global"])
+@pytest.mark.parametrize(("loss", "learner"), [("hinge", "smo"), ("hinge", "smo-eg"), ("log", "eg")])
+def test_parts_of_edges_learn_the_weights_of_places(mode: str, loss: str, learner: str) -> None:
+    settings = {"mode": mode, "end_gaps": mode != "local", "window": 1, "tol": 1e-5, "max_iter": 2000, "n_threads": 1}
+    places = SequenceAligner(loss, learner="lbfgs" if loss != "hinge" else "bcfw", tied=False, **settings)
+    edges = SequenceAligner(loss, learner=learner, edges=True, **settings).fit(PAIRS, KNOWN)
+    places.fit(PAIRS, KNOWN)
+    assert edges.converged_ and places.converged_
+    assert_allclose(edges.certificate_.primal, places.certificate_.primal, rtol=2e-5)
+    assert_allclose(edges.coef_, places.coef_, atol=0.02)
+    assert edges.predict(PAIRS) == places.predict(PAIRS)
+
+
+@pytest.mark.parametrize("mode", ["global", "semi-global"])
+@pytest.mark.parametrize("gaps", ["affine", "linear"])
+def test_there_is_a_name_for_every_weight(mode: str, gaps: str) -> None:
+    model = SequenceAligner(mode=mode, gaps=gaps, end_gaps=True, gap_residues=True).fit(PAIRS, KNOWN)
+    assert len(model.features_.names()) == len(model.coef_)
+
+
+def test_local_alignments_have_no_end_gaps() -> None:
+    for model, X, y in ((HomologyRanker, NATIVES, HOMOLOGUES), (SequenceAligner, PAIRS, KNOWN)):
+        with pytest.raises(MargraveError, match=r"local alignments have no gaps at their ends.*pass end_gaps=False"):
+            model(mode="local", end_gaps=True).fit(X, y)
+
+
+def test_parts_of_edges_are_not_tied() -> None:
+    with pytest.raises(MargraveError, match="parts of edges are not tied: pass tied=False"):
+        SequenceAligner(edges=True, tied=True).fit(PAIRS, KNOWN)
 
 
 def y_of(y: str, rng: np.random.Generator) -> dict:
@@ -290,7 +323,7 @@ def test_the_ranker_finds_homologues_and_the_generative_model_counts(tmp_path) -
 @pytest.mark.parametrize("gaps", ["affine", "linear"])
 @pytest.mark.parametrize("mode", ["global", "local", "semi-global"])
 def test_the_best_candidate_is_that_of_all_its_alignments(mode: str, gaps: str) -> None:
-    model = HomologyRanker(mode=mode, gaps=gaps, end_gaps=True).fit(NATIVES, HOMOLOGUES)
+    model = HomologyRanker(mode=mode, gaps=gaps, end_gaps=mode != "local").fit(NATIVES, HOMOLOGUES)
     model.coef_[:] = np.random.default_rng(4).standard_normal(len(model.coef_))
     model.coef_[model.features_._gaps_begin() :] -= 2
     bound = model._bind(Given(model._raw(NATIVES)))

@@ -85,6 +85,7 @@ class GenerativeAligner(SequenceAligner):
     learner = "auto"
     gaps = "linear"
     tied = "auto"
+    edges = False
     symmetric = False
     window = 0
     gap_residues = False

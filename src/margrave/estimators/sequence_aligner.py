@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import Bound
-from margrave.checks import real
+from margrave.checks import flag, real
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
 from margrave.features.alignment import AlignmentFeatures, letters_of, sequences_of
@@ -133,6 +133,8 @@ class SequenceAligner(AlignmentEstimator):
     gaps : "affine" or "linear".
     tied : whether parts belong to letters, which takes less memory, or to places; "auto" ties them if the loss has no
         cost and scores depend on letters alone.
+    edges : whether every edge of the trellis has a part of its own in training, which the learners "smo" and "smo-eg"
+        need. The weights are the same, and parts take at least ten times as much memory; tied=True is refused.
     symmetric, window, gap_residues, gap_context, end_gaps : see `margrave.features.AlignmentFeatures`.
     start : scores from which the weights are measured: "BLOSUM62" (in natural logarithms, with 10 and 1 half-bits for
         gaps), or a `SubstitutionMatrix`. Small C stay close to it; None starts from 0. Its letters are known besides
@@ -163,6 +165,7 @@ class SequenceAligner(AlignmentEstimator):
         mode: str = "global",
         gaps: str = "affine",
         tied: bool | str = "auto",
+        edges: bool = False,
         symmetric: bool = True,
         window: int = 0,
         gap_residues: bool = False,
@@ -184,6 +187,7 @@ class SequenceAligner(AlignmentEstimator):
         self.mode = mode
         self.gaps = gaps
         self.tied = tied
+        self.edges = edges
         self.symmetric = symmetric
         self.window = window
         self.gap_residues = gap_residues
@@ -203,12 +207,14 @@ class SequenceAligner(AlignmentEstimator):
         tied = given.to_structure.get("tied")
         if tied is None:
             tied = self._tied(given)
-        return Alignment(self.mode, self.gaps, bool(tied))
+        return Alignment(self.mode, self.gaps, bool(tied), edges=self.edges and given.Y is not None)
 
     def _tied(self, given: Given) -> bool:
         """Whether parts are tied: for losses without costs, and for prediction, if scores depend on letters alone."""
         if self.tied != "auto":
             return bool(self.tied)
+        if self.edges and given.Y is not None:
+            return False
         from margrave.losses import loss_named
 
         features = getattr(self, "features_", None) if given.Y is None else None
@@ -231,6 +237,8 @@ class SequenceAligner(AlignmentEstimator):
                 f"the loss {loss.name!r} counts wrong pairs by their places, which tied parts do not tell: pass "
                 "tied=False."
             )
+        if flag("edges", self.edges) and self.tied is True:
+            raise MargraveError("parts of edges are not tied: pass tied=False.")
         check_choice("way to decode", self.decode, DECODERS)
         real("caution", self.caution, "be from 0 to 1", lambda value: 0 <= value <= 1)
         return loss

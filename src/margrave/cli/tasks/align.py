@@ -76,12 +76,14 @@ class Align(Task):
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Pairs with their alignments."""
         from margrave.features.substitution import matrix_named
+        from margrave.learners import learner_named
 
         X, y = _read(data)
         start = self._start()
         aligner = self.estimator_class()(
             mode=self.mode,
             gaps=self.gaps,
+            edges="untied" in learner_named(settings["learner"]).needs,
             start=start,
             window=self.window,
             gap_residues=self.gap_residues,
