@@ -408,6 +408,18 @@ def test_wrong_pairs_are_refused_in_one_sentence(X, y, match: str) -> None:
         SequenceAligner().fit(X, y)
 
 
+def test_known_alignments_of_other_sequences_are_refused_wherever_they_are_used() -> None:
+    X, known, swapped = [("ACGT", "ACT")], [("ACGT", "AC-T")], [("AC-T", "ACGT")]
+    model = SequenceAligner().fit(X, known, dev=(X, known))
+    match = "example 0, x has 4 letters, and 3 in the known alignment"
+    with pytest.raises(MargraveError, match=match):
+        model.score(X, swapped)
+    with pytest.raises(MargraveError, match=match):
+        SequenceAligner().fit(X, known, dev=(X, swapped))
+    with pytest.raises(MargraveError, match=match):
+        GenerativeAligner().fit(X, swapped)
+
+
 def test_other_mistakes_are_refused_in_one_sentence() -> None:
     model = SequenceAligner().fit(PAIRS, KNOWN)
     with pytest.raises(MargraveError, match=r"example 0, x, position 1: the letter 'J' is not in the alphabet"):

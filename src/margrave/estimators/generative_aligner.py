@@ -127,6 +127,9 @@ class GenerativeAligner(SequenceAligner):
         """
         return super().fit(X, y, sample_weight, dev=dev, checkpoint=checkpoint, observers=observers)
 
+    def _dev_given(self, dev: Any) -> None:
+        return None
+
     def _fit(self, given: Given, sample_weight: Any, dev: Any, checkpoint: Any, observers: Any) -> Self:
         self._settings()
         X, Y = given.X, given.Y

@@ -94,10 +94,6 @@ class HomologyRanker(AlignmentEstimator):
         X = with_candidates(given.X)
         return replace(given, X=X, Y=known_homologues(X, given.Y)), sample_weight
 
-    def _dev_given(self, dev: Any) -> Given | None:
-        given = super()._dev_given(dev)
-        return None if given is None else self._checked(given, None)[0]
-
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
         rows = sequences_of(X)
         first = rows.first if rows.first is not None else np.zeros(1, dtype=np.int64)

@@ -93,6 +93,10 @@ class AlignmentEstimator(StructuredEstimator):
             loss = LossFamily(loss.beta, 1.0)
         return super()._task(training, loss, **more)
 
+    def _dev_given(self, dev: Any) -> Given | None:
+        given = super()._dev_given(dev)
+        return given if given is None or given.Y is None else self._checked(given, None)[0]
+
     def _dev_score(self, given: Given, training: Training) -> Callable[[Weights], float]:
         score = super()._dev_score(given, training)
         w0 = self._start_weights(training) if self.start is not None else None
@@ -266,6 +270,15 @@ class SequenceAligner(AlignmentEstimator):
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         return pair_scores(known_matches(Y), predicted).f1
+
+    def score(self, X: Any, y: Any) -> float:
+        """The F1 of matched pairs.
+
+        Parameters
+        ----------
+        X, y : as in `fit`.
+        """
+        return float(super().score(X, known_matches(y, X)))
 
     def predict(self, X: Any) -> list[Matches]:
         """Align every pair of sequences.
