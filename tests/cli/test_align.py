@@ -69,6 +69,19 @@ def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
     assert run(*command, "--caution", "2", "--decode", "accuracy").exit_code != 0
 
 
+def test_a_file_to_start_from_is_used_in_the_unit_that_it_states(tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text(PAIRS)
+    margrave.features.BLOSUM62.write(tmp_path / "blosum62.txt")
+    found = []
+    for start in ("BLOSUM62", tmp_path / "blosum62.txt"):
+        assert (
+            run("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "--start", start).exit_code
+            == 0
+        )
+        found.append(margrave.load(tmp_path / "m").coef_)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-8)
+
+
 @pytest.mark.parametrize("learner", ["smo", "smo-eg"])
 def test_learners_that_need_a_part_for_every_edge_apply(tmp_path: Path, learner: str) -> None:
     (tmp_path / "pairs.tsv").write_text(PAIRS)

@@ -41,6 +41,37 @@ def test_a_small_c_stays_close_to_the_matrix_to_start_from(loss: str) -> None:
     assert_allclose([near.matrix_.gap_open, near.matrix_.gap_extend], [-5 * np.log(2), -np.log(2) / 2], atol=1e-4)
 
 
+def test_a_matrix_to_start_from_is_the_same_by_name_as_an_object_and_from_a_file(tmp_path) -> None:
+    """All of them in half-bits, which become natural logarithms."""
+    rows = [
+        f"{a} {' '.join(f'{score:g}' for score in row)}" for a, row in zip("ACGT", BLOSUM62.table("ACGT"), strict=True)
+    ]
+    text = "\n".join(["#  BLOSUM Clustered Scoring Matrix in 1/2 Bit Units", "  A C G T", *rows])
+    (tmp_path / "BLOSUM62").write_text(text)
+    BLOSUM62.write(tmp_path / "written")
+    starts = ["BLOSUM62", BLOSUM62, read_matrix(tmp_path / "BLOSUM62"), read_matrix(tmp_path / "written")]
+    fitted = [SequenceAligner(start=start, inputs=Sequences("ACGT")).fit(PAIRS, KNOWN).coef_ for start in starts]
+    for coef in fitted:
+        assert_allclose(coef, fitted[0], atol=1e-8)
+
+
+def test_files_state_the_unit_of_their_scores(tmp_path) -> None:
+    def unit_of(comment: str) -> float:
+        (tmp_path / "matrix").write_text(f"{comment}\n   A C\nA 2 -1\nC -1 3\n")
+        return read_matrix(tmp_path / "matrix").unit
+
+    assert unit_of("#  BLOSUM Clustered Scoring Matrix in 1/3 Bit Units") == np.log(2) / 3
+    assert unit_of("# PAM 250 substitution matrix, scale = ln(2)/3 = 0.231049") == np.log(2) / 3
+    assert unit_of("# scale = 0.5") == 0.5
+    assert unit_of("# Entropy = 0.6979, Expected = -0.5209") == 1.0
+    with pytest.raises(MargraveError, match="matrix, line 1: the scale of scores must be positive, and it is 0"):
+        unit_of("# scale = 0")
+    learned = SequenceAligner().fit(PAIRS, KNOWN).matrix_
+    learned.write(tmp_path / "learned")
+    assert read_matrix(tmp_path / "learned").unit == learned.unit == 1.0
+    assert_allclose(learned.measured_in(0.5).values, 2 * learned.values)
+
+
 def test_the_objective_with_a_matrix_to_start_from_is_that_of_the_definition() -> None:
     """1/2 |w - w0|^2 + C sum of log losses, at the weights that were learned."""
     model = SequenceAligner(C=0.7, start=BLOSUM62.scaled(0.2), tol=1e-9, inputs=Sequences("ACGT")).fit(PAIRS, KNOWN)

@@ -14,7 +14,7 @@ from margrave.checks import flag, real
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
 from margrave.features.alignment import AlignmentFeatures, letters_of, sequences_of
-from margrave.features.substitution import HALF_BIT, SubstitutionMatrix, matrix_named
+from margrave.features.substitution import SubstitutionMatrix, matrix_named
 from margrave.inputs.base import Inputs
 from margrave.inputs.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
 from margrave.learners import Learner, Record, Task
@@ -84,9 +84,8 @@ class AlignmentEstimator(StructuredEstimator):
 
     def _start_weights(self, training: Training) -> Weights:
         assert isinstance(training.features, AlignmentFeatures)
-        matrix = matrix_named(self.start)
-        scaled = matrix.scaled(HALF_BIT) if isinstance(self.start, str) else matrix
-        return training.features.from_matrix(scaled, training.bound.problem.dim)
+        natural = matrix_named(self.start).measured_in(1.0)
+        return training.features.from_matrix(natural, training.bound.problem.dim)
 
     def _task(self, training: Training, loss: LossFamily, **more: Any) -> Task:
         if self.start is not None and loss.gamma == 0:
@@ -140,9 +139,10 @@ class SequenceAligner(AlignmentEstimator):
     edges : whether every edge of the trellis has a part of its own in training, which the learners "smo" and "smo-eg"
         need. The weights are the same, and parts take at least ten times as much memory; tied=True is refused.
     symmetric, window, gap_residues, gap_context, end_gaps : see `margrave.features.AlignmentFeatures`.
-    start : scores from which the weights are measured: "BLOSUM62" (in natural logarithms, with 10 and 1 half-bits for
-        gaps), or a `SubstitutionMatrix`. Small C stay close to it; None starts from 0. Its letters are known besides
-        those of the training data.
+    start : scores from which the weights are measured: "BLOSUM62" (with 10 and 1 half-bits for gaps), or a
+        `SubstitutionMatrix`; both are converted to natural logarithms by the unit of the matrix. The loss must be
+        convex with a cost that decomposes over parts: "log", "hinge", "softmax-margin" or "perceptron". Small C stay
+        close to the matrix; None starts from 0. Its letters are known besides those of the training data.
     decode : "score" predicts the best alignment; "accuracy" the one with the highest expected accuracy: the sum over
         its pairs of their posterior probability minus `caution`.
     caution : from 0, which favours recall, to 1, which favours precision.

@@ -45,7 +45,10 @@ class Align(Task):
     mode: str = option("global", "What is aligned: global, local or semi-global.", "NAME")
     gaps: str = option("affine", "How gaps are scored: affine (opening and extension) or linear.", "NAME")
     start: str | None = option(
-        None, "Scores to start from: BLOSUM62, or a file in NCBI's format; small C stay close to them.", "NAME"
+        None,
+        "Scores to start from: BLOSUM62, or a file in NCBI's format, in the unit that its header states, or else in "
+        "natural logarithms; small C stay close to them.",
+        "NAME",
     )
     window: int = option(0, "Also score the letters up to this far from both positions.", "N", low=0, high=100)
     gap_residues: bool = option(False, "Every letter has scores of its own in gaps.")
@@ -174,7 +177,7 @@ class AlignModel(Model):
         require_matplotlib()
         check_place(plot, [])
         protein = len(self._letters()) > _NUCLEOTIDES and set(self._letters()) <= set(BLOSUM62.letters)
-        matrix = self.aligner.matrix_.scaled(1 / HALF_BIT)
+        matrix = self.aligner.matrix_.measured_in(HALF_BIT)
         titles = ("learned scores, in half-bits", "BLOSUM62")
         save_figure(plot, substitution_diagram(matrix, BLOSUM62 if protein else None, titles=titles))
         return {"plots": [plot]}
