@@ -108,7 +108,7 @@ def test_the_cost_of_a_wrong_alignment_is_an_option(tmp_path: Path, cost: str) -
         ("ACGT\tAGT\nACJT\tAGT\n", "line 2: column 3: the letter 'J' is not in the alphabet"),
         ("ACGT\tAGJ\n", "line 1: column 8: the letter 'J' is not in the alphabet"),
         (">a\nAC\nGJ\n>b\nAGT\n", "line 3: column 2: the letter 'J' is not in the alphabet"),
-        ("ACGT\t\n", "line 1: this pair: a sequence is empty"),
+        ("ACGT\t\n", "line 1: a sequence is empty."),
         ("ACGT\t--\n", "a sequence is empty"),
         (">a\nACGT\n>b\n", "a sequence is empty"),
         ("ACGT\n", "line 1: a line has two sequences and a tab between them, and this one has no tab"),
@@ -125,9 +125,12 @@ def test_mistakes_in_files_are_named_with_line_and_column(model: Path, text: str
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("ACGT\tAGT\n", "line 1: this pair: aligned sequences must have the same length, and they have 4 and 3"),
-        ("A-GT\tA-GT\n", "column 2 has two gaps"),
-        (">a\nACGT\n>b\nAGT\n", "a and b: aligned sequences must have the same length"),
+        ("ACGT\tAGT\n", "bad.txt, line 1: aligned sequences must have the same length, and they have 4 and 3."),
+        ("A-GT\tA-GT\n", "line 1: column 2 has two gaps."),
+        (
+            ">a\nACGT\n>b\nAGT\n",
+            "line 1: aligned sequences must have the same length, and they have 4 and 3 (a and b).",
+        ),
     ],
 )
 def test_mistakes_in_alignments_are_named(tmp_path: Path, text: str, match: str) -> None:
