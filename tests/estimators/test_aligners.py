@@ -17,7 +17,7 @@ from margrave.estimators.sequence_aligner import known_matches, most_accurate
 from margrave.features import BLOSUM62, read_matrix
 from margrave.inputs import Sequences
 from margrave.learners import LEARNERS
-from tests.references.alignments import AlignmentParts, alignments
+from tests.references.alignments import AlignmentParts, alignments, edge_parts
 
 PAIRS = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
 KNOWN = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
@@ -286,6 +286,27 @@ def test_local_alignments_have_no_end_gaps() -> None:
     for model, X, y in ((HomologyRanker, NATIVES, HOMOLOGUES), (SequenceAligner, PAIRS, KNOWN)):
         with pytest.raises(MargraveError, match=r"local alignments have no gaps at their ends.*pass end_gaps=False"):
             model(mode="local", end_gaps=True).fit(X, y)
+
+
+@pytest.mark.parametrize("mode", ["global", "local", "semi-global"])
+@pytest.mark.parametrize("gaps", ["affine", "linear"])
+def test_edges_score_every_alignment_as_places_do(mode: str, gaps: str) -> None:
+    """And they distribute what is learned over the same weights."""
+    settings = {"mode": mode, "gaps": gaps, "end_gaps": mode != "local", "gap_residues": True, "gap_context": 1}
+    given = Given(PAIRS, known_matches(KNOWN))
+    models = [SequenceAligner(**settings, **layout).fit(PAIRS, KNOWN) for layout in ({"edges": True}, {"tied": False})]
+    edges, places = (model._bind(given).problem for model in models)
+    w = np.random.default_rng(5).standard_normal(edges.dim)
+    for i, (x, y) in enumerate(PAIRS):
+        of_edges, of_places = edges.score(i, w), places.score(i, w)
+        parts = AlignmentParts(x, y, mode, gaps == "affine", False, 1)
+        for each in alignments(len(x), len(y)):
+            a, b = list(edge_parts(len(x), len(y), each)), list(parts.of(each))
+            assert_allclose(of_edges[a].sum(), of_places[b].sum(), atol=1e-12)
+        mu = np.random.default_rng(i).standard_normal(len(of_edges))
+        g = np.zeros(edges.dim)
+        edges.scatter(i, mu, 1.0, g)
+        assert_allclose(g @ w, mu @ of_edges, rtol=1e-9)
 
 
 def test_parts_of_edges_are_not_tied() -> None:
