@@ -1,6 +1,7 @@
 """Protein pairs with known alignments: by structure (TM-align), and rows of BAliBASE families."""
 
 import gzip
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +15,13 @@ Match = tuple[int, int]
 
 @dataclass
 class KnownPair:
-    """Two sequences, their alignment, what of it is scored, and the family that they belong to."""
+    """Two sequences, their alignment, what of it is scored, their family, and the group of families related to it."""
 
     x: str
     y: str
     matches: list[Match]
     family: str
+    group: str  # families that share a sequence, which are never in different folds
     gold: list[Match]  # the pairs that are scored
     scored: set[Match] | None = None  # the letters that count, as (0, i) and (1, j); None: all
     weight: float = 1.0
@@ -42,15 +44,7 @@ def tm_pairs(least: float = 0.5, longest: int = 250) -> list[KnownPair]:
     rows = [
         row for row in rows if max(float(row[2]), float(row[3])) >= least and max(len(row[5]), len(row[6])) <= longest
     ]
-    parent: dict[str, str] = {}
-
-    def root(a: str) -> str:
-        while parent.setdefault(a, a) != a:
-            a = parent[a]
-        return a
-
-    for row in rows:
-        parent[root(row[0])] = root(row[1])
+    root = _components((row[0], row[1]) for row in rows)
     found = []
     for row in rows:
         i = j = 0
@@ -60,8 +54,23 @@ def tm_pairs(least: float = 0.5, longest: int = 250) -> list[KnownPair]:
                 matches.append((i, j))
             i += operation != "2"
             j += operation != "1"
-        found.append(KnownPair(_letters(row[5]), _letters(row[6]), matches, root(row[0]), matches))
+        family = root[row[0]]
+        found.append(KnownPair(_letters(row[5]), _letters(row[6]), matches, family, family, matches))
     return found
+
+
+def _components(links: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """For every name the one that stands for all that are connected with it."""
+    parent: dict[str, str] = {}
+
+    def root(a: str) -> str:
+        while parent.setdefault(a, a) != a:
+            a = parent[a]
+        return a
+
+    for a, b in links:
+        parent[root(a)] = root(b)
+    return {name: root(name) for name in list(parent)}
 
 
 def balibase_pairs(
@@ -69,6 +78,7 @@ def balibase_pairs(
 ) -> list[KnownPair]:
     """Pairs of rows of families, cut to the homologous region; scored are the core columns; families weigh the same."""
     found = []
+    links = []
     rng = np.random.default_rng(0)
     for name in sets:
         for family in "\n".join(_lines(corpus("balibase3") / f"{name}.BBS.afa")).split("//")[1:]:
@@ -76,6 +86,7 @@ def balibase_pairs(
             title = head.split()[0]
             rows = dict(record.split("\n", 1) for record in records)
             core = rows.pop("CORE").replace("\n", "").strip()
+            links += [(title, _structure(sequence)) for sequence in rows]
             texts = [row.replace("\n", "").strip() for row in rows.values()]
             pairs = [(a, b) for a in range(len(texts)) for b in range(a)]
             own = []
@@ -88,7 +99,15 @@ def balibase_pairs(
             for one in own:
                 one.weight = 1 / len(own)
             found += own
+    root = _components(links)
+    for one in found:
+        one.group = root[one.family]
     return found
+
+
+def _structure(name: str) -> str:
+    """The PDB id of a sequence, without its chain; or the name of a sequence without a structure."""
+    return name.split("_")[0] if name[:1].isdigit() else name.strip()
 
 
 def _row_pair(a: str, b: str, core: str, family: str) -> KnownPair:
@@ -102,18 +121,19 @@ def _row_pair(a: str, b: str, core: str, family: str) -> KnownPair:
             scored |= ({(0, len(x))} if one != "-" else set()) | ({(1, len(y))} if other != "-" else set())
         x += [one] if one != "-" else []
         y += [other] if other != "-" else []
-    return KnownPair(_letters("".join(x)), _letters("".join(y)), matches, family, gold, scored)
+    return KnownPair(_letters("".join(x)), _letters("".join(y)), matches, family, family, gold, scored)
 
 
-def split(pairs: list[KnownPair], seed: int = 0) -> tuple[list[KnownPair], list[KnownPair], list[KnownPair]]:
-    """Training, development and test pairs, about 60, 15 and 25 per cent, with no family in two of them."""
-    families = sorted({pair.family for pair in pairs})
-    order = np.random.default_rng(seed).permutation(len(families))
-    parts: tuple[list[KnownPair], list[KnownPair], list[KnownPair]] = ([], [], [])
-    goals, weights = (0.6, 0.15, 0.25), [0.0, 0.0, 0.0]
-    sizes = {family: sum(pair.family == family for pair in pairs) for family in families}
-    for k in sorted(order.tolist(), key=lambda k: -sizes[families[k]] if sizes[families[k]] > 0.05 * len(pairs) else 0):
-        which = min(range(3), key=lambda p: weights[p] / goals[p])
-        weights[which] += sizes[families[k]]
-        parts[which].extend(pair for pair in pairs if pair.family == families[k])
+def folds_by_group(pairs: list[KnownPair], folds: int, seed: int = 0) -> list[list[KnownPair]]:
+    """Parts of about the same weight, with no group in two of them."""
+    groups = sorted({pair.group for pair in pairs})
+    order = np.random.default_rng(seed).permutation(len(groups))
+    own = {group: [pair for pair in pairs if pair.group == group] for group in groups}
+    weight = {group: sum(pair.weight for pair in own[group]) for group in groups}
+    parts: list[list[KnownPair]] = [[] for _ in range(folds)]
+    weights = [0.0] * folds
+    for group in sorted((groups[k] for k in order), key=lambda group: -weight[group]):
+        lightest = int(np.argmin(weights))
+        weights[lightest] += weight[group]
+        parts[lightest].extend(own[group])
     return parts

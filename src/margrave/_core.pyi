@@ -540,12 +540,15 @@ def add_scaled(
 class AlignmentMap(Features):
     pass
 
+class AlignmentEdgeMap(Features):
+    pass
+
 def alignment_map(
     structure: Structure,
     tables: Sequence[tuple[Tokens, Tokens, int, int, bool]],
     gaps: Sequence[tuple[Tokens, Tokens, int]],
     ends: bool,
-) -> AlignmentMap:
+) -> Features:
     """
     The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. gaps: rows of x, rows of y, the number of codes. ends: whether gaps at the ends have weights of their own.
     """
@@ -1831,13 +1834,17 @@ def alignment(
     """
 
 def alignment_edges(
+    mode: str,
+    affine: bool,
     x_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     y_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     gold_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     costs: bool,
 ) -> AlignmentEdges:
-    """Alignments whose parts are the edges of their trellis."""
+    """
+    Alignments whose parts are the edges of their trellis; the mode and the gaps are those of their features.
+    """
 
 def homology(
     mode: str,

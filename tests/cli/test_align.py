@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import margrave
+from margrave.datasets import read_pairs
 from tests.references.commands import message, run
 
 PAIRS = "ACGT\tA-GT\nTTACG\t-TACG\nGATTA\tG-TTA\n"
@@ -66,13 +69,46 @@ def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
     assert run(*command, "--caution", "2", "--decode", "accuracy").exit_code != 0
 
 
+def test_a_file_to_start_from_is_used_in_the_unit_that_it_states(tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text(PAIRS)
+    margrave.features.BLOSUM62.write(tmp_path / "blosum62.txt")
+    found = []
+    for start in ("BLOSUM62", tmp_path / "blosum62.txt"):
+        assert (
+            run("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "--start", start).exit_code
+            == 0
+        )
+        found.append(margrave.load(tmp_path / "m").coef_)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-8)
+
+
+@pytest.mark.parametrize("learner", ["smo", "smo-eg"])
+def test_learners_that_need_a_part_for_every_edge_apply(tmp_path: Path, learner: str) -> None:
+    (tmp_path / "pairs.tsv").write_text(PAIRS)
+    command = ("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "--loss", "hinge", "-C", "10")
+    assert json.loads(run(*command, "--learner", learner, "--json").stdout)["converged"]
+    assert run("predict", tmp_path / "m", tmp_path / "pairs.tsv").stdout == PAIRS
+
+
+@pytest.mark.parametrize("cost", ["hamming", "zero-one", "f1"])
+def test_the_cost_of_a_wrong_alignment_is_an_option(tmp_path: Path, cost: str) -> None:
+    (tmp_path / "pairs.tsv").write_text(PAIRS)
+    command = ("train", "--task", "align", tmp_path / "pairs.tsv", "-o", tmp_path / "m", "--cost", cost, "-C", "10")
+    report = json.loads(run(*command, "--loss", "hinge", "--json").stdout)
+    assert (report["loss"].split()[0], report["cost"]) == ("hinge", cost)
+    X, y = read_pairs(tmp_path / "pairs.tsv")
+    same = margrave.SequenceAligner(margrave.Hinge(cost), C=10.0).fit(X, y)
+    np.testing.assert_array_equal(margrave.load(tmp_path / "m").coef_, same.coef_)
+    assert "--cost" in message(run(*command))  # the log loss has none
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [
         ("ACGT\tAGT\nACJT\tAGT\n", "line 2: column 3: the letter 'J' is not in the alphabet"),
         ("ACGT\tAGJ\n", "line 1: column 8: the letter 'J' is not in the alphabet"),
         (">a\nAC\nGJ\n>b\nAGT\n", "line 3: column 2: the letter 'J' is not in the alphabet"),
-        ("ACGT\t\n", "line 1: this pair: a sequence is empty"),
+        ("ACGT\t\n", "line 1: a sequence is empty."),
         ("ACGT\t--\n", "a sequence is empty"),
         (">a\nACGT\n>b\n", "a sequence is empty"),
         ("ACGT\n", "line 1: a line has two sequences and a tab between them, and this one has no tab"),
@@ -89,9 +125,12 @@ def test_mistakes_in_files_are_named_with_line_and_column(model: Path, text: str
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("ACGT\tAGT\n", "line 1: this pair: aligned sequences must have the same length, and they have 4 and 3"),
-        ("A-GT\tA-GT\n", "column 2 has two gaps"),
-        (">a\nACGT\n>b\nAGT\n", "a and b: aligned sequences must have the same length"),
+        ("ACGT\tAGT\n", "bad.txt, line 1: aligned sequences must have the same length, and they have 4 and 3."),
+        ("A-GT\tA-GT\n", "line 1: column 2 has two gaps."),
+        (
+            ">a\nACGT\n>b\nAGT\n",
+            "line 1: aligned sequences must have the same length, and they have 4 and 3 (a and b).",
+        ),
     ],
 )
 def test_mistakes_in_alignments_are_named(tmp_path: Path, text: str, match: str) -> None:

@@ -1,16 +1,23 @@
 """Aligners: known alignments, matrices to start from, decoding, columns, NCBI's format, and their errors."""
 
+import warnings
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 from margrave import GenerativeAligner, Hinge, HomologyRanker, SequenceAligner, load
+from margrave.datasets import gapped
 from margrave.errors import MargraveError
+from margrave.estimators.base import Given
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.estimators.sequence_aligner import most_accurate
+from margrave.estimators.sequence_aligner import known_matches, most_accurate
 from margrave.features import BLOSUM62, read_matrix
 from margrave.inputs import Sequences
-from tests.references.alignments import alignments
+from margrave.learners import LEARNERS
+from tests.references.alignments import AlignmentParts, alignments, edge_parts
 
 PAIRS = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
 KNOWN = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
@@ -32,6 +39,37 @@ def test_a_small_c_stays_close_to_the_matrix_to_start_from(loss: str) -> None:
     expected = BLOSUM62.table("ACGT") * np.log(2) / 2
     assert_allclose(near.matrix_.values, expected, atol=1e-4)
     assert_allclose([near.matrix_.gap_open, near.matrix_.gap_extend], [-5 * np.log(2), -np.log(2) / 2], atol=1e-4)
+
+
+def test_a_matrix_to_start_from_is_the_same_by_name_as_an_object_and_from_a_file(tmp_path) -> None:
+    """All of them in half-bits, which become natural logarithms."""
+    rows = [
+        f"{a} {' '.join(f'{score:g}' for score in row)}" for a, row in zip("ACGT", BLOSUM62.table("ACGT"), strict=True)
+    ]
+    text = "\n".join(["#  BLOSUM Clustered Scoring Matrix in 1/2 Bit Units", "  A C G T", *rows])
+    (tmp_path / "BLOSUM62").write_text(text)
+    BLOSUM62.write(tmp_path / "written")
+    starts = ["BLOSUM62", BLOSUM62, read_matrix(tmp_path / "BLOSUM62"), read_matrix(tmp_path / "written")]
+    fitted = [SequenceAligner(start=start, inputs=Sequences("ACGT")).fit(PAIRS, KNOWN).coef_ for start in starts]
+    for coef in fitted:
+        assert_allclose(coef, fitted[0], atol=1e-8)
+
+
+def test_files_state_the_unit_of_their_scores(tmp_path) -> None:
+    def unit_of(comment: str) -> float:
+        (tmp_path / "matrix").write_text(f"{comment}\n   A C\nA 2 -1\nC -1 3\n")
+        return read_matrix(tmp_path / "matrix").unit
+
+    assert unit_of("#  BLOSUM Clustered Scoring Matrix in 1/3 Bit Units") == np.log(2) / 3
+    assert unit_of("# PAM 250 substitution matrix, scale = ln(2)/3 = 0.231049") == np.log(2) / 3
+    assert unit_of("# scale = 0.5") == 0.5
+    assert unit_of("# Entropy = 0.6979, Expected = -0.5209") == 1.0
+    with pytest.raises(MargraveError, match="matrix, line 1: the scale of scores must be positive, and it is 0"):
+        unit_of("# scale = 0")
+    learned = SequenceAligner().fit(PAIRS, KNOWN).matrix_
+    learned.write(tmp_path / "learned")
+    assert read_matrix(tmp_path / "learned").unit == learned.unit == 1.0
+    assert_allclose(learned.measured_in(0.5).values, 2 * learned.values)
 
 
 def test_the_objective_with_a_matrix_to_start_from_is_that_of_the_definition() -> None:
@@ -75,6 +113,9 @@ def test_a_confidence_belongs_to_every_column() -> None:
         assert [i for i, _, _ in columns if i >= 0] == list(range(len(x)))
         assert [j for _, j, _ in columns if j >= 0] == list(range(len(y)))
         assert all(0 <= p <= 1 + 1e-12 for _, _, p in columns)
+        (table,) = model.predict_marginals([(x, y)])
+        for i, j, p in columns:
+            assert_allclose(p, table[i, j] if min(i, j) >= 0 else 1 - (table[i] if j < 0 else table[:, j]).sum())
 
 
 def test_columns_attributes_and_profiles_are_features() -> None:
@@ -93,6 +134,184 @@ def test_columns_attributes_and_profiles_are_features() -> None:
     assert model.score(with_columns, KNOWN) == 1.0
     tokens = [([["w=" + a, "same"] for a in x], [["w=" + a] for a in y]) for x, y in PAIRS]
     assert SequenceAligner().fit(tokens, KNOWN).score(tokens, KNOWN) == 1.0
+
+
+def score_by_names(model: SequenceAligner, x: dict, y: dict, pairs: list[tuple[int, int]]) -> float:
+    """The score of a global alignment, from the names of the weights alone."""
+    weights = dict(zip(model.features_.names(), model.coef_, strict=True))
+
+    def at(column: list[str], k: int, offset: int) -> str:
+        return f"{column[k + offset] if 0 <= k + offset < len(column) else 'outside'}@{offset:+d}"
+
+    def pair(a: str, b: str) -> float:
+        return weights[f"{a}:{b}"] if f"{a}:{b}" in weights or not model.symmetric else weights[f"{b}:{a}"]
+
+    def gap(sequence: dict, k: int, kind: str) -> float:
+        names = [kind, f"{kind}:{sequence['letters'][k]}"]
+        names += [f"{kind}:{at(sequence['letters'], k, offset)}" for offset in (-1, 1)]
+        return sum(weights[name] for name in names)
+
+    total = 0.0
+    for i, j in pairs:
+        total += pair(x["letters"][i], y["letters"][j]) + pair(f"kind={x['kind'][i]}", f"kind={y['kind'][j]}")
+        total += sum(pair(at(x["letters"], i, offset), at(y["letters"], j, offset)) for offset in (-1, 1))
+        for a, b in np.ndindex(3, 3):
+            total += x["profile"][i, a] * y["profile"][j, b] * pair(f"profile={a}", f"profile={b}")
+    ends = [(-1, -1), *pairs, (len(x["letters"]), len(y["letters"]))]
+    for number, ((i, j), (k, h)) in enumerate(pairwise(ends)):
+        place = "end " if number in (0, len(pairs)) else ""
+        for sequence, run in ((x, range(i + 1, k)), (y, range(j + 1, h))):
+            first, further = ("open", "extend") if model.gaps == "affine" else ("gap", "gap")
+            total += sum(gap(sequence, p, place + (further if q else first)) for q, p in enumerate(run))
+    return total
+
+
+@pytest.mark.parametrize("gaps", ["affine", "linear"])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_every_weight_scores_what_its_name_says(gaps: str, symmetric: bool) -> None:
+    """Tables, windows, columns, profiles, and gaps by residue, context and end, on every known alignment."""
+    rng = np.random.default_rng(1)
+    X = [(y_of(x, rng), y_of(y, rng)) for x, y in PAIRS]
+    model = SequenceAligner(
+        gaps=gaps, symmetric=symmetric, window=1, gap_residues=True, gap_context=1, end_gaps=True, tol=1e-2
+    ).fit(X, KNOWN)
+    model.coef_[:] = rng.standard_normal(len(model.coef_))
+    for (x, y), best, (value, ranked) in zip(
+        X, model.predict(X), (each[0] for each in model.predict_kbest(X, k=1)), strict=True
+    ):
+        assert best == ranked
+        scores = [score_by_names(model, x, y, each) for each in alignments(len(x["letters"]), len(y["letters"]))]
+        assert_allclose(value, max(scores))
+        assert_allclose(value, score_by_names(model, x, y, best))
+
+
+def test_attributes_of_tokens_score_in_all_pairs() -> None:
+    X = [([["w=a", "n"], ["w=b"]], [["w=b", "v"]]), ([["w=b", "v"]], [["w=a"], ["w=b", "n"]])]
+    model = SequenceAligner(symmetric=False, gaps="linear").fit(X, [[(1, 0)], [(0, 1)]])
+    weights = dict(zip(model.features_.names(), model.coef_, strict=True))
+    for (x, y), ((value, pairs),) in zip(X, model.predict_kbest(X, k=1), strict=True):
+        expected = weights["gap"] * (len(x) + len(y) - 2 * len(pairs))
+        expected += sum(weights[f"{a}:{b}"] for i, j in pairs for a in x[i] for b in y[j])
+        assert_allclose(value, expected)
+
+
+def test_aligned_texts_are_brought_into_the_canonical_form() -> None:
+    """Between matches the letters of x come first, whatever the order in the file."""
+    for one, other in ((("A-CG", "AT-G"), ("AC-G", "A-TG")), (("-AC", "T-C"), ("A-C", "-TC"))):
+        assert known_matches([one]) == known_matches([other])
+        (pairs,) = known_matches([one])
+        assert gapped(one[0].replace("-", ""), one[1].replace("-", ""), pairs) == other
+    fits = [SequenceAligner().fit([("ACG", "ATG")], [known]) for known in (("A-CG", "AT-G"), ("AC-G", "A-TG"))]
+    assert_allclose(fits[0].coef_, fits[1].coef_)
+    # A local alignment ends with its last match: what follows in the file is not scored.
+    ends = [
+        SequenceAligner(mode="local").fit([("ACGT", "ACGG")], [known])
+        for known in (("ACGT-", "ACG-G"), [(0, 0), (1, 1), (2, 2)])
+    ]
+    assert_allclose(ends[0].coef_, ends[1].coef_)
+
+
+NATIVES = [("ACGT", ["ACT", "GGG", "TGC"]), ("TTAC", ["CCC", "TAC"]), ("GATC", ["GTC", "AAT"])]
+HOMOLOGUES = [(0, ("ACGT", "AC-T")), (1, ("TTAC", "-TAC")), (0, ("GATC", "G-TC"))]
+CERTIFYING = {
+    "log": ["auto", "bcfw", "cg", "eg", "eg-batch", "lbfgs", "svrg"],
+    "hinge": ["auto", "bcfw", "cutting-plane", "one-slack"],
+}
+OTHERS = [
+    ("log", "mira"),
+    ("log", "sgd"),
+    ("hinge", "eg"),
+    ("hinge", "kbest-mira"),
+    ("hinge", "lp"),
+    ("hinge", "sgd"),
+    ("perceptron", "perceptron"),
+    ("ramp", "cccp"),
+]
+
+
+def trained(loss: str, learner: str) -> tuple[HomologyRanker, SequenceAligner]:
+    """Both estimators, fitted."""
+    ranker = HomologyRanker(loss, C=10.0, learner=learner, n_threads=1, max_iter=300)
+    aligner = SequenceAligner(loss, C=10.0, learner=learner, n_threads=1, max_iter=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ranker.fit(NATIVES, HOMOLOGUES), aligner.fit(PAIRS, KNOWN)
+
+
+@pytest.mark.parametrize("loss", CERTIFYING)
+def test_learners_with_a_certificate_find_the_same_optimum_of_both_ways_to_learn(loss: str) -> None:
+    found = [[model.certificate_.primal for model in trained(loss, learner)] for learner in CERTIFYING[loss]]
+    assert_allclose(found, [found[0]] * len(found), rtol=2e-4)
+
+
+@pytest.mark.parametrize(("loss", "learner"), OTHERS)
+def test_other_learners_apply_to_both_ways_to_learn(loss: str, learner: str) -> None:
+    ranker, aligner = trained(loss, learner)
+    assert ranker.score(NATIVES, HOMOLOGUES) == 1.0
+    assert aligner.score(PAIRS, KNOWN) == 1.0
+
+
+@pytest.mark.parametrize("learner", ["smo", "smo-eg"])
+def test_only_learners_that_need_a_part_for_every_edge_are_refused(learner: str) -> None:
+    own = {name for name, kind in LEARNERS.items() if kind.__module__.startswith("margrave.")}
+    assert {*CERTIFYING["log"], *CERTIFYING["hinge"], *(name for _, name in OTHERS), "smo", "smo-eg"} == own
+    for model, X, y in ((HomologyRanker, NATIVES, HOMOLOGUES), (SequenceAligner, PAIRS, KNOWN)):
+        with pytest.raises(
+            MargraveError, match=r"needs 'untied'.*use learner='bcfw', .* or SequenceAligner\(edges=True"
+        ):
+            model("hinge", learner=learner).fit(X, y)
+
+
+@pytest.mark.parametrize("mode", ["global", "local", "semi-global"])
+@pytest.mark.parametrize(("loss", "learner"), [("hinge", "smo"), ("hinge", "smo-eg"), ("log", "eg")])
+def test_parts_of_edges_learn_the_weights_of_places(mode: str, loss: str, learner: str) -> None:
+    settings = {"mode": mode, "end_gaps": mode != "local", "window": 1, "tol": 1e-5, "max_iter": 2000, "n_threads": 1}
+    places = SequenceAligner(loss, learner="lbfgs" if loss != "hinge" else "bcfw", tied=False, **settings)
+    edges = SequenceAligner(loss, learner=learner, edges=True, **settings).fit(PAIRS, KNOWN)
+    places.fit(PAIRS, KNOWN)
+    assert edges.converged_ and places.converged_
+    assert_allclose(edges.certificate_.primal, places.certificate_.primal, rtol=2e-5)
+    assert_allclose(edges.coef_, places.coef_, atol=0.02)
+    assert edges.predict(PAIRS) == places.predict(PAIRS)
+
+
+@pytest.mark.parametrize("mode", ["global", "semi-global"])
+@pytest.mark.parametrize("gaps", ["affine", "linear"])
+def test_there_is_a_name_for_every_weight(mode: str, gaps: str) -> None:
+    model = SequenceAligner(mode=mode, gaps=gaps, end_gaps=True, gap_residues=True).fit(PAIRS, KNOWN)
+    assert len(model.features_.names()) == len(model.coef_)
+
+
+def test_local_alignments_have_no_end_gaps() -> None:
+    for model, X, y in ((HomologyRanker, NATIVES, HOMOLOGUES), (SequenceAligner, PAIRS, KNOWN)):
+        with pytest.raises(MargraveError, match=r"local alignments have no gaps at their ends.*pass end_gaps=False"):
+            model(mode="local", end_gaps=True).fit(X, y)
+
+
+@pytest.mark.parametrize("mode", ["global", "local", "semi-global"])
+@pytest.mark.parametrize("gaps", ["affine", "linear"])
+def test_edges_score_every_alignment_as_places_do(mode: str, gaps: str) -> None:
+    """And they distribute what is learned over the same weights."""
+    settings = {"mode": mode, "gaps": gaps, "end_gaps": mode != "local", "gap_residues": True, "gap_context": 1}
+    given = Given(PAIRS, known_matches(KNOWN))
+    models = [SequenceAligner(**settings, **layout).fit(PAIRS, KNOWN) for layout in ({"edges": True}, {"tied": False})]
+    edges, places = (model._bind(given).problem for model in models)
+    w = np.random.default_rng(5).standard_normal(edges.dim)
+    for i, (x, y) in enumerate(PAIRS):
+        of_edges, of_places = edges.score(i, w), places.score(i, w)
+        parts = AlignmentParts(x, y, mode, gaps == "affine", False, 1)
+        for each in alignments(len(x), len(y)):
+            a, b = list(edge_parts(len(x), len(y), each)), list(parts.of(each))
+            assert_allclose(of_edges[a].sum(), of_places[b].sum(), atol=1e-12)
+        mu = np.random.default_rng(i).standard_normal(len(of_edges))
+        g = np.zeros(edges.dim)
+        edges.scatter(i, mu, 1.0, g)
+        assert_allclose(g @ w, mu @ of_edges, rtol=1e-9)
+
+
+def test_parts_of_edges_are_not_tied() -> None:
+    with pytest.raises(MargraveError, match="parts of edges are not tied: pass tied=False"):
+        SequenceAligner(edges=True, tied=True).fit(PAIRS, KNOWN)
 
 
 def y_of(y: str, rng: np.random.Generator) -> dict:
@@ -153,6 +372,27 @@ def test_the_ranker_finds_homologues_and_the_generative_model_counts(tmp_path) -
     assert counted.score(X, y) == np.mean(counted.predict(X) == [0, 1])
 
 
+@pytest.mark.parametrize("gaps", ["affine", "linear"])
+@pytest.mark.parametrize("mode", ["global", "local", "semi-global"])
+def test_the_best_candidate_is_that_of_all_its_alignments(mode: str, gaps: str) -> None:
+    model = HomologyRanker(mode=mode, gaps=gaps, end_gaps=mode != "local").fit(NATIVES, HOMOLOGUES)
+    model.coef_[:] = np.random.default_rng(4).standard_normal(len(model.coef_))
+    model.coef_[model.features_._gaps_begin() :] -= 2
+    bound = model._bind(Given(model._raw(NATIVES)))
+    for i, (x, candidates) in enumerate(NATIVES):
+        theta = bound.problem.score(i, model.coef_)
+        best = []
+        for y in candidates:
+            codes = [["ACGT".index(a) for a in text] for text in (x, y)]
+            parts = AlignmentParts(codes[0], codes[1], mode, gaps == "affine", True, 4, begins=False)
+            best.append(max(theta[list(parts.of(each))].sum() for each in alignments(len(x), len(y))))
+        assert model.predict([NATIVES[i]]).tolist() == [int(np.argmax(best))]
+        ranked = model.predict_kbest([NATIVES[i]], k=3)[0]
+        assert_allclose([value for value, _ in ranked], sorted(best, reverse=True))
+        p = model.predict_marginals([NATIVES[i]])[0]
+        assert_allclose(p.sum(), 1.0)
+
+
 def test_a_generative_model_has_the_methods_of_aligners_and_a_file(tmp_path) -> None:
     model = GenerativeAligner(-0.5, mode="global", alphabet="ACGT").fit(PAIRS, KNOWN)
     model.save(tmp_path / "counted.model")
@@ -209,6 +449,8 @@ def test_letters_of_the_matrix_to_start_from_are_known() -> None:
             "example 0: aligned sequences must have the same length, and they have 2 and 1",
         ),
         ([("AC", "AC")], [("A-C", "A-C")], "example 0: column 2 has two gaps"),
+        ([("ACGT", "AC")], [("ACGA", "A--C")], "example 0, x, position 3: the letter is 'T', and 'A' in the alignment"),
+        ([("ACG", "ACT")], [("ACG", "A-T")], "example 0, y has 3 letters, and 2 in the known alignment"),
         (["AC"], [[]], "example 0 must be a pair of sequences"),
         ([("AC", 3)], [[]], "example 0, y must be a text or a list of tokens, not int"),
     ],
@@ -218,13 +460,32 @@ def test_wrong_pairs_are_refused_in_one_sentence(X, y, match: str) -> None:
         SequenceAligner().fit(X, y)
 
 
+def test_known_alignments_of_other_sequences_are_refused_wherever_they_are_used() -> None:
+    X, known, swapped = [("ACGT", "ACT")], [("ACGT", "AC-T")], [("AC-T", "ACGT")]
+    model = SequenceAligner().fit(X, known, dev=(X, known))
+    match = "example 0, x has 4 letters, and 3 in the known alignment"
+    with pytest.raises(MargraveError, match=match):
+        model.score(X, swapped)
+    with pytest.raises(MargraveError, match=match):
+        SequenceAligner().fit(X, known, dev=(X, swapped))
+    with pytest.raises(MargraveError, match=match):
+        GenerativeAligner().fit(X, swapped)
+
+
 def test_other_mistakes_are_refused_in_one_sentence() -> None:
     model = SequenceAligner().fit(PAIRS, KNOWN)
     with pytest.raises(MargraveError, match=r"example 0, x, position 1: the letter 'J' is not in the alphabet"):
         model.predict([("AJ", "A")])
-    with pytest.raises(MargraveError, match="example 0: decoy 1 is equal to the homologue: leave it out"):
-        HomologyRanker().fit([("AC", ["AC", "AC"])], [(0, [(0, 0)])])
-    with pytest.raises(MargraveError, match="a matrix to start from needs a loss of the family"):
-        SequenceAligner(Hinge(slack=2), start="BLOSUM62", learner="cutting-plane").fit(PAIRS, KNOWN)
+    for decoy in ("AC", list("AC"), ("A", "C")):
+        with pytest.raises(MargraveError, match="example 0: decoy 1 is equal to the homologue: leave it out"):
+            HomologyRanker().fit([("AC", ["AC", decoy])], [(0, [(0, 0)])])
+    with pytest.raises(MargraveError, match="example 0, candidate 0 has 2 letters, and 1 in the known alignment"):
+        HomologyRanker().fit([("AC", ["AC", "GG"])], [(0, ("AC", "A-"))])
+    for loss in ("hinge", "softmax-margin", "ramp"):
+        with pytest.raises(MargraveError, match="counts wrong pairs by their places, which tied parts do not tell"):
+            SequenceAligner(loss, tied=True).fit(PAIRS, KNOWN)
+    for loss in (Hinge(slack=2), "ramp", "expected-cost", "latent-log"):
+        with pytest.raises(MargraveError, match="a matrix to start from needs a convex loss of the family"):
+            SequenceAligner(loss, start="BLOSUM62").fit(PAIRS, KNOWN)
     with pytest.raises(MargraveError, match="unknown way to decode 'best'"):
         SequenceAligner(decode="best").fit(PAIRS, KNOWN)

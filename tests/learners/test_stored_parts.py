@@ -244,6 +244,7 @@ def test_auto_chooses_by_the_bytes_of_the_stored_parts(monkeypatch: pytest.Monke
     stored = _core.StoredParts(problem, loss.core(), 1).size
     assert stored < _core.part_offsets(problem)[-1]
     monkeypatch.setattr(auto, "_FEWEST_PARTS", 0)
+    monkeypatch.setattr(auto, "FEW_WEIGHTS", 0)
     for double, single, chosen in (
         (16 * stored, 8 * stored, OnlineEG()),
         (16 * stored - 1, 8 * stored, OnlineEG(single=True)),
@@ -251,6 +252,14 @@ def test_auto_chooses_by_the_bytes_of_the_stored_parts(monkeypatch: pytest.Monke
     ):
         monkeypatch.setattr(auto, "_MOST_BYTES_IN_DOUBLE", double)
         monkeypatch.setattr(auto, "_MOST_BYTES", single)
+        assert Auto().resolve(loss, problem) == chosen
+
+
+def test_auto_chooses_lbfgs_for_few_weights_however_many_parts_they_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, loss = chain_of(14, weighted=0.2), LossFamily(1.0, 0.0)
+    monkeypatch.setattr(auto, "_FEWEST_PARTS", 0)
+    for most, chosen in ((problem.dim, LBFGS()), (problem.dim - 1, OnlineEG())):
+        monkeypatch.setattr(auto, "FEW_WEIGHTS", most)
         assert Auto().resolve(loss, problem) == chosen
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from math import exp, inf, log
 
 from tests.references.enumeration import Parts
 
@@ -124,3 +125,39 @@ def edge_scores(parts: AlignmentParts, theta: Sequence[float]) -> list[float]:
             scores += [pair, pair, pair, pair + begin, open_x, extend_x, open_y, open_y, extend_y, end]
     empty = outer("x", range(n)) + outer("y", range(m)) if parts.mode == "global" else 0.0
     return [*scores, empty]
+
+
+def log_sums(n: int, m: int, scores: Sequence[float]) -> tuple[float, list[list[float]]]:
+    """The log partition by the scores of the edges of the trellis, and the posterior probabilities of all matches."""
+
+    def total(*logs: float) -> float:
+        top = max(logs)
+        return top if top == -inf else top + log(sum(exp(each - top) for each in logs))
+
+    def edge(i: int, j: int, k: int) -> float:
+        return scores[10 * (i * m + j) + k]
+
+    ahead: dict[tuple[int, int, int], float] = {}
+    for i in range(n):
+        for j in range(m):
+            above, left, before = [
+                [ahead.get((state, i - a, j - b), -inf) for state in range(3)] for a, b in ((1, 0), (0, 1), (1, 1))
+            ]
+            ahead[0, i, j] = total(edge(i, j, 3), *(edge(i, j, k) + before[k] for k in range(3)))
+            ahead[1, i, j] = total(*(edge(i, j, 4 + k) + above[k] for k in range(2)))
+            ahead[2, i, j] = total(*(edge(i, j, 6 + k) + left[k] for k in range(3)))
+    ends = [ahead[0, i, j] + edge(i, j, 9) for i in range(n) for j in range(m)]
+    log_z = total(scores[-1], *ends)
+    behind: dict[tuple[int, int, int], float] = {}
+    for i in reversed(range(n)):
+        for j in reversed(range(m)):
+            for state in range(3):
+                ways = [edge(i, j, 9) if state == 0 else -inf]
+                if i + 1 < n and j + 1 < m:
+                    ways.append(edge(i + 1, j + 1, state) + behind[0, i + 1, j + 1])
+                if i + 1 < n and state < 2:
+                    ways.append(edge(i + 1, j, 4 + state) + behind[1, i + 1, j])
+                if j + 1 < m:
+                    ways.append(edge(i, j + 1, 6 + state) + behind[2, i, j + 1])
+                behind[state, i, j] = total(*ways)
+    return log_z, [[exp(ahead[0, i, j] + behind[0, i, j] - log_z) for j in range(m)] for i in range(n)]

@@ -11,11 +11,12 @@ from margrave import _core
 from margrave.errors import MargraveError
 from margrave.losses import Hamming, ZeroOne
 from margrave.structures import Alignment, Letters, NoOutputs
-from tests.references.alignments import AlignmentParts, alignments, edge_scores
+from tests.references.alignments import AlignmentParts, alignments, edge_parts, edge_scores, log_sums
 from tests.references.enumeration import Outputs
 
 MODES = ("global", "local", "semi-global")
 GAPS = ("affine", "linear")
+SIZES = ((12, 12, 1), (30, 30, 1), (12, -12, 1), (1e3, 1e3, 1), (1e4, 1e4, 1e4), (-1e4, 1e3, 1e4))  # gaps, ends, pairs
 NO_UNITS = np.zeros(0, dtype=np.int64)
 
 
@@ -86,6 +87,26 @@ def test_inference_agrees_with_enumeration_also_where_letters_repeat(mode, gaps,
         assert {cost: value for cost, value, _ in problem.argmax_by_cost(0, theta, delta)} == pytest.approx(by_cost)
 
 
+@pytest.mark.parametrize("shape", [(5, 5), (5, 2), (1, 5)])
+def test_inference_on_edges_agrees_with_enumeration(shape: tuple[int, int]) -> None:
+    n, m = shape
+    rng = np.random.default_rng([n, m])
+    outputs = Outputs(10 * n * m + 1, [edge_parts(n, m, each) for each in alignments(n, m)])
+    _, problem = problem_of(Alignment(tied=False, edges=True), [range(n)], [range(m)])
+    theta = rng.standard_normal(outputs.n)
+    values = outputs.values(theta)
+    best, _ = problem.argmax(0, theta)
+    assert_allclose(best, values.max(), rtol=1e-9)
+    total, mu = problem.logsum(0, theta)
+    expected, marginals = outputs.logsum(theta)
+    assert_allclose(total, expected, rtol=1e-9)
+    assert_allclose(mu, marginals, rtol=1e-9, atol=1e-12)
+    kbest = [value for value, _ in problem.kbest(0, theta, 7)]
+    assert_allclose(kbest, np.sort(values)[::-1][:7], rtol=1e-9)
+    p = np.exp(values - float(expected))
+    assert_allclose(problem.entropy(0, mu)[0], -(p * np.log(p)).sum(), rtol=1e-9)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("gaps", GAPS)
 @pytest.mark.parametrize("tied", [True, False])
@@ -118,6 +139,30 @@ def test_sums_over_long_sequences_are_those_of_the_edges_of_the_trellis(mode, ga
     step = 1e-6
     ahead, behind = (problem.logsum(0, theta + s * step * way)[0] for s in (1, -1))
     assert_allclose((ahead - behind) / (2 * step), mu @ way, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("gaps", GAPS)
+@pytest.mark.parametrize("tied", [True, False])
+def test_sums_are_exact_for_scores_of_any_size(mode: str, gaps: str, tied: bool) -> None:
+    """Also for gaps that earn something, long sequences beside short ones, and gaps at the ends of other scores."""
+    rng = np.random.default_rng([MODES.index(mode), GAPS.index(gaps), tied])
+    for n, m in ((1, 64), (64, 1), (3, 61)):
+        x, y = rng.integers(0, 4, n), rng.integers(0, 4, m)
+        bound, problem = problem_of(Alignment(mode, gaps, tied, letters=4), [x], [y])
+        parts = AlignmentParts(x.tolist(), y.tolist(), mode, gaps == "affine", tied, 4)
+        for inside, end, pair in SIZES:
+            shift = {"pair": pair, "inside": inside, "end": end, "begin": 0.0}
+            theta = rng.standard_normal(bound.parts(0)) + [shift[str(name[0])] for name in parts.number]
+            expected, table = log_sums(n, m, edge_scores(parts, theta.tolist()))
+            total, mu = problem.logsum(0, theta)
+            assert_allclose(total, expected, rtol=1e-12, atol=1e-9)
+            assert np.isfinite(mu).all()
+            if not tied:
+                assert_allclose(bound.match_table(0, mu), np.ravel(table), atol=1e-9)
+            else:
+                found = np.bincount((x[:, None] * 4 + y).ravel(), np.ravel(table), 16)
+                assert_allclose(mu[:16], found, atol=1e-8)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -73,7 +73,7 @@ def read_pairs(
     rows = _fasta_rows(name, lines) if first.startswith(">") else _table_rows(name, lines)
     allowed = None if alphabet is None else {*alphabet, *GAPS}
     X, y = [], []
-    for title, number, pieces in rows:
+    for names, number, pieces in rows:
         for line, column, text in pieces:
             for k, letter in enumerate(text):
                 if letter.isspace() or (allowed is not None and letter not in allowed):
@@ -81,18 +81,18 @@ def read_pairs(
         a, b = ("".join(text for _, _, text in half) for half in _halves(pieces))
         for text in (a, b):
             if not text.strip(GAPS):
-                raise DataError(name, number, f"{title}: a sequence is empty.")
+                raise DataError(name, number, f"a sequence is empty{names}.")
         if aligned:
             try:
-                y.append(matched_pairs(a, b, title, GAPS))
+                y.append(matched_pairs(a, b, "", GAPS))
             except MargraveError as error:
-                raise DataError(name, number, str(error)) from None
+                raise DataError(name, number, f"{str(error).rstrip('.')}{names}.") from None
         X.append((_without_gaps(a), _without_gaps(b)))
     return X, y
 
 
 Piece = tuple[int, int, str]  # line, column of its first letter, text; the text of the second sequence follows None
-Row = tuple[str, int, list[Piece]]
+Row = tuple[str, int, list[Piece]]  # the names of both sequences in brackets, if they have some; line, pieces
 _BETWEEN = (0, 0, "")  # separates the pieces of two sequences
 
 
@@ -112,7 +112,7 @@ def _fasta_rows(name: str, lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
     if len(records) % 2:
         raise DataError(name, records[-1][1], f"every two sequences are a pair, and there are {len(records)}.")
     for (a, number, of_a), (b, _, of_b) in zip(records[::2], records[1::2], strict=True):
-        yield f"{a} and {b}", number, [*of_a, _BETWEEN, *of_b]
+        yield f" ({a} and {b})", number, [*of_a, _BETWEEN, *of_b]
 
 
 def _table_rows(name: str, lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
@@ -124,7 +124,7 @@ def _table_rows(name: str, lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
         if len(fields) != 2:
             found = "no tab" if len(fields) == 1 else f"{len(fields)} fields"
             raise DataError(name, number, f"a line has two sequences and a tab between them, and this one has {found}.")
-        yield "this pair", number, [(number, 1, fields[0]), _BETWEEN, (number, len(fields[0]) + 2, fields[1])]
+        yield "", number, [(number, 1, fields[0]), _BETWEEN, (number, len(fields[0]) + 2, fields[1])]
 
 
 def _without_gaps(text: str) -> str:

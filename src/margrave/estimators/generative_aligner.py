@@ -49,7 +49,7 @@ class GenerativeAligner(SequenceAligner):
     Parameters
     ----------
     gap : the score of every unmatched letter. The paper has -0.2, in a unit that it does not state; with natural
-        logarithms, values near -1 reproduce its errors (docs/papers.md).
+        logarithms, -1 comes nearest to its errors of six values that were tried (docs/papers.md).
     smoothing : what Laplace's rule adds to every count.
     mode : "global", "local" or "semi-global".
     alphabet : the letters; None takes those of the training data.
@@ -85,6 +85,7 @@ class GenerativeAligner(SequenceAligner):
     learner = "auto"
     gaps = "linear"
     tied = "auto"
+    edges = False
     symmetric = False
     window = 0
     gap_residues = False
@@ -126,6 +127,9 @@ class GenerativeAligner(SequenceAligner):
         """
         return super().fit(X, y, sample_weight, dev=dev, checkpoint=checkpoint, observers=observers)
 
+    def _dev_given(self, dev: Any) -> None:
+        return None
+
     def _fit(self, given: Given, sample_weight: Any, dev: Any, checkpoint: Any, observers: Any) -> Self:
         self._settings()
         X, Y = given.X, given.Y
@@ -136,7 +140,7 @@ class GenerativeAligner(SequenceAligner):
             X = [(x, candidates[good]) for (x, candidates), (good, _) in zip(natives, known, strict=True)]
             Y = [each for _, each in known]
         else:
-            inputs, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(Y)
+            inputs, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(Y, X)
         if len(X) != len(Y):
             raise MargraveError(f"there are {len(X)} pairs in X and {len(Y)} in y.")
         weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))

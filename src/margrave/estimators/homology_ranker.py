@@ -11,11 +11,11 @@ from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given
-from margrave.estimators.sequence_aligner import AlignmentEstimator
+from margrave.estimators.sequence_aligner import AlignmentEstimator, check_aligned
 from margrave.features.alignment import letters_of, sequences_of
 from margrave.features.substitution import SubstitutionMatrix
 from margrave.inputs.base import Inputs
-from margrave.inputs.sequences import Candidates
+from margrave.inputs.sequences import Candidates, EncodedSequence, sequence_columns
 from margrave.learners import Learner
 from margrave.losses import LossFamily
 from margrave.metrics.alignments import matched_pairs
@@ -94,10 +94,6 @@ class HomologyRanker(AlignmentEstimator):
         X = with_candidates(given.X)
         return replace(given, X=X, Y=known_homologues(X, given.Y)), sample_weight
 
-    def _dev_given(self, dev: Any) -> Given | None:
-        given = super()._dev_given(dev)
-        return None if given is None else self._checked(given, None)[0]
-
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
         rows = sequences_of(X)
         first = rows.first if rows.first is not None else np.zeros(1, dtype=np.int64)
@@ -172,22 +168,32 @@ def known_homologues(X: Any, Y: Any) -> list[tuple[int, Any]]:
     if len(Y) != len(X):
         raise MargraveError(f"there are {len(X)} natives in X and {len(Y)} in y.")
     known = []
-    for i, (y, (_, candidates)) in enumerate(zip(Y, X, strict=True)):
+    for i, (y, (native, candidates)) in enumerate(zip(Y, X, strict=True)):
         if not isinstance(y, tuple | list) or len(y) != 2 or isinstance(y[0], str) or not hasattr(y[1], "__len__"):
             raise MargraveError(f"example {i}: y must be the number of the homologue and its alignment.")
         good, pairs = y
         if not 0 <= good < len(candidates):
             raise MargraveError(f"example {i}: there is no candidate {good} among its {len(candidates)}.")
         for k, decoy in enumerate(candidates):
-            if k != good and _same(decoy, candidates[good]):
+            if k != good and _same(decoy, candidates[good], f"example {i}, candidate {k}"):
                 raise MargraveError(f"example {i}: decoy {k} is equal to the homologue: leave it out.")
         if len(pairs) == 2 and all(isinstance(each, str) for each in pairs):
-            pairs = matched_pairs(pairs[0], pairs[1], f"example {i}")
+            texts, pairs = pairs, matched_pairs(pairs[0], pairs[1], f"example {i}")
+            check_aligned(texts[0], native, f"example {i}, the native sequence")
+            check_aligned(texts[1], candidates[good], f"example {i}, candidate {good}")
         known.append((int(good), pairs))
     return known
 
 
-def _same(a: Any, b: Any) -> bool:
-    if hasattr(a, "views") and hasattr(b, "views"):
-        return all(np.array_equal(a.columns[c], b.columns[c]) for c in a.columns)
-    return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)
+def _same(a: Any, b: Any, where: str) -> bool:
+    if isinstance(a, EncodedSequence) and isinstance(b, EncodedSequence):
+        one, other = a.columns, b.columns
+    else:
+        one, other = sequence_columns(a, where), sequence_columns(b, where)
+    return set(one) == set(other) and all(_same_column(one[name], other[name]) for name in one)
+
+
+def _same_column(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    return list(a) == list(b)

@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import Bound
-from margrave.checks import real
+from margrave.checks import flag, real
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
 from margrave.features.alignment import AlignmentFeatures, letters_of, sequences_of
-from margrave.features.substitution import HALF_BIT, SubstitutionMatrix, matrix_named
+from margrave.features.substitution import SubstitutionMatrix, matrix_named
 from margrave.inputs.base import Inputs
-from margrave.inputs.sequences import Candidates, Sequences, Views
+from margrave.inputs.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
 from margrave.learners import Learner, Record, Task
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import F1
-from margrave.metrics.alignments import matched_pairs, pair_scores
+from margrave.metrics.alignments import GAP_CHARACTERS, matched_pairs, pair_scores
 from margrave.structures.alignment import Alignment, AlignmentModel, check_pairs
 from margrave.structures.base import NoOutputs
 
@@ -60,10 +60,11 @@ class AlignmentEstimator(StructuredEstimator):
         self._structure(Given([]))
         if self.start is not None:
             matrix_named(self.start)
-            if not loss.of_family or loss.zero_one:
+            # The scores of w0 enter with gamma, and what a difference of losses subtracts has gamma = 0.
+            if not loss.of_family or loss.zero_one or not loss.convex:
                 raise MargraveError(
-                    "a matrix to start from needs a loss of the family with a cost that decomposes over parts: 'log', "
-                    "'hinge' or 'softmax-margin'."
+                    "a matrix to start from needs a convex loss of the family with a cost that decomposes over parts: "
+                    "'log', 'hinge' or 'softmax-margin'."
                 )
         return loss
 
@@ -83,14 +84,17 @@ class AlignmentEstimator(StructuredEstimator):
 
     def _start_weights(self, training: Training) -> Weights:
         assert isinstance(training.features, AlignmentFeatures)
-        matrix = matrix_named(self.start)
-        scaled = matrix.scaled(HALF_BIT) if isinstance(self.start, str) else matrix
-        return training.features.from_matrix(scaled, training.bound.problem.dim)
+        natural = matrix_named(self.start).measured_in(1.0)
+        return training.features.from_matrix(natural, training.bound.problem.dim)
 
     def _task(self, training: Training, loss: LossFamily, **more: Any) -> Task:
         if self.start is not None and loss.gamma == 0:
             loss = LossFamily(loss.beta, 1.0)
         return super()._task(training, loss, **more)
+
+    def _dev_given(self, dev: Any) -> Given | None:
+        given = super()._dev_given(dev)
+        return given if given is None or given.Y is None else self._checked(given, None)[0]
 
     def _dev_score(self, given: Given, training: Training) -> Callable[[Weights], float]:
         score = super()._dev_score(given, training)
@@ -132,10 +136,13 @@ class SequenceAligner(AlignmentEstimator):
     gaps : "affine" or "linear".
     tied : whether parts belong to letters, which takes less memory, or to places; "auto" ties them if the loss has no
         cost and scores depend on letters alone.
+    edges : whether every edge of the trellis has a part of its own in training, which the learners "smo" and "smo-eg"
+        need. The weights are the same, and parts take at least ten times as much memory; tied=True is refused.
     symmetric, window, gap_residues, gap_context, end_gaps : see `margrave.features.AlignmentFeatures`.
-    start : scores from which the weights are measured: "BLOSUM62" (in natural logarithms, with 10 and 1 half-bits for
-        gaps), or a `SubstitutionMatrix`. Small C stay close to it; None starts from 0. Its letters are known besides
-        those of the training data.
+    start : scores from which the weights are measured: "BLOSUM62" (with 10 and 1 half-bits for gaps), or a
+        `SubstitutionMatrix`; both are converted to natural logarithms by the unit of the matrix. The loss must be
+        convex with a cost that decomposes over parts: "log", "hinge", "softmax-margin" or "perceptron". Small C stay
+        close to the matrix; None starts from 0. Its letters are known besides those of the training data.
     decode : "score" predicts the best alignment; "accuracy" the one with the highest expected accuracy: the sum over
         its pairs of their posterior probability minus `caution`.
     caution : from 0, which favours recall, to 1, which favours precision.
@@ -162,6 +169,7 @@ class SequenceAligner(AlignmentEstimator):
         mode: str = "global",
         gaps: str = "affine",
         tied: bool | str = "auto",
+        edges: bool = False,
         symmetric: bool = True,
         window: int = 0,
         gap_residues: bool = False,
@@ -183,6 +191,7 @@ class SequenceAligner(AlignmentEstimator):
         self.mode = mode
         self.gaps = gaps
         self.tied = tied
+        self.edges = edges
         self.symmetric = symmetric
         self.window = window
         self.gap_residues = gap_residues
@@ -202,12 +211,14 @@ class SequenceAligner(AlignmentEstimator):
         tied = given.to_structure.get("tied")
         if tied is None:
             tied = self._tied(given)
-        return Alignment(self.mode, self.gaps, bool(tied))
+        return Alignment(self.mode, self.gaps, bool(tied), edges=self.edges and given.Y is not None)
 
     def _tied(self, given: Given) -> bool:
         """Whether parts are tied: for losses without costs, and for prediction, if scores depend on letters alone."""
         if self.tied != "auto":
             return bool(self.tied)
+        if self.edges and given.Y is not None:
+            return False
         from margrave.losses import loss_named
 
         features = getattr(self, "features_", None) if given.Y is None else None
@@ -225,12 +236,19 @@ class SequenceAligner(AlignmentEstimator):
         loss = super()._check_parameters()
         if not isinstance(self.tied, bool):
             check_choice("tied", self.tied, ("auto",))
+        elif self.tied and loss.gamma > 0:
+            raise MargraveError(
+                f"the loss {loss.name!r} counts wrong pairs by their places, which tied parts do not tell: pass "
+                "tied=False."
+            )
+        if flag("edges", self.edges) and self.tied is True:
+            raise MargraveError("parts of edges are not tied: pass tied=False.")
         check_choice("way to decode", self.decode, DECODERS)
         real("caution", self.caution, "be from 0 to 1", lambda value: 0 <= value <= 1)
         return loss
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        return replace(given, Y=known_matches(given.Y)), sample_weight
+        return replace(given, Y=known_matches(given.Y, given.X)), sample_weight
 
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
         rows = sequences_of(X)
@@ -252,6 +270,15 @@ class SequenceAligner(AlignmentEstimator):
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         return pair_scores(known_matches(Y), predicted).f1
+
+    def score(self, X: Any, y: Any) -> float:
+        """The F1 of matched pairs.
+
+        Parameters
+        ----------
+        X, y : as in `fit`.
+        """
+        return float(super().score(X, known_matches(y, X)))
 
     def predict(self, X: Any) -> list[Matches]:
         """Align every pair of sequences.
@@ -341,8 +368,8 @@ def _only_letters(X: Any) -> bool:
     return True
 
 
-def known_matches(Y: Any) -> list[Any]:
-    """Known alignments as matched pairs; pairs of aligned texts are converted."""
+def known_matches(Y: Any, X: Any = ()) -> list[Any]:
+    """Known alignments as matched pairs; pairs of aligned texts are converted, and must be those of the pairs X."""
     if isinstance(Y, str | Mapping | Candidates) or not hasattr(Y, "__len__"):
         raise MargraveError(f"y must be a list with an alignment for each pair, not {type(Y).__name__}.")
     converted = []
@@ -352,7 +379,31 @@ def known_matches(Y: Any) -> list[Any]:
         else:
             converted.append(known)
     check_pairs(converted)
+    for i, (pair, known) in enumerate(zip(X, Y, strict=False)):  # Numbers of examples are compared later.
+        if isinstance(known[0] if len(known) else None, str) and isinstance(pair, tuple | list) and len(pair) == 2:
+            for side, sequence, text in zip("xy", pair, known, strict=True):
+                check_aligned(text, sequence, f"example {i}, {side}")
     return converted
+
+
+def check_aligned(text: str, sequence: Any, where: str) -> None:
+    """Refuse an aligned text that is not its sequence with gaps.
+
+    Parameters
+    ----------
+    text : the sequence with gaps.
+    sequence : as the user gives it, or encoded; longer tokens than letters are only counted.
+    where : which sequence this is, for errors.
+    """
+    letters = "".join(letter for letter in text if letter not in GAP_CHARACTERS)
+    encoded = isinstance(sequence, EncodedSequence)
+    own = letters if encoded else sequence_columns(sequence, where)[LETTERS]
+    size = len(sequence) if encoded else len(own)
+    if size != len(letters):
+        raise MargraveError(f"{where} has {size} letters, and {len(letters)} in the known alignment.")
+    for k, (letter, aligned) in enumerate(zip(own, letters, strict=True)):
+        if isinstance(letter, str) and len(letter) == 1 and letter != aligned:
+            raise MargraveError(f"{where}, position {k}: the letter is {letter!r}, and {aligned!r} in the alignment.")
 
 
 def most_accurate(table: NDArray[np.float64], caution: float) -> Matches:

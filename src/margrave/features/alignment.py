@@ -72,7 +72,8 @@ class AlignmentFeatures(Features):
     window : tables of the letters at the same offset from both positions, for offsets up to this one.
     gap_residues : whether every letter has weights in gaps of its own, in addition to those of all letters.
     gap_context : weights of the letters around a letter in a gap, for offsets up to this one.
-    end_gaps : whether gaps before the first and after the last match have weights of their own.
+    end_gaps : whether gaps before the first and after the last match have weights of their own. In semi-global
+        alignments these are the gaps of the shorter runs; local ones have no such gaps, and refuse True.
     affine : whether opening a gap has a weight of its own.
     """
 

@@ -1,5 +1,6 @@
 """Substitution matrices: BLOSUM62, and NCBI's text format, which Biopython and BLAST read as well."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.checks import real
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
 from margrave.files.stored import Stored
@@ -44,6 +46,10 @@ X  0 -1 -1 -1 -2 -1 -1 -1 -1 -1 -1 -1 -1 -1 -2  0  0 -2 -1 -1 -1 -1 -1 -4
 
 HALF_BIT = log(2) / 2  # as a natural logarithm
 
+# How NCBI's files state the unit of their scores: BLOSUM's "in 1/2 Bit Units", PAM's "scale = ln(2)/3 = 0.231049".
+_BITS = re.compile(r"\b(?:in 1/([1-9]\d?) bit units|scale\s*=\s*ln\(2\)/([1-9]\d?))\b", re.IGNORECASE)
+_SCALE = re.compile(r"\bscale\s*=\s*(\d[\d.]*(?:e[-+]?\d+)?)", re.IGNORECASE)
+
 
 @dataclass(frozen=True, eq=False)
 class SubstitutionMatrix(Stored, kind="substitution"):
@@ -54,6 +60,8 @@ class SubstitutionMatrix(Stored, kind="substitution"):
     letters : the letters of the rows and columns.
     values : (letters, letters) scores.
     gap_open, gap_extend : the scores of the first letter of a gap and of each further one.
+    unit : the unit of all scores, as a natural logarithm: 1 for natural logarithms, as in learned matrices, and
+        log(2) / 2 for the half-bits of BLOSUM62. Aligners that start from a matrix convert it to natural logarithms.
 
     >>> BLOSUM62.score("W", "W"), BLOSUM62.score("A", "R")
     (11.0, -1.0)
@@ -65,8 +73,10 @@ class SubstitutionMatrix(Stored, kind="substitution"):
     values: NDArray[np.float64]
     gap_open: float = -10.0
     gap_extend: float = -1.0
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
+        real("unit", self.unit, "be positive", lambda value: 0 < value < np.inf)
         object.__setattr__(self, "letters", tuple(self.letters))
         values = np.asarray(self.values, dtype=np.float64)
         if values.shape != (len(self.letters),) * 2 or not np.isfinite(values).all():
@@ -83,12 +93,21 @@ class SubstitutionMatrix(Stored, kind="substitution"):
         """The scores of these letters."""
         return np.array([[self.score(a, b) for b in alphabet] for a in alphabet])
 
-    def scaled(self, factor: float) -> "SubstitutionMatrix":
-        """The same scores in other units."""
-        return SubstitutionMatrix(self.letters, factor * self.values, factor * self.gap_open, factor * self.gap_extend)
+    def scaled(self, factor: float, unit: float = 1.0) -> "SubstitutionMatrix":
+        """The scores times a factor; what they are then measured in is natural logarithms, unless a unit is given."""
+        gaps = factor * self.gap_open, factor * self.gap_extend
+        return SubstitutionMatrix(self.letters, factor * self.values, *gaps, unit)
+
+    def measured_in(self, unit: float) -> "SubstitutionMatrix":
+        """The same scores in another unit, such as 1 for natural logarithms.
+
+        >>> round(BLOSUM62.measured_in(1.0).score("W", "W"), 3)
+        3.812
+        """
+        return self.scaled(self.unit / unit, unit)
 
     def write(self, path: str | PathLike[str], *, digits: int = 4) -> None:
-        """Write the matrix in NCBI's text format, with the scores of gaps in a comment.
+        """Write the matrix in NCBI's text format, with the scores of gaps and the unit of all scores in comments.
 
         Parameters
         ----------
@@ -99,7 +118,8 @@ class SubstitutionMatrix(Stored, kind="substitution"):
             if len(letter) != 1 or letter.isspace() or letter == "#":
                 raise MargraveError(f"NCBI's format has letters of one character, and {letter!r} is not one.")
         width = max(len(f"{value:.{digits}f}") for value in self.values.ravel()) + 1
-        lines = [f"# gap_open={self.gap_open:.{digits}f} gap_extend={self.gap_extend:.{digits}f}"]
+        lines = [f"# scale = {self.unit:.10g}"]
+        lines.append(f"# gap_open={self.gap_open:.{digits}f} gap_extend={self.gap_extend:.{digits}f}")
         lines.append(" " + "".join(letter.rjust(width) for letter in self.letters))
         for letter, row in zip(self.letters, self.values, strict=True):
             lines.append(letter + "".join(f"{value:.{digits}f}".rjust(width) for value in row))
@@ -108,6 +128,10 @@ class SubstitutionMatrix(Stored, kind="substitution"):
 
 def read_matrix(path: TextSource, encoding: str = "utf-8") -> SubstitutionMatrix:
     """Read a matrix in NCBI's text format: a line of letters, then a line per letter with its scores.
+
+    Comments may state the unit of the scores, as NCBI's do: "in 1/2 Bit Units", or "scale = 0.346574". Without this,
+    scores are taken for natural logarithms. They may also state gap_open=NUMBER and gap_extend=NUMBER, which are -10
+    and -1 otherwise.
 
     Parameters
     ----------
@@ -118,8 +142,10 @@ def read_matrix(path: TextSource, encoding: str = "utf-8") -> SubstitutionMatrix
     letters: list[str] = []
     rows: list[list[float]] = []
     gaps = {"gap_open": -10.0, "gap_extend": -1.0}
+    unit = 1.0
     for number, line in read_lines(path, encoding):
         if line.startswith("#"):
+            unit = _stated_unit(name, number, line, unit)
             for field in line[1:].split():
                 key, equals, value = field.partition("=")
                 if equals and key in gaps:
@@ -138,7 +164,19 @@ def read_matrix(path: TextSource, encoding: str = "utf-8") -> SubstitutionMatrix
         rows.append([_number(name, number, field) for field in fields[1:]])
     if not letters or len(rows) != len(letters):
         raise DataError(name, None, f"a matrix of {len(letters)} letters needs as many rows, and it has {len(rows)}.")
-    return SubstitutionMatrix(letters, np.array(rows), gaps["gap_open"], gaps["gap_extend"])
+    return SubstitutionMatrix(letters, np.array(rows), gaps["gap_open"], gaps["gap_extend"], unit)
+
+
+def _stated_unit(name: str, line: int, comment: str, otherwise: float) -> float:
+    """The unit of scores that a comment states."""
+    if bits := _BITS.search(comment):
+        return log(2) / int(bits[1] or bits[2])
+    if scale := _SCALE.search(comment):
+        unit = _number(name, line, scale[1])
+        if unit <= 0:
+            raise DataError(name, line, f"the scale of scores must be positive, and it is {unit:g}.")
+        return unit
+    return otherwise
 
 
 def _number(name: str, line: int, text: str) -> float:
@@ -153,7 +191,8 @@ def _number(name: str, line: int, text: str) -> float:
 
 def _built_in() -> SubstitutionMatrix:
     letters, *lines = _BLOSUM62.strip("\n").splitlines()
-    return SubstitutionMatrix(letters.split(), np.array([[float(v) for v in line.split()[1:]] for line in lines]))
+    values = np.array([[float(v) for v in line.split()[1:]] for line in lines])
+    return SubstitutionMatrix(letters.split(), values, unit=HALF_BIT)
 
 
 BLOSUM62 = _built_in()

@@ -20,6 +20,9 @@ from margrave.losses import LossFamily
 
 # Any learner is fast on problems with fewer parts, and L-BFGS is the most robust to a large C and a small tol.
 _FEWEST_PARTS = 50_000
+# Up to this number of weights, L-BFGS learns the curvature in few passes. All examples then use the same weights, and a
+# step of EG on one of them undoes some of what others have gained (docs/choosing.md has the measurements).
+FEW_WEIGHTS = 1000
 _MOST_BYTES_IN_DOUBLE = 10**9  # of the distributions of EG, beyond which they are stored in single precision
 _MOST_BYTES = 4 * 10**9  # of the distributions of EG in single precision, beyond which it is not chosen
 
@@ -29,7 +32,8 @@ class Auto(Learner):
     """Chooses the learner by the loss, the size of the problem and what the structure offers.
 
     If beta is finite and inference exact, it chooses online EG, which stores large distributions in single precision,
-    or L-BFGS for small problems and if the distributions would take more than 4 GB; if inference is approximate, SGD.
+    or L-BFGS if there are few parts or few weights, and if the distributions would take more than 4 GB; if inference is
+    approximate, SGD.
     If beta is infinite, it chooses BCFW. It uses the perceptron for the perceptron loss, the convex-concave procedure
     for differences of losses, and cutting planes for slack re-scaling, quadratic slack and hard margins.
 
@@ -56,7 +60,8 @@ class Auto(Learner):
             return LBFGS()
         if not problem.exact:  # Line searches would trust values that are wrong.
             return SGD()
-        if loss.beyond_parts(problem) or sum(map(problem.parts, range(problem.size))) <= _FEWEST_PARTS:
+        few = problem.dim <= FEW_WEIGHTS or sum(map(problem.parts, range(problem.size))) <= _FEWEST_PARTS
+        if few or loss.beyond_parts(problem):
             return LBFGS()
         stored = _core.StoredParts(problem, loss.core(), available_threads(None)).size
         if stored * _numbers(np.float64) <= _MOST_BYTES_IN_DOUBLE:

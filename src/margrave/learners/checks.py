@@ -167,7 +167,7 @@ OFFERS = {word: rule.meaning for word, rule in RULES.items() if rule.offered} | 
 
 _ADVICE = {
     "kbest": ": use learner='bcfw'",
-    "untied": ": use learner='bcfw', or tied=False on a chain",
+    "untied": ": use learner='bcfw', or tied=False on a chain, or SequenceAligner(edges=True)",
     "logsum": ": use loss='hinge' with learner='bcfw'",
 }
 

@@ -142,7 +142,7 @@ class Alignment(AlignmentModel):
                 )
         begin, gold = (None, None) if Y is None else flat_pairs(Y)
         if self.edges:
-            return _core.alignment_edges(x.begin, y.begin, begin, gold, costs is not None)
+            return _core.alignment_edges(self.mode, self.affine, x.begin, y.begin, begin, gold, costs is not None)
         codes = (x.codes, y.codes) if self.tied else (None, None)
         return _core.alignment(
             self.mode, self.affine, letters or self.letters, x.begin, y.begin, *codes, begin, gold, costs is not None

@@ -78,6 +78,16 @@ struct Posteriors {
     for (double* each : {y_open, y_extend, begin_y, end_y, lead_y, trail_y}) std::fill_n(each, m, 0.0);
     empty = 0;
   }
+  // What begins and what ends with the match (i, j).
+  void add_outside(const Scores& s, int64_t i, int64_t j, double begins, double ends) {
+    begin_x[i] += begins;
+    begin_y[j] += begins;
+    end_x[i] += ends;
+    end_y[j] += ends;
+    if (!s.shorter) return;
+    *(s.leads_x(i, j) ? lead_x + i : lead_y + j) += begins;
+    *(s.trails_x(i, j) ? trail_x + i : trail_y + j) += ends;
+  }
 };
 
 inline size_t at(int64_t k) { return static_cast<size_t>(k); }
@@ -157,16 +167,8 @@ inline double logsum_logs(const Scores& s, Posteriors& mu) {
         mu.y_open[j + 1] += std::exp(m_here + open_y) + std::exp(x_here + open_y);
         mu.y_extend[j + 1] += std::exp(y_here + extend_y);
       }
-      const double begins = std::exp(s.begin(i, j) + s.pair[at(i)][j] + here[kM][at(j)] - log_z);
-      const double ends = std::exp(m_here + finish);
-      mu.begin_x[i] += begins;
-      mu.begin_y[j] += begins;
-      mu.end_x[i] += ends;
-      mu.end_y[j] += ends;
-      if (s.shorter) {
-        *(s.leads_x(i, j) ? mu.lead_x + i : mu.lead_y + j) += begins;
-        *(s.trails_x(i, j) ? mu.trail_x + i : mu.trail_y + j) += ends;
-      }
+      mu.add_outside(s, i, j, std::exp(s.begin(i, j) + s.pair[at(i)][j] + here[kM][at(j)] - log_z),
+                     std::exp(m_here + finish));
     }
     for (int k = 0; k < 3; ++k) std::swap(below[k], here[k]);
   }
@@ -199,7 +201,8 @@ class Rows {
 //
 // The bound: factors of one step are at most exp(kLargest) < 2^123, so that no value of a row that is lost, or that was
 // lost in the exponentials of its row, is larger than 2^(kLevel + 124 - 1021) < 2^kLost. The alignments that pass it
-// have at most kLost times the sum of the other way. There are 3 n m values on either way.
+// have at most 2^kLost times the sum of the other way or, if all of that is lost too, 2^kLost times 2^kLost. There are
+// 3 n m values on either way.
 class ScaledSums {
  public:
   ScaledSums(const Scores& s, Scratch& scratch)
@@ -215,11 +218,52 @@ class ScaledSums {
   static constexpr double kLost = -540, kExact = -46;
   static constexpr double kLog2 = 0x1.62e42fefa39efp-1;
 
-  // What is before the first match or after the last one, by row: `top` and a number of the row apply to all of it.
+  // The exponentials of the first numbers of a row, or of the last ones, relative to the largest of these. They are
+  // taken anew only if the largest one changes, which it does not while longer runs have lower scores.
+  class Window {
+   public:
+    void set(bool first_ones, int64_t m, const double* logs, double* exps, double* tops) {
+      first_ones_ = first_ones, logs_ = logs, exps_ = exps, tops_ = tops;
+      tops_[first_ones ? 0 : m] = -kInfinity;
+      for (int64_t k = 0; k < m; ++k) {
+        const int64_t j = first_ones ? k : m - 1 - k, to = first_ones ? j + 1 : j;
+        tops_[to] = std::max(tops_[first_ones ? j : j + 1], logs[j]);
+      }
+      begin_ = end_ = first_ones ? 0 : m;
+    }
+    double top(int64_t begin, int64_t end) const { return tops_[first_ones_ ? end : begin]; }
+    // Writes exp(log - top) for the columns begin .. end - 1, where top is at least the largest of their logs.
+    void write(int64_t begin, int64_t end, double top, double* to) {
+      const double own = this->top(begin, end);
+      if (own == -kInfinity) {
+        std::fill(to + begin, to + end, 0.0);
+        return;
+      }
+      if (own != top_) {
+        ChainTable table{exps_ + begin, nullptr, 0, 0, false};
+        loops().exp_range(end - begin, logs_ + begin, &table);
+        top_ = own, begin_ = begin, end_ = end;
+      }
+      for (; begin_ > begin; --begin_) exps_[begin_ - 1] = std::exp(logs_[begin_ - 1] - top_);
+      for (; end_ < end; ++end_) exps_[end_] = std::exp(logs_[end_] - top_);
+      const double factor = std::exp(own - top);
+      for (int64_t j = begin; j < end; ++j) to[j] = exps_[j] * factor;
+    }
+
+   private:
+    bool first_ones_ = true;
+    const double* logs_ = nullptr;
+    double *exps_ = nullptr, *tops_ = nullptr;
+    double top_ = kInfinity;
+    int64_t begin_ = 0, end_ = 0;  // of the columns whose exponentials are known
+  };
+
+  // What is before the first match or after the last one of a row: exp(top) times by_y. With `shorter`, the windows are
+  // the columns where the run of letters of x counts, and those where that of y does. Each row takes its own largest
+  // value out: long runs, which other rows or none have, can be larger by more than doubles can hold.
   struct Outside {
-    double top = 0, *by_y = nullptr;
-    double *free = nullptr, *paid = nullptr;  // of letters of y where the run of x, or of y, counts
-    std::vector<double> of_x;
+    double top = -kInfinity, *by_y = nullptr;
+    Window of_x, of_y;
   };
 
   double* zeros() {
@@ -248,7 +292,9 @@ class ScaledSums {
       if (table.top > kLargest || table.top < -kMostLog) return false;
       tops_[at(r)] = std::exp(table.top);
     }
-    return outside(s_.begin_y, s_.lead_x, s_.lead_y, begin_) && outside(s_.end_y, s_.trail_x, s_.trail_y, end_);
+    prepare(s_.begin_y, s_.lead_y, false, begin_);
+    prepare(s_.end_y, s_.trail_y, true, end_);
+    return true;
   }
 
   static bool factors(const double* scores, int64_t n, double* values) {
@@ -259,45 +305,41 @@ class ScaledSums {
     return true;
   }
 
-  bool outside(const double* by_y, const double* run_x, const double* run_y, Outside& o) {
+  // x_first: whether the run of letters of x counts in the first columns of a row, and that of y in the last ones.
+  void prepare(const double* by_y, const double* run_y, bool x_first, Outside& o) {
     o.by_y = zeros();
-    double top = -kInfinity, of_x = 0;
-    if (s_.shorter) of_x = std::max(0.0, *std::max_element(run_x, run_x + s_.n));
-    for (int64_t j = 0; j < s_.m; ++j) {
-      top = std::max(top, by_y[j] + of_x);
-      if (s_.shorter) top = std::max(top, by_y[j] + run_y[j]);
-    }
-    if (top > kMostLog || (top < -kMostLog && top != -kInfinity) || of_x > kMostLog) return false;
-    o.top = top;
-    if (top == -kInfinity) top = 0;
     if (!s_.shorter) {
-      for (int64_t j = 0; j < s_.m; ++j) o.by_y[j] = std::exp(by_y[j] - top);
-      return true;
+      ChainTable table{o.by_y, nullptr, 0, 0, false};
+      loops().exp_range(s_.m, by_y, &table);
+      o.top = table.top;
+      return;
     }
-    o.free = zeros(), o.paid = zeros();
-    o.of_x.resize(at(s_.n));
-    for (int64_t j = 0; j < s_.m; ++j) {
-      o.free[j] = std::exp(by_y[j] + of_x - top);
-      o.paid[j] = std::exp(by_y[j] + run_y[j] - top);
-    }
-    for (int64_t i = 0; i < s_.n; ++i) o.of_x[at(i)] = std::exp(run_x[i] - of_x);
-    return true;
+    double* both = scratch_.take(s_.m);
+    for (int64_t j = 0; j < s_.m; ++j) both[j] = by_y[j] + run_y[j];
+    o.of_x.set(x_first, s_.m, by_y, scratch_.take(s_.m), scratch_.take(s_.m + 1));
+    o.of_y.set(!x_first, s_.m, both, scratch_.take(s_.m), scratch_.take(s_.m + 1));
   }
 
+  // Where the top is -inf, all is forbidden, and what is left in by_y is multiplied by 0.
   void begin_row(int64_t i, AlignmentSums& row) {
-    if (s_.shorter) fill(begin_, i, std::min(i, s_.m), s_.m);
     row.begin_y = begin_.by_y;
+    if (!s_.shorter) return;
+    const int64_t first = std::min(i, s_.m);  // where the run of x begins to count
+    const double run_x = s_.lead_x[i];
+    begin_.top = std::max(begin_.of_y.top(0, first), begin_.of_x.top(first, s_.m) + run_x);
+    if (begin_.top == -kInfinity) return;
+    begin_.of_y.write(0, first, begin_.top, begin_.by_y);
+    begin_.of_x.write(first, s_.m, begin_.top - run_x, begin_.by_y);
   }
   void end_row(int64_t i, AlignmentSums& row) {
-    if (s_.shorter) fill(end_, i, 0, std::clamp<int64_t>(s_.m - s_.n + i + 1, 0, s_.m));
     row.end_y = end_.by_y;
-  }
-  // In the columns first .. last - 1 of row i the run of letters of x counts.
-  void fill(Outside& o, int64_t i, int64_t first, int64_t last) {
-    const double of_x = o.of_x[at(i)];
-    std::copy_n(o.paid, first, o.by_y);
-    for (int64_t j = first; j < last; ++j) o.by_y[j] = o.free[j] * of_x;
-    std::copy_n(o.paid + last, s_.m - last, o.by_y + last);
+    if (!s_.shorter) return;
+    const int64_t last = std::clamp<int64_t>(s_.m - s_.n + i + 1, 0, s_.m);  // where that of y begins to count
+    const double run_x = s_.trail_x[i];
+    end_.top = std::max(end_.of_x.top(0, last) + run_x, end_.of_y.top(last, s_.m));
+    if (end_.top == -kInfinity) return;
+    end_.of_x.write(0, last, end_.top - run_x, end_.by_y);
+    end_.of_y.write(last, s_.m, end_.top, end_.by_y);
   }
 
   // The exponent of a row from the sum of the row next to it and from what is outside; `carry` is what the values of
@@ -331,6 +373,8 @@ class ScaledSums {
     double sum = 0, ends = 0, carry = 0;
     for (int64_t i = 0; i < s_.n; ++i) {
       int64_t& e = exponents_[at(i)];
+      begin_row(i, row);
+      end_row(i, row);
       const double first = s_.begin_x[i] + begin_.top, top = tops_[at(s_.row[at(i)])];
       if (!settle(next, sum, first, e, carry)) return false;
       begins_[at(i)] = std::exp(first - static_cast<double>(e) * kLog2) * top;
@@ -339,8 +383,6 @@ class ScaledSums {
       row.x_open = x_open_[at(i)] * carry;
       row.x_extend = x_extend_[at(i)] * carry;
       row.carry = carry * top;
-      begin_row(i, row);
-      end_row(i, row);
       row.m_next = sums_(kM, i), row.x_next = sums_(kX, i), row.y_next = sums_(kY, i);
       row.m_here = sums_(kM, i + 1), row.x_here = sums_(kX, i + 1), row.y_here = sums_(kY, i + 1);
       sum = loops().alignment_sum_row(row, &ends);
@@ -368,6 +410,8 @@ class ScaledSums {
     double sum = 0, carry = 0;
     for (int64_t i = s_.n - 1; i >= 0; --i) {
       const bool last = i + 1 == s_.n;
+      begin_row(i, row);
+      end_row(i, row);
       const double final = s_.end_x[i] + end_.top;
       if (!settle(next, sum, final, e, carry)) return false;
       const size_t below = at(s_.row[at(last ? i : i + 1)]);
@@ -378,8 +422,6 @@ class ScaledSums {
       row.x_open = last ? 0.0 : x_open_[at(i + 1)] * carry;
       row.x_extend = last ? 0.0 : x_extend_[at(i + 1)] * carry;
       row.carry = last ? 0.0 : carry * tops_[below];
-      begin_row(i, row);
-      end_row(i, row);
       row.m_next = sums(kM, (i + 1) % 2), row.x_next = sums(kX, (i + 1) % 2);
       row.m_here = sums(kM, i % 2), row.x_here = sums(kX, i % 2);
       shares.m = sums_(kM, i + 1), shares.x = sums_(kX, i + 1), shares.y = sums_(kY, i + 1);
@@ -388,15 +430,19 @@ class ScaledSums {
       shares.pair = mu.pair[at(i)];
       if (s_.shorter) std::fill_n(shares.begin_y, s_.m, 0.0), std::fill_n(shares.end_y, s_.m, 0.0);
       sum = loops().alignment_share_row(row, shares);
-      if (!(sum < kMost)) return false;
-      if (values + kLost + std::max(logs_[at(i)], std::log2(sum)) + both > log_z / kLog2 + kExact) return false;
+      if (!(sum < kMost) || !std::isfinite(shares.share)) return false;
+      const double most = std::max({logs_[at(i)], std::log2(sum), kLost});
+      if (values + kLost + most + both > log_z / kLog2 + kExact) return false;
       if (!last) {
         mu.x_open[i + 1] += shares.x_open;
         mu.x_extend[i + 1] += shares.x_extend;
       }
-      mu.begin_x[i] += shares.begin_x;
-      mu.end_x[i] += shares.end_x;
-      if (s_.shorter) add_outside(i, shares, mu);
+      if (s_.shorter) {
+        for (int64_t j = 0; j < s_.m; ++j) mu.add_outside(s_, i, j, shares.begin_y[j], shares.end_y[j]);
+      } else {
+        mu.begin_x[i] += shares.begin_x;
+        mu.end_x[i] += shares.end_x;
+      }
       next = e;
     }
     for (int64_t j = 0; j < s_.m; ++j) {
@@ -409,15 +455,6 @@ class ScaledSums {
       mu.end_y[j] += shares.end_y[j];
     }
     return true;
-  }
-
-  void add_outside(int64_t i, const AlignmentShares& shares, Posteriors& mu) const {
-    for (int64_t j = 0; j < s_.m; ++j) {
-      mu.begin_y[j] += shares.begin_y[j];
-      mu.end_y[j] += shares.end_y[j];
-      *(s_.leads_x(i, j) ? mu.lead_x + i : mu.lead_y + j) += shares.begin_y[j];
-      *(s_.trails_x(i, j) ? mu.trail_x + i : mu.trail_y + j) += shares.end_y[j];
-    }
   }
 
   const Scores& s_;

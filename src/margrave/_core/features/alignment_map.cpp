@@ -16,18 +16,22 @@ void bind_alignment_map(nb::module_& m) {
   using TableTuple = std::tuple<std::shared_ptr<Tokens>, std::shared_ptr<Tokens>, int64_t, int64_t, bool>;
   using GapTuple = std::tuple<std::shared_ptr<Tokens>, std::shared_ptr<Tokens>, int64_t>;
   nb::class_<AlignmentMap, Features>(m, "AlignmentMap");
+  nb::class_<AlignmentEdgeMap, Features>(m, "AlignmentEdgeMap");
   m.def(
       "alignment_map",
       [](const std::shared_ptr<Structure>& structure, const std::vector<TableTuple>& tables,
-         const std::vector<GapTuple>& gaps, bool ends) -> std::shared_ptr<AlignmentMap> {
+         const std::vector<GapTuple>& gaps, bool ends) -> std::shared_ptr<Features> {
+        const auto edges = std::dynamic_pointer_cast<AlignmentEdges>(structure);
         const auto* pairs = dynamic_cast<const AlignmentStructure*>(structure.get());
+        const auto* alignments = dynamic_cast<const Alignments*>(structure.get());
         const auto* homology = dynamic_cast<const HomologyStructure*>(structure.get());
-        if (!pairs && !homology) throw InputError("this map is one of alignments, and the structure is another one.");
+        if (!pairs && !homology && !edges)
+          throw InputError("this map is one of alignments, and the structure is another one.");
         if (tables.empty() && gaps.empty()) throw InputError("a map of alignments needs a table or a view of gaps.");
         std::vector<int64_t> parts, longest;
         for (int64_t i = 0; i < structure->size(); ++i) {
-          parts.push_back(structure->parts(i));
-          longest.push_back(pairs ? std::max(pairs->n(i), pairs->m(i)) : homology->repeats(i));
+          parts.push_back(edges ? edges->layout().count(edges->n(i), edges->m(i)) : structure->parts(i));
+          longest.push_back(homology ? homology->repeats(i) : alignments->longest(i));
         }
         std::vector<AlignmentMap::Table> of_pairs;
         for (const auto& [x, y, rows, columns, symmetric] : tables) {
@@ -39,8 +43,11 @@ void bind_alignment_map(nb::module_& m) {
           if (!x || !y) throw InputError("a view of gaps needs the rows of both sequences.");
           of_gaps.push_back({x, y, codes});
         }
-        return std::make_shared<AlignmentMap>(pairs ? pairs->layout() : homology->layout(), std::move(parts),
-                                              std::move(longest), std::move(of_pairs), std::move(of_gaps), ends);
+        const PairParts& layout = pairs ? pairs->layout() : edges ? edges->layout() : homology->layout();
+        auto map = std::make_shared<AlignmentMap>(layout, std::move(parts), std::move(longest), std::move(of_pairs),
+                                                  std::move(of_gaps), ends);
+        if (edges) return std::make_shared<AlignmentEdgeMap>(edges, std::move(map));
+        return map;
       },
       "structure"_a, "tables"_a, "gaps"_a, "ends"_a,
       "The feature map of alignments. tables: rows of x, rows of y, their numbers of codes, whether it is symmetric. "

@@ -19,6 +19,7 @@
 #include "features/sparse_rows.h"
 #include "features/tokens.h"
 #include "protocol/problem.h"
+#include "structures/alignment.h"
 #include "structures/pair_parts.h"
 
 namespace margrave {
@@ -49,7 +50,9 @@ class AlignmentMap final : public Features {
         longest_(std::move(longest)),
         tables_(std::move(tables)),
         gaps_(std::move(gaps)),
-        ends_(ends && !layout.local()) {
+        ends_(ends) {
+    if (ends && layout.local())
+      throw InputError("local alignments have no gaps at their ends that could have scores: pass end_gaps=False.");
     if (longest_.size() != parts_.size()) throw InputError("there must be one length per example.");
     for (Table& table : tables_) {
       if (table.rows < 0 || table.columns < 0 || (table.symmetric && table.rows != table.columns))
@@ -256,6 +259,50 @@ class AlignmentMap final : public Features {
   std::vector<GapView> gaps_;
   bool ends_;
   int64_t gap_first_ = 0, gap_size_ = 0, dim_ = 0;
+};
+
+// The same weights for parts that are the edges of the trellis: the map of places, after that from edges to places.
+class AlignmentEdgeMap final : public Features {
+ public:
+  AlignmentEdgeMap(std::shared_ptr<const AlignmentEdges> edges, std::shared_ptr<const AlignmentMap> places)
+      : edges_(std::move(edges)), places_(std::move(places)) {}
+
+  int64_t size() const override { return places_->size(); }
+  int64_t dim() const override { return places_->dim(); }
+  int64_t parts(int64_t i) const override { return edges_->parts(i); }
+
+  void score(int64_t i, const double* w, double* theta) const override {
+    std::vector<double>& places = of_places(i);
+    places_->score(i, w, places.data());
+    edges_->spread(i, places.data(), theta, scratch());
+  }
+  void scatter(int64_t i, const double* mu, double c, double* g) const override {
+    places_->scatter(i, gathered(i, mu), c, g);
+  }
+  double move(int64_t i, const double* v, double c, double* w) const override {
+    return places_->move(i, gathered(i, v), c, w);
+  }
+  void row(int64_t i, const double* v, Row& row) const override { places_->row(i, gathered(i, v), row); }
+  double radius(int64_t i) const override { return places_->radius(i); }
+
+ private:
+  static Scratch& scratch() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
+  std::vector<double>& of_places(int64_t i) const {
+    thread_local std::vector<double> places;
+    places.resize(static_cast<size_t>(places_->parts(i)));
+    return places;
+  }
+  const double* gathered(int64_t i, const double* mu) const {
+    std::vector<double>& places = of_places(i);
+    edges_->gather(i, mu, places.data(), scratch());
+    return places.data();
+  }
+
+  std::shared_ptr<const AlignmentEdges> edges_;
+  std::shared_ptr<const AlignmentMap> places_;
 };
 
 }  // namespace margrave

@@ -107,16 +107,18 @@ void bind_alignment(nb::module_& m) {
       "(i, j), flat.");
   m.def(
       "alignment_edges",
-      [](const In<int64_t>& x_begin, const In<int64_t>& y_begin, const std::optional<In<int64_t>>& gold_begin,
-         const std::optional<In<int32_t>>& gold, bool costs) -> std::shared_ptr<AlignmentEdges> {
+      [](const std::string& mode, bool affine, const In<int64_t>& x_begin, const In<int64_t>& y_begin,
+         const std::optional<In<int64_t>>& gold_begin, const std::optional<In<int32_t>>& gold,
+         bool costs) -> std::shared_ptr<AlignmentEdges> {
         const Sequences of_x{to_vector(x_begin), {}}, of_y{to_vector(y_begin), {}};
         std::vector<int64_t> n, lengths;
         for (int64_t k = 0; k < of_x.size(); ++k) n.push_back(of_x.length(k));
         for (int64_t k = 0; k < of_y.size(); ++k) lengths.push_back(of_y.length(k));
-        return std::make_shared<AlignmentEdges>(std::move(n), std::move(lengths), matches_of(gold_begin, gold), costs);
+        return std::make_shared<AlignmentEdges>(PairParts(mode_named(mode), affine, false, 1, false), std::move(n),
+                                                std::move(lengths), matches_of(gold_begin, gold), costs);
       },
-      "x_begin"_a, "y_begin"_a, "gold_begin"_a.none(), "gold"_a.none(), "costs"_a,
-      "Alignments whose parts are the edges of their trellis.");
+      "mode"_a, "affine"_a, "x_begin"_a, "y_begin"_a, "gold_begin"_a.none(), "gold"_a.none(), "costs"_a,
+      "Alignments whose parts are the edges of their trellis; the mode and the gaps are those of their features.");
   m.def(
       "homology",
       [](const std::string& mode, bool affine, int64_t letters, const In<int64_t>& x_begin, const In<int32_t>& x,

@@ -111,6 +111,7 @@ class Alignments : public Structure {
   int64_t size() const override { return static_cast<int64_t>(n_.size()); }
   int64_t n(int64_t i) const { return n_[static_cast<size_t>(i)]; }
   int64_t m(int64_t i) const { return m_[static_cast<size_t>(i)]; }
+  int64_t longest(int64_t i) const { return std::max(n(i), m(i)); }
   bool has_gold() const override { return gold_.known(); }
   const Matches& gold_matches() const { return gold_; }
 
@@ -162,7 +163,7 @@ class AlignmentStructure final : public Alignments {
   }
 
   int64_t parts(int64_t i) const override { return layout_.count(n(i), m(i)); }
-  int64_t repeats(int64_t i) const override { return layout_.tied() ? std::max(n(i), m(i)) : 1; }
+  int64_t repeats(int64_t i) const override { return layout_.tied() ? longest(i) : 1; }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample; }
   void gold(int64_t i, int64_t, Output& y) const override {
     alignment::Path path;
@@ -272,13 +273,13 @@ class AlignmentStructure final : public Alignments {
 // Every edge of the trellis has a part of its own: for each cell, row by row, a match after M, X and Y and one that
 // begins the alignment, a letter of x after M and X, a letter of y after M, X and Y, and the end of the alignment; the
 // last part is the alignment without matches. Whether alignments are global or local is a matter of the scores of
-// beginnings and ends.
+// beginnings and ends: the layout, one of places, tells the features how the scores of places become those of edges.
 class AlignmentEdges final : public Alignments {
  public:
   static constexpr int64_t kEdges = 10;
 
-  AlignmentEdges(std::vector<int64_t> of_x, std::vector<int64_t> of_y, Matches gold, bool costs)
-      : Alignments(std::move(of_x), std::move(of_y), std::move(gold)), costs_(costs) {
+  AlignmentEdges(PairParts layout, std::vector<int64_t> of_x, std::vector<int64_t> of_y, Matches gold, bool costs)
+      : Alignments(std::move(of_x), std::move(of_y), std::move(gold)), layout_(layout), costs_(costs) {
     for (int64_t i = 0; i < size(); ++i) {
       if (n(i) > kMostEdges / kEdges / m(i))
         throw InputError("example " + std::to_string(i) + " has " + std::to_string(kEdges) + " times " +
@@ -288,6 +289,9 @@ class AlignmentEdges final : public Alignments {
       graphs_.push_back(graph_of(n(i), m(i)));
     }
   }
+
+  const PairParts& layout() const { return layout_; }
+  SequencePair sequences(int64_t i) const { return {nullptr, nullptr, n(i), m(i)}; }
 
   int64_t parts(int64_t i) const override { return kEdges * n(i) * m(i) + 1; }
   unsigned offers() const override { return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | kUntied | kEntropy; }
@@ -312,6 +316,50 @@ class AlignmentEdges final : public Alignments {
     const int64_t count = gold_matches().count(i);
     for (int64_t q = 0; q < count; ++q) std::fill_n(delta + kEdges * (pairs[2 * q] * m(i) + pairs[2 * q + 1]), 4, -1.0);
     return static_cast<double>(count);
+  }
+  bool counts(int64_t i, double* right, double* predicted, int64_t& of_gold) const override {
+    std::fill_n(right, parts(i), 0.0);
+    std::fill_n(predicted, parts(i), 0.0);
+    for (int64_t cell = 0; cell < n(i) * m(i); ++cell) std::fill_n(predicted + kEdges * cell, 4, 1.0);
+    const int32_t* pairs = gold_matches().of(i);
+    of_gold = gold_matches().count(i);
+    for (int64_t q = 0; q < of_gold; ++q)
+      std::fill_n(right + kEdges * (pairs[2 * q] * m(i) + pairs[2 * q + 1]), 4, 1.0);
+    return true;
+  }
+
+  // The scores of edges from those of places, and the adjoint of this map.
+  void spread(int64_t i, const double* places, double* theta, Scratch& scratch) const {
+    const Scratch::Frame frame(scratch);
+    const alignment::Scores s = layout_.scores(sequences(i), places, scratch);
+    for (int64_t a = 0; a < s.n; ++a)
+      for (int64_t b = 0; b < s.m; ++b) {
+        const double pair = s.pair[static_cast<size_t>(a)][b];
+        for (const double score : {pair, pair, pair, pair + s.begin(a, b), s.x_open[a], s.x_extend[a], s.y_open[b],
+                                   s.y_open[b], s.y_extend[b], s.end(a, b)})
+          *theta++ = score;
+      }
+    *theta = s.empty;
+  }
+  void gather(int64_t i, const double* mu, double* places, Scratch& scratch) const {
+    const Scratch::Frame frame(scratch);
+    std::fill_n(places, layout_.count(n(i), m(i)), 0.0);
+    alignment::Posteriors q = layout_.posteriors(sequences(i), places, scratch);
+    alignment::Scores shape;
+    shape.n = n(i);
+    shape.m = m(i);
+    shape.shorter = layout_.semi_global();
+    for (int64_t a = 0; a < n(i); ++a)
+      for (int64_t b = 0; b < m(i); ++b, mu += kEdges) {
+        q.pair[static_cast<size_t>(a)][b] += mu[0] + mu[1] + mu[2] + mu[3];
+        q.x_open[a] += mu[4];
+        q.x_extend[a] += mu[5];
+        q.y_open[b] += mu[6] + mu[7];
+        q.y_extend[b] += mu[8];
+        q.add_outside(shape, a, b, mu[3], mu[9]);
+      }
+    q.empty = *mu;
+    layout_.add(sequences(i), q, places);
   }
   double argmax(int64_t i, const double* theta, Output& y, Scratch&) const override {
     return graph(i).argmax(theta, y);
@@ -405,6 +453,7 @@ class AlignmentEdges final : public Alignments {
                                         std::move(part_begin), std::move(parts));
   }
 
+  PairParts layout_;
   std::vector<std::shared_ptr<const Hypergraph>> graphs_;
   bool costs_;
 };

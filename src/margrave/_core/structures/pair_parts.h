@@ -33,6 +33,7 @@ class PairParts {
 
   bool global() const { return mode_ == AlignmentMode::kGlobal; }
   bool local() const { return mode_ == AlignmentMode::kLocal; }
+  bool semi_global() const { return mode_ == AlignmentMode::kSemiGlobal; }
   bool tied() const { return tied_; }
   bool affine() const { return affine_; }
   AlignmentMode mode() const { return mode_; }
@@ -98,7 +99,7 @@ class PairParts {
     s.lead_y = led(p, theta, false, scratch);
     s.trail_x = trailed(p, theta, true, scratch);
     s.trail_y = trailed(p, theta, false, scratch);
-    s.shorter = !global();
+    s.shorter = semi_global();
     if (global()) {
       s.begin_x = s.lead_x;
       s.begin_y = s.lead_y;

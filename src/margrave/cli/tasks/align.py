@@ -34,6 +34,7 @@ class Align(Task):
     examples = (
         "margrave train --task align pairs.tsv -o aligner.model",
         "margrave train --task align pairs.fasta -o aligner.model --mode local --start BLOSUM62 -C 0.01",
+        "margrave train --task align pairs.tsv -o aligner.model --loss hinge --cost f1",
     )
     predicts = (
         "two aligned sequences per pair, with a tab between them; between matches, unmatched letters of the first "
@@ -44,7 +45,10 @@ class Align(Task):
     mode: str = option("global", "What is aligned: global, local or semi-global.", "NAME")
     gaps: str = option("affine", "How gaps are scored: affine (opening and extension) or linear.", "NAME")
     start: str | None = option(
-        None, "Scores to start from: BLOSUM62, or a file in NCBI's format; small C stay close to them.", "NAME"
+        None,
+        "Scores to start from: BLOSUM62, or a file in NCBI's format, in the unit that its header states, or else in "
+        "natural logarithms; small C stay close to them.",
+        "NAME",
     )
     window: int = option(0, "Also score the letters up to this far from both positions.", "N", low=0, high=100)
     gap_residues: bool = option(False, "Every letter has scores of its own in gaps.")
@@ -54,6 +58,13 @@ class Align(Task):
     decode: str = option("score", "What is predicted: the best score, or the highest expected accuracy.", "NAME")
     caution: float = option(
         0.0, "For --decode accuracy: from 0, for recall, to 1, for precision.", "NUMBER", low=0, high=1
+    )
+
+    cost: str | None = option(
+        None,
+        "What a wrong alignment costs, in a loss with a cost: hamming (gold pairs that are missed plus wrong pairs), "
+        "zero-one, or f1 for up to 40 letters; hamming if not given.",
+        "NAME",
     )
 
     def __post_init__(self) -> None:
@@ -68,12 +79,14 @@ class Align(Task):
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Pairs with their alignments."""
         from margrave.features.substitution import matrix_named
+        from margrave.learners import learner_named
 
         X, y = _read(data)
         start = self._start()
         aligner = self.estimator_class()(
             mode=self.mode,
             gaps=self.gaps,
+            edges="untied" in learner_named(settings["learner"]).needs,
             start=start,
             window=self.window,
             gap_residues=self.gap_residues,
@@ -164,7 +177,7 @@ class AlignModel(Model):
         require_matplotlib()
         check_place(plot, [])
         protein = len(self._letters()) > _NUCLEOTIDES and set(self._letters()) <= set(BLOSUM62.letters)
-        matrix = self.aligner.matrix_.scaled(1 / HALF_BIT)
+        matrix = self.aligner.matrix_.measured_in(HALF_BIT)
         titles = ("learned scores, in half-bits", "BLOSUM62")
         save_figure(plot, substitution_diagram(matrix, BLOSUM62 if protein else None, titles=titles))
         return {"plots": [plot]}
