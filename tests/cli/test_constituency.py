@@ -43,6 +43,13 @@ def test_marginals_are_the_mean_probabilities_of_the_constituents(trained: Path)
         assert 0 < expected < 1 and float(share) == pytest.approx(expected, abs=1e-6)
 
 
+def test_the_top_node_is_not_a_constituent_whose_probability_counts(tmp_path: Path) -> None:
+    (tmp_path / "topped.txt").write_text("".join(f"(TOP {tree})\n" for tree in TREES.splitlines()))
+    done("train", "--task", "constituency", tmp_path / "topped.txt", "-o", tmp_path / "model", "-q")
+    lines = done("predict", tmp_path / "model", tmp_path / "topped.txt", "--marginals").splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["1.000000"] * 3  # Each sentence has one derivation.
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -13,7 +13,8 @@ from margrave.binding import Bound
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import Given, StructuredEstimator, check_choice
-from margrave.features import Features, SpanFeatures, features_named
+from margrave.features import Features, Kernel, SpanFeatures, SpanKernel, features_named
+from margrave.features.span_kernel import check_kernel
 from margrave.inputs import Inputs, SpanTemplates
 from margrave.labels.constituents import Constituent, Tree
 from margrave.learners import Checkpoint, Learner
@@ -58,9 +59,10 @@ class ConstituencyParser(StructuredEstimator):
     prune : only spans with at least this probability under a `PCFG` of the same trees are considered, which saves time
         with large grammars; None considers all. Inference is exact over the trees that are left. The grammar is a part
         of the model, and in training it has not seen the sentences that it prunes. 1e-4 loses little.
-    features : "hash:BITS", the size of the hash table of attributes of spans.
+    features : "hash:BITS", the size of the hash table of attributes of spans; or a `Kernel` between the attributes of
+        spans, in which case rules still have weights of their own, and templates cannot be about splits.
     inputs : templates over spans and splits, `margrave.inputs.SpanTemplates`; "default" chooses its built-in templates
-        with grammar="spans" and none with grammar="rules", whose rules then have the only weights; None: none.
+        with grammar="spans" or a kernel, and otherwise none, so that only rules have weights; None: none.
     C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
 
     Attributes
@@ -104,7 +106,7 @@ class ConstituencyParser(StructuredEstimator):
         threshold: float = 0.3,
         max_words: int = 80,
         prune: float | None = None,
-        features: str = f"hash:{_HASH_BITS}",
+        features: str | Kernel = f"hash:{_HASH_BITS}",
         inputs: Inputs | str | None = "default",
         max_iter: int | None = None,
         tol: float = 1e-4,
@@ -276,26 +278,41 @@ class ConstituencyParser(StructuredEstimator):
         if self.prune is not None:
             real("prune", self.prune, "lie between 0 and 1", lambda x: 0 < x < 1)
         self._structure(Given([]))
-        if not isinstance(self.features, str) or not self.features.startswith("hash:"):
-            raise unknown("features", self.features, ["hash:BITS"])
-        features_named(self.features)
         if self.inputs is not None and not isinstance(self.inputs, str | SpanTemplates):
             raise MargraveError(f"inputs of a parser must be SpanTemplates, not {type(self.inputs).__name__}.")
+        if isinstance(self.features, Kernel):
+            self._check_kernel(self.features)
+        elif not isinstance(self.features, str) or not self.features.startswith("hash:"):
+            raise unknown("features", self.features, ["hash:BITS", "a Kernel"])
+        else:
+            features_named(self.features)
         return super()._check_parameters()
+
+    def _check_kernel(self, kernel: Kernel) -> None:
+        check_kernel(kernel)
+        if self.inputs is None:
+            raise MargraveError("a kernel is between attributes of spans: give templates, or inputs='default'.")
+        if isinstance(self.inputs, SpanTemplates) and self.inputs.given is not None and self.inputs.has_splits:
+            raise MargraveError("a kernel is between spans: leave out the templates with split.")
 
     def _structure(self, given: Given) -> ConstituentTree:
         inputs = self._chosen_inputs()
         splits = isinstance(inputs, SpanTemplates) and (inputs.given is None or inputs.has_splits)
+        splits = splits and not isinstance(self.features, Kernel)
         if self.grammar == "spans":
             return SpanTree(splits)
         return ContextFreeTree(splits, self.binarise, self.horizontal, self.vertical, self.terminals, self.rare)
 
     def _features(self, outputs: Any) -> Features:
+        if isinstance(self.features, Kernel):
+            compiled = outputs.compiled
+            return SpanKernel(self.features.fresh(), len(compiled.span_nodes), compiled.rule_names())
         bits = 0 if self._chosen_inputs() is None else features_named(self.features).hash_bits
         return SpanFeatures(bits, outputs.compiled.rule_names())
 
     def _chosen_inputs(self) -> Inputs | None:
-        if isinstance(self.inputs, str) and self.inputs == "default" and self.grammar == "rules":
+        rules_only = self.grammar == "rules" and not isinstance(self.features, Kernel)
+        if isinstance(self.inputs, str) and self.inputs == "default" and rules_only:
             return None
         return super()._chosen_inputs()
 

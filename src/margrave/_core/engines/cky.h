@@ -829,16 +829,19 @@ class Ranked {
 
 // The best derivation for each total cost (003, section 3.2). Tables list the costs that a node can have, with the best
 // score; a rule combines those of its children, by sums of costs. Only nodes that belong to some derivation have them.
+// Derivations with scores below `least` are not asked for. The score of a node's table entry and the best score outside
+// of the node bound those of all derivations with the entry, so that entries below `least` are left out.
 class BestByCost {
  public:
-  BestByCost(const Chart<Max>& chart, const std::vector<int64_t>& costs) : chart_(chart), costs_(costs) {
+  BestByCost(const Chart<Max>& chart, const std::vector<int64_t>& costs, double least)
+      : chart_(chart), costs_(costs), least_(least) {
     const Grammar& g = chart.grammar();
     const int n = chart.words();
     tops_.resize(static_cast<size_t>(chart.parts().cells() * g.symbols()));
     bottoms_ = tops_;
-    needed_.assign(2 * tops_.size(), 0);
+    outside_.assign(2 * tops_.size(), -kInfinity);
     for (size_t k = 0; k < g.roots().size(); ++k)
-      if (chart.root_top(k) > -kInfinity) needed_[top_at(g.roots()[k], 0, n)] = 1;
+      need(top_at(g.roots()[k], 0, n), chart.root_weight(k), chart.root_top(k));
     for (int width = n; width >= 1; --width)
       for (int s = 0; s + width <= n; ++s) mark(s, s + width);
     for (int width = 1; width <= n; ++width)
@@ -853,7 +856,7 @@ class BestByCost {
     for (size_t k = 0; k < g.roots().size(); ++k)
       for (const Entry& below : tops_[top_at(g.roots()[k], 0, n)])
         offer(below.cost + cost(chart_.parts().root(static_cast<int32_t>(k))), below.value + chart_.root_weight(k));
-    close_window(all);
+    close_window(all, least_);
     ys.clear();
     for (const Entry& entry : all) {
       CostedOutput found{entry.cost, entry.value, {}};
@@ -888,22 +891,36 @@ class BestByCost {
     return sum;
   }
 
-  // Which nodes some derivation has, from the top down.
+  // A node with these scores outside and inside of it is needed, unless they are too low.
+  void need(size_t node, double outside, double inside) {
+    if (inside > -kInfinity && outside + inside >= least_) outside_[node] = std::max(outside_[node], outside);
+  }
+  bool needed(size_t node) const { return outside_[node] > -kInfinity; }
+
+  // Which nodes the derivations have, and the best score outside of each, from the top down.
   void mark(int s, int e) {
     const Grammar& g = chart_.grammar();
+    const int64_t cell = chart_.parts().cell(s, e);
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
-      if (!needed_[top_at(symbol, s, e)]) continue;
-      for (const int32_t label : g.below(symbol, e - s == 1))
-        if (chart_.uses(label) && chart_.bottom(g.labels()[static_cast<size_t>(label)].bottom, s, e) > -kInfinity)
-          needed_[bottom_at(g.labels()[static_cast<size_t>(label)].bottom, s, e)] = 1;
+      const double outside = outside_[top_at(symbol, s, e)];
+      if (outside == -kInfinity) continue;
+      for (const int32_t label : g.below(symbol, e - s == 1)) {
+        const int32_t bottom = g.labels()[static_cast<size_t>(label)].bottom;
+        if (chart_.uses(label))
+          need(bottom_at(bottom, s, e), outside + chart_.label_weight(label, cell), chart_.bottom(bottom, s, e));
+      }
     }
     if (e - s == 1) return;
-    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol)
-      if (needed_[bottom_at(symbol, s, e)])
-        chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double) {
-          const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
-          needed_[top_at(of.left, s, m)] = needed_[top_at(of.right, m, e)] = 1;
-        });
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
+      const double outside = outside_[bottom_at(symbol, s, e)];
+      if (outside == -kInfinity) continue;
+      chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double value) {
+        const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
+        const double left = chart_.top(of.left, s, m), right = chart_.top(of.right, m, e);
+        need(top_at(of.left, s, m), outside + value - left, left);
+        need(top_at(of.right, m, e), outside + value - right, right);
+      });
+    }
   }
 
   // A window of costs in which the best value of each is kept; offers widen it.
@@ -931,42 +948,45 @@ class BestByCost {
     double& best = window_[static_cast<size_t>(cost - low_)];
     best = std::max(best, value);
   }
-  void close_window(Table& table) const {
+  void close_window(Table& table, double least) const {
     table.clear();
     for (size_t k = 0; k < window_.size(); ++k)
-      if (window_[k] > -kInfinity) table.push_back({low_ + static_cast<int64_t>(k), window_[k]});
+      if (window_[k] > -kInfinity && window_[k] >= least) table.push_back({low_ + static_cast<int64_t>(k), window_[k]});
   }
 
   void fill(int s, int e) {
     const Grammar& g = chart_.grammar();
     const int64_t cell = chart_.parts().cell(s, e);
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
-      if (!needed_[bottom_at(symbol, s, e)]) continue;
+      if (!needed(bottom_at(symbol, s, e))) continue;
+      const double least = least_ - outside_[bottom_at(symbol, s, e)];  // of the entries of this node
       open_window();
       if (e - s == 1) {
         for (const int32_t rule : g.words_of(chart_.terminals()[s]))
           if (g.lexical()[static_cast<size_t>(rule)].lhs == symbol)
             offer(cost(chart_.parts().lexical(rule, s)), chart_.lexical_weight(rule, s));
       } else {
-        chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double) {
+        chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double value) {
           const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
           const Table& left = tops_[top_at(of.left, s, m)];
           const Table& right = tops_[top_at(of.right, m, e)];
-          if (left.empty() || right.empty()) return;
+          if (value < least || left.empty() || right.empty()) return;
+          const double least_left = least - (value - chart_.top(of.left, s, m));
           const int64_t own = rule_cost(rule, s, m, e);
           const double score = chart_.rule_score(rule, s, m, e);
           reserve(own + left.front().cost + right.front().cost, own + left.back().cost + right.back().cost);
           for (const Entry& a : left) {
+            if (a.value < least_left) continue;
             double* const at = window_.data() + (own + a.cost - low_);
-            const double value = score + a.value;
-            for (const Entry& b : right) at[b.cost] = std::max(at[b.cost], value + b.value);
+            const double of_left = score + a.value;
+            for (const Entry& b : right) at[b.cost] = std::max(at[b.cost], of_left + b.value);
           }
         });
       }
-      close_window(bottoms(symbol, s, e));
+      close_window(bottoms(symbol, s, e), least);
     }
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
-      if (!needed_[top_at(symbol, s, e)]) continue;
+      if (!needed(top_at(symbol, s, e))) continue;
       open_window();
       for (const int32_t label : g.below(symbol, e - s == 1)) {
         if (!chart_.uses(label)) continue;
@@ -976,7 +996,7 @@ class BestByCost {
         for (const Entry& below : bottoms(g.labels()[static_cast<size_t>(label)].bottom, s, e))
           offer(own + below.cost, score + below.value);
       }
-      close_window(tops_[top_at(symbol, s, e)]);
+      close_window(tops_[top_at(symbol, s, e)], least_ - outside_[top_at(symbol, s, e)]);
     }
   }
 
@@ -1050,8 +1070,9 @@ class BestByCost {
 
   const Chart<Max>& chart_;
   const std::vector<int64_t>& costs_;
+  double least_;
   std::vector<Table> tops_, bottoms_;
-  std::vector<char> needed_;
+  std::vector<double> outside_;  // the best score outside of each top and bottom; -inf where it is not needed
   std::vector<double> window_;
   int64_t low_ = 0;
 };

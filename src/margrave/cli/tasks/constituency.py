@@ -174,8 +174,10 @@ class ConstituencyModel(Model):
 
 
 def _mean_probability(tree: "Tree", probabilities: Mapping["Constituent", float]) -> float:
-    """The expected share of right constituents; 1 if there are none."""
-    constituents = tree.constituents()
+    """The expected share of right constituents, of which the top node is none; 1 if there are none."""
+    from margrave.labels.constituents import TOPS
+
+    constituents = [each for each in tree.constituents() if each.label not in TOPS]
     return sum(probabilities.get(each, 0.0) for each in constituents) / len(constituents) if constituents else 1.0
 
 
