@@ -71,8 +71,7 @@ def bound(structure: str, kernel: str) -> tuple[_core.Problem, SpanKernel, Gramm
     grammar = trees.learn(TREES)
     compiled = grammar.compiled
     features = SpanKernel(KERNELS[kernel].fresh(), len(compiled.span_nodes), compiled.rule_names())
-    inputs = SpanTemplates(TEMPLATES)
-    inputs.learn(SENTENCES)
+    inputs = SpanTemplates(TEMPLATES).learn(SENTENCES)
     return bind(trees, features, inputs.transform(SENTENCES), TREES, outputs=grammar).problem, features, grammar
 
 
@@ -156,14 +155,15 @@ def test_a_polynomial_kernel_gives_what_explicit_features_give(learner: str, los
         learner_named(learner).solve(Task(each, loss, C=0.1, tol=1e-10, max_iter=300, n_threads=1))
         for each in (problem, other)
     )
-    assert_allclose(ours.certificate.primal, theirs.certificate.primal, rtol=1e-9)
+    assert len(ours.history) == len(theirs.history)
+    assert_allclose(ours.history[-1].primal, theirs.history[-1].primal, rtol=1e-9)
     for i in range(problem.size):
         assert_allclose(problem.score(i, ours.w), other.score(i, theirs.w), atol=1e-6)
 
 
 def test_a_parser_has_a_kernel_and_is_saved(tmp_path) -> None:
     kernel = Kernel("polynomial", gamma=0.1)
-    parser = ConstituencyParser("hinge", C=10.0, features=kernel).fit(None, TREES)
+    parser = ConstituencyParser("hinge", C=10.0, grammar="spans", features=kernel).fit(None, TREES)
     X = parser.sentences_of(TREES)
     assert [str(tree) for tree in parser.predict(X)] == [str(tree) for tree in TREES]
     assert 0 < parser.n_support_ < sum(map(len, EVERY))
@@ -171,7 +171,7 @@ def test_a_parser_has_a_kernel_and_is_saved(tmp_path) -> None:
     again = load(tmp_path / "kernel.model")
     new = [*X, [("a", "DT"), ("cat", "NN"), ("sees", "VBZ"), ("rain", "NN")]]
     assert again.predict_kbest(new, 3) == parser.predict_kbest(new, 3)
-    assert again.n_support_ == parser.n_support_ and parser.top_features(2)["rule"]
+    assert again.n_support_ == parser.n_support_ and "rule" in parser.top_features(2)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from margrave.errors import MargraveError
 from margrave.features.base import Features, Ranked, Weights, heaviest
 from margrave.features.mercer import Kernel
 
-_HASH_BITS = 30  # as many as rows of numbers allow, since attributes take no memory
+_HASH_BITS = 20  # The inputs of a kernel have a list of rows for each of so many attributes.
 
 
 class KernelRows(NamedTuple):
