@@ -128,6 +128,18 @@ def test_minimum_risk_maximises_the_sum_of_probabilities_above_the_threshold() -
     assert_allclose(gain(parser.predict([x])[0]), best, atol=1e-4)
 
 
+def test_words_never_seen_have_the_tags_of_their_classes() -> None:
+    trees = [
+        "(S (NP (NNS dogs)) (VP (VBD barked)))",
+        "(S (NP (NNS cats)) (VP (VBD jumped)))",
+        "(S (NP (NNP Anna)) (VP (VBD slept)))",
+    ]
+    parser = ConstituencyParser(terminals="words", rare=1).fit(None, trees)
+    (tree,) = parser.predict([["hens", "worked"]])
+    assert str(tree) == "(S (NP (NNS hens)) (VP (VBD worked)))" and parser.n_partial_ == 0
+    assert parser.predict([["Emma", "slept"]])[0].tags == ["NNP", "VBD"]
+
+
 def test_a_tag_never_seen_gives_a_partial_tree_that_is_counted() -> None:
     parser = ConstituencyParser().fit(None, TREES)
     trees = parser.predict([["DT", "NN", "FOO"], ["NN", "."]])

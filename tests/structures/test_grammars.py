@@ -116,6 +116,34 @@ def test_cky_agrees_with_the_hypergraph_engine_up_to_six_words(more, seed: int, 
         assert_as_engine(mine, engine, theta, rng)
 
 
+@pytest.mark.parametrize("more", [{}, {"splits": True}, {"anchors": ("split",)}])
+@given(seeds)
+@settings(max_examples=6, deadline=None)
+def test_grammars_with_all_rules_agree_with_the_hypergraph_engine(more, seed: int) -> None:
+    """The loops over vectors need pairs of symbols with many rules each; other symbols have few rules."""
+    rng = np.random.default_rng(seed)
+    names = list("ABCDEFGHI")
+    rules: list = [(a, (b, c)) for a in names for b in names for c in names]
+    rules += [("P", ("A", "Q")), ("Q", ("P", "B")), ("B", ("P", "C")), ("A", ("P", "Q"))]
+    rules += [(name, "x") for name in names[::2]] + [("P", "y"), ("Q", "y"), ("C", "y")]
+    grammar = Grammar.of_rules(rules, "A")
+    words = [str(word) for word in rng.choice(list("xy"), rng.integers(3, 7))]
+    structure = ContextFreeTree(grammar=grammar, **more)
+    numbers = PartNumbers(grammar.compiled, len(words), structure.tied, structure.splits, structure.anchors)
+    graph = core_graph(derivation_graph(numbers, grammar.sentence_numbers(words, words)))
+    mine, theta = problem_of(structure, grammar, words), rng.normal(size=numbers.count)
+    log_z, mu = mine.logsum(0, theta)
+    other = _core.hypergraphs([graph], np.array([numbers.count]), None, None, None)
+    rows = _core.Tokens(
+        np.array([0, numbers.count]), np.zeros(numbers.count + 1, np.int64), np.zeros(0, np.int32), None
+    )
+    engine = _core.join(other, _core.sparse_parts(0, rows, np.ones(1, dtype=np.int64)))
+    expected, marginals = engine.logsum(0, theta)
+    assert_allclose(log_z, expected, rtol=1e-12)
+    assert_allclose(mu, marginals, atol=1e-12)
+    assert_allclose(mine.argmax(0, theta)[0], engine.argmax(0, theta)[0], rtol=1e-12)
+
+
 def catalan(n: int) -> int:
     return comb(2 * n, n) // (n + 1)
 

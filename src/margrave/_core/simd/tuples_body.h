@@ -44,39 +44,16 @@ void tuples_forward(int64_t sources, const int64_t* begin, const int32_t* target
   }
 }
 
-// The adjoint for one source and at most N vectors of targets, of which `after` has the values.
-template <int N>
-double backward_block(const double* weight, const V* after, int64_t n, double alpha, double* pair) {
-  V sums = all(0.0);
-  for (int v = 0; v < N; ++v) {
-    sums += load_row(weight, v, n, 0.0) * after[v];
-    store_row(pair, v, n, load_row(pair, v, n, 0.0) + alpha * after[v]);
-  }
-  return sum(sums);
-}
-
 void tuples_backward(int64_t sources, const int64_t* begin, const int32_t* target, const double* x, const double* v,
                      const double* alpha, double* beta, double* pairs) {
-  constexpr int64_t kMost = 4;
-  constexpr decltype(&backward_block<1>) run[] = {backward_block<1>, backward_block<2>, backward_block<3>,
-                                                  backward_block<4>};
-  V after[kMost];
-  int64_t known_target = -1, known = -1;  // what `after` holds
   for (int64_t s = 0; s < sources; ++s) {
-    const int64_t n = begin[s + 1] - begin[s], vectors = (n + kLanes - 1) / kLanes;
+    const int64_t n = begin[s + 1] - begin[s];
     const double* weight = x + begin[s];
+    const double* after = v + target[s];
     double* pair = pairs + begin[s];
-    if (vectors >= 1 && vectors <= kMost) {
-      if (target[s] != known_target || n != known)
-        for (int64_t k = 0; k < vectors; ++k) after[k] = load_row(v + target[s], k, n, 0.0);
-      known_target = target[s];
-      known = n;
-      beta[s] = run[vectors - 1](weight, after, n, alpha[s], pair);
-      continue;
-    }
     V sums = all(0.0);
-    for (int64_t k = 0; k < vectors; ++k) {
-      const V to = load_row(v + target[s], k, n, 0.0);
+    for (int64_t k = 0; kLanes * k < n; ++k) {
+      const V to = load_row(after, k, n, 0.0);
       sums += load_row(weight, k, n, 0.0) * to;
       store_row(pair, k, n, load_row(pair, k, n, 0.0) + alpha[s] * to);
     }
