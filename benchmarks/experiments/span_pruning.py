@@ -5,6 +5,7 @@ which was decided before anything was measured. Times are of the processor, on o
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from time import process_time
 from typing import Any
 
@@ -39,7 +40,7 @@ def measure() -> Iterator[Result]:
             parser = ConstituencyParser(
                 "perceptron", learner="perceptron", max_iter=PASSES, n_threads=1, prune=prune, **settings
             )
-            seconds = timed(lambda parser=parser: parser.fit(None, train))
+            seconds, _ = timed(partial(parser.fit, None, train))
             scores = bracket_scores(test, parser.predict(parser.sentences_of(test)))
             row = {"f1": scores.f1, "lost": parser.lost_spans_, "training": seconds}
             rows[f"{name}, pruned" if prune else name] = row | {"lengths": by_length(parser, test)}
@@ -53,26 +54,21 @@ def by_length(parser: ConstituencyParser, trees: list[Tree]) -> list[Result]:
     for low, high in LENGTHS:
         X = parser.sentences_of([tree for tree in trees if low <= len(tree.words) <= high])
         row: Result = {"words": [low, high], "sentences": len(X)}
-        row["predict"] = 1e3 * timed(lambda X=X: parser.predict(X)) / len(X)
-        row["marginals"] = 1e3 * timed(lambda X=X: parser.predict_marginals(X)) / len(X)
+        for name, verb in {"predict": parser.predict, "marginals": parser.predict_marginals}.items():
+            row[name] = 1e3 * timed(partial(verb, X))[0] / len(X)
         if parser.pruner_ is not None:
-            left: list[Any] = []
-            row["pruner"] = 1e3 * timed(lambda X=X, left=left: left.extend(pruned(parser, X))) / len(X)
+            seconds, left = timed(partial(spans_left, parser.pruner_, X, LEAST, 1))
+            row["pruner"] = 1e3 * seconds / len(X)
             row["left"] = sum(int(spans.sum()) for spans in left) / sum(len(spans) for spans in left)
         found.append(row)
     return found
 
 
-def pruned(parser: ConstituencyParser, X: list[Any]) -> list[Any]:
-    """Which spans the pruner leaves."""
-    return spans_left(parser.pruner_, X, LEAST, 1)
-
-
-def timed(call: Callable[[], Any]) -> float:
-    """Seconds of the processor."""
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of the processor, and what the call returns."""
     started = process_time()
-    call()
-    return process_time() - started
+    value = call()
+    return process_time() - started, value
 
 
 def table(result: Result) -> str:

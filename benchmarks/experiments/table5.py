@@ -7,6 +7,7 @@ the F1 cost takes so long that, up to 15 words, only three of the five folds are
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from time import process_time
 from typing import Any, ClassVar
 
@@ -99,7 +100,7 @@ def rows_of(corpus: str, longest: int, folds: int, most: int | None) -> Iterator
     for C in (PER_EXAMPLE, DIVIDED):
         zero_one = None
         for name, loss in LOSSES.items():
-            found, row = scored(lambda n, C=C, loss=loss: svm(loss, 1.0 if C == PER_EXAMPLE else 1.0 / n), splits)
+            found, row = scored(partial(svm, loss, C), splits)
             row["mcnemar"] = mcnemar(found.per_tree[:, 3], base.per_tree[:, 3])
             row["above PCFG"] = difference(found, base)
             if zero_one is not None:
@@ -134,10 +135,11 @@ def splits_of(corpus: str, longest: int) -> list[Split]:
     ]
 
 
-def svm(loss: Hinge, C: float) -> ConstituencyParser:
-    """A grammar whose weights cutting planes learn, to epsilon."""
+def svm(loss: Hinge, C: str, n: int) -> ConstituencyParser:
+    """A grammar whose weights cutting planes learn from n sentences, to epsilon."""
+    of_example = 1.0 if C == PER_EXAMPLE else 1.0 / n
     learner = Watched(epsilon=EPSILON)
-    return ConstituencyParser(loss, C=C, learner=learner, horizontal=None, n_threads=1, tol=0.0, max_iter=200)
+    return ConstituencyParser(loss, C=of_example, learner=learner, horizontal=None, n_threads=1, tol=0.0, max_iter=200)
 
 
 def scored(make: Callable[[int], ConstituencyParser], splits: list[Split]) -> tuple[BracketScores, Result]:
