@@ -73,8 +73,8 @@ class ConstituencyParser(StructuredEstimator):
     pruner_ : the grammar that prunes, or None.
     lost_spans_ : the share of the spans of the training trees that pruning would have lost, or None; in training they
         are kept.
-    n_partial_ : the number of sentences of the latest prediction that have no derivation; their trees join as few
-        pieces as possible.
+    n_partial_ : the number of sentences of the latest prediction that have no derivation; their trees join a
+        few pieces, each join at a score of -1000.
 
     >>> trees = ["(S (NP (D the) (N dog)) (VP (V barks)))", "(S (NP (N cats)) (VP (V sleep) (A well)))"]
     >>> parser = ConstituencyParser().fit([Tree.of(tree).tags for tree in trees], trees)
@@ -218,15 +218,21 @@ class ConstituencyParser(StructuredEstimator):
         return self._trees(given.X, bound.decode(*parts))
 
     def _risk(self, bound: Bound, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores of parts: the sum of (probability - threshold) over the constituents of a labelled span."""
+        """Scores of parts: the sum of (probability - threshold) over the constituents of a labelled span.
+
+        The second constituent with the same label over a span has the probability that there are two of them.
+        """
         core = bound.core
         assert isinstance(core, _core.ConstituentStructure)
-        spans, member = self.outputs_.compiled.span_nodes, memberships(self.outputs_)
+        member = memberships(self.outputs_)
+        spans, most = len(member), int(member.max(initial=0.0))
         theta = np.zeros_like(mu)
         for n, first, offset in zip(core.words.tolist(), begin[:-1].tolist(), core.first_spans.tolist(), strict=True):
-            place = slice(first + offset, first + offset + n * (n + 1) // 2 * len(spans))
-            table = mu[place].reshape(-1, len(spans)) @ member - self.threshold  # of each label over each span
-            theta[place] = (table @ member.T).ravel()
+            place = slice(first + offset, first + offset + n * (n + 1) // 2 * spans)
+            of, scores = mu[place].reshape(-1, spans), theta[place].reshape(-1, spans)
+            for times in range(1, most + 1):
+                has = (member >= times).astype(np.float64)
+                scores += (of @ has - self.threshold) @ has.T
         return theta
 
     def _predict_kbest(self, given: Given, k: int) -> list[list[tuple[float, Any]]]:

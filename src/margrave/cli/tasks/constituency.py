@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import illustration
 from margrave.cli.options import option
-from margrave.cli.reports import percent, table
+from margrave.cli.reports import left_out_rows, percent, table
 from margrave.cli.streams import display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, unknown
@@ -95,6 +95,23 @@ class Constituency(Task):
             pair = (parser.sentences_of(gold), gold)
         sizes = {"n_sentences": len(trees), "n_words": sum(len(tree.words) for tree in trees)}
         return Job(parser, parser.sentences_of(trees), trees, sizes, {}, pair, _scores, {"dev": pair})
+
+    @staticmethod
+    def training_notes(estimator: "ConstituencyParser") -> dict[str, Any]:
+        """What became of long sentences and pruned spans."""
+        return {
+            "long_sentences": estimator.n_long_,
+            "max_words": estimator.max_words,
+            "lost_spans": estimator.lost_spans_,
+        }
+
+    @staticmethod
+    def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same as people read it."""
+        rows = left_out_rows(report)
+        if report["lost_spans"] is not None:
+            rows.append(("pruning", f"would lose {percent(report['lost_spans'])} of the spans of training trees"))
+        return rows
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
