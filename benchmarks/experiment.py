@@ -1,13 +1,14 @@
 """The protocol of an experiment, and where to find them all."""
 
 from ast import get_docstring, parse
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, Protocol, cast
 
 from benchmarks import experiments
-from benchmarks.machine import described
+from benchmarks.machine import described, write_result
 
 Result = dict[str, Any]
 
@@ -18,8 +19,11 @@ class Experiment(Protocol):
     CORPORA: tuple[str, ...]  # the folders of data that it needs
     RESULT: str  # the name of its files in benchmarks/results
 
-    def measure(self) -> Result:
-        """Everything that the table and the plot need, as JSON can hold it and small enough to read."""
+    def measure(self) -> Result | Iterator[Result]:
+        """Everything that the table and the plot need, as JSON can hold it and small enough to read.
+
+        A long experiment may be a generator of what it has found so far, which is written each time.
+        """
 
     def table(self, result: Result) -> str:
         """The result for a person to read, in Markdown."""
@@ -40,7 +44,14 @@ def experiment(name: str) -> Experiment:
 
 def measured(name: str) -> Result:
     """The result of an experiment, and what it ran on; here because a new process cannot import `__main__`."""
-    return described(experiment(name).measure())
+    found = experiment(name).measure()
+    if isinstance(found, dict):
+        return described(found)
+    result: Result = {}
+    for so_far in found:
+        result = described(so_far)
+        write_result(experiment(name).RESULT, result)
+    return result
 
 
 def full_name(name: str) -> str | None:

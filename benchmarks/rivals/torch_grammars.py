@@ -29,4 +29,4 @@ def torch_struct_marginals(
     def crf() -> torch_struct.SentCFG:
         return torch_struct.SentCFG((repeated(words), repeated(rules), repeated(roots)))
 
-    return lambda: crf().marginals, lambda: float(crf().partition[0])
+    return lambda: crf().marginals, lambda: float(crf().partition[0].detach())

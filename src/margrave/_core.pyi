@@ -227,9 +227,10 @@ class Problem:
         i: int,
         theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         delta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        least: float = float("-inf"),
     ) -> list[tuple[int, float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
         """
-        The best output at each value of a whole-number cost: (cost, value, parts).
+        The best output at each value of a whole-number cost: (cost, value, parts). Those with values below `least` may be missing.
         """
 
     def kbest(
@@ -659,9 +660,11 @@ def kernel_features(
     bytes: int,
     labels: int,
     rest: Features,
+    first_parts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    | None = None,
 ) -> KernelFeatures:
     """
-    Scores from a kernel with support inputs, beside those of other features.
+    Scores from a kernel with support inputs, beside those of other features. Those of (position, label) parts begin with the first part of each example, or with the given one.
     """
 
 def given_kernel_features(
@@ -720,6 +723,11 @@ class SpanMap(Features):
 def span_map(structure: ConstituentStructure, attributes: TreeAttributes | None, hash_bits: int) -> SpanMap:
     """
     One weight per rule and, with attributes, hashed ones of labelled spans and splits.
+    """
+
+def span_rows(attributes: TreeAttributes, hash_bits: int) -> Tokens:
+    """
+    The hashed attributes of the spans (0, 1), (0, 2), ..., (1, 2), ... of each sentence, a row per span.
     """
 
 class SparseParts(Features):

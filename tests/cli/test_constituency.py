@@ -43,6 +43,20 @@ def test_marginals_are_the_mean_probabilities_of_the_constituents(trained: Path)
         assert 0 < expected < 1 and float(share) == pytest.approx(expected, abs=1e-6)
 
 
+def test_the_top_node_is_not_a_constituent_whose_probability_counts(tmp_path: Path) -> None:
+    (tmp_path / "topped.txt").write_text("".join(f"(TOP {tree})\n" for tree in TREES.splitlines()))
+    options = ["--grammar", "spans", "-C", 10, "-q"]
+    done("train", "--task", "constituency", tmp_path / "topped.txt", "-o", tmp_path / "model", *options)
+    line = done("predict", tmp_path / "model", tmp_path / "topped.txt", "--marginals").splitlines()[0]
+    share, text = line.split("\t")
+    parser = load(tmp_path / "model")
+    tree = next(bracketed(text))
+    known = parser.predict_proba(parser.sentences_of([tree]))[0]
+    constituents = tree.children[0].constituents()
+    assert tree.label == "TOP" and len(constituents) == 4
+    assert float(share) == pytest.approx(sum(known[each] for each in constituents) / 4, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -1,5 +1,7 @@
 """Parsers of constituents: grammars and spans, losses and decoding, sentences without a derivation, and PCFGs."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -126,6 +128,49 @@ def test_minimum_risk_maximises_the_sum_of_probabilities_above_the_threshold() -
 
     best = max(gain(tree) for _, tree in parser.predict_kbest([x], 1000)[0])
     assert_allclose(gain(parser.predict([x])[0]), best, atol=1e-4)
+
+
+def test_a_label_twice_over_a_span_is_one_constituent_with_a_probability() -> None:
+    trees = ["(S (X (X (a w))) (c w))", "(S (Y (a w)) (c w))", "(S (Y (a w)) (c w))"]
+    model = PCFG().fit(None, trees)
+    values, every = zip(*model.predict_kbest([["a", "c"]], 10)[0], strict=True)
+    shares = np.exp(np.array(values) - max(values))
+    shares /= shares.sum()
+    for label in ("X", "Y"):
+        share = sum(p for p, tree in zip(shares, every, strict=True) if Constituent(label, 0, 1) in tree.constituents())
+        assert_allclose(model.predict_proba([["a", "c"]])[0][Constituent(label, 0, 1)], share, rtol=1e-12)
+    for threshold in (0.05, 0.5):
+        decoder = PCFG(decode="mbr", threshold=threshold).fit(None, trees)
+        counted = [Counter(tree.constituents()) for tree in every]
+
+        def gain(tree: Tree, least: float = threshold, counted: list = counted) -> float:
+            """The k-th constituent with one label over one span has the probability that there are k of them."""
+            return sum(
+                sum(p for p, other in zip(shares, counted, strict=True) if other[each] >= k) - least
+                for each, n in Counter(tree.constituents()).items()
+                for k in range(1, n + 1)
+            )
+
+        assert_allclose(gain(decoder.predict([["a", "c"]])[0]), max(map(gain, every)), rtol=1e-12)
+
+
+def test_any_label_may_be_inside_a_tree_without_a_grammar() -> None:
+    """Also one that names nodes above a sentence elsewhere."""
+    trees = ["(S (S1 (a w)) (b w))", "(ROOT (A (a w)) (B (ROOT (a w) (b w))))"]
+    parser = ConstituencyParser(grammar="spans", C=100).fit(None, trees)
+    assert [str(tree) for tree in parser.predict(parser.sentences_of(trees))] == trees
+
+
+def test_words_never_seen_have_the_tags_of_their_classes() -> None:
+    trees = [
+        "(S (NP (NNS dogs)) (VP (VBD barked)))",
+        "(S (NP (NNS cats)) (VP (VBD jumped)))",
+        "(S (NP (NNP Anna)) (VP (VBD slept)))",
+    ]
+    parser = ConstituencyParser(terminals="words", rare=1).fit(None, trees)
+    (tree,) = parser.predict([["hens", "worked"]])
+    assert str(tree) == "(S (NP (NNS hens)) (VP (VBD worked)))" and parser.n_partial_ == 0
+    assert parser.predict([["Emma", "slept"]])[0].tags == ["NNP", "VBD"]
 
 
 def test_a_tag_never_seen_gives_a_partial_tree_that_is_counted() -> None:

@@ -29,7 +29,7 @@ from margrave.files import model as model_file
 from margrave.learners import BCFW, SMO, Record, Solution, Task, learner_named
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.structures import Chain, Multiclass
-from tests.references.problems import bind
+from tests.references.problems import assert_adjoint, bind
 
 Array = NDArray[Any]
 LABELS = 3
@@ -124,18 +124,7 @@ def test_scatter_is_the_adjoint_of_score_and_move_tells_the_change(structure: st
     w = rng.standard_normal(problem.dim)
     for i in range(problem.size):
         mu = rng.standard_normal(problem.parts(i)) * (rng.random(problem.parts(i)) < 0.5)
-        g = np.zeros(problem.dim)
-        problem.scatter(i, mu, 1.0, g)
-        assert_allclose(problem.dot(g, w), problem.score(i, w) @ mu, rtol=1e-9, atol=1e-9)
-        index, value = problem.row(i, mu)
-        row = np.zeros(problem.dim)
-        row[index] = value
-        assert_allclose(row, g, atol=1e-12)
-        moved = w.copy()
-        change = problem.move(i, mu, -0.7, moved)
-        assert_allclose(moved, w - 0.7 * g, atol=1e-12)
-        expected = 0.5 * (problem.dot(moved, moved) - problem.dot(w, w))
-        assert_allclose(change, expected, rtol=1e-9, atol=1e-9 * problem.dot(w, w))
+        assert_adjoint(problem, i, mu, w)
 
 
 @of_structures

@@ -32,6 +32,12 @@ def test_repeated_brackets_count_as_often_as_they_occur() -> None:
     assert (scores.gold, scores.predicted, scores.correct) == (2, 1, 1)
 
 
+def test_particles_count_as_adverb_phrases() -> None:
+    """As evalb's parameter files say (EQ_LABEL ADVP PRT)."""
+    scores = bracket_scores(["(S (NP (N a)) (ADVP (RP up)))"], ["(S (NP (N a)) (PRT (RP up)))"])
+    assert (scores.gold, scores.predicted, scores.correct, scores.exact) == (3, 3, 3, 1)
+
+
 def test_crossing_brackets() -> None:
     scores = bracket_scores(["(S (A (x a) (x b)) (x c))"], ["(S (x a) (B (x b) (x c)))"])
     assert (scores.crossing, scores.without_crossing, scores.correct) == (1, 0, 1)

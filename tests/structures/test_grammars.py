@@ -1,7 +1,7 @@
 """Grammars beyond what every registered structure is tested for: one derivation per tree, long sentences, pieces."""
 
 from collections import Counter
-from math import comb, log
+from math import comb, log, sqrt
 
 import numpy as np
 import pytest
@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from margrave import MargraveError, _core
+from margrave import Hinge, MargraveError, _core
 from margrave.binding import bind as bind_examples
 from margrave.features import SparseFeatures
 from margrave.labels.constituents import Tree
+from margrave.learners import Task
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
 from tests.labels.test_constituents import trees as any_tree
 from tests.references.grammars import PartNumbers, derivation_graph, derivations, random_grammar, trees_of
-from tests.registry import core_graph
+from tests.registry import core_graph, labelled_spans
 from tests.structures.test_structures import assert_as_engine, random_scores
 
 seeds = st.integers(0, 2**32 - 1)
@@ -115,6 +116,34 @@ def test_cky_agrees_with_the_hypergraph_engine_up_to_six_words(more, seed: int, 
         assert_as_engine(mine, engine, theta, rng)
 
 
+@pytest.mark.parametrize("more", [{}, {"splits": True}, {"anchors": ("split",)}])
+@given(seeds)
+@settings(max_examples=6, deadline=None)
+def test_grammars_with_all_rules_agree_with_the_hypergraph_engine(more, seed: int) -> None:
+    """The loops over vectors need pairs of symbols with many rules each; other symbols have few rules."""
+    rng = np.random.default_rng(seed)
+    names = list("ABCDEFGHI")
+    rules: list = [(a, (b, c)) for a in names for b in names for c in names]
+    rules += [("P", ("A", "Q")), ("Q", ("P", "B")), ("B", ("P", "C")), ("A", ("P", "Q"))]
+    rules += [(name, "x") for name in names[::2]] + [("P", "y"), ("Q", "y"), ("C", "y")]
+    grammar = Grammar.of_rules(rules, "A")
+    words = [str(word) for word in rng.choice(list("xy"), rng.integers(3, 7))]
+    structure = ContextFreeTree(grammar=grammar, **more)
+    numbers = PartNumbers(grammar.compiled, len(words), structure.tied, structure.splits, structure.anchors)
+    graph = core_graph(derivation_graph(numbers, grammar.sentence_numbers(words, words)))
+    mine, theta = problem_of(structure, grammar, words), rng.normal(size=numbers.count)
+    log_z, mu = mine.logsum(0, theta)
+    other = _core.hypergraphs([graph], np.array([numbers.count]), None, None, None)
+    rows = _core.Tokens(
+        np.array([0, numbers.count]), np.zeros(numbers.count + 1, np.int64), np.zeros(0, np.int32), None
+    )
+    engine = _core.join(other, _core.sparse_parts(0, rows, np.ones(1, dtype=np.int64)))
+    expected, marginals = engine.logsum(0, theta)
+    assert_allclose(log_z, expected, rtol=1e-12)
+    assert_allclose(mu, marginals, atol=1e-12)
+    assert_allclose(mine.argmax(0, theta)[0], engine.argmax(0, theta)[0], rtol=1e-12)
+
+
 def catalan(n: int) -> int:
     return comb(2 * n, n) // (n + 1)
 
@@ -184,6 +213,62 @@ def test_the_best_by_right_and_predicted_constituents_is_that_of_enumeration(see
         assert_allclose(value, best[cost], rtol=1e-9, atol=1e-9)
         assert_allclose(theta[y].sum(), value, rtol=1e-9, atol=1e-9)
         assert tuple(sorted(y.tolist())) in set(ys)
+
+
+@pytest.mark.parametrize("spans", [False, True])
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_outputs_with_scores_below_the_least_one_asked_for_may_be_missing_and_no_others(spans, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    structure = SpanTree(splits=True) if spans else ContextFreeTree(grammar=random_grammar(rng))
+    grammar = structure.learn(TREES)
+    problem = problem_of(structure, grammar, ["NN", "CC"] if spans else list(rng.choice(list("xyz"), 5)))
+    theta = rng.normal(size=problem.parts(0))
+    delta = rng.integers(0, 4, problem.parts(0)).astype(float)
+    every = problem.argmax_by_cost(0, theta, delta)
+    for least in [value for _, value, _ in every]:
+        found = problem.argmax_by_cost(0, theta, delta, least - 1e-9)
+        assert [(cost, value) for cost, value, _ in found if value >= least] == [
+            (cost, value) for cost, value, _ in every if value >= least
+        ]
+        for cost, value, y in found:
+            assert delta[y].sum() == cost
+            assert_allclose(theta[y].sum(), value, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("slack", [1, 2])
+@pytest.mark.parametrize("rescale", ["margin", "slack"])
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_the_most_violated_tree_with_the_f1_cost_is_that_of_enumeration(rescale, slack: int, seed: int) -> None:
+    """F1 over constituents, of which a collapsed chain has several (003, section 4.5.2)."""
+    rng = np.random.default_rng(seed)
+    grammar = random_grammar(rng)
+    words = [str(word) for word in rng.choice(list("xyz"), rng.integers(2, 6))]
+    trees = trees_of(grammar, words)
+    if not 1 < len(trees) <= 300:
+        return
+    tree = trees[rng.integers(len(trees))]
+    numbers = PartNumbers(grammar.compiled, len(words))
+    ys = derivations(numbers, grammar.sentence_numbers(words, words))
+    features = SparseFeatures()
+    attributes = [[[f"part {k}"] for k in range(numbers.count)]]
+    bound = bind_examples(ContextFreeTree(grammar=grammar), features, attributes, [tree], outputs=grammar)
+    theta = rng.choice([0.1, 1.0, 3.0]) * rng.normal(size=numbers.count)  # many violations, or few
+    gold = tuple(sorted(bound.problem.gold(0).tolist()))
+    right = labelled_spans(numbers, gold)
+    worst = 0.0
+    for y in ys:
+        predicted = labelled_spans(numbers, y)
+        both = right.total() + predicted.total()
+        cost = 1 - 2 * (right & predicted).total() / both if both else 0.0
+        margin = theta[list(gold)].sum() - theta[list(y)].sum()
+        root = sqrt(cost) if slack == 2 else cost
+        worst = max(worst, root - margin if rescale == "margin" else root * (1 - margin))
+    loss = Hinge("f1", rescale=rescale, slack=slack)
+    primal = Task(bound.problem, loss, C=1.0, n_threads=1).primal(theta)
+    expected = worst if slack == 1 else worst**2 / 2
+    assert_allclose(primal - theta @ theta / 2, expected, rtol=1e-9, atol=1e-9 * (1 + theta @ theta))
 
 
 def test_grammars_merge_to_the_grammar_of_all_trees() -> None:

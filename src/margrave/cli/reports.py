@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from margrave.errors import counted
+
 if TYPE_CHECKING:
     from margrave.estimators.base import StructuredEstimator
 
@@ -118,6 +120,14 @@ def _summary_table(rows: Sequence[tuple[str, str]]) -> str:
 def table(rows: Iterable[tuple[str, str]], width: int) -> str:
     """Two columns: names and values."""
     return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
+
+
+def left_out_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A row for the sentences that were too long to learn from, if there were any."""
+    if not report["long_sentences"]:
+        return []
+    left = counted(report["long_sentences"], "sentence")
+    return [("left out", f"{left} of more than {report['max_words']} words (--max-words)")]
 
 
 def percent(ratio: float) -> str:

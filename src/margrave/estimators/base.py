@@ -644,7 +644,7 @@ def _check_offer(bound: Bound, what: str, verb: str) -> None:
 
 def token_table(features: Any) -> AttributeTable | None:
     """The table that scores tokens or examples; None if parts have their own features."""
-    for name in ("tokens", "table"):
+    for name in ("tokens", "table", "kernel"):
         features = getattr(features, name, features)
     return features if isinstance(features, AttributeTable) else None
 

@@ -13,7 +13,8 @@ from margrave.binding import Bound
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import Given, StructuredEstimator, check_choice
-from margrave.features import Features, SpanFeatures, features_named
+from margrave.features import Features, Kernel, SpanFeatures, SpanKernel, features_named
+from margrave.features.span_kernel import check_kernel
 from margrave.inputs import Inputs, SpanTemplates
 from margrave.labels.constituents import Constituent, Tree
 from margrave.learners import Checkpoint, Learner
@@ -58,9 +59,10 @@ class ConstituencyParser(StructuredEstimator):
     prune : only spans with at least this probability under a `PCFG` of the same trees are considered, which saves time
         with large grammars; None considers all. Inference is exact over the trees that are left. The grammar is a part
         of the model, and in training it has not seen the sentences that it prunes. 1e-4 loses little.
-    features : "hash:BITS", the size of the hash table of attributes of spans.
+    features : "hash:BITS", the size of the hash table of attributes of spans; or a `Kernel` between the attributes of
+        spans, in which case rules still have weights of their own, and templates cannot be about splits.
     inputs : templates over spans and splits, `margrave.inputs.SpanTemplates`; "default" chooses its built-in templates
-        with grammar="spans" and none with grammar="rules", whose rules then have the only weights; None: none.
+        with grammar="spans" or a kernel, and otherwise none, so that only rules have weights; None: none.
     C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
 
     Attributes
@@ -71,8 +73,8 @@ class ConstituencyParser(StructuredEstimator):
     pruner_ : the grammar that prunes, or None.
     lost_spans_ : the share of the spans of the training trees that pruning would have lost, or None; in training they
         are kept.
-    n_partial_ : the number of sentences of the latest prediction that have no derivation; their trees join as few
-        pieces as possible.
+    n_partial_ : the number of sentences of the latest prediction that have no derivation; their trees join a
+        few pieces, each join at a score of -1000.
 
     >>> trees = ["(S (NP (D the) (N dog)) (VP (V barks)))", "(S (NP (N cats)) (VP (V sleep) (A well)))"]
     >>> parser = ConstituencyParser().fit([Tree.of(tree).tags for tree in trees], trees)
@@ -104,7 +106,7 @@ class ConstituencyParser(StructuredEstimator):
         threshold: float = 0.3,
         max_words: int = 80,
         prune: float | None = None,
-        features: str = f"hash:{_HASH_BITS}",
+        features: str | Kernel = f"hash:{_HASH_BITS}",
         inputs: Inputs | str | None = "default",
         max_iter: int | None = None,
         tol: float = 1e-4,
@@ -216,15 +218,21 @@ class ConstituencyParser(StructuredEstimator):
         return self._trees(given.X, bound.decode(*parts))
 
     def _risk(self, bound: Bound, begin: NDArray[np.int64], mu: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores of parts: the sum of (probability - threshold) over the constituents of a labelled span."""
+        """Scores of parts: the sum of (probability - threshold) over the constituents of a labelled span.
+
+        The second constituent with the same label over a span has the probability that there are two of them.
+        """
         core = bound.core
         assert isinstance(core, _core.ConstituentStructure)
-        spans, member = self.outputs_.compiled.span_nodes, memberships(self.outputs_)
+        member = memberships(self.outputs_)
+        spans, most = len(member), int(member.max(initial=0.0))
         theta = np.zeros_like(mu)
         for n, first, offset in zip(core.words.tolist(), begin[:-1].tolist(), core.first_spans.tolist(), strict=True):
-            place = slice(first + offset, first + offset + n * (n + 1) // 2 * len(spans))
-            table = mu[place].reshape(-1, len(spans)) @ member - self.threshold  # of each label over each span
-            theta[place] = (table @ member.T).ravel()
+            place = slice(first + offset, first + offset + n * (n + 1) // 2 * spans)
+            of, scores = mu[place].reshape(-1, spans), theta[place].reshape(-1, spans)
+            for times in range(1, most + 1):
+                has = (member >= times).astype(np.float64)
+                scores += (of @ has - self.threshold) @ has.T
         return theta
 
     def _predict_kbest(self, given: Given, k: int) -> list[list[tuple[float, Any]]]:
@@ -276,26 +284,41 @@ class ConstituencyParser(StructuredEstimator):
         if self.prune is not None:
             real("prune", self.prune, "lie between 0 and 1", lambda x: 0 < x < 1)
         self._structure(Given([]))
-        if not isinstance(self.features, str) or not self.features.startswith("hash:"):
-            raise unknown("features", self.features, ["hash:BITS"])
-        features_named(self.features)
         if self.inputs is not None and not isinstance(self.inputs, str | SpanTemplates):
             raise MargraveError(f"inputs of a parser must be SpanTemplates, not {type(self.inputs).__name__}.")
+        if isinstance(self.features, Kernel):
+            self._check_kernel(self.features)
+        elif not isinstance(self.features, str) or not self.features.startswith("hash:"):
+            raise unknown("features", self.features, ["hash:BITS", "a Kernel"])
+        else:
+            features_named(self.features)
         return super()._check_parameters()
+
+    def _check_kernel(self, kernel: Kernel) -> None:
+        check_kernel(kernel)
+        if self.inputs is None:
+            raise MargraveError("a kernel is between attributes of spans: give templates, or inputs='default'.")
+        if isinstance(self.inputs, SpanTemplates) and self.inputs.given is not None and self.inputs.has_splits:
+            raise MargraveError("a kernel is between spans: leave out the templates with split.")
 
     def _structure(self, given: Given) -> ConstituentTree:
         inputs = self._chosen_inputs()
         splits = isinstance(inputs, SpanTemplates) and (inputs.given is None or inputs.has_splits)
+        splits = splits and not isinstance(self.features, Kernel)
         if self.grammar == "spans":
             return SpanTree(splits)
         return ContextFreeTree(splits, self.binarise, self.horizontal, self.vertical, self.terminals, self.rare)
 
     def _features(self, outputs: Any) -> Features:
+        if isinstance(self.features, Kernel):
+            compiled = outputs.compiled
+            return SpanKernel(self.features.fresh(), len(compiled.span_nodes), compiled.rule_names())
         bits = 0 if self._chosen_inputs() is None else features_named(self.features).hash_bits
         return SpanFeatures(bits, outputs.compiled.rule_names())
 
     def _chosen_inputs(self) -> Inputs | None:
-        if isinstance(self.inputs, str) and self.inputs == "default" and self.grammar == "rules":
+        rules_only = self.grammar == "rules" and not isinstance(self.features, Kernel)
+        if isinstance(self.inputs, str) and self.inputs == "default" and rules_only:
             return None
         return super()._chosen_inputs()
 

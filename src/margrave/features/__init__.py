@@ -8,6 +8,7 @@ from margrave.features.label_graph import LabelGraphFeatures
 from margrave.features.mercer import Kernel
 from margrave.features.outputs import NodeFeatures, OutputFeatures
 from margrave.features.segments import SegmentFeatures
+from margrave.features.span_kernel import SpanKernel
 from margrave.features.spans import SpanFeatures
 from margrave.features.sparse import SparseFeatures
 from margrave.features.substitution import BLOSUM62, SubstitutionMatrix, read_matrix
@@ -28,6 +29,7 @@ __all__ = [
     "OutputFeatures",
     "SegmentFeatures",
     "SpanFeatures",
+    "SpanKernel",
     "SparseFeatures",
     "SubstitutionMatrix",
     "TreeFeatures",

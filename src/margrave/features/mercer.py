@@ -27,7 +27,7 @@ _RANK = 1e-12  # Eigenvalues below this fraction of the largest are treated as z
 
 @dataclass
 class Kernel(AttributeTable):
-    """A kernel on the inputs of classes or on the tokens of sequences, given as `features=` to an estimator.
+    """A kernel on the inputs of classes, the tokens of sequences or the spans of trees, given as `features=`.
 
     Parameters
     ----------
@@ -161,8 +161,22 @@ class Kernel(AttributeTable):
         bytes_allowed, width = int(self.memory * 1e6), self.weighted.labels
         if self.columns is not None:
             return _core.given_kernel_features(self.columns, rows, training, self.single, bytes_allowed, width, rest)
-        assert self.support is not None
-        return _core.kernel_features(*self._function(), self.support, rows, self.single, bytes_allowed, width, rest)
+        return self.beside(rows, rest)
+
+    def beside(
+        self, rows: _core.Tokens, rest: _core.Features, first_parts: NDArray[np.int64] | None = None
+    ) -> _core.Features:
+        """The feature map of these rows, whose scores are added to those of the rest of the features.
+
+        Parameters
+        ----------
+        rows : the inputs, one per position.
+        rest : features of the same examples.
+        first_parts : the number of parts of each example before those of its positions and labels; None: zero.
+        """
+        assert self.support is not None and self.weighted is not None
+        settings = self.single, int(self.memory * 1e6), self.weighted.labels
+        return _core.kernel_features(*self._function(), self.support, rows, *settings, rest, first_parts)
 
     def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
         """Raise an error, because a kernel has coefficients of inputs instead of weights of features."""

@@ -14,8 +14,9 @@ from margrave.labels.constituents import TOPS, Constituent, Tree, cleaned
 from margrave.metrics.counting import Counts
 from margrave.metrics.significance import Interval, bootstrap_interval
 
-# The tags of words that evalb leaves out (COLLINS.prm).
+# The tags of words that evalb leaves out, and the labels that it takes for the same (new.prm).
 PUNCTUATION = frozenset([",", ":", "``", "''", ".", "?", "!"])
+SAME = {"PRT": "ADVP"}
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def bracket_scores(
     """Score trees by labelled brackets, as evalb does.
 
     Brackets are constituents without words whose gold tag is punctuation. The top node, tags, function tags and traces
-    do not count, and neither do brackets over punctuation alone.
+    do not count, and neither do brackets over punctuation alone. PRT counts as ADVP.
 
     Parameters
     ----------
@@ -145,7 +146,9 @@ def brackets(tree: Tree, kept: Sequence[bool]) -> Counter[Constituent]:
     """The labelled brackets of a tree over the words that are kept."""
     place = np.concatenate([[0], np.cumsum(kept)]).tolist()
     found = Counter(
-        Constituent(label, place[begin], place[end]) for label, begin, end in tree.constituents() if label not in TOPS
+        Constituent(SAME.get(label, label), place[begin], place[end])
+        for label, begin, end in tree.constituents()
+        if label not in TOPS
     )
     return Counter({bracket: n for bracket, n in found.items() if bracket.begin < bracket.end})
 

@@ -243,12 +243,16 @@ def memberships(grammar: Grammar) -> NDArray[np.float64]:
 
 
 def label_probabilities(grammar: Grammar, n: int, mu: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probabilities of constituents of a sentence of n words, from those of its labelled spans."""
-    spans = len(grammar.compiled.span_nodes)
-    table = mu[: n * (n + 1) // 2 * spans].reshape(-1, spans) @ memberships(grammar)
+    """The probabilities of constituents of a sentence of n words, from those of its labelled spans.
+
+    A label that a chain has twice over one span is one constituent here.
+    """
+    member = memberships(grammar)
+    spans = len(member)
+    table = mu[: n * (n + 1) // 2 * spans].reshape(-1, spans) @ (member > 0)
     found = np.zeros((n, n + 1, table.shape[1]))
     begins, ends = np.triu_indices(n)
-    found[begins, ends + 1] = np.minimum(table, 1.0)
+    found[begins, ends + 1] = np.minimum(table, 1.0)  # of rounding
     return found
 
 

@@ -345,7 +345,8 @@ class Grammar(Outputs):
         if tree.is_leaf:
             nodes.append(Node(_span_label(True, tuple(chain)), begin, begin + 1, (_WORD, UNKNOWN), -1))
             return begin + 1
-        return self._expand_spans(_span_label(False, tuple(chain)), list(tree.inner), begin, nodes)
+        joins = not nodes and chain[0] in TOPS  # The top of the sentence joins several trees.
+        return self._expand_spans(_span_label(False, tuple(chain), joins), list(tree.inner), begin, nodes)
 
     def _expand_spans(self, label: Label, children: list[Tree], begin: int, nodes: list[Node]) -> int:
         place = len(nodes)
@@ -367,13 +368,13 @@ class Grammar(Outputs):
         """The grammar in numbers, with the symbols that join the pieces of sentences without a derivation."""
         binary, lexical, labels, roots = list(self.binary), list(self.lexical), list(self.labels), list(self.roots)
         if self.spans:
-            chains = dict.fromkeys(label.nodes for label in labels if label.nodes)
+            chains = dict.fromkeys((label.nodes, label.path[0] == _JOINED) for label in labels if label.nodes)
             labels = [
                 *(
-                    _span_label(leaf, nodes)
-                    for nodes in chains
+                    _span_label(leaf, nodes, joins)
+                    for nodes, joins in chains
                     for leaf in (False, True)
-                    if not (leaf and nodes[0] in TOPS)
+                    if not (leaf and joins)
                 ),
                 _span_label(True, ()),
                 Label(False, (_BARE, _BODY), (), None),
@@ -541,9 +542,9 @@ def word_class(word: str) -> str:
     return " ".join(part for part in ("*", shape, "-" if "-" in word else "", ending) if part)
 
 
-def _span_label(leaf: bool, nodes: tuple[str, ...]) -> Label:
-    top = _JOINED if nodes[:1] and nodes[0] in TOPS else _LABELLED
-    return Label(leaf, (top, _WORD if leaf else _BODY), nodes, " ".join(nodes) if nodes else None)
+def _span_label(leaf: bool, nodes: tuple[str, ...], joins: bool = False) -> Label:
+    path = (_JOINED if joins else _LABELLED, _WORD if leaf else _BODY)
+    return Label(leaf, path, nodes, " ".join(nodes) if nodes else None)
 
 
 def _sorted(counts: Mapping[Any, int]) -> dict[Any, int]:

@@ -531,17 +531,19 @@ void bind_problem(nb::module_& m) {
           "A bound on the score of every output, and the marginals of the point of the relaxation that has this score.")
       .def(
           "argmax_by_cost",
-          [](const Problem& p, int64_t i, const In<double>& theta, const In<double>& delta) {
+          [](const Problem& p, int64_t i, const In<double>& theta, const In<double>& delta, double least) {
             const Checked checked(p, i, theta);
             expect_size(delta, p.parts(i), "delta");
             Scratch scratch;
             std::vector<CostedOutput> ys;
-            p.argmax_by_cost(i, theta.data(), delta.data(), ys, scratch);
+            p.argmax_by_cost_above(i, theta.data(), delta.data(), least, ys, scratch);
             std::vector<std::tuple<int64_t, double, Array<int32_t>>> result;
             for (CostedOutput& y : ys) result.emplace_back(y.cost, y.value, to_numpy(std::move(y.y)));
             return result;
           },
-          "i"_a, "theta"_a, "delta"_a, "The best output at each value of a whole-number cost: (cost, value, parts).")
+          "i"_a, "theta"_a, "delta"_a, "least"_a = -kInfinity,
+          "The best output at each value of a whole-number cost: (cost, value, parts). Those with values below `least` "
+          "may be missing.")
       .def(
           "kbest",
           [](const Problem& p, int64_t i, const In<double>& theta, int64_t k) {

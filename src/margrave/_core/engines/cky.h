@@ -7,7 +7,8 @@
 //
 // Rules are grouped by their symbols on the right. The tops of a symbol that begin at s lie side by side by where they
 // end, and those that end at e by where they begin, so that the sum over m for a pair (B, C) is one inner product of
-// neighbouring numbers, between the first and the last place at which both symbols are alive.
+// neighbouring numbers, between the first and the last place at which both symbols are alive. Several cells of the same
+// width are filled together, so that the rules of a large grammar are read from memory once for all of them.
 //
 // Scaling. Each cell has an exponent k; true values are 2^k times the stored ones, the largest of which is about 1. The
 // exponents of the two cells of a split make a factor that belongs to the split, so the inner products stay what they
@@ -30,6 +31,7 @@
 #include "engines/wide.h"
 #include "protocol/problem.h"
 #include "protocol/random.h"
+#include "simd/loops.h"
 
 namespace margrave::cky {
 
@@ -40,6 +42,7 @@ inline constexpr double kPieceScore = -1000;
 struct Max {
   using Value = double;
   static constexpr bool kScaled = false;
+  static constexpr bool kDense = true;  // whether slots with many rules for each pair have loops of their own
   static Value weight(double theta) { return theta; }
   static constexpr Value zero() { return -kInfinity; }
   static constexpr Value one() { return 0; }
@@ -60,6 +63,7 @@ struct Max {
 struct Sum {
   using Value = double;
   static constexpr bool kScaled = true;
+  static constexpr bool kDense = true;
   static constexpr double kSmallest = 1e-90, kSplit = 1e-40;  // of stored values, and of the factors of splits
   static constexpr double kScore = 90, kAnchorScore = 20;     // of parts, in size: weights are above 1e-40, or 1e-9
   static Value weight(double theta) { return std::exp(theta); }
@@ -84,6 +88,7 @@ struct Sum {
 struct WideSum {
   using Value = Wide;
   static constexpr bool kScaled = false;
+  static constexpr bool kDense = false;
   static Value weight(double theta) { return Wide::exp(theta); }
   static Value zero() { return Wide(); }
   static Value one() { return Wide(1.0); }
@@ -124,17 +129,18 @@ class Chart {
     const size_t places = at(n_) + 1;
     left_.assign(at(n_) * at(g.left_slots()) * places, A::zero());
     right_.assign(places * at(g.right_slots()) * places, A::zero());
+    right_by_place_.assign(A::kDense && !by_rule_ && g.any_dense() ? right_.size() : 0, A::zero());
     left_range_.assign(at(n_) * at(g.left_slots()), {n_ + 1, 0});
     right_range_.assign(places * at(g.right_slots()), {n_ + 1, 0});
     bottoms_.assign(at(parts_->cells()) * at(g.bottom_slots()), A::zero());
     exponents_.assign(at(parts_->cells()), 0);
     filled_.assign(at(parts_->cells()), 0);
     tops_.assign(at(g.symbols()), A::zero());
-    row_.assign(places, A::zero());
-    splits_row_.assign(places, A::zero());
+    row_.assign(kTogether * places, A::zero());
+    splits_row_.assign(kTogether * places, A::zero());
     for (int width = 1; width <= n_; ++width)
-      for (int s = 0; s + width <= n_; ++s)
-        if (!fill(s, s + width)) return false;
+      for (int s = 0; s + width <= n_; s += kTogether)
+        if (!fill(s, std::min(s + kTogether, n_ + 1 - width), width)) return false;
     return true;
   }
 
@@ -151,9 +157,10 @@ class Chart {
     const size_t places = at(n_) + 1;
     left_adjoint_.assign(left_.size(), A::zero());
     right_adjoint_.assign(right_.size(), A::zero());
-    bottom_adjoint_.resize(at(g.bottom_slots()));
+    right_adjoint_by_place_.assign(right_by_place_.size(), A::zero());
+    bottom_adjoint_.resize(kTogether * at(g.bottom_slots()));
     top_adjoint_.assign(at(g.symbols()), A::zero());
-    gradient_row_.assign(places, A::zero());
+    gradient_row_.assign(kTogether * places, A::zero());
     rule_marginals_.assign(g.binary().size(), 0.0);
     const Value z = total();
     for (size_t k = 0; k < g.roots().size(); ++k) {
@@ -163,9 +170,11 @@ class Chart {
       of = A::plus(of, adjoint);
     }
     for (int width = n_; width >= 1; --width)
-      for (int s = 0; s + width <= n_; ++s) spread(s, s + width, mu);
+      for (int s = 0; s + width <= n_; s += kTogether) spread(s, std::min(s + kTogether, n_ + 1 - width), width, mu);
     if (parts_->tied())
-      for (size_t r = 0; r < g.binary().size(); ++r) mu[r] += rule_marginals_[r];
+      for (size_t k = 0; k < g.binary().size(); ++k)
+        mu[g.by_pair()[k]] +=
+            A::kScaled && !by_rule_ ? rule_marginals_[k] * A::number(by_pair_[k]) : rule_marginals_[k];
   }
 
   // ---- single nodes and edges, for searches from the top down
@@ -221,13 +230,23 @@ class Chart {
 
  private:
   static constexpr double kLog2 = 0.693147180559945309417;
+  static constexpr int kTogether = 8;  // cells of one width that are handled together
   struct Reach {
     int first, last;
+    bool empty() const { return first > last; }
+  };
+  struct Cell {
+    int s, e;
+    size_t place;  // among those that are handled together
+    Reach reach{1, 0};
   };
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   size_t left_at(int s, int32_t slot) const { return (at(s) * at(grammar_->left_slots()) + at(slot)) * (at(n_) + 1); }
   size_t right_at(int e, int32_t slot) const { return (at(e) * at(grammar_->right_slots()) + at(slot)) * (at(n_) + 1); }
+  size_t place_at(int e, int s, int32_t slot) const {
+    return (at(e) * (at(n_) + 1) + at(s)) * at(grammar_->right_slots()) + at(slot);
+  }
   size_t bottom_at(int64_t cell, int32_t slot) const { return at(cell) * at(grammar_->bottom_slots()) + at(slot); }
 
   // Whether scores are so large or small that scaled numbers might underflow.
@@ -319,69 +338,137 @@ class Chart {
   }
   int32_t exponent(int s, int e) const { return exponents_[at(parts_->cell(s, e))]; }
 
-  // Both kinds of visits to the pairs of a cell: visit(pair, left slot, first m, last m) with row_ as top(B, s, m)
-  // times the factor of the split.
-  template <class Begin, class Visit, class End>
-  void each_pair(int s, int e, const Begin& begin, const Visit& visit, const End& end) {
+  Value* row(const Cell& cell) { return row_.data() + cell.place * (at(n_) + 1); }
+  Value* splits_row(const Cell& cell) { return splits_row_.data() + cell.place * (at(n_) + 1); }
+  Value* gradient_row(const Cell& cell) { return gradient_row_.data() + cell.place * (at(n_) + 1); }
+  Value* bottom_adjoint(const Cell& cell) { return bottom_adjoint_.data() + cell.place * at(grammar_->bottom_slots()); }
+
+  // The splits at which both symbols of a pair are alive.
+  Reach common(const Cell& cell, const Grammar::Pair& pair) const {
+    const Reach& other = right_range_[at(cell.e) * at(grammar_->right_slots()) + at(pair.right)];
+    return {std::max(cell.reach.first, other.first), std::min(cell.reach.last, other.last)};
+  }
+
+  // Both kinds of visits to the pairs of cells: visit(cell, pair, first m, last m) with row(cell) as top(B, s, m) times
+  // the factor of the split, or visit_dense(cell, slot) for all pairs of a slot that has many rules for each.
+  template <class Begin, class Visit, class VisitDense, class End>
+  void each_pair(const Begin& begin, const Visit& visit, const VisitDense& visit_dense, const End& end) {
     const Grammar& g = *grammar_;
-    const Reach* const reach = left_range_.data() + at(s) * at(g.left_slots());
-    const Reach* const right_reach = right_range_.data() + at(e) * at(g.right_slots());
     for (int32_t slot = 0; slot < g.left_slots(); ++slot) {
-      const int first = reach[slot].first, last = std::min(reach[slot].last, e - 1);
-      if (first > last) continue;
-      const Value* const row = left_.data() + left_at(s, slot);
-      for (int m = first; m <= last; ++m) row_[at(m)] = A::times(row[m], splits_row_[at(m)]);
-      begin(first, last);
-      for (const Grammar::Pair& pair : g.pairs(slot)) {
-        const Reach& other = right_reach[pair.right];
-        const int low = std::max(first, other.first), high = std::min(last, other.last);
-        if (low <= high) visit(pair, low, high);
+      bool any = false;
+      for (Cell& cell : cells_) {
+        const Reach& reach = left_range_[at(cell.s) * at(g.left_slots()) + at(slot)];
+        cell.reach = {reach.first, std::min(reach.last, cell.e - 1)};
+        if (cell.reach.empty()) continue;
+        any = true;
+        const Value* const left = left_.data() + left_at(cell.s, slot);
+        Value* const to = row(cell);
+        const Value* const splits = splits_row(cell);
+        for (int m = cell.reach.first; m <= cell.reach.last; ++m) to[m] = A::times(left[m], splits[m]);
+        begin(cell);
       }
-      end(slot, first, last);
+      if (!any) continue;
+      if (A::kDense && !by_rule_ && g.dense(slot).pairs > 0) {
+        for (const Cell& cell : cells_)
+          if (!cell.reach.empty()) visit_dense(cell, slot);
+      } else {
+        for (const Grammar::Pair& pair : g.pairs(slot))
+          for (const Cell& cell : cells_)
+            if (const Reach reach = common(cell, pair); !reach.empty()) visit(cell, pair, reach.first, reach.last);
+      }
+      for (const Cell& cell : cells_)
+        if (!cell.reach.empty()) end(cell, slot);
     }
   }
 
-  bool fill(int s, int e) {
+  // The cells from (first, first + width) up to, but without, (last, last + width).
+  bool fill(int first, int last, int width) {
+    cells_.clear();
+    for (int s = first; s < last; ++s) {
+      const int64_t cell = parts_->cell(s, s + width);
+      if (width == 1) {
+        if (!fill_word(s)) return false;
+      } else if (!cells_left_ || cells_left_[cell]) {
+        cells_.push_back({s, s + width, cells_.size()});
+        if (!factors(cells_.back())) return false;
+      }
+    }
+    if (!cells_.empty()) fill_bottoms();
+    for (int s = first; s < last; ++s) {
+      const bool is_left = width == 1 || !cells_left_ || cells_left_[parts_->cell(s, s + width)];
+      if (!is_left) std::fill(tops_.begin(), tops_.end(), A::zero());
+      if (is_left && !fill_tops(s, s + width)) return false;
+    }
+    return true;
+  }
+
+  bool fill_word(int s) {
+    const Grammar& g = *grammar_;
+    if (terminals_[s] < 0) return true;
+    Value* const bottoms = bottoms_.data() + bottom_at(parts_->cell(s, s + 1), 0);
+    for (const int32_t rule : g.words_of(terminals_[s])) {
+      Value& of = bottoms[g.bottom_slot(g.lexical()[at(rule)].lhs)];
+      of = A::plus(of, lexical_weight(rule, s));
+      if (!in_range(theta_[parts_->lexical(rule, s)], limit())) return false;
+    }
+    return true;
+  }
+
+  void fill_bottoms() {
+    const auto bottoms_of = [&](const Cell& cell) {
+      return bottoms_.data() + bottom_at(parts_->cell(cell.s, cell.e), 0);
+    };
+    const auto nothing = [](const auto&...) {};
+    const auto add_pair = [&](const Cell& cell, const Grammar::Pair& pair, int low, int high) {
+      add_rules(cell, pair, low, high, bottoms_of(cell));
+    };
+    const auto add_dense = [&](const Cell& cell, int32_t slot) {
+      if constexpr (A::kDense) {
+        const Grammar::Dense dense = grammar_->dense(slot);
+        const Value* const sums = split_sums(cell, dense);
+        if constexpr (A::kScaled) {
+          loops().tuples_forward(dense.pairs, dense.begin, dense.lhs, by_pair_.data(), sums, bottoms_of(cell));
+        } else {
+          for (int64_t p = 0; p < dense.pairs; ++p) {
+            const Value* const rules = by_pair_.data() + dense.begin[p];
+            Value* const to = bottoms_of(cell) + dense.lhs[p];
+            for (int64_t k = 0; k < dense.begin[p + 1] - dense.begin[p]; ++k)
+              to[k] = A::plus(to[k], A::times(sums[p], rules[k]));
+          }
+        }
+      }
+    };
+    each_pair(nothing, add_pair, add_dense, nothing);
+  }
+
+  // bottoms += sum over the splits * rules, for the rules of a pair.
+  void add_rules(const Cell& cell, const Grammar::Pair& pair, int low, int high, Value* bottoms) {
+    const Grammar& g = *grammar_;
+    const auto [s, e, place, reach] = cell;
+    const Value* const left = row(cell);
+    const Value* const right = right_.data() + right_at(e, pair.right);
+    const int32_t* const slots = g.lhs_by_pair().data();
+    if (!by_rule_) {
+      const Value sum = A::dot(left + low, right + low, high - low + 1);
+      if (!A::alive(sum)) return;
+      for (int32_t k = pair.begin; k < pair.end; ++k)
+        bottoms[slots[k]] = A::plus(bottoms[slots[k]], A::times(sum, by_pair_[at(k)]));
+      return;
+    }
+    for (int32_t k = pair.begin; k < pair.end; ++k) {
+      const int32_t rule = g.by_pair()[at(k)];
+      Value sum = A::zero();
+      for (int m = low; m <= high; ++m) sum = A::plus(sum, inner(rule, s, m, e, left[m], right[m]));
+      bottoms[slots[k]] = A::plus(bottoms[slots[k]], A::times(sum, fixed(rule, s, e)));
+    }
+  }
+
+  // What is above the bottoms of a cell.
+  bool fill_tops(int s, int e) {
     const Grammar& g = *grammar_;
     const int64_t cell = parts_->cell(s, e);
     Value* const bottoms = bottoms_.data() + bottom_at(cell, 0);
     const bool leaf = e - s == 1;
-    if (!leaf && cells_left_ && !cells_left_[cell]) {
-      std::fill(tops_.begin(), tops_.end(), A::zero());
-      return true;
-    }
-    if (leaf) {
-      if (terminals_[s] >= 0)
-        for (const int32_t rule : g.words_of(terminals_[s])) {
-          Value& of = bottoms[g.bottom_slot(g.lexical()[at(rule)].lhs)];
-          of = A::plus(of, lexical_weight(rule, s));
-          if (!in_range(theta_[parts_->lexical(rule, s)], limit())) return false;
-        }
-    } else {
-      if (!factors(s, e, cell)) return false;
-      each_pair(
-          s, e, [](int, int) {},
-          [&](const Grammar::Pair& pair, int low, int high) {
-            const Value* const right = right_.data() + right_at(e, pair.right);
-            if (!by_rule_) {
-              const Value sum = A::dot(row_.data() + low, right + low, high - low + 1);
-              if (!A::alive(sum)) return;
-              for (int32_t k = pair.begin; k < pair.end; ++k) {
-                Value& of = bottoms[g.lhs_by_pair()[at(k)]];
-                of = A::plus(of, A::times(sum, by_pair_[at(k)]));
-              }
-              return;
-            }
-            for (int32_t k = pair.begin; k < pair.end; ++k) {
-              const int32_t rule = g.by_pair()[at(k)];
-              Value sum = A::zero();
-              for (int m = low; m <= high; ++m) sum = A::plus(sum, inner(rule, s, m, e, row_[at(m)], right[m]));
-              Value& of = bottoms[g.lhs_by_pair()[at(k)]];
-              of = A::plus(of, A::times(sum, fixed(rule, s, e)));
-            }
-          },
-          [](int32_t, int, int) {});
-    }
     if (!scale(bottoms, cell, nullptr)) return false;
     std::fill(tops_.begin(), tops_.end(), A::zero());
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
@@ -405,6 +492,7 @@ class Chart {
       }
       if (const int32_t slot = g.right_slot(symbol); slot >= 0) {
         right_[right_at(e, slot) + at(s)] = value;
+        if (!right_by_place_.empty()) right_by_place_[place_at(e, s, slot)] = value;
         Reach& reach = right_range_[at(e) * at(g.right_slots()) + at(slot)];
         reach = {std::min(reach.first, s), std::max(reach.last, s)};
       }
@@ -413,7 +501,10 @@ class Chart {
   }
 
   // The factors of the splits of a cell; with scaled numbers, also the exponent that the cell has for now.
-  bool factors(int s, int e, int64_t cell) {
+  bool factors(const Cell& of) {
+    const auto [s, e, place, reach] = of;
+    const int64_t cell = parts_->cell(s, e);
+    Value* const row = splits_row(of);
     if constexpr (A::kScaled) {
       int32_t most = INT32_MIN;
       for (int m = s + 1; m < e; ++m)
@@ -426,7 +517,7 @@ class Chart {
         if (factor != 0 && factor < A::kSplit) return false;
       if constexpr (A::kScaled)
         if (factor == 0 && both_filled(s, m, e) && !split_is_forbidden(s, m, e)) return false;
-      splits_row_[at(m)] = factor;
+      row[m] = factor;
     }
     return true;
   }
@@ -465,94 +556,172 @@ class Chart {
   }
 
   // The adjoint of `fill`.
-  void spread(int s, int e, double* mu) {
+  void spread(int first, int last, int width, double* mu) {
+    cells_.clear();
+    for (int s = first; s < last; ++s) {
+      const Cell cell{s, s + width, cells_.size()};
+      if (!spread_tops(cell, mu)) continue;
+      if (width == 1) {
+        spread_word(cell, mu);
+        continue;
+      }
+      Value* const splits = splits_row(cell);
+      for (int m = s + 1; m < cell.e; ++m)
+        splits[m] = both_filled(s, m, cell.e) ? split_factor(s, m, cell.e) : A::zero();
+      cells_.push_back(cell);
+    }
+    if (!cells_.empty()) spread_bottoms(mu);
+  }
+
+  // The adjoints of the bottoms of a cell; whether there are any.
+  bool spread_tops(const Cell& of, double* mu) {
     const Grammar& g = *grammar_;
+    const auto [s, e, place, reach] = of;
     const int64_t cell = parts_->cell(s, e);
     const bool whole = s == 0 && e == n_, leaf = e - s == 1;
     const Value* const bottoms = bottoms_.data() + bottom_at(cell, 0);
-    std::fill(bottom_adjoint_.begin(), bottom_adjoint_.end(), A::zero());
+    Value* const adjoints = bottom_adjoint(of);
+    std::fill_n(adjoints, g.bottom_slots(), A::zero());
     bool any = false;
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
       const int32_t slot = g.bottom_slot(symbol);
       if (slot < 0 || !A::alive(bottoms[slot])) continue;
       for (const int32_t label : g.above(symbol, leaf)) {
         if (!uses(label)) continue;
-        const int32_t of = g.labels()[at(label)].top;
-        Value adjoint = whole ? top_adjoint_[at(of)] : A::zero();
-        if (const int32_t left = g.left_slot(of); left >= 0)
+        const int32_t top = g.labels()[at(label)].top;
+        Value adjoint = whole ? top_adjoint_[at(top)] : A::zero();
+        if (const int32_t left = g.left_slot(top); left >= 0)
           adjoint = A::plus(adjoint, left_adjoint_[left_at(s, left) + at(e)]);
-        if (const int32_t right = g.right_slot(of); right >= 0)
+        if (const int32_t right = g.right_slot(top); right >= 0) {
           adjoint = A::plus(adjoint, right_adjoint_[right_at(e, right) + at(s)]);
+          if (!right_adjoint_by_place_.empty())
+            adjoint = A::plus(adjoint, right_adjoint_by_place_[place_at(e, s, right)]);
+        }
         if (!A::alive(adjoint)) continue;
         const Value w = A::times(adjoint, label_weight(label, cell));
         if (!A::alive(w)) continue;
         any = true;
-        bottom_adjoint_[at(slot)] = A::plus(bottom_adjoint_[at(slot)], w);
+        adjoints[slot] = A::plus(adjoints[slot], w);
         const double posterior = A::number(A::times(w, bottoms[slot]));
         parts_->each_of_label(g, label, cell, [&](int64_t part) { mu[part] += posterior; });
       }
     }
-    if (!any) return;
-    if (leaf) {
-      for (const int32_t rule : g.words_of(terminals_[s])) {
-        Value w = lexical_weight(rule, s);
-        if constexpr (A::kScaled) w = std::ldexp(w, -exponents_[at(cell)]);
-        const int32_t slot = g.bottom_slot(g.lexical()[at(rule)].lhs);
-        mu[parts_->lexical(rule, s)] += A::number(A::times(w, bottom_adjoint_[at(slot)]));
-      }
-      return;
+    return any;
+  }
+
+  void spread_word(const Cell& cell, double* mu) {
+    const Grammar& g = *grammar_;
+    for (const int32_t rule : g.words_of(terminals_[cell.s])) {
+      Value w = lexical_weight(rule, cell.s);
+      if constexpr (A::kScaled) w = std::ldexp(w, -exponents_[at(parts_->cell(cell.s, cell.e))]);
+      const int32_t slot = g.bottom_slot(g.lexical()[at(rule)].lhs);
+      mu[parts_->lexical(rule, cell.s)] += A::number(A::times(w, bottom_adjoint(cell)[slot]));
     }
-    for (int m = s + 1; m < e; ++m) splits_row_[at(m)] = both_filled(s, m, e) ? split_factor(s, m, e) : A::zero();
+  }
+
+  void spread_bottoms(double* mu) {
     each_pair(
-        s, e, [&](int first, int last) { std::fill_n(gradient_row_.begin() + first, last - first + 1, A::zero()); },
-        [&](const Grammar::Pair& pair, int low, int high) {
-          const size_t at_right = right_at(e, pair.right);
+        [&](const Cell& cell) {
+          std::fill(gradient_row(cell) + cell.reach.first, gradient_row(cell) + cell.reach.last + 1, A::zero());
+        },
+        [&](const Cell& cell, const Grammar::Pair& pair, int low, int high) {
+          const size_t at_right = right_at(cell.e, pair.right);
           const Value* const right = right_.data() + at_right;
           Value* const adjoint = right_adjoint_.data() + at_right;
           if (by_rule_) {
-            spread_by_rule(s, e, pair, low, high, right, adjoint, mu);
+            spread_by_rule(cell, pair, low, high, right, adjoint, mu);
             return;
           }
-          Value gradient = A::zero();
-          for (int32_t k = pair.begin; k < pair.end; ++k)
-            gradient = A::plus(gradient, A::times(bottom_adjoint_[at(g.lhs_by_pair()[at(k)])], by_pair_[at(k)]));
+          const Value* const left = row(cell);
+          Value* const gradients = gradient_row(cell);
+          const Value gradient = rule_gradient(pair, bottom_adjoint(cell));
           if (!A::alive(gradient)) return;
-          const Value sum = A::dot(row_.data() + low, right + low, high - low + 1);
-          for (int32_t k = pair.begin; k < pair.end; ++k) {
-            const Value w = A::times(bottom_adjoint_[at(g.lhs_by_pair()[at(k)])], by_pair_[at(k)]);
-            rule_marginals_[at(g.by_pair()[at(k)])] += A::number(A::times(w, sum));
-          }
+          add_marginals(pair, A::dot(left + low, right + low, high - low + 1), bottom_adjoint(cell));
           for (int m = low; m <= high; ++m) {
-            gradient_row_[at(m)] = A::plus(gradient_row_[at(m)], A::times(gradient, right[m]));
-            adjoint[m] = A::plus(adjoint[m], A::times(gradient, row_[at(m)]));
+            gradients[m] = A::plus(gradients[m], A::times(gradient, right[m]));
+            adjoint[m] = A::plus(adjoint[m], A::times(gradient, left[m]));
           }
         },
-        [&](int32_t slot, int first, int last) {
+        [&](const Cell& cell, int32_t slot) {
+          if constexpr (A::kScaled) spread_dense(cell, slot);
+        },
+        [&](const Cell& cell, int32_t slot) {
+          const auto [s, e, place, reach] = cell;
           Value* const adjoint = left_adjoint_.data() + left_at(s, slot);
-          for (int m = first; m <= last; ++m) {
-            if (!A::alive(gradient_row_[at(m)])) continue;
-            adjoint[m] = A::plus(adjoint[m], A::times(gradient_row_[at(m)], splits_row_[at(m)]));
-            if (parts_->splits()) mu[parts_->split(s, m, e)] += A::number(A::times(gradient_row_[at(m)], row_[at(m)]));
+          const Value *const gradients = gradient_row(cell), *const splits = splits_row(cell), *const left = row(cell);
+          for (int m = reach.first; m <= reach.last; ++m) {
+            if (!A::alive(gradients[m])) continue;
+            adjoint[m] = A::plus(adjoint[m], A::times(gradients[m], splits[m]));
+            if (parts_->splits()) mu[parts_->split(s, m, e)] += A::number(A::times(gradients[m], left[m]));
           }
         });
   }
 
-  void spread_by_rule(int s, int e, const Grammar::Pair& pair, int low, int high, const Value* right, Value* adjoint,
-                      double* mu) {
+  // The same for all pairs of a dense slot.
+  void spread_dense(const Cell& cell, int32_t slot) {
+    const Grammar::Dense dense = grammar_->dense(slot);
+    pair_gradients_.resize(at(dense.pairs));
+    const Value* const sums = split_sums(cell, dense);
+    loops().tuples_backward(dense.pairs, dense.begin, dense.lhs, by_pair_.data(), bottom_adjoint(cell), sums,
+                            pair_gradients_.data(), rule_marginals_.data());
+    const Value* const left = row(cell);
+    for (int m = cell.reach.first; m <= cell.reach.last; ++m) {
+      const size_t first = place_at(cell.e, m, dense.first_right);
+      const Value* const right = right_by_place_.data() + first;
+      Value* const adjoint = right_adjoint_by_place_.data() + first;
+      gradient_row(cell)[m] += A::dot(pair_gradients_.data(), right, static_cast<int>(dense.pairs));
+      for (size_t p = 0; p < pair_gradients_.size(); ++p) adjoint[p] += left[m] * pair_gradients_[p];
+    }
+  }
+
+  // The derivative with respect to the sum over the splits of a pair.
+  Value rule_gradient(const Grammar::Pair& pair, const Value* adjoints) const {
+    const int32_t* const slots = grammar_->lhs_by_pair().data();
+    Value sum = A::zero();
+    for (int32_t k = pair.begin; k < pair.end; ++k) sum = A::plus(sum, A::times(adjoints[slots[k]], by_pair_[at(k)]));
+    return sum;
+  }
+
+  // Adds the marginals of the rules of a pair, with scaled numbers without the weights of the rules.
+  void add_marginals(const Grammar::Pair& pair, Value sum, const Value* adjoints) {
+    const int32_t* const slots = grammar_->lhs_by_pair().data();
+    for (int32_t k = pair.begin; k < pair.end; ++k) {
+      const Value w = A::times(adjoints[slots[k]], sum);
+      rule_marginals_[at(k)] += A::kScaled ? A::number(w) : A::number(A::times(w, by_pair_[at(k)]));
+    }
+  }
+
+  // The sums over the splits of all pairs of a dense slot.
+  const Value* split_sums(const Cell& cell, const Grammar::Dense& dense) {
+    sums_.assign(at(dense.pairs), A::zero());
+    const Value* const left = row(cell);
+    for (int m = cell.reach.first; m <= cell.reach.last; ++m) {
+      if (!A::alive(left[m])) continue;
+      const Value* const right = right_by_place_.data() + place_at(cell.e, m, dense.first_right);
+      for (size_t p = 0; p < sums_.size(); ++p) sums_[p] = A::plus(sums_[p], A::times(left[m], right[p]));
+    }
+    return sums_.data();
+  }
+
+  void spread_by_rule(const Cell& cell, const Grammar::Pair& pair, int low, int high, const Value* right,
+                      Value* adjoint, double* mu) {
     const Grammar& g = *grammar_;
+    const auto [s, e, place, reach] = cell;
+    const Value* const left = row(cell);
+    Value* const gradients = gradient_row(cell);
     for (int32_t k = pair.begin; k < pair.end; ++k) {
       const int32_t rule = g.by_pair()[at(k)];
-      const Value above = A::times(bottom_adjoint_[at(g.lhs_by_pair()[at(k)])], fixed(rule, s, e));
+      const Value above = A::times(bottom_adjoint(cell)[g.lhs_by_pair()[at(k)]], fixed(rule, s, e));
       if (!A::alive(above)) continue;
       for (int m = low; m <= high; ++m) {
         const Value of_left = inner(rule, s, m, e, above, right[m]);
-        const Value of_right = inner(rule, s, m, e, above, row_[at(m)]);
-        gradient_row_[at(m)] = A::plus(gradient_row_[at(m)], of_left);
+        const Value of_right = inner(rule, s, m, e, above, left[m]);
+        gradients[m] = A::plus(gradients[m], of_left);
         adjoint[m] = A::plus(adjoint[m], of_right);
         const double posterior = A::number(A::times(of_right, right[m]));
         if (posterior == 0) continue;
         if (parts_->tied())
-          rule_marginals_[at(rule)] += posterior;
+          rule_marginals_[at(k)] += posterior;
         else
           mu[parts_->binary(rule, s, m, e)] += posterior;
         const int places[3] = {s, m, e - 1};
@@ -575,7 +744,11 @@ class Chart {
   std::vector<int32_t> exponents_;
   std::vector<char> filled_;  // by cell: whether anything is alive in it
   std::vector<Value> left_adjoint_, right_adjoint_, bottom_adjoint_, top_adjoint_, gradient_row_;
-  std::vector<double> rule_marginals_;
+  std::vector<double> rule_marginals_;  // in the order of by_pair
+  std::vector<Cell> cells_;
+  // For dense slots: the tops that end at e, by where they begin, with all symbols side by side, and their adjoints.
+  std::vector<Value> right_by_place_, right_adjoint_by_place_;
+  std::vector<Value> sums_, pair_gradients_;  // by pair of a slot
 };
 
 // A derivation from the top down. choose.root() gives the number of a root, choose.label(symbol, s, e) a label below a
@@ -829,16 +1002,19 @@ class Ranked {
 
 // The best derivation for each total cost (003, section 3.2). Tables list the costs that a node can have, with the best
 // score; a rule combines those of its children, by sums of costs. Only nodes that belong to some derivation have them.
+// Derivations with scores below `least` are not asked for. The score of a node's table entry and the best score outside
+// of the node bound those of all derivations with the entry, so that entries below `least` are left out.
 class BestByCost {
  public:
-  BestByCost(const Chart<Max>& chart, const std::vector<int64_t>& costs) : chart_(chart), costs_(costs) {
+  BestByCost(const Chart<Max>& chart, const std::vector<int64_t>& costs, double least)
+      : chart_(chart), costs_(costs), least_(least) {
     const Grammar& g = chart.grammar();
     const int n = chart.words();
     tops_.resize(static_cast<size_t>(chart.parts().cells() * g.symbols()));
     bottoms_ = tops_;
-    needed_.assign(2 * tops_.size(), 0);
+    outside_.assign(2 * tops_.size(), -kInfinity);
     for (size_t k = 0; k < g.roots().size(); ++k)
-      if (chart.root_top(k) > -kInfinity) needed_[top_at(g.roots()[k], 0, n)] = 1;
+      need(top_at(g.roots()[k], 0, n), chart.root_weight(k), chart.root_top(k));
     for (int width = n; width >= 1; --width)
       for (int s = 0; s + width <= n; ++s) mark(s, s + width);
     for (int width = 1; width <= n; ++width)
@@ -853,7 +1029,7 @@ class BestByCost {
     for (size_t k = 0; k < g.roots().size(); ++k)
       for (const Entry& below : tops_[top_at(g.roots()[k], 0, n)])
         offer(below.cost + cost(chart_.parts().root(static_cast<int32_t>(k))), below.value + chart_.root_weight(k));
-    close_window(all);
+    close_window(all, least_);
     ys.clear();
     for (const Entry& entry : all) {
       CostedOutput found{entry.cost, entry.value, {}};
@@ -888,22 +1064,36 @@ class BestByCost {
     return sum;
   }
 
-  // Which nodes some derivation has, from the top down.
+  // A node with these scores outside and inside of it is needed, unless they are too low.
+  void need(size_t node, double outside, double inside) {
+    if (inside > -kInfinity && outside + inside >= least_) outside_[node] = std::max(outside_[node], outside);
+  }
+  bool needed(size_t node) const { return outside_[node] > -kInfinity; }
+
+  // Which nodes the derivations have, and the best score outside of each, from the top down.
   void mark(int s, int e) {
     const Grammar& g = chart_.grammar();
+    const int64_t cell = chart_.parts().cell(s, e);
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
-      if (!needed_[top_at(symbol, s, e)]) continue;
-      for (const int32_t label : g.below(symbol, e - s == 1))
-        if (chart_.uses(label) && chart_.bottom(g.labels()[static_cast<size_t>(label)].bottom, s, e) > -kInfinity)
-          needed_[bottom_at(g.labels()[static_cast<size_t>(label)].bottom, s, e)] = 1;
+      const double outside = outside_[top_at(symbol, s, e)];
+      if (outside == -kInfinity) continue;
+      for (const int32_t label : g.below(symbol, e - s == 1)) {
+        const int32_t bottom = g.labels()[static_cast<size_t>(label)].bottom;
+        if (chart_.uses(label))
+          need(bottom_at(bottom, s, e), outside + chart_.label_weight(label, cell), chart_.bottom(bottom, s, e));
+      }
     }
     if (e - s == 1) return;
-    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol)
-      if (needed_[bottom_at(symbol, s, e)])
-        chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double) {
-          const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
-          needed_[top_at(of.left, s, m)] = needed_[top_at(of.right, m, e)] = 1;
-        });
+    for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
+      const double outside = outside_[bottom_at(symbol, s, e)];
+      if (outside == -kInfinity) continue;
+      chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double value) {
+        const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
+        const double left = chart_.top(of.left, s, m), right = chart_.top(of.right, m, e);
+        need(top_at(of.left, s, m), outside + value - left, left);
+        need(top_at(of.right, m, e), outside + value - right, right);
+      });
+    }
   }
 
   // A window of costs in which the best value of each is kept; offers widen it.
@@ -931,42 +1121,45 @@ class BestByCost {
     double& best = window_[static_cast<size_t>(cost - low_)];
     best = std::max(best, value);
   }
-  void close_window(Table& table) const {
+  void close_window(Table& table, double least) const {
     table.clear();
     for (size_t k = 0; k < window_.size(); ++k)
-      if (window_[k] > -kInfinity) table.push_back({low_ + static_cast<int64_t>(k), window_[k]});
+      if (window_[k] > -kInfinity && window_[k] >= least) table.push_back({low_ + static_cast<int64_t>(k), window_[k]});
   }
 
   void fill(int s, int e) {
     const Grammar& g = chart_.grammar();
     const int64_t cell = chart_.parts().cell(s, e);
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
-      if (!needed_[bottom_at(symbol, s, e)]) continue;
+      if (!needed(bottom_at(symbol, s, e))) continue;
+      const double least = least_ - outside_[bottom_at(symbol, s, e)];  // of the entries of this node
       open_window();
       if (e - s == 1) {
         for (const int32_t rule : g.words_of(chart_.terminals()[s]))
           if (g.lexical()[static_cast<size_t>(rule)].lhs == symbol)
             offer(cost(chart_.parts().lexical(rule, s)), chart_.lexical_weight(rule, s));
       } else {
-        chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double) {
+        chart_.each_rule(symbol, s, e, [&](int32_t rule, int m, double value) {
           const Grammar::Binary& of = g.binary()[static_cast<size_t>(rule)];
           const Table& left = tops_[top_at(of.left, s, m)];
           const Table& right = tops_[top_at(of.right, m, e)];
-          if (left.empty() || right.empty()) return;
+          if (value < least || left.empty() || right.empty()) return;
+          const double least_left = least - (value - chart_.top(of.left, s, m));
           const int64_t own = rule_cost(rule, s, m, e);
           const double score = chart_.rule_score(rule, s, m, e);
           reserve(own + left.front().cost + right.front().cost, own + left.back().cost + right.back().cost);
           for (const Entry& a : left) {
+            if (a.value < least_left) continue;
             double* const at = window_.data() + (own + a.cost - low_);
-            const double value = score + a.value;
-            for (const Entry& b : right) at[b.cost] = std::max(at[b.cost], value + b.value);
+            const double of_left = score + a.value;
+            for (const Entry& b : right) at[b.cost] = std::max(at[b.cost], of_left + b.value);
           }
         });
       }
-      close_window(bottoms(symbol, s, e));
+      close_window(bottoms(symbol, s, e), least);
     }
     for (int32_t symbol = 0; symbol < g.symbols(); ++symbol) {
-      if (!needed_[top_at(symbol, s, e)]) continue;
+      if (!needed(top_at(symbol, s, e))) continue;
       open_window();
       for (const int32_t label : g.below(symbol, e - s == 1)) {
         if (!chart_.uses(label)) continue;
@@ -976,7 +1169,7 @@ class BestByCost {
         for (const Entry& below : bottoms(g.labels()[static_cast<size_t>(label)].bottom, s, e))
           offer(own + below.cost, score + below.value);
       }
-      close_window(tops_[top_at(symbol, s, e)]);
+      close_window(tops_[top_at(symbol, s, e)], least_ - outside_[top_at(symbol, s, e)]);
     }
   }
 
@@ -1050,8 +1243,9 @@ class BestByCost {
 
   const Chart<Max>& chart_;
   const std::vector<int64_t>& costs_;
+  double least_;
   std::vector<Table> tops_, bottoms_;
-  std::vector<char> needed_;
+  std::vector<double> outside_;  // the best score outside of each top and bottom; -inf where it is not needed
   std::vector<double> window_;
   int64_t low_ = 0;
 };

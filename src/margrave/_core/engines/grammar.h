@@ -34,6 +34,15 @@ class Grammar {
     int32_t right;  // slot
     int32_t begin, end;
   };
+  // The pairs of a slot, if their symbols on the right are side by side, and so are the left-hand sides of each, which
+  // are as many as loops over vectors pay for; otherwise none. begin: where the rules of each pair begin in by_pair();
+  // lhs: the slot of its first left-hand side.
+  struct Dense {
+    int64_t pairs = 0;
+    int32_t first_right = 0;
+    const int64_t* begin = nullptr;
+    const int32_t* lhs = nullptr;
+  };
   template <class T>
   struct Range {
     const T *first, *last;
@@ -88,8 +97,15 @@ class Grammar {
   int32_t right_slot(int32_t symbol) const { return right_slot_[at(symbol)]; }
   int32_t bottom_slot(int32_t symbol) const { return bottom_slot_[at(symbol)]; }
   Range<Pair> pairs(int32_t left) const { return range(pairs_, pair_begin_, left); }  // of a slot
-  const std::vector<int32_t>& by_pair() const { return by_pair_; }                    // rules, as their numbers
-  const std::vector<int32_t>& lhs_by_pair() const { return lhs_by_pair_; }            // their slots of bottoms
+  bool any_dense() const { return std::find(is_dense_.begin(), is_dense_.end(), char{1}) != is_dense_.end(); }
+  Dense dense(int32_t left) const {  // of a slot
+    if (!is_dense_[at(left)]) return {};
+    const size_t first = at(pair_begin_[at(left)]);
+    return {pair_begin_[at(left + 1)] - pair_begin_[at(left)], pairs_[first].right, rule_begin_.data() + first,
+            first_lhs_.data() + first};
+  }
+  const std::vector<int32_t>& by_pair() const { return by_pair_; }          // rules, as their numbers
+  const std::vector<int32_t>& lhs_by_pair() const { return lhs_by_pair_; }  // their slots of bottoms
 
   Range<int32_t> rules_of(int32_t symbol) const { return range(by_lhs_, lhs_begin_, symbol); }
   Range<int32_t> words_of(int32_t terminal) const { return range(by_terminal_, terminal_begin_, terminal); }
@@ -175,11 +191,13 @@ class Grammar {
       const Binary& rule = binary_[at(k)];
       return std::pair(left_slot_[at(rule.left)], right_slot_[at(rule.right)]);
     };
-    std::stable_sort(by_pair_.begin(), by_pair_.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
+    const auto lhs = [&](int32_t k) { return bottom_slot_[at(binary_[at(k)].lhs)]; };
+    std::stable_sort(by_pair_.begin(), by_pair_.end(),
+                     [&](int32_t a, int32_t b) { return std::pair(key(a), lhs(a)) < std::pair(key(b), lhs(b)); });
     pair_begin_.assign(at(left_slots_ + 1), 0);
     for (int64_t k = 0; k < n; ++k) {
       const auto [left, right] = key(by_pair_[at(k)]);
-      lhs_by_pair_.push_back(bottom_slot_[at(binary_[at(by_pair_[at(k)])].lhs)]);
+      lhs_by_pair_.push_back(lhs(by_pair_[at(k)]));
       if (k == 0 || key(by_pair_[at(k - 1)]) != std::pair(left, right)) {
         pairs_.push_back({right, static_cast<int32_t>(k), static_cast<int32_t>(k)});
         ++pair_begin_[at(left + 1)];
@@ -187,6 +205,23 @@ class Grammar {
       ++pairs_.back().end;
     }
     std::partial_sum(pair_begin_.begin(), pair_begin_.end(), pair_begin_.begin());
+    for (const Pair& pair : pairs_) {
+      rule_begin_.push_back(pair.begin);
+      first_lhs_.push_back(lhs_by_pair_[at(pair.begin)]);
+    }
+    rule_begin_.push_back(n);
+    for (int32_t slot = 0; slot < left_slots_; ++slot) {
+      const auto side_by_side = [&](const Pair& pair) {
+        for (int32_t k = pair.begin + 1; k < pair.end; ++k)
+          if (lhs_by_pair_[at(k)] != lhs_by_pair_[at(k - 1)] + 1) return false;
+        return true;
+      };
+      const Range<Pair> all = pairs(slot);
+      const int64_t count = all.last - all.first;
+      const bool many = count > 0 && (all.last - 1)->end - all.first->begin >= kDense * count &&
+                        (all.last - 1)->right - all.first->right == count - 1;
+      is_dense_.push_back(many && std::all_of(all.first, all.last, side_by_side));
+    }
     for (size_t k = 0; k < labels_.size(); ++k)
       longest_path_ = std::max(longest_path_, path_begin_[k + 1] - path_begin_[k]);
   }
@@ -205,7 +240,12 @@ class Grammar {
   int32_t left_slots_ = 0, right_slots_ = 0, bottom_slots_ = 0;
   std::vector<int32_t> left_slot_, right_slot_, bottom_slot_;
   std::vector<Pair> pairs_;
+  static constexpr int64_t kDense = 6;  // rules per pair from which on loops over vectors pay
+
   std::vector<int32_t> pair_begin_, by_pair_, lhs_by_pair_;
+  std::vector<int64_t> rule_begin_;
+  std::vector<int32_t> first_lhs_;
+  std::vector<char> is_dense_;
   std::vector<int32_t> by_lhs_, lhs_begin_, by_terminal_, terminal_begin_;
   std::vector<int32_t> above_[2], above_begin_[2], below_[2], below_begin_[2];
 };

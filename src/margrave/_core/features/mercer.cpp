@@ -68,8 +68,8 @@ void bind_mercer(nb::module_& m) {
   m.def(
       "kernel_features",
       [](const std::string& name, double gamma, double coef0, int degree, std::shared_ptr<Inputs> support,
-         const Tokens& tokens, bool single, int64_t bytes, int64_t labels,
-         std::shared_ptr<Features> rest) -> std::shared_ptr<KernelFeatures> {
+         const Tokens& tokens, bool single, int64_t bytes, int64_t labels, std::shared_ptr<Features> rest,
+         const std::optional<In<int64_t>>& first_parts) -> std::shared_ptr<KernelFeatures> {
         if (!support || !rest) throw InputError("a kernel needs support inputs and the rest of the features.");
         std::vector<int64_t> number = support->numbers(tokens);
         const bool own = std::find(number.begin(), number.end(), -1) == number.end();
@@ -81,10 +81,14 @@ void bind_mercer(nb::module_& m) {
         auto source = std::make_unique<ComputedGram>(kernel_named(name, gamma, coef0, degree), std::move(inputs),
                                                      std::move(support));
         return std::make_shared<KernelFeatures>(std::make_shared<Gram>(std::move(source), single, bytes),
-                                                std::move(number), tokens.example_begin, labels, own, std::move(rest));
+                                                std::move(number), tokens.example_begin, labels, own, std::move(rest),
+                                                first_parts ? to_vector(*first_parts) : std::vector<int64_t>());
       },
       "name"_a, "gamma"_a, "coef0"_a, "degree"_a, "support"_a, "tokens"_a, "single"_a, "bytes"_a, "labels"_a, "rest"_a,
-      "Scores from a kernel with support inputs, beside those of other features.");
+      "first_parts"_a = nb::none(),
+      "Scores from a kernel with support inputs, beside those of other features. Those of (position, label) parts "
+      "begin "
+      "with the first part of each example, or with the given one.");
   m.def(
       "given_kernel_features",
       [](const In<int64_t>& support, const Tokens& tokens, bool own, bool single, int64_t bytes, int64_t labels,

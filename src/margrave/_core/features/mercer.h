@@ -5,7 +5,7 @@
 // where s runs over the support inputs, which are the distinct inputs of the training data, and the weights a are
 // representer coefficients. Their inner product is a'K b, in which scatter is the adjoint of score: it adds to the
 // coefficients of the example's own inputs alone. Whatever else is scored, label tuples and the like, keeps ordinary
-// weights.
+// weights. Positions are tokens, or the spans of constituent trees (003, section 4.5.1).
 #pragma once
 
 #include <algorithm>
@@ -337,21 +337,26 @@ class Gram {
 class KernelFeatures final : public Features {
  public:
   // number: the row of the Gram matrix of each token. own: rows and columns of it are the same inputs; else there are
-  // only scores, since nothing else lies in the span of the support inputs. rest: whose parts begin with the
-  // (position, label) ones, and to whose scores those of the kernel are added.
+  // only scores, since nothing else lies in the span of the support inputs. rest: the features to whose scores those of
+  // the kernel are added. first_parts: where the (position, label) parts of each example begin; empty: with the first.
   KernelFeatures(std::shared_ptr<const Gram> gram, std::vector<int64_t> number, std::vector<int64_t> example_begin,
-                 int64_t labels, bool own, std::shared_ptr<const Features> rest)
+                 int64_t labels, bool own, std::shared_ptr<const Features> rest, std::vector<int64_t> first_parts = {})
       : gram_(std::move(gram)),
         number_(std::move(number)),
         begin_(std::move(example_begin)),
         labels_(labels),
         own_(own),
-        rest_(std::move(rest)) {
+        rest_(std::move(rest)),
+        first_parts_(std::move(first_parts)) {
     if (labels < 1) throw InputError("at least one label is needed.");
     if (rest_->size() != size() || begin_.back() != static_cast<int64_t>(number_.size()))
       throw InputError("a kernel's inputs and the rest of the features must be of the same examples.");
+    if (first_parts_.empty()) first_parts_.assign(at(size()), 0);
+    if (static_cast<int64_t>(first_parts_.size()) != size())
+      throw InputError("a kernel must know the first part of each example.");
     for (int64_t i = 0; i < size(); ++i)
-      if (rest_->parts(i) < (begin_[at(i + 1)] - begin_[at(i)]) * labels)
+      if (first_parts_[at(i)] < 0 ||
+          rest_->parts(i) - first_parts_[at(i)] < (begin_[at(i + 1)] - begin_[at(i)]) * labels)
         throw InputError("example " + std::to_string(i) + " has fewer parts than positions with labels.");
     for (const int64_t row : number_)
       if (row < 0 || row >= gram_->rows()) throw InputError("an input is out of the Gram matrix's range.");
@@ -366,12 +371,13 @@ class KernelFeatures final : public Features {
     rest_->score(i, w + coefficients(), theta);
     std::vector<Gram::Held> rows;
     for (int64_t t = begin_[at(i)]; t < begin_[at(i + 1)]; ++t) rows.push_back(gram_->row(number_[at(t)]));
-    add_scores(w, rows, theta);
+    add_scores(w, rows, theta + first_parts_[at(i)]);
   }
 
   void scatter(int64_t i, const double* mu, double c, double* g) const override {
     expect_own();
     rest_->scatter(i, mu, c, g + coefficients());
+    mu += first_parts_[at(i)];
     for (int64_t t = begin_[at(i)]; t < begin_[at(i + 1)]; ++t, mu += labels_) {
       double* a = g + number_[at(t)] * labels_;
       for (int64_t l = 0; l < labels_; ++l) a[l] += c * mu[l];
@@ -379,8 +385,9 @@ class KernelFeatures final : public Features {
   }
 
   // 1/2 |w + c A'v|^2 - 1/2 |w|^2 = c <A w, v> + 1/2 c^2 <A A'v, v>
-  double move(int64_t i, const double* v, double c, double* w) const override {
+  double move(int64_t i, const double* all, double c, double* w) const override {
     expect_own();
+    const double* const v = all + first_parts_[at(i)];
     const int64_t first = begin_[at(i)], length = begin_[at(i + 1)] - first;
     std::vector<Gram::Held> rows(at(length));  // none where nothing moves
     for (int64_t t = 0; t < length; ++t)
@@ -399,7 +406,7 @@ class KernelFeatures final : public Features {
       double* a = w + number_[at(first + t)] * labels_;
       for (int64_t l = 0; l < labels_; ++l) a[l] += c * v[t * labels_ + l];
     }
-    return change + rest_->move(i, v, c, w + coefficients());
+    return change + rest_->move(i, all, c, w + coefficients());
   }
 
   void row(int64_t i, const double* v, Row& row) const override {
@@ -407,6 +414,7 @@ class KernelFeatures final : public Features {
     std::vector<std::pair<int64_t, double>> entries;
     rest_->row(i, v, row);
     for (size_t k = 0; k < row.index.size(); ++k) entries.emplace_back(coefficients() + row.index[k], row.value[k]);
+    v += first_parts_[at(i)];
     for (int64_t t = begin_[at(i)]; t < begin_[at(i + 1)]; ++t, v += labels_)
       for (int64_t l = 0; l < labels_; ++l)
         if (v[l] != 0) entries.emplace_back(number_[at(t)] * labels_ + l, v[l]);
@@ -493,6 +501,7 @@ class KernelFeatures final : public Features {
   int64_t labels_;
   bool own_;
   std::shared_ptr<const Features> rest_;
+  std::vector<int64_t> first_parts_;
 };
 
 }  // namespace margrave

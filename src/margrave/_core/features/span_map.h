@@ -34,7 +34,7 @@ class SpanMap final : public Features {
     lexical_ = static_cast<int64_t>(g.lexical().size());
     rules_ = binary_ + lexical_ + g.unary() + static_cast<int64_t>(g.roots().size());
     if (!attributes_) return;
-    if (hash_bits < 1 || hash_bits > 30) throw InputError("attributes are hashed to 1 to 30 bits.");
+    check_hash_bits(hash_bits);
     shift_ = 64 - hash_bits;
     hashed_ = (int64_t{1} << hash_bits) + std::max(0, g.spans() - 1);
     if (structure_->size() != attributes_->examples())

@@ -22,6 +22,10 @@
 
 namespace margrave {
 
+inline void check_hash_bits(int bits) {
+  if (bits < 1 || bits > 30) throw InputError("attributes are hashed to 1 to 30 bits.");
+}
+
 // Where the weight of an attribute is.
 class TreeWeights {
  public:
@@ -29,7 +33,7 @@ class TreeWeights {
   TreeWeights(int hash_bits, std::shared_ptr<const FingerprintTable> table, int64_t labels)
       : hash_bits_(hash_bits), table_(std::move(table)), labels_(labels) {
     if (labels < 0 || labels > 1 << 20) throw InputError("there must be at most a million labels.");
-    if (!table_ && (hash_bits < 1 || hash_bits > 30)) throw InputError("attributes are hashed to 1 to 30 bits.");
+    if (!table_) check_hash_bits(hash_bits);
   }
 
   int64_t dim() const {

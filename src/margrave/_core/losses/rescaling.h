@@ -120,6 +120,10 @@ inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule,
 // Stratified by cost: the best output at each value of it (003, section 3.2: "a generic strategy is a two stage
 // approach"). F1 = 2 tp / (gold items + items) takes one value for all outputs with as many right and wrong items: they
 // are counted together, as digits of one number (Joachims 2005). Items are parts, or what Structure::counts says.
+//
+// Outputs with low scores are not searched for. With slack re-scaling, H > 0 implies m < 1. With the F1 cost, which is
+// at most 1, H <= 1 - m whatever is re-scaled, so that only outputs with m < 1 - H(y*) can violate more than the best
+// output y* by score.
 inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
                     Worker& worker, Violation& best) {
   const int64_t n = problem.parts(i);
@@ -140,21 +144,32 @@ inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, co
   } else {
     c0 = problem.cost(i, code);
   }
-  std::vector<CostedOutput> outputs;
-  problem.argmax_by_cost(i, theta, code, outputs, worker.scratch);
-  for (CostedOutput& found : outputs) {
-    double cost = c0 + static_cast<double>(found.cost);
+  const auto offer_coded = [&](int64_t coded, double value, Output& y) {
+    double cost = c0 + static_cast<double>(coded);
     if (rule.cost == CostKind::kF1) {
-      std::sort(found.y.begin(), found.y.end());
-      if (of_parts && std::adjacent_find(found.y.begin(), found.y.end()) != found.y.end())
+      std::sort(y.begin(), y.end());
+      if (of_parts && std::adjacent_find(y.begin(), y.end()) != y.end())
         throw InputError("the F1 cost counts parts that occur once in an output: use tied=False on a chain.");
-      const int64_t right = found.cost % (of_gold + 1);
-      const int64_t wrong = found.cost / (of_gold + 1);
+      const int64_t right = coded % (of_gold + 1);
+      const int64_t wrong = coded / (of_gold + 1);
       const int64_t both = of_gold + right + wrong;
       cost = both > 0 ? 1 - 2.0 * static_cast<double>(right) / static_cast<double>(both) : 0.0;
     }
-    offer(rule, cost, gold_score - found.value, found.y, worker.gold, best);
+    offer(rule, cost, gold_score - value, y, worker.gold, best);
+  };
+  constexpr double kRounding = 1e-9;  // relative, of sums of scores
+  double least = -kInfinity;
+  if (rule.cost == CostKind::kF1) {
+    Output& y = worker.answer.y;
+    const double value = problem.argmax(i, theta, y, worker.scratch);
+    offer_coded(static_cast<int64_t>(score_of(code, y)), value, y);
+    least = gold_score - 1 + best.value - kRounding * (1 + std::fabs(gold_score));
+  } else if (rule.of_slack) {
+    least = gold_score - 1 - kRounding * (1 + std::fabs(gold_score));
   }
+  std::vector<CostedOutput> outputs;
+  problem.argmax_by_cost_above(i, theta, code, least, outputs, worker.scratch);
+  for (CostedOutput& found : outputs) offer_coded(found.cost, found.value, found.y);
 }
 
 // Searches for the multiplier lambda of the cost whose augmented argmax violates most. H is quasi-concave along the

@@ -195,6 +195,11 @@ class Structure {
   virtual void argmax_by_cost(int64_t, const double*, const double*, std::vector<CostedOutput>&, Scratch&) const {
     unsupported("argmax_by_cost");
   }
+  // The same, where outputs with scores below `least` may be missing, so that a structure need not search for them.
+  virtual void argmax_by_cost_above(int64_t i, const double* theta, const double* delta, double /*least*/,
+                                    std::vector<CostedOutput>& ys, Scratch& scratch) const {
+    argmax_by_cost(i, theta, delta, ys, scratch);
+  }
   virtual void kbest(int64_t, const double*, int64_t, std::vector<ScoredOutput>&, Scratch&) const {
     unsupported("kbest");
   }
@@ -307,6 +312,10 @@ class Problem {
   virtual double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
   virtual void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                               Scratch& scratch) const = 0;
+  virtual void argmax_by_cost_above(int64_t i, const double* theta, const double* delta, double /*least*/,
+                                    std::vector<CostedOutput>& ys, Scratch& scratch) const {
+    argmax_by_cost(i, theta, delta, ys, scratch);
+  }
   virtual void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
                      Scratch& scratch) const = 0;
   virtual void sample(int64_t i, const double* theta, Random& random, Output& y, Scratch& scratch) const = 0;
@@ -540,6 +549,11 @@ class BoundProblem final : public Problem {
                       Scratch& scratch) const override {
     Scratch::Frame frame(scratch);
     structure_->argmax_by_cost(i, constrain(i, theta, scratch), delta, ys, scratch);
+  }
+  void argmax_by_cost_above(int64_t i, const double* theta, const double* delta, double least,
+                            std::vector<CostedOutput>& ys, Scratch& scratch) const override {
+    Scratch::Frame frame(scratch);
+    structure_->argmax_by_cost_above(i, constrain(i, theta, scratch), delta, least, ys, scratch);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {

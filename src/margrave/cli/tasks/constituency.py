@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import illustration
 from margrave.cli.options import option
-from margrave.cli.reports import percent, table
+from margrave.cli.reports import left_out_rows, percent, table
 from margrave.cli.streams import display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, unknown
@@ -97,6 +97,23 @@ class Constituency(Task):
         return Job(parser, parser.sentences_of(trees), trees, sizes, {}, pair, _scores, {"dev": pair})
 
     @staticmethod
+    def training_notes(estimator: "ConstituencyParser") -> dict[str, Any]:
+        """What became of long sentences and pruned spans."""
+        return {
+            "long_sentences": estimator.n_long_,
+            "max_words": estimator.max_words,
+            "lost_spans": estimator.lost_spans_,
+        }
+
+    @staticmethod
+    def training_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The same as people read it."""
+        rows = left_out_rows(report)
+        if report["lost_spans"] is not None:
+            rows.append(("pruning", f"would lose {percent(report['lost_spans'])} of the spans of training trees"))
+        return rows
+
+    @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
         """F1 of brackets, and exact matches."""
         return f"F1 {percent(scores['f1'])}, exact match {percent(scores['exact_match'])}"
@@ -174,8 +191,10 @@ class ConstituencyModel(Model):
 
 
 def _mean_probability(tree: "Tree", probabilities: Mapping["Constituent", float]) -> float:
-    """The expected share of right constituents; 1 if there are none."""
-    constituents = tree.constituents()
+    """The expected share of right constituents, of which the top node is none; 1 if there are none."""
+    from margrave.labels.constituents import TOPS
+
+    constituents = [each for each in tree.constituents() if each.label not in TOPS]
     return sum(probabilities.get(each, 0.0) for each in constituents) / len(constituents) if constituents else 1.0
 
 

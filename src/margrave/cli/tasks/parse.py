@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import attachment, conllu, illustration
 from margrave.cli.options import Option, option
-from margrave.cli.reports import percent
+from margrave.cli.reports import left_out_rows, percent
 from margrave.cli.sequences import BLOCK
 from margrave.cli.streams import naming, template_lines, with_own
 from margrave.cli.tasks.base import Job, Model, Task
@@ -301,9 +301,7 @@ A template joins terms by |. It is about an arc from a head to a word, and names
         left = f" and {'was' if one else 'were'} left out"
         done = {"projectivise": ", which were lifted", "drop": left}.get(report["crossing"], "")
         rows = [("trees", f"{trees}; {crossing}{done}")]
-        if report["long_sentences"]:
-            left = counted(report["long_sentences"], "sentence")
-            rows.append(("left out", f"{left} of more than {report['max_words']} words (--max-words)"))
+        rows += left_out_rows(report)
         if report["lost_arcs"] is not None:
             rows.append(("pruning", f"loses {percent(report['lost_arcs'])} of the arcs of training trees"))
         for each in report["taggers"]:
