@@ -163,7 +163,7 @@ class PhraseDecoder:
         X : sentences; their words are separated by blanks.
         weights : one weight per feature; None takes those of `start`.
         """
-        return [found.texts[0] if found.texts else "" for _, found in self._lists(X, weights, partial(_kbest, k=1))]
+        return [found.texts[0] for _, found in self._lists(X, weights, _best)]
 
     def kbest(
         self, X: Sequence[str], weights: Weights | None = None, k: int = 100, *, grow: bool = False
@@ -265,6 +265,11 @@ class PhraseDecoder:
 
 def _kbest(graph: _core.SearchGraph, k: int) -> Any:
     return graph.kbest(k)
+
+
+def _best(graph: _core.SearchGraph) -> Any:
+    """The string of the best path, which needs no search for distinct strings."""
+    return None, graph.kbest_of_paths(1, 1)
 
 
 def _empty() -> Candidates:

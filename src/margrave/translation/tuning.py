@@ -271,7 +271,14 @@ Decode = Callable[[Weights | None], tuple[Weights, list[tuple[Candidates, Candid
 
 
 def tune(
-    decode: Decode, references: References, learner: ListLearner, *, rounds: int, dense: int, good: int = 5
+    decode: Decode,
+    references: References,
+    learner: ListLearner,
+    *,
+    rounds: int,
+    dense: int,
+    good: int = 5,
+    keep_start: bool = True,
 ) -> tuple[Weights, list[Round]]:
     """Decode and learn in turn; return the weights whose translations had the best BLEU, and what the rounds did.
 
@@ -284,6 +291,7 @@ def tune(
     rounds : how often to learn; the sentences are decoded once more in the end.
     dense : the number of dense features, which come first.
     good : how many of the candidates in the last stacks are added to the lists, the best by BLEU+1.
+    keep_start : whether the weights that were not learned are returned if no learned ones have a better BLEU.
     """
     lists = MergedLists(references)
     history: list[Round] = []
@@ -295,7 +303,7 @@ def tune(
             raise MargraveError(f"there are {len(found)} sentences, but references of {lists.size}.")
         chosen = np.array([lists.statistics_of(i, first.texts[0]) for i, (first, _) in enumerate(found)])
         score = float(bleu_of_statistics(chosen.sum(axis=0)))
-        if best is None or score > best[0]:
+        if best is None or score > best[0] or (k == 1 and not keep_start):
             best = score, weights
         added = 0
         if k < rounds:
@@ -320,6 +328,7 @@ def tune_decoders(
     rounds: int = 5,
     k: int = 100,
     good: int = 5,
+    keep_start: bool = True,
 ) -> tuple[Weights, list[Round]]:
     """Tune the weights of phrase-based decoders, which share their features; return them, and what the rounds did.
 
@@ -328,7 +337,7 @@ def tune_decoders(
     decoders : the decoder of each sentence, for example one that was made without it.
     source : the sentences.
     references : the reference of each sentence, or a list of references.
-    learner, rounds, good : as in `tune`.
+    learner, rounds, good, keep_start : as in `tune`.
     k : the number of candidates of each sentence and round.
     """
 
@@ -340,4 +349,4 @@ def tune_decoders(
         ]
         return np.concatenate([used, np.zeros(len(decoders[0].features) - len(used))]), found
 
-    return tune(decode, references, learner, rounds=rounds, dense=len(DENSE), good=good)
+    return tune(decode, references, learner, rounds=rounds, dense=len(DENSE), good=good, keep_start=keep_start)
