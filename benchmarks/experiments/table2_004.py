@@ -183,7 +183,7 @@ class Rows:
         started = process_time()
         decoder, weights, rounds = self.system.tuned(part, numbers, sparse, learner)
         tuning = process_time() - started
-        decoder.unknown, started = 0, process_time()
+        decoder.n_unknown, started = 0, process_time()
         translated = self.system.translations(self.system.part("test"), decoder, weights)
         seconds = process_time() - started
         self.found[name] = {"BLEU": self.bleu.segments(translated), "NIST": self.nist.segments(translated)}
@@ -209,7 +209,7 @@ class Rows:
             "settings": settings or [],
             "cpu_tuning": tuning,
             "cpu_test": seconds,
-            "unknown": decoder.unknown,
+            "unknown": decoder.n_unknown,
         }
         print(f"  {name}: BLEU {100 * row['BLEU']:.2f}, NIST {row['NIST']:.3f}, {tuning:.0f} s", flush=True)
         write_result(RESULT, {"machine": describe()} | self.result())

@@ -5,12 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from margrave import MargraveError, Translator
 from margrave.estimators import load
+from margrave.files.stored import pack, unpack
 from margrave.learners import LP
 from margrave.metrics import bleu
-from margrave.translation.phrase_decoder import Candidates
+from margrave.translation.decoding import Candidates, Found
+from margrave.translation.language_model import NGramModel
+from margrave.translation.synchronous import SynchronousDecoder, SynchronousGrammar
 from margrave.translation.tuning import HopeFearMIRA, MergedLists, Mert, PseudoReferences, tune
 
 NOUNS = {"maison": "house", "fleur": "flower", "porte": "door"}
@@ -100,11 +104,132 @@ def test_unknown_words_are_copied_and_counted(fitted: Translator) -> None:
         ({}, {"tune": (["a", "b"], ["x"])}, "2 sentences to tune on, but references of 1"),
         ({}, {"checkpoint": "c"}, "keeps no checkpoint"),
         ({"tuning": "learner", "loss": "log", "learner": "lp"}, {}, "lp"),
+        ({"decoder": "words"}, {}, "unknown decoder 'words'"),
+        ({}, {"alignments": None}, "phrases are learned from alignments"),
+        ({"tuning": "none", "start": {"distances": 1.0}}, {}, "unknown feature 'distances'"),
     ],
 )
 def test_mistakes_are_one_sentence(settings: Any, fit: Any, message: str) -> None:
     with pytest.raises(MargraveError, match=message):
         Translator(**settings).fit(X, Y, **{"alignments": LINKS, **fit})
+
+
+def test_threads_and_repetitions_change_nothing_and_one_decoder_is_made(
+    fitted: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = fitted.set_params(n_threads=1).predict(X), fitted.predict_kbest(X, 3)
+    made = []
+
+    def decoder_of(self: Translator, *arguments: Any) -> Any:
+        made.append(arguments)
+        return original(self, *arguments)
+
+    original = Translator._decoder_of
+    monkeypatch.setattr(Translator, "_decoder_of", decoder_of)
+    assert (fitted.set_params(n_threads=3).predict(X), fitted.predict_kbest(X, 3)) == alone
+    assert fitted.n_unknown_ == 0 and not made
+    fitted.set_params(beam=11).predict(X[:1])
+    assert len(made) == 1
+    fitted.set_params(beam=10)
+
+
+def test_tuning_in_threads_gives_the_same_weights() -> None:
+    models = [Translator("mira", **SMALL, n_threads=n).fit(X, Y, LINKS) for n in (1, 3)]
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_tuning_starts_from_given_weights_and_uses_a_given_language_model() -> None:
+    language_model = NGramModel.estimate(Y[::-1], order=2)
+    start = {"distance": 0.9, "language model": 0.7}
+    model = Translator("none", start=start).fit(X, Y, LINKS, language_model=language_model)
+    weights = dict(zip(model.features_.encoder.names(), model.coef_.tolist(), strict=True))
+    assert (weights["distance"], weights["language model"], weights["words"]) == (0.9, 0.7, 1.0)
+    assert model.language_model_ is not None and model.language_model_.model is language_model
+
+
+# ---- grammars --------------------------------------------------------------------------------------------------------
+
+RULES = [f"[X] ||| {noun} ||| {NOUNS[noun]} ||| right=1" for noun in NOUNS]
+RULES += [f"[X] ||| {noun} ||| {NOUNS[noun]}s ||| wrong=1" for noun in NOUNS]
+RULES += [f"[X] ||| [X,1] {colour} ||| {COLOURS[colour]} [1] ||| right=1" for colour in COLOURS]
+RULES += [f"[X] ||| [X,1] {colour} ||| [1] {COLOURS[colour]} ||| wrong=1" for colour in COLOURS]
+RULES += ["[X] ||| la ||| the", "[X] ||| une ||| a", "[X] ||| est ici ||| is here ||| right=1"]
+
+
+def hiero(with_model: bool) -> SynchronousDecoder:
+    grammar = SynchronousGrammar().add(RULES[::2], span_limit=9).add(RULES[1::2]).add_glue()
+    return SynchronousDecoder(grammar, NGramModel.estimate(Y, order=2) if with_model else None)
+
+
+GRAMMAR_TUNINGS: dict[str, dict[str, Any]] = {
+    "mert": {"tuning": "mert"},
+    "mira": {"tuning": "mira", "step": 0.1},
+    "LP (7)": {"tuning": "learner", "learner": LP(program="closest"), "good": 2},
+    "LP (8)": {"tuning": "learner", "learner": LP(program="all"), "good": 1, "wrong": None},
+}
+
+
+@pytest.mark.parametrize("name", GRAMMAR_TUNINGS)
+def test_a_grammar_is_tuned_saved_and_used(name: str, tmp_path: Path) -> None:
+    start = {"right": -1.0, "wrong": 1.0}
+    model = Translator(decoder=hiero(name == "mert"), start=start, rounds=3, k=20, **GRAMMAR_TUNINGS[name]).fit(X, Y)
+    assert model.rounds_[0].bleu < 0.5 and model.score(X, Y) == max(each.bleu for each in model.rounds_) == 1.0
+    assert model.predict(["la tour verte est ici"]) == ["the green tour is here"] and model.n_unknown_ == 1
+    weights = dict(zip(model.features_.encoder.names(), model.coef_.tolist(), strict=True))
+    assert weights["PassThrough"] == -100.0  # it is not tuned
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.predict_kbest(X, 3) == model.predict_kbest(X, 3)
+    assert again.decoder.features == model.decoder.features  # type: ignore[union-attr]
+    best = again.predict_kbest(X[:1], 50)[0]
+    assert [score for score, _ in best] == sorted((score for score, _ in best), reverse=True)
+    assert len({text for _, text in best}) == len(best) > 1
+
+
+def test_a_grammar_takes_several_references_and_can_be_cloned() -> None:
+    model = clone(Translator("mira", decoder=hiero(False), rounds=1, step=0.1, beam=0))
+    model.fit(X[:3], [[y, "another text of five words"] for y in Y[:3]])
+    assert model.predict(X[:1]) == Y[:1]
+    assert model.fit([], [], tune=(X[:2], Y[:2])).predict(X[:1]) == Y[:1]
+
+
+def test_a_sentence_without_a_derivation_is_copied_and_counted() -> None:
+    grammar = SynchronousGrammar().add(["[S] ||| a [X,1] ||| [1] b", "[X] ||| c ||| d"])
+    model = Translator("none", decoder=SynchronousDecoder(grammar)).fit(["a c"], ["d b"])
+    assert model.predict(["a c", "c a", ""]) == ["d b", "c a", ""]
+    assert model.n_unknown_ == 2
+
+
+def test_a_damaged_grammar_is_refused(tmp_path: Path) -> None:
+    decoder = hiero(True)
+    packed: dict[str, Any] = {}
+    stored = pack(decoder, packed, "d")
+    assert unpack(stored, packed).features == decoder.features
+    place = next(name for name, array in packed.items() if array.dtype == np.uint8)
+    with pytest.raises(MargraveError, match="rules of its decoder are damaged"):
+        unpack(stored, packed | {place: packed[place][:-9]})
+    with pytest.raises(MargraveError, match="has no grammar"):
+        unpack(stored | {"settings": {}}, packed)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fit", "message"),
+    [
+        ({"sparse": True, "tuning": "mira"}, {}, "sparse features are those of phrases"),
+        ({"start": {"rihgt": 1.0}}, {}, "did you mean 'right'"),
+        ({}, {"alignments": LINKS}, "a grammar needs no alignments"),
+        ({}, {"y": Y[:-1]}, f"{len(X)} sentences to tune on, but references of {len(X) - 1}"),
+    ],
+)
+def test_mistakes_with_grammars_are_one_sentence(settings: Any, fit: Any, message: str) -> None:
+    with pytest.raises(MargraveError, match=message):
+        Translator(decoder=hiero(False), **settings).fit(X, **{"y": Y, **fit})
+
+
+def test_a_grammar_has_no_lattices() -> None:
+    model = Translator("none", decoder=hiero(False)).fit(X, Y)
+    with pytest.raises(MargraveError, match="form forests and not lattices"):
+        model.predict_marginals(X[:1])
 
 
 # ---- tuning ----------------------------------------------------------------------------------------------------------
@@ -142,7 +267,7 @@ def test_learners_of_lists_prefer_what_has_a_high_bleu(learner: Any) -> None:
         for each in shown:
             order = np.argsort(-(each.value.reshape(-1, 2) @ w), kind="stable")
             rows = [(each.texts[k], each.value.reshape(-1, 2)[k].tolist()) for k in order]
-            found.append((candidates(*rows), None))
+            found.append(Found(candidates(*rows)))
         return w, found
 
     weights, history = tune(decode, [f"a good {k} text" for k in range(5)], learner, rounds=3, dense=2)
@@ -152,6 +277,6 @@ def test_learners_of_lists_prefer_what_has_a_high_bleu(learner: Any) -> None:
 
 
 def test_fewer_references_than_sentences_are_refused() -> None:
-    shown = [(candidates(("a", [0.0, 0.0])), None)] * 2
+    shown = [Found(candidates(("a", [0.0, 0.0])))] * 2
     with pytest.raises(MargraveError, match="2 sentences, but references of 1"):
         tune(lambda w: (np.zeros(2), shown), ["a"], Mert(), rounds=1, dense=2)

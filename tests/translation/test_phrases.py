@@ -257,7 +257,8 @@ def test_the_stack_has_complete_translations() -> None:
     words, table, model = tiny(5)
     decoder = PhraseDecoder(table, model, beam=0, options=0)
     every = set(decoder.kbest([" ".join(words)], k=10**6)[0][1].texts)
-    lists, stack = decoder.kbest_and_stack(" ".join(words), k=3)
+    lists, stack, _ = decoder.find(" ".join(words), decoder.start(), 3)
+    assert stack is not None
     assert stack.texts[0] == lists.texts[0]
     assert set(stack.texts) <= every
 
@@ -266,7 +267,7 @@ def test_unknown_words_are_copied_and_counted() -> None:
     text = AlignedText(["a b"], ["x y"], ["0-0 1-1"])
     decoder = PhraseDecoder(text.phrases(), NGramModel.estimate(["x y"]))
     assert decoder.translate(["a neu b neu", ""]) == ["x neu y neu", ""]
-    assert decoder.unknown == 2
+    assert decoder.n_unknown == 2
 
 
 def test_names_of_features_come_back() -> None:

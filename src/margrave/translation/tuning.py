@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.metrics.translation import BleuStatistics, References, bleu_of_statistics
+from margrave.translation.decoding import Candidates, Decoder, Found, Weights, each_of
 from margrave.translation.mert import mert
-from margrave.translation.phrase_decoder import DENSE, Candidates, PhraseDecoder
-
-Weights = NDArray[np.float64]
 
 _OF_BLEU = 0.3  # the deviation of scores within lists at the beginning of k-best MIRA, relative to that of BLEU+1
 
@@ -267,7 +265,7 @@ class Round:
     added: int
 
 
-Decode = Callable[[Weights | None], tuple[Weights, list[tuple[Candidates, Candidates | None]]]]
+Decode = Callable[[Weights | None], tuple[Weights, list[Found]]]
 
 
 def tune(
@@ -285,7 +283,7 @@ def tune(
     Parameters
     ----------
     decode : a function from weights (None at first) to the weights that it used, which are longer if there are new
-        features, and for each sentence its best candidates, the best one first, and those of the last stack or None.
+        features, and what it found for each sentence.
     references : the reference of each sentence, or a list of references.
     learner : how weights are learned from lists.
     rounds : how often to learn; the sentences are decoded once more in the end.
@@ -301,16 +299,16 @@ def tune(
         weights, found = decode(weights)
         if len(found) != lists.size:
             raise MargraveError(f"there are {len(found)} sentences, but references of {lists.size}.")
-        chosen = np.array([lists.statistics_of(i, first.texts[0]) for i, (first, _) in enumerate(found)])
+        chosen = np.array([lists.statistics_of(i, of.best.texts[0]) for i, of in enumerate(found)])
         score = float(bleu_of_statistics(chosen.sum(axis=0)))
         if best is None or score > best[0] or (k == 1 and not keep_start):
             best = score, weights
         added = 0
         if k < rounds:
-            for i, (first, stack) in enumerate(found):
-                added += lists.add(i, first)
-                if stack is not None:
-                    added += lists.add(i, stack, good)
+            for i, of in enumerate(found):
+                added += lists.add(i, of.best)
+                if of.stack is not None:
+                    added += lists.add(i, of.stack, good)
         history.append(Round(score, sum(map(len, lists.bleu)), added))
         if k == rounds or not added:
             break
@@ -320,17 +318,19 @@ def tune(
 
 
 def tune_decoders(
-    decoders: Sequence[PhraseDecoder],
+    decoders: Sequence[Decoder],
     source: Sequence[str],
     references: References,
     learner: ListLearner,
     *,
+    start: Weights | None = None,
     rounds: int = 5,
     k: int = 100,
     good: int = 5,
     keep_start: bool = True,
+    threads: int = 1,
 ) -> tuple[Weights, list[Round]]:
-    """Tune the weights of phrase-based decoders, which share their features; return them, and what the rounds did.
+    """Tune the weights of decoders, which share their features; return them, and what the rounds did.
 
     Parameters
     ----------
@@ -338,15 +338,17 @@ def tune_decoders(
     source : the sentences.
     references : the reference of each sentence, or a list of references.
     learner, rounds, good, keep_start : as in `tune`.
+    start : the weights to begin with; None for those of the decoders.
     k : the number of candidates of each sentence and round.
+    threads : how many sentences are decoded at a time. Decoders that find new features decode one at a time.
     """
+    first, pairs = decoders[0], list(zip(decoders, source, strict=True))
+    if any(decoder.grows for decoder in decoders):
+        threads = 1
 
-    def decode(weights: Weights | None) -> Any:
-        used = decoders[0].start() if weights is None else weights
-        found = [
-            decoder.kbest_and_stack(sentence, used, k, grow=True)
-            for decoder, sentence in zip(decoders, source, strict=True)
-        ]
-        return np.concatenate([used, np.zeros(len(decoders[0].features) - len(used))]), found
+    def decode(weights: Weights | None) -> tuple[Weights, list[Found]]:
+        used = (first.start() if start is None else start) if weights is None else first.held(weights)
+        found = each_of(lambda each: each[0].find(each[1], used, k), pairs, threads)
+        return np.concatenate([used, np.zeros(first.n_features - len(used))]), found
 
-    return tune(decode, references, learner, rounds=rounds, dense=len(DENSE), good=good, keep_start=keep_start)
+    return tune(decode, references, learner, rounds=rounds, dense=first.n_dense, good=good, keep_start=keep_start)
