@@ -151,7 +151,7 @@ def best_setting(
         learner = lp(program, margin, "w >= 0", setting)
         decoder, weights, _ = system.tuned("train", system.part("train", CHOSEN), sparse, learner)
         score = bleu(system.translations(numbers, decoder, weights), references)
-        zero = not learner.reranker.coef_.any()
+        zero = learner.outcome is not None and not learner.outcome.nonzero
         found.append({"setting": list(setting), "BLEU": score, "optimum_is_zero": zero})
         print(f"  {program}, {margin}, {setting}: {100 * score:.2f} on development sentences", flush=True)
     best = max(found, key=lambda each: (not each["optimum_is_zero"], each["BLEU"]))["setting"]
@@ -197,15 +197,15 @@ class Rows:
             }
             for metric, score in scores.items()
         }
-        reranker = getattr(learner, "reranker", None)
+        outcome = None if learner is None else learner.outcome
         self.rows[name] = row | {
             "tuning_BLEU": [each.bleu for each in rounds],
             "candidates": rounds[-1].candidates if rounds else 0,
             "features": len(weights),
             "non_zero": int(np.count_nonzero(weights)),
-            "optimum_is_zero": reranker is not None and not reranker.coef_.any(),
+            "optimum_is_zero": outcome is not None and not outcome.nonzero,
             "dense": weights[:14].round(4).tolist(),
-            "setting": None if reranker is None else [learner.C, learner.good, learner.wrong],  # type: ignore[union-attr]
+            "setting": None if outcome is None else [learner.C, learner.good, learner.wrong],  # type: ignore[union-attr]
             "settings": settings or [],
             "cpu_tuning": tuning,
             "cpu_test": seconds,

@@ -38,6 +38,9 @@ TUNINGS: dict[str, dict[str, Any]] = {
     "sparse mira": {"tuning": "mira", "sparse": True},
     "LP (7)": {"tuning": "learner", "learner": LP(program="closest"), "sparse": True, "good": 2, "wrong": None},
     "LP (8)": {"tuning": "learner", "learner": LP(program="all", free_sign=True), "good": 2},
+    "LP (8) over graphs": {"tuning": "learner", "learner": LP(program="all"), "graphs": True, "sparse": True, "C": 10},
+    "LP (7) over graphs": {"tuning": "learner", "learner": LP(program="closest"), "graphs": True, "good": 2},
+    "latent log over graphs": {"tuning": "learner", "loss": "latent-log", "learner": "auto", "graphs": True},
     "log": {"tuning": "learner", "loss": "log", "learner": "lbfgs"},
 }
 
@@ -105,6 +108,7 @@ def test_unknown_words_are_copied_and_counted(fitted: Translator) -> None:
         ({}, {"checkpoint": "c"}, "keeps no checkpoint"),
         ({"tuning": "learner", "loss": "log", "learner": "lp"}, {}, "lp"),
         ({"decoder": "words"}, {}, "unknown decoder 'words'"),
+        ({"graphs": True}, {}, "graphs=True is for tuning='learner'"),
         ({}, {"alignments": None}, "phrases are learned from alignments"),
         ({"tuning": "none", "start": {"distances": 1.0}}, {}, "unknown feature 'distances'"),
     ],
@@ -215,7 +219,7 @@ def test_a_damaged_grammar_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "fit", "message"),
     [
-        ({"sparse": True, "tuning": "mira"}, {}, "sparse features are those of phrases"),
+        ({"sparse": True, "tuning": "mira"}, {}, "only phrases have sparse features"),
         ({"start": {"rihgt": 1.0}}, {}, "did you mean 'right'"),
         ({}, {"alignments": LINKS}, "a grammar needs no alignments"),
         ({}, {"y": Y[:-1]}, f"{len(X)} sentences to tune on, but references of {len(X) - 1}"),

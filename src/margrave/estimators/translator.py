@@ -24,6 +24,7 @@ from margrave.metrics.translation import References, bleu
 from margrave.structures.base import NoOutputs
 from margrave.translation.decoding import Decoder, Weights, checked_sentences, each_of
 from margrave.translation.grammar_decoder import GrammarDecoder
+from margrave.translation.graph_tuning import GraphMargins
 from margrave.translation.language_model import NGramModel, StoredModel
 from margrave.translation.phrase_decoder import FeatureNames, PhraseDecoder
 from margrave.translation.phrases import AlignedText, PhraseTable
@@ -61,6 +62,9 @@ class Translator(LatticeDecoder):
     k : the number of candidates of each sentence and round.
     good : how many candidates of a sentence are pseudo-references.
     wrong : how many of its worst candidates are wrong; None means all that are not good.
+    graphs : whether tuning="learner" learns from search graphs instead of lists: all their other paths are wrong. Only
+        phrases have them.
+    n_edges : how many edges of each search graph are kept, those on its best paths.
     n_tuning : on how many of the training sentences weights are tuned, evenly spaced; None means all.
     folds, longest, order : how many folds the training sentences have, the most words of a phrase, and the order of the
         language model; for phrases only.
@@ -109,6 +113,8 @@ class Translator(LatticeDecoder):
         k: int = 100,
         good: int = 5,
         wrong: int | None = 5,
+        graphs: bool = False,
+        n_edges: int = 1000,
         n_tuning: int | None = 1000,
         folds: int = 5,
         longest: int = 5,
@@ -135,6 +141,8 @@ class Translator(LatticeDecoder):
         self.k = k
         self.good = good
         self.wrong = wrong
+        self.graphs = graphs
+        self.n_edges = n_edges
         self.n_tuning = n_tuning
         self.folds = folds
         self.longest = longest
@@ -267,18 +275,20 @@ class Translator(LatticeDecoder):
         if self.tuning == "mira":
             return HopeFearMIRA(self.step, seed=self.seed)
         if self.tuning == "learner":
-            numbers: dict[str, Any] = {"good": self.good, "wrong": self.wrong, "seed": self.seed}
-            return PseudoReferences(self.loss, self.learner, self.C, self.tol, max_iter=self.max_iter, **numbers)
+            numbers: dict[str, Any] = {"good": self.good, "seed": self.seed, "max_iter": self.max_iter}
+            if self.graphs:
+                return GraphMargins(self.loss, self.learner, self.C, self.tol, n_edges=self.n_edges, **numbers)
+            return PseudoReferences(self.loss, self.learner, self.C, self.tol, wrong=self.wrong, **numbers)
         return None
 
     def _set_tuned(self, learner: ListLearner | None, weights: Weights, rounds: list[Round]) -> None:
         """Set what is known of the training."""
-        reranker = learner.reranker if isinstance(learner, PseudoReferences) else None
-        if reranker is not None:
+        outcome = None if learner is None else learner.outcome
+        if outcome is not None:
             # It is a certificate for the last lists, and not for all translations: the search prunes.
-            self.history_ = [replace(record, exact=False) for record in reranker.history_]
-            self.certificate_ = replace(reranker.certificate_, exact=False)
-            self.learner_, self.converged_ = reranker.learner_, reranker.converged_
+            self.history_ = [replace(record, exact=False) for record in outcome.history]
+            self.certificate_ = replace(outcome.certificate, exact=False)
+            self.learner_, self.converged_ = outcome.learner, outcome.converged
         else:
             self.certificate_ = Record(0.0, 0.0, 0.5 * float(weights @ weights), exact=False)
             self.history_ = [self.certificate_]
@@ -398,11 +408,21 @@ class Translator(LatticeDecoder):
             raise MargraveError("start must be a dictionary from the names of features to weights.")
         if self.tuning == "learner":
             check_loss(learner_named(self.learner), loss)
-        if self.decoder != PHRASES and self.sparse:
-            raise MargraveError("sparse features are those of phrases: pass sparse=False.")
+        if self.decoder != PHRASES and (self.sparse or self.graphs):
+            raise MargraveError("only phrases have sparse features and search graphs: leave out sparse and graphs.")
+        if flag("graphs", self.graphs) and self.tuning != "learner":
+            raise MargraveError("graphs=True is for tuning='learner'.")
         if flag("sparse", self.sparse) and self.tuning == "mert":
             raise MargraveError("minimum error rate training is for few features: pass sparse=False, or other tuning.")
-        for name, low in (("rounds", 0), ("k", 1), ("good", 1), ("folds", 2), ("longest", 1), ("order", 1)):
+        for name, low in (
+            ("rounds", 0),
+            ("k", 1),
+            ("good", 1),
+            ("folds", 2),
+            ("longest", 1),
+            ("order", 1),
+            ("n_edges", 1),
+        ):
             setattr(self, name, whole(name, getattr(self, name), low, 10**6))
         real("step", self.step, "be positive and finite", lambda step: 0 < step < np.inf)
         check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)

@@ -9,7 +9,7 @@ pseudo-references.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.metrics.translation import BleuStatistics, References, bleu_of_statistics
-from margrave.translation.decoding import Candidates, Decoder, Found, Weights, each_of
+from margrave.translation.decoding import Candidates, Decoder, Edges, Found, Weights, each_of
 from margrave.translation.mert import mert
 
 _OF_BLEU = 0.3  # the deviation of scores within lists at the beginning of k-best MIRA, relative to that of BLEU+1
@@ -40,6 +40,8 @@ class MergedLists:
         self.value: list[list[NDArray[np.float64]]] = [[] for _ in range(self.size)]
         self.statistics: list[list[NDArray[Any]]] = [[] for _ in range(self.size)]
         self.bleu: list[list[float]] = [[] for _ in range(self.size)]  # BLEU+1 of each candidate
+        self.texts: list[list[str]] = [[] for _ in range(self.size)]
+        self.graphs: list[list[Edges]] = [[] for _ in range(self.size)]  # if the learner needs them
 
     def add(self, i: int, found: Candidates, best: int | None = None) -> int:
         """Add the candidates of sentence i, or only the best by BLEU+1; the number of those that are new.
@@ -68,10 +70,24 @@ class MergedLists:
             self.index[i].append(index.copy())
             self.value[i].append(value.copy())
             self.statistics[i].append(known[found.texts[k]])
+            self.texts[i].append(found.texts[k])
         new = self.statistics[i][before:]
         if new:
             self.bleu[i] += bleu_of_statistics(np.array(new), smooth="add-one").tolist()
         return len(new)
+
+    def best(self, i: int, n: int) -> list[int]:
+        """The best candidates of sentence i by BLEU+1, with distinct texts: n, or half of all texts, if that is less.
+
+        Parameters
+        ----------
+        i : the sentence.
+        n : how many.
+        """
+        order = np.argsort(-np.array(self.bleu[i]).round(12), kind="stable").tolist()
+        first = {self.texts[i][k]: k for k in reversed(order)}
+        distinct = [k for k in order if first[self.texts[i][k]] == k]
+        return distinct[: max(1, min(n, len(distinct) // 2))]
 
     def statistics_of(self, i: int, text: str) -> NDArray[Any]:
         """The BLEU statistics of a translation of sentence i."""
@@ -109,9 +125,40 @@ class MergedLists:
         return found
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """How the last problem of a tuning was solved.
+
+    Parameters
+    ----------
+    learner : the learner.
+    certificate, history, converged : what it knows of the optimum.
+    nonzero : whether the optimum has a weight that is not zero.
+    """
+
+    learner: Any
+    certificate: Any
+    history: list[Any]
+    converged: bool
+    nonzero: bool
+
+
 @dataclass
 class ListLearner(ABC):
-    """Learns weights from merged lists."""
+    """Learns weights from merged lists, or from merged search graphs if `needs_graphs`."""
+
+    needs_graphs: ClassVar[bool] = False
+
+    outcome: Outcome | None = field(default=None, init=False, repr=False, compare=False)  # of the last round
+
+    def pruned(self, graph: Edges) -> Edges:
+        """What is kept of a search graph.
+
+        Parameters
+        ----------
+        graph : the graph.
+        """
+        return graph
 
     @abstractmethod
     def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
@@ -167,7 +214,9 @@ class HopeFearMIRA(ListLearner):
         # Hope and fear add BLEU+1 to scores. If scores are too large, both are what the weights prefer already.
         spread = sum(float(np.var(each @ w)) for each in rows)
         w *= _OF_BLEU * np.sqrt(sum(float(np.var(each)) for each in gains) / spread) if spread > 0 else 1.0
-        total, steps = np.zeros_like(w), 0
+        # The average of the weights after all steps: a change counts as often as there are steps from it on.
+        average, left = w.copy(), self.passes * lists.size
+        share = 1 / max(left, 1)
         rng = np.random.default_rng(self.seed)
         for _ in range(self.passes):
             for i in rng.permutation(lists.size):
@@ -175,13 +224,14 @@ class HopeFearMIRA(ListLearner):
                 hope, fear = int(np.argmax(scores + gains[i])), int(np.argmax(scores - gains[i]))
                 loss = (gains[i][hope] - gains[i][fear]) - (scores[hope] - scores[fear])
                 if loss > 0 and hope != fear:
-                    change = _row(rows[i], hope) - _row(rows[i], fear)
+                    columns, change = _difference(rows[i], hope, fear)
                     square = float(change @ change)
                     if square > 0:
-                        w = w + min(self.step, loss / square) * change
-                total += w
-                steps += 1
-        return total / max(steps, 1) / scales
+                        change *= min(self.step, loss / square)
+                        w[columns] += change
+                        average[columns] += left * share * change
+                left -= 1
+        return average / scales
 
 
 @dataclass
@@ -206,7 +256,6 @@ class PseudoReferences(ListLearner):
     wrong: int | None = None
     seed: int = 0
     max_iter: int | None = None
-    reranker: Any = field(default=None, init=False, repr=False, compare=False)  # of the last round
 
     def __post_init__(self) -> None:
         self.good = whole("good", self.good, 1, 10**9)
@@ -228,8 +277,9 @@ class PseudoReferences(ListLearner):
         if not X:
             return start
         settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "seed": self.seed, "max_iter": self.max_iter}
-        self.reranker = Reranker(self.loss, learner=self.learner, n_threads=1, **settings).fit(X, good, costs)
-        w: Weights = self.reranker.coef_ / scales
+        model = Reranker(self.loss, learner=self.learner, n_threads=1, **settings).fit(X, good, costs)
+        w: Weights = model.coef_ / scales
+        self.outcome = Outcome(model.learner_, model.certificate_, model.history_, model.converged_, bool(w.any()))
         return w if w.any() else start
 
     def _ends(self, bleu: Weights) -> tuple[list[int], int, Weights]:
@@ -244,9 +294,14 @@ class PseudoReferences(ListLearner):
         return kept.tolist(), good, costs
 
 
-def _row(rows: Any, k: int) -> Weights:
-    """A row of a dense or sparse matrix."""
-    return rows[k] if isinstance(rows, np.ndarray) else np.asarray(rows[[k]].toarray()[0])
+def _difference(rows: Any, a: int, b: int) -> tuple[Any, Weights]:
+    """Row a minus row b of a dense or sparse matrix: the columns that may differ, and the differences there."""
+    if isinstance(rows, np.ndarray):
+        return slice(None), rows[a] - rows[b]
+    first, second = (slice(rows.indptr[k], rows.indptr[k + 1]) for k in (a, b))
+    columns, place = np.unique(np.concatenate([rows.indices[first], rows.indices[second]]), return_inverse=True)
+    values = np.concatenate([rows.data[first], -rows.data[second]])
+    return columns, np.bincount(place, weights=values, minlength=len(columns)).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -309,6 +364,8 @@ def tune(
                 added += lists.add(i, of.best)
                 if of.stack is not None:
                     added += lists.add(i, of.stack, good)
+                if learner.needs_graphs and of.graph is not None:
+                    lists.graphs[i].append(learner.pruned(of.graph))
         history.append(Round(score, sum(map(len, lists.bleu)), added))
         if k == rounds or not added:
             break
@@ -348,7 +405,7 @@ def tune_decoders(
 
     def decode(weights: Weights | None) -> tuple[Weights, list[Found]]:
         used = (first.start() if start is None else start) if weights is None else first.held(weights)
-        found = each_of(lambda each: each[0].find(each[1], used, k), pairs, threads)
+        found = each_of(lambda each: each[0].find(each[1], used, k, graph=learner.needs_graphs), pairs, threads)
         return np.concatenate([used, np.zeros(first.n_features - len(used))]), found
 
     return tune(decode, references, learner, rounds=rounds, dense=first.n_dense, good=good, keep_start=keep_start)

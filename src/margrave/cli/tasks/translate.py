@@ -21,8 +21,8 @@ _BAR = "|||"
 _TUNINGS = ("mert", "mira", "learner", "none")
 _DECODERS = ("phrases", "hiero")
 # The options that apply to one of the decoders only, with their defaults.
-_OF_PHRASES = {"alignments": None, "tune": None, "sparse": False, "n_tuning": 1000, "folds": 5, "longest": 5}
-_OF_PHRASES |= {"lm_order": 3, "options_per_phrase": 10, "reach": 6}
+_OF_PHRASES = {"alignments": None, "tune": None, "sparse": False, "graphs": False, "n_tuning": 1000, "folds": 5}
+_OF_PHRASES |= {"longest": 5, "lm_order": 3, "options_per_phrase": 10, "reach": 6}
 _OF_GRAMMARS: dict[str, Any] = {"grammar": (), "glue": None, "span_limit": None, "costs": False, "pass_all": False}
 
 
@@ -102,6 +102,10 @@ class Translate(Task):
     worst: int = option(
         5, "With --tuning learner, how many candidates are wrong: the worst; 0 for all others.", "N", low=0
     )
+    graphs: bool = option(
+        False, "With --tuning learner, learn from search graphs instead of lists: all their other paths are wrong."
+    )
+    n_edges: int = option(1000, "With --graphs, how many edges of each graph to keep.", "N", low=1)
     n_tuning: int = option(1000, "On how many training sentences to tune if --tune is not given.", "N", low=1)
     folds: int = option(5, "How many folds the training sentences have if --tune is not given.", "N", low=2)
     longest: int = option(5, "The most words of a phrase.", "N", low=1)
@@ -128,6 +132,8 @@ class Translate(Task):
                 raise MargraveError(f"--{flag} applies to --decoder {'phrases' if hiero else 'hiero'} only.")
         if hiero and not self.grammar:
             raise MargraveError("--decoder hiero needs rules: give --grammar FILE.")
+        if self.graphs and self.tuning != "learner":
+            raise MargraveError("--graphs is for --tuning learner.")
         if self.sparse and self.tuning == "mert":
             raise MargraveError("--tuning mert is for few features: leave out --sparse, or use another --tuning.")
 
@@ -156,6 +162,8 @@ class Translate(Task):
             k=self.candidates,
             good=self.best,
             wrong=self.worst or None,
+            graphs=self.graphs,
+            n_edges=self.n_edges,
             n_tuning=self.n_tuning,
             folds=self.folds,
             longest=self.longest,
