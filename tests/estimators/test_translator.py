@@ -118,6 +118,43 @@ def test_mistakes_are_one_sentence(settings: Any, fit: Any, message: str) -> Non
         Translator(**settings).fit(X, Y, **{"alignments": LINKS, **fit})
 
 
+@pytest.mark.parametrize("with_model", [False, True])
+def test_a_training_sentence_is_decoded_with_phrases_of_other_folds_only(
+    with_model: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every sentence has a word of its own, which no phrase of its decoder may have."""
+    seen: dict[str, Any] = {}
+    given = NGramModel.estimate(Y) if with_model else None
+
+    def tuned(decoders: Any, source: Any, references: Any, learner: Any, **settings: Any) -> Any:
+        seen.update(decoders=decoders, source=source)
+        return decoders[0].start(), []
+
+    monkeypatch.setattr("margrave.estimators.translator.tune_decoders", tuned)
+    source, target = [f"{x} w{i}" for i, x in enumerate(X)], [f"{y} v{i}" for i, y in enumerate(Y)]
+    links = [f"{each} {len(x.split())}-{len(y.split())}" for each, x, y in zip(LINKS, X, Y, strict=True)]
+    Translator(folds=4, n_tuning=None).fit(source, target, links, language_model=given)
+    assert seen["source"] == source and len({id(each) for each in seen["decoders"]}) == 4
+    for i, decoder in enumerate(seen["decoders"]):
+        known = {word for phrase, _ in decoder.table.pairs() for word in phrase.split()}
+        assert f"w{i}" not in known and sum(f"w{k}" in known for k in range(len(X))) == len(X) - 3
+        assert given is decoder.model if given is not None else f"v{i}" not in decoder.model
+
+
+def test_the_best_of_the_last_stack_become_candidates() -> None:
+    stack = candidates(("a b c x", [0.0, 1.0]), ("a b c d", [0.0, 2.0]), ("x", [0.0, 3.0]))
+    learned: list[list[str]] = []
+
+    class Learner(Mert):
+        def learn(self, lists: MergedLists, start: Any, dense: int) -> Any:
+            learned.extend(lists.texts)
+            return start
+
+    found = [Found(candidates(("y", [1.0, 0.0])), stack)]
+    tune(lambda w: (np.zeros(2), found), ["a b c d"], Learner(), rounds=1, dense=2, good=2)
+    assert learned == [["y", "a b c d", "a b c x"]]
+
+
 def test_threads_and_repetitions_change_nothing_and_one_decoder_is_made(
     fitted: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

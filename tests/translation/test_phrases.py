@@ -62,6 +62,10 @@ def test_orientations_by_hand() -> None:
     scores = AlignedText(["b c"], ["z y"], ["0-1 1-0"]).phrases().pairs()["b", "y"]
     assert scores["backward swap"] == pytest.approx(log(1.5 / 2.5))
     assert scores["forward discontinuous"] == pytest.approx(log(1.5 / 2.5))
+    # c -> z begins the translation, but not the source, and is followed by what lies before it.
+    scores = AlignedText(["b c"], ["z y"], ["0-1 1-0"]).phrases().pairs()["c", "z"]
+    assert scores["backward discontinuous"] == scores["forward swap"] == pytest.approx(log(1.5 / 2.5))
+    assert scores["backward monotone"] == scores["forward monotone"] == pytest.approx(log(0.5 / 2.5))
     whole = AlignedText(["b c"], ["z y"], ["0-1 1-0"]).phrases().pairs()["b c", "z y"]
     assert whole["backward monotone"] == whole["forward monotone"] == pytest.approx(log(1.5 / 2.5))
 
@@ -111,6 +115,12 @@ def test_altered_tables_are_refused() -> None:
     ):
         with pytest.raises(MargraveError):
             PhraseTable().restore(state | {name: value})
+
+
+def test_there_are_the_14_features_of_the_paper() -> None:
+    assert len(DENSE) == len(set(DENSE)) == 14
+    assert sum(" monotone" in name or " swap" in name or " discontinuous" in name for name in DENSE) == 6
+    assert len(FeatureNames()) == 14
 
 
 # ---- search ----------------------------------------------------------------------------------------------------------
