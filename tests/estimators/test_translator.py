@@ -141,6 +141,22 @@ def test_a_training_sentence_is_decoded_with_phrases_of_other_folds_only(
         assert given is decoder.model if given is not None else f"v{i}" not in decoder.model
 
 
+def test_ctrl_c_keeps_the_best_weights_so_far() -> None:
+    calls: list[Any] = []
+
+    def decode(weights: Any) -> Any:
+        calls.append(weights)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return np.full(2, float(len(calls))), [Found(candidates((["x", "a b c d"][len(calls) - 1], [1.0, 0.0])))]
+
+    weights, history = tune(decode, ["a b c d"], Mert(), rounds=5, dense=2)
+    assert weights.tolist() == [2.0, 2.0]
+    assert [each.interrupted for each in history] == [False, True]
+    with pytest.raises(KeyboardInterrupt):  # there are no weights yet
+        tune(lambda w: (_ for _ in ()).throw(KeyboardInterrupt), ["a"], Mert(), rounds=5, dense=2)
+
+
 def test_the_best_of_the_last_stack_become_candidates() -> None:
     stack = candidates(("a b c x", [0.0, 1.0]), ("a b c d", [0.0, 2.0]), ("x", [0.0, 3.0]))
     learned: list[list[str]] = []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from margrave.checks import flag, real, whole
 from margrave.datasets.lattices import Lattice
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, counted, unknown
 from margrave.estimators.base import Given
 from margrave.estimators.lattice_decoder import LatticeDecoder
 from margrave.features import SparseFeatures
@@ -180,7 +180,7 @@ class Translator(LatticeDecoder):
         tune : source sentences and their references (one or a list for each) to tune the weights on; None tunes them on
             training sentences.
         language_model : the language model of phrases; None estimates one from the translations.
-        checkpoint : must be None, because the tuning cannot be interrupted and continued.
+        checkpoint : must be None, because a tuning cannot be continued. Ctrl-C ends it with the best weights so far.
         """
         self._check_parameters()
         if checkpoint is not None:
@@ -296,7 +296,9 @@ class Translator(LatticeDecoder):
             self.converged_ = True
         self.rounds_ = rounds
         self.n_iter_ = max(len(rounds) - 1, 0)
-        self.stop_reason_ = f"{self.n_iter_} rounds"
+        interrupted = bool(rounds) and rounds[-1].interrupted
+        self.stop_reason_ = f"{'interrupted after ' if interrupted else ''}{counted(self.n_iter_, 'round')}"
+        self.converged_ = self.converged_ and not interrupted
         self.metadata_ = {}
         self.n_unknown_ = 0
         self._n_left_out = 0

@@ -79,7 +79,8 @@ class GraphMargins(ListLearner):
         learner = learner_named(self.learner).resolve(loss, problem)
         task = Task(problem, loss, C=self.C, tol=self.tol, max_iter=self.max_iter, n_threads=1, seed=self.seed)
         found = learner.solve(task)
-        self.outcome = Outcome(learner, found.kept, found.history, found.converged, bool(found.w.any()))
+        interrupted = found.reason.startswith("interrupted")
+        self.outcome = Outcome(learner, found.kept, found.history, found.converged, bool(found.w.any()), interrupted)
         w: Weights = found.w / scales
         return w if w.any() else start
 

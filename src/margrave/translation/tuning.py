@@ -8,7 +8,7 @@ pseudo-references.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -134,6 +134,7 @@ class Outcome:
     learner : the learner.
     certificate, history, converged : what it knows of the optimum.
     nonzero : whether the optimum has a weight that is not zero.
+    interrupted : whether Ctrl-C ended the learning.
     """
 
     learner: Any
@@ -141,6 +142,7 @@ class Outcome:
     history: list[Any]
     converged: bool
     nonzero: bool
+    interrupted: bool = False
 
 
 @dataclass
@@ -279,7 +281,14 @@ class PseudoReferences(ListLearner):
         settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "seed": self.seed, "max_iter": self.max_iter}
         model = Reranker(self.loss, learner=self.learner, n_threads=1, **settings).fit(X, good, costs)
         w: Weights = model.coef_ / scales
-        self.outcome = Outcome(model.learner_, model.certificate_, model.history_, model.converged_, bool(w.any()))
+        self.outcome = Outcome(
+            model.learner_,
+            model.certificate_,
+            model.history_,
+            model.converged_,
+            bool(w.any()),
+            model.stop_reason_.startswith("interrupted"),
+        )
         return w if w.any() else start
 
     def _ends(self, bleu: Weights) -> tuple[list[int], int, Weights]:
@@ -313,11 +322,13 @@ class Round:
     bleu : of the best translations by the weights that the round began with.
     candidates : in the merged lists, after the decoding.
     added : how many of them are new.
+    interrupted : whether Ctrl-C ended the tuning after it.
     """
 
     bleu: float
     candidates: int
     added: int
+    interrupted: bool = False
 
 
 Decode = Callable[[Weights | None], tuple[Weights, list[Found]]]
@@ -335,6 +346,8 @@ def tune(
 ) -> tuple[Weights, list[Round]]:
     """Decode and learn in turn; return the weights whose translations had the best BLEU, and what the rounds did.
 
+    Ctrl-C after the first decoding ends the tuning with the best weights so far.
+
     Parameters
     ----------
     decode : a function from weights (None at first) to the weights that it used, which are longer if there are new
@@ -350,28 +363,41 @@ def tune(
     history: list[Round] = []
     weights: Weights | None = None
     best: tuple[float, Weights] | None = None
-    for k in range(whole("rounds", rounds, 0, 10**6) + 1):
-        weights, found = decode(weights)
-        if len(found) != lists.size:
-            raise MargraveError(f"there are {len(found)} sentences, but references of {lists.size}.")
-        chosen = np.array([lists.statistics_of(i, of.best.texts[0]) for i, of in enumerate(found)])
-        score = float(bleu_of_statistics(chosen.sum(axis=0)))
-        if best is None or score > best[0] or (k == 1 and not keep_start):
-            best = score, weights
-        added = 0
-        if k < rounds:
-            for i, of in enumerate(found):
-                added += lists.add(i, of.best)
-                if of.stack is not None:
-                    added += lists.add(i, of.stack, good)
-                if learner.needs_graphs and of.graph is not None:
-                    lists.graphs[i].append(learner.pruned(of.graph))
-        history.append(Round(score, sum(map(len, lists.bleu)), added))
-        if k == rounds or not added:
-            break
-        weights = learner.learn(lists, weights, dense)
+    rounds = whole("rounds", rounds, 0, 10**6)
+    try:
+        for k in range(rounds + 1):
+            weights, found = decode(weights)
+            if len(found) != lists.size:
+                raise MargraveError(f"there are {len(found)} sentences, but references of {lists.size}.")
+            chosen = np.array([lists.statistics_of(i, of.best.texts[0]) for i, of in enumerate(found)])
+            score = float(bleu_of_statistics(chosen.sum(axis=0)))
+            if best is None or score > best[0] or (k == 1 and not keep_start):
+                best = score, weights
+            added = _add(lists, found, learner, good) if k < rounds else 0
+            history.append(Round(score, sum(map(len, lists.bleu)), added))
+            if k == rounds or not added:
+                break
+            weights = learner.learn(lists, weights, dense)
+            if learner.outcome is not None and learner.outcome.interrupted:
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        if best is None:
+            raise  # there are no weights yet
+        history[-1] = replace(history[-1], interrupted=True)
     assert best is not None
     return best[1], history
+
+
+def _add(lists: MergedLists, found: Sequence[Found], learner: ListLearner, good: int) -> int:
+    """Add what a decoding found to the lists; the number of new candidates."""
+    added = 0
+    for i, of in enumerate(found):
+        added += lists.add(i, of.best)
+        if of.stack is not None:
+            added += lists.add(i, of.stack, good)
+        if learner.needs_graphs and of.graph is not None:
+            lists.graphs[i].append(learner.pruned(of.graph))
+    return added
 
 
 def tune_decoders(
