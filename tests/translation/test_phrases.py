@@ -244,6 +244,17 @@ def test_a_narrow_beam_finds_translations_that_exist(seed: int) -> None:
         assert w[some[1].index[row]] @ some[1].value[row] == pytest.approx(score, rel=1e-9)
 
 
+def test_many_translations_with_one_score_are_not_all_taken_up() -> None:
+    """With weights of zero, all of more than 10^12 translations tie."""
+    text = AlignedText(["a b", "a b", "b a"], ["x y", "u v", "y x"], ["0-0 1-1"] * 3)
+    decoder = PhraseDecoder(text.phrases(), NGramModel.estimate(["x y"]))
+    ((scores, found),) = decoder.kbest(["a b " * 20], np.zeros(14), k=4)
+    assert len(set(found.texts)) == 4 and not scores.any()
+    ((scores, found),) = decoder.kbest(["a b " * 20], np.array([0.0] * 11 + [1 / 3, 0.0, 0.0]), k=4)
+    assert len(set(found.texts)) == 4
+    np.testing.assert_allclose(scores, 40 / 3)
+
+
 def test_the_lattice_has_the_translations_of_the_search() -> None:
     from margrave.estimators import LatticeDecoder
 
