@@ -125,13 +125,6 @@ class Translate(Task):
             raise unknown("--tuning", self.tuning, _TUNINGS)
         if self.decoder not in _DECODERS:
             raise unknown("--decoder", self.decoder, _DECODERS)
-        hiero = self.decoder == "hiero"
-        for name, default in (_OF_PHRASES if hiero else _OF_GRAMMARS).items():
-            if getattr(self, name) != default:
-                flag = name.replace("_", "-")
-                raise MargraveError(f"--{flag} applies to --decoder {'phrases' if hiero else 'hiero'} only.")
-        if hiero and not self.grammar:
-            raise MargraveError("--decoder hiero needs rules: give --grammar FILE.")
         if self.graphs and self.tuning != "learner":
             raise MargraveError("--graphs is for --tuning learner.")
         if self.sparse and self.tuning == "mert":
@@ -142,6 +135,7 @@ class Translate(Task):
         from margrave.datasets import read_parallel
         from margrave.translation.language_model import NGramModel
 
+        self._check_decoder()
         if self.decoder == "phrases" and (self.target is None) != (self.alignments is None):
             raise MargraveError("--target and --alignments belong together: give both or none.")
         pairs = read_parallel(source(data), self.target, self.alignments)
@@ -176,6 +170,16 @@ class Translate(Task):
         dev_pairs = None if dev is None else read_parallel(source(dev))[:2]
         sizes = {"n_pairs": len(pairs.source), "n_words": sum(len(each.split()) for each in pairs.source)}
         return Job(translator, pairs.source, pairs.target, sizes, {}, dev_pairs, _bleu, to_fit)
+
+    def _check_decoder(self) -> None:
+        """Refuse options of the other decoder."""
+        hiero = self.decoder == "hiero"
+        for name, default in (_OF_PHRASES if hiero else _OF_GRAMMARS).items():
+            if getattr(self, name) != default:
+                flag = name.replace("_", "-")
+                raise MargraveError(f"--{flag} applies to --decoder {'phrases' if hiero else 'hiero'} only.")
+        if hiero and not self.grammar:
+            raise MargraveError("--decoder hiero needs rules: give --grammar FILE.")
 
     def _decoder(self, model: Any) -> Any:
         """The decoder of the grammar files."""
