@@ -227,7 +227,7 @@ class Translator(LatticeDecoder):
             )
         weights = np.concatenate([weights, np.zeros(decoder.n_features - len(weights))])
         self._set_tuned(learner, weights, rounds)
-        features = SparseFeatures(unit="edge")
+        features = SparseFeatures(unit="edge" if isinstance(decoder, PhraseDecoder) else "rule")
         features.encode([[decoder.feature_names()]], grow=True)
         self._set_model(NoOutputs(), features, EdgeFeatures(), weights)
         return self
