@@ -275,6 +275,8 @@ def test_a_damaged_grammar_is_refused(tmp_path: Path) -> None:
         ({"sparse": True, "tuning": "mira"}, {}, "only phrases have sparse features"),
         ({"start": {"rihgt": 1.0}}, {}, "did you mean 'right'"),
         ({}, {"alignments": LINKS}, "a grammar needs no alignments"),
+        ({}, {"tune": ([3], ["a"])}, "sentence 0 must be a text, not int"),
+        ({}, {"tune": ("a b", ["a"])}, "X must be a list of sentences"),
         ({}, {"y": Y[:-1]}, f"{len(X)} sentences to tune on, but references of {len(X) - 1}"),
     ],
 )

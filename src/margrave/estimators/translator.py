@@ -22,7 +22,7 @@ from margrave.learners.checks import check_loss, check_settings
 from margrave.losses import LossFamily, loss_named
 from margrave.metrics.translation import References, bleu
 from margrave.structures.base import NoOutputs
-from margrave.translation.decoding import Decoder, Weights, checked_sentences, each_of
+from margrave.translation.decoding import Decoder, Weights, checked_sentences, each_of, replaced
 from margrave.translation.grammar_decoder import GrammarDecoder
 from margrave.translation.graph_tuning import GraphMargins
 from margrave.translation.language_model import NGramModel, StoredModel
@@ -212,7 +212,7 @@ class Translator(LatticeDecoder):
     ) -> Self:
         """Tune the weights on these sentences, each with its decoder, or all with one."""
         learner = self._list_learner()
-        weights, rounds = self._started(decoder), list[Round]()
+        weights, rounds = replaced(decoder.start(), decoder.feature_names(), self.start), list[Round]()
         if learner is not None:
             weights, rounds = tune_decoders(
                 [decoder] * len(source) if decoders is None else decoders,
@@ -231,17 +231,6 @@ class Translator(LatticeDecoder):
         features.encode([[decoder.feature_names()]], grow=True)
         self._set_model(NoOutputs(), features, EdgeFeatures(), weights)
         return self
-
-    def _started(self, decoder: Decoder) -> Weights:
-        """The weights to begin with."""
-        weights = decoder.start()
-        if self.start and isinstance(decoder, PhraseDecoder):
-            names = decoder.feature_names()
-            for name, value in self.start.items():
-                if name not in names:
-                    raise unknown("feature", name, names)
-                weights[names.index(name)] = real(f"the weight of {name}", value, "be finite", np.isfinite)
-        return weights
 
     def _training(  # type: ignore[override]
         self, text: AlignedText, y: Sequence[str], given: NGramModel | None, used: NDArray[np.bool_] | None = None
@@ -306,7 +295,7 @@ class Translator(LatticeDecoder):
     def _checked_tuning(self, tune: Any) -> tuple[list[str], Any]:
         if not isinstance(tune, tuple | list) or len(tune) != 2:
             raise MargraveError("tune must be a pair: source sentences and their references.")
-        source, references = list(tune[0]), list(tune[1])
+        source, references = list(checked_sentences(tune[0])), list(tune[1])
         if len(source) != len(references):
             raise MargraveError(f"there are {len(source)} sentences to tune on, but references of {len(references)}.")
         if not source:

@@ -4,19 +4,23 @@ Tuning and `Translator` know decoders only by this protocol.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import isfinite
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.errors import MargraveError
+from margrave.checks import real
+from margrave.errors import MargraveError, unknown
 
 Weights = NDArray[np.float64]
 S = TypeVar("S")
 T = TypeVar("T")
+
+_LISTED = 20  # features that a message lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +189,24 @@ def each_of(function: Callable[[S], T], items: Sequence[S], threads: int) -> lis
         return [function(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, items))
+
+
+def replaced(weights: Weights, names: Sequence[str], given: Mapping[str, float] | None) -> Weights:
+    """The weights, but for those that are given by name.
+
+    Parameters
+    ----------
+    weights : one weight per feature.
+    names : the names of the features.
+    given : weights by name.
+    """
+    number = {name: k for k, name in enumerate(names)}
+    weights = weights.copy()
+    for name, value in (given or {}).items():
+        if name not in number:
+            raise unknown("feature", name, names[:_LISTED])
+        weights[number[name]] = real(f"the weight of {name}", value, "be finite", isfinite)
+    return weights
 
 
 def checked_sentences(X: Sequence[str]) -> Sequence[str]:

@@ -1,14 +1,12 @@
 """Synchronous grammars as decoders that can be tuned: weights are vectors, and words that pass through have a price."""
 
 from collections.abc import Mapping
-from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import real, whole
-from margrave.errors import unknown
-from margrave.translation.decoding import Candidates, Decoder, Found, Weights
+from margrave.checks import whole
+from margrave.translation.decoding import Candidates, Decoder, Found, Weights, replaced
 from margrave.translation.synchronous import BEAM, SynchronousDecoder
 
 UNKNOWN = -100.0  # the weight of words that pass through, as Joshua has it
@@ -40,15 +38,11 @@ class GrammarDecoder(Decoder):
     ) -> None:
         self.decoder, self.beam = decoder, whole("beam", beam, 0, 2**31 - 1)
         self.n_dense = len(decoder.features)
-        self._start = np.ones(self.n_dense)
+        first = np.ones(self.n_dense)
         self._unknown = decoder.features.index(decoder.unknown_feature) if decoder.unknown_feature else -1
         if self._unknown >= 0:
-            self._start[self._unknown] = UNKNOWN
-        for name, value in (start or {}).items():
-            if name not in decoder.features:
-                raise unknown("feature", name, decoder.features[:20])
-            number = real(f"the weight of {name}", value, "be finite", isfinite)
-            self._start[decoder.features.index(name)] = number
+            first[self._unknown] = UNKNOWN
+        self._start = replaced(first, decoder.features, start)
 
     @property
     def n_features(self) -> int:
