@@ -84,21 +84,23 @@ def measure() -> Result:
         "settings": {"folds": FOLDS, "rounds": ROUNDS, "beam": BEAM, "k": K, "trials": TRIALS},
         "rows": [],
     }
-    for start, weights in {"uniform": None, "shipped": shipped}.items():
-        folds = Folds(weights)
-        found = {"not tuned": (folds.translated(np.arange(len(folds.X)), folds.decoder.start()), 0.0)}
-        for name in ("not tuned", *METHODS):
+    starts = {"uniform": Folds(None), "shipped": Folds(shipped)}
+    everything: dict[str, dict[str, Any]] = {start: {} for start in starts}
+    for name in ("not tuned", *METHODS):
+        for start, folds in starts.items():
+            found, began = everything[start], process_time()
             if name in METHODS:
-                began = process_time()
-                found[name] = folds.rows(METHODS[name]), process_time() - began
-            rows, seconds = found[name]
+                found[name] = folds.rows(METHODS[name])
+            else:
+                found[name] = folds.translated(np.arange(len(folds.X)), folds.decoder.start())
+            rows, seconds = found[name], process_time() - began
             result["rows"].append(
                 {
                     "start": start,
                     "method": name,
                     "BLEU": float(bleu_of_statistics(rows.sum(axis=0))),
                     "p": {
-                        of: approximate_randomisation(rows, found[of][0], bleu_of_statistics, trials=TRIALS)
+                        of: approximate_randomisation(rows, found[of], bleu_of_statistics, trials=TRIALS)
                         for of in ("not tuned", "MERT")
                         if of in found
                     },
