@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, permutations, product
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -964,6 +964,22 @@ def test_a_learner_of_the_user_needs_only_begin_and_one_pass() -> None:
     assert solution.converged
     assert solution.history[-1].primal == pytest.approx(optimum(examples, Log(), 1.0), rel=1e-8)
     assert solution.history[-1].passes == 2 * len(solution.history)
+
+
+@pytest.mark.parametrize("dual", [1.1, nan])
+def test_a_dual_above_the_primal_is_an_error_and_not_convergence(dual: float) -> None:
+    @dataclass
+    class Wrong(Learner):
+        name = f"wrong {dual}"
+
+        def begin(self, task: Task) -> Task:
+            return task
+
+        def one_pass(self, state: Task) -> Step:
+            return Step(np.zeros(state.problem.dim), 1.0, dual, 1.0 - dual)
+
+    with pytest.raises(MargraveError, match=rf"P is 1 and D {dual:g} .* never gives a D above P"):
+        solve(Wrong(), matching()[0], Log())
 
 
 def test_a_learner_without_passes_says_so() -> None:

@@ -67,6 +67,7 @@ class Run:
         self._done: tuple[str, bool] | None = None  # the learner's own reason to stop, and whether it is the optimum
         self._stop_reason = ""  # the reason that an observer gave to end the run
         self._solution: Solution | None = None
+        self._largest = 0.0  # the largest P so far, to which rounding errors are compared
         self._ratio = 0.7  # the ratio of the gap to its estimate; typical of EG until the first certificate
         self._next = 1  # the pass after which a certificate is due, unless the estimate asks for it earlier
 
@@ -146,10 +147,8 @@ class Run:
             self.task.check_finite(objective)
         seconds = time.perf_counter() - self._started
         record = Record(self.task.passes, seconds, step.primal, step.dual, step.gap, exact)
-        if self._resumed and record.relative_gap < -_ROUNDING and exact:
-            raise MargraveError(
-                "after the run was continued, D is above P, so the checkpoint has false constraints: remove the file."
-            )
+        if exact:
+            self.check_bounds(record)
         if record.primal is not None:
             best = None if self.best is None else self.best[0].primal
             last = "last weights" in self.learner.offers
@@ -158,6 +157,20 @@ class Run:
         if step.done:
             self._done = step.done, not step.stuck
         self.history.append(record)
+
+    def check_bounds(self, record: Record) -> None:
+        """Raise an error if D is above P by more than rounding, which exact inference cannot give."""
+        if self._resumed and record.relative_gap < -_ROUNDING:
+            raise MargraveError(
+                "after the run was continued, D is above P, so the checkpoint has false constraints: remove the file."
+            )
+        self._largest = max(self._largest, abs(record.primal or 0.0))
+        if record.gap is not None and not record.gap >= -_ROUNDING * self._largest:  # The gap can be NaN.
+            raise MargraveError(
+                f"P is {record.primal:.6g} and D {record.dual:.6g} after {self.task.passes:g} passes, but exact "
+                "inference never gives a D above P: scale the features or lower C, and let a problem of your own say "
+                "exact = False."
+            )
 
     def notify_observers(self, step: Step) -> None:
         """Pass the last record and the weights, which are read-only, to the observers."""
