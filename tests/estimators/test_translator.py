@@ -54,6 +54,27 @@ def test_every_tuning_learns_to_translate(name: str) -> None:
     assert not model.certificate_.exact and not any(record.exact for record in model.history_)
 
 
+@pytest.mark.parametrize("name", ["LP (7)", "LP (8)", "log"])
+def test_a_certificate_belongs_to_the_weights_that_are_kept(name: str, tmp_path: Path) -> None:
+    model = Translator(**SMALL, **TUNINGS[name]).fit(X, Y, LINKS)
+    (kept,) = (each for each in model.rounds_ if each.chosen)
+    assert kept.bleu == max(each.bleu for each in model.rounds_)
+    model.save(tmp_path / "model")
+    for each in (model, load(tmp_path / "model")):
+        if kept.outcome is None:  # the weights of the start, which nobody learned
+            assert each.certificate_.primal is each.certificate_.dual is each.certificate_.gap is None
+        else:
+            assert each.certificate_.primal == kept.outcome.certificate.primal
+
+
+@pytest.mark.parametrize("tuning", ["none", "mert", "mira"])
+def test_weights_that_minimise_no_objective_have_no_certificate(tuning: str, tmp_path: Path) -> None:
+    model = Translator(tuning, **SMALL).fit(X, Y, LINKS)
+    model.save(tmp_path / "model")
+    for each in (model, load(tmp_path / "model")):
+        assert each.certificate_.primal is each.certificate_.dual is each.certificate_.gap is None
+
+
 def test_mert_does_not_make_the_tuning_sentences_worse(fitted: Translator) -> None:
     assert max(each.bleu for each in fitted.rounds_) >= fitted.rounds_[0].bleu
     assert fitted.score(X, Y) == bleu(fitted.predict(X), Y) > 0.8
@@ -333,6 +354,11 @@ def test_learners_of_lists_prefer_what_has_a_high_bleu(learner: Any) -> None:
     assert weights[0] > weights[1]
     assert history[0].bleu < 0.1 and max(each.bleu for each in history) == 1.0
     assert history[-1].added == 0
+
+
+def test_a_path_of_c_is_refused() -> None:
+    with pytest.raises(MargraveError, match="has no path of C"):
+        Translator("learner").fit_path(X, Y, [1, 2])
 
 
 def test_fewer_references_than_sentences_are_refused() -> None:

@@ -34,6 +34,18 @@ def test_phrases_are_consistent_with_the_alignment() -> None:
     }
 
 
+def test_words_are_separated_by_blanks_alone() -> None:
+    """Word aligners count a word with a no-break space as one."""
+    text = AlignedText(["10\u00a0000 euros"], ["ten\u2009thousand euros"], ["0-0 1-1"])
+    assert ("10\u00a0000", "ten\u2009thousand") in text.phrases().pairs()
+
+
+@pytest.mark.parametrize("links", [None, 3, [(0, 0), 1], [("0", 0)], [(0.5, 0)]])
+def test_links_of_a_wrong_form_are_refused(links: Any) -> None:
+    with pytest.raises(MargraveError, match="sentence 0: links must be pairs of numbers"):
+        AlignedText(["a"], ["b"], [links])
+
+
 def test_phrases_have_a_longest_length() -> None:
     text = AlignedText(["a b c"], ["x y z"], ["0-0 1-1 2-2"])
     assert all(len(f.split()) <= 2 and len(e.split()) <= 2 for f, e in text.phrases(longest=2).pairs())

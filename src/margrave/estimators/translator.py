@@ -81,6 +81,8 @@ class Translator(LatticeDecoder):
     coef_ : one weight per feature.
     phrases_ : the phrase table; None for a grammar.
     language_model_ : the language model of phrases; None for a grammar, whose decoder has its own.
+    certificate_ : for tuning="learner", P, D and the gap of the lists that `coef_` was learned from. There are none if
+        the weights were not learned by minimising an objective, or if no learned weights were better than the start.
     rounds_ : what each round of the tuning did: BLEU, and the number of candidates; it is not saved.
     n_unknown_ : the number of words without a translation in the sentences of the last prediction; it is not saved.
 
@@ -203,6 +205,15 @@ class Translator(LatticeDecoder):
         source, references = ([], []) if tune is None else self._checked_tuning(tune)
         return self._tuned(decoder, source, references)
 
+    def fit_path(self, X: Any, y: Any, Cs: Sequence[float], *, sample_weight: Any = None) -> list[Self]:
+        """Not supported: what is learned from depends on the weights of the round before.
+
+        Parameters
+        ----------
+        X, y, Cs, sample_weight : as for other estimators.
+        """
+        raise MargraveError("a Translator has no path of C, because every round decodes anew: fit one model per C.")
+
     def _tuned(
         self,
         decoder: Decoder,
@@ -226,7 +237,7 @@ class Translator(LatticeDecoder):
                 threads=self._threads(),
             )
         weights = np.concatenate([weights, np.zeros(decoder.n_features - len(weights))])
-        self._set_tuned(learner, weights, rounds)
+        self._set_tuned(rounds)
         features = SparseFeatures(unit="edge" if isinstance(decoder, PhraseDecoder) else "rule")
         features.encode([[decoder.feature_names()]], grow=True)
         self._set_model(NoOutputs(), features, EdgeFeatures(), weights)
@@ -270,16 +281,16 @@ class Translator(LatticeDecoder):
             return PseudoReferences(self.loss, self.learner, self.C, self.tol, wrong=self.wrong, **numbers)
         return None
 
-    def _set_tuned(self, learner: ListLearner | None, weights: Weights, rounds: list[Round]) -> None:
+    def _set_tuned(self, rounds: list[Round]) -> None:
         """Set what is known of the training."""
-        outcome = None if learner is None else learner.outcome
+        outcome = next((each.outcome for each in rounds if each.chosen), None)
         if outcome is not None:
-            # It is a certificate for the last lists, and not for all translations: the search prunes.
+            # It is a certificate for the lists of its round, and not for all translations: the search prunes.
             self.history_ = [replace(record, exact=False) for record in outcome.history]
             self.certificate_ = replace(outcome.certificate, exact=False)
             self.learner_, self.converged_ = outcome.learner, outcome.converged
         else:
-            self.certificate_ = Record(0.0, 0.0, 0.5 * float(weights @ weights), exact=False)
+            self.certificate_ = Record(0.0, 0.0, None, exact=False)  # These weights minimise no objective.
             self.history_ = [self.certificate_]
             self.learner_ = SimpleNamespace(name=self.tuning)  # type: ignore[assignment]
             self.converged_ = True

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import whole
+from margrave.datasets.parallel import split_words
 from margrave.translation.decoding import Candidates, Decoder, Found, Weights, replaced
 from margrave.translation.synchronous import BEAM, SynchronousDecoder
 
@@ -89,7 +90,7 @@ class GrammarDecoder(Decoder):
         ----------
         sentence, weights : as in `ranked`.
         """
-        words = sentence.split()
+        words = split_words(sentence)
         found = self.decoder.core.decode(words, weights, 1, self.beam, True) if words else []
         if found:
             return found[0][1], len(self.decoder.core.unknown(words))
@@ -104,7 +105,7 @@ class GrammarDecoder(Decoder):
         weights : one weight per feature.
         k : the number of translations.
         """
-        words = sentence.split()
+        words = split_words(sentence)
         found = self.decoder.core.decode(words, weights, k, self.beam, True) if words else []
         if not found:
             return np.zeros(1), Candidates.copied(" ".join(words))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import whole
+from margrave.datasets.parallel import split_words
 from margrave.errors import MargraveError
 from margrave.learners import learner_named
 from margrave.learners.checks import check_loss
@@ -193,7 +194,7 @@ def chain(lists: MergedLists, i: int, k: int) -> Edges:
     lists : the candidates.
     i, k : the sentence and the candidate.
     """
-    words = lists.texts[i][k].split() or [""]
+    words = split_words(lists.texts[i][k]) or [""]
     index, value = lists.index[i][k], lists.value[i][k]
     nodes = np.arange(len(words) + 1, dtype=np.int32)
     begin = np.array([0] + [len(index)] * len(words), dtype=np.int64)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.datasets.lattices import Edge, Lattice
+from margrave.datasets.parallel import split_words
 from margrave.errors import MargraveError
 from margrave.translation.decoding import Candidates, Decoder, Edges, Found, Weights
 from margrave.translation.language_model import NGramModel
@@ -77,8 +78,8 @@ class FeatureNames:
                 first, _, second = text.partition(_BAR)
                 number = _KINDS.index(kind)
                 of = source if number else target
-                words = [np.array([of[word] for word in first.split()], np.int32)]
-                words.append(np.array([target[word] for word in second.split()], np.int32))
+                words = [np.array([of[word] for word in split_words(first)], np.int32)]
+                words.append(np.array([target[word] for word in split_words(second)], np.int32))
                 numbers.append(made.core.add(number, *words))
         except (KeyError, ValueError):
             raise MargraveError(f"{name!r} is not a feature of phrase-based translation.") from None
@@ -153,7 +154,7 @@ class PhraseDecoder(Decoder):
         ----------
         sentence, weights : as in `find`.
         """
-        words = sentence.split()
+        words = split_words(sentence)
         if not words:
             return "", 0
         graph = self.graph(words, weights)
@@ -167,7 +168,7 @@ class PhraseDecoder(Decoder):
         ----------
         sentence, weights, k : as in `find`.
         """
-        words = sentence.split()
+        words = split_words(sentence)
         if not words:
             return np.zeros(1), Candidates.copied("")
         scores, arrays = self.graph(words, weights).kbest(k)
@@ -186,7 +187,7 @@ class PhraseDecoder(Decoder):
         k : the number of candidates.
         graph : whether the search graph is needed.
         """
-        words = sentence.split()
+        words = split_words(sentence)
         if not words:
             return Found(Candidates.copied(""), Candidates.copied(""))
         found = self.graph(words, weights, grow=True)
@@ -203,7 +204,7 @@ class PhraseDecoder(Decoder):
         weights : as in `translate`.
         names : the names of the features, if they are known; this is faster for many sentences.
         """
-        words = sentence.split()
+        words = split_words(sentence)
         if not words:
             return Lattice.of([(0, 1)], id=sentence)
         found = self._edges(words, self.graph(words, weights))

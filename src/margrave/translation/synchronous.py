@@ -13,6 +13,7 @@ from margrave import _core
 from margrave.checks import real, whole
 from margrave.datasets.forests import Forest, ForestEdge
 from margrave.datasets.opening import read_line_pieces, source_name
+from margrave.datasets.parallel import split_words
 from margrave.errors import DataError, MargraveError, unknown
 from margrave.files.stored import Stored, vector
 from margrave.translation.language_model import NGramModel, StoredModel
@@ -240,6 +241,8 @@ class SynchronousDecoder(Stored, kind="decoder"):
             always exact.
         distinct : whether translations differ in their words; if not, they differ in their derivations.
         """
+        if isinstance(sources, str):
+            raise MargraveError("sources must be a list of sentences, and it is a text.")
         vector, limit = self._weights(weights), self._beam(beam)
         k = whole("k", k, 1, 2**31 - 1)
         return [self._named(self.core.decode(_words(source), vector, k, limit, distinct)) for source in sources]
@@ -340,7 +343,7 @@ class SynchronousDecoder(Stored, kind="decoder"):
 
 def _words(words: Any) -> list[str]:
     if isinstance(words, str):
-        return words.split()
+        return split_words(words)
     if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
         raise MargraveError(f"a sentence must be a text or a list of words, not {words!r}.")
     return list(words)

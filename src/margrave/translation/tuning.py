@@ -323,12 +323,17 @@ class Round:
     candidates : in the merged lists, after the decoding.
     added : how many of them are new.
     interrupted : whether Ctrl-C ended the tuning after it.
+    outcome : how the weights were learned that it began with; None if they were not, or by a learner without an
+        objective.
+    chosen : whether these weights are the result.
     """
 
     bleu: float
     candidates: int
     added: int
     interrupted: bool = False
+    outcome: Outcome | None = None
+    chosen: bool = False
 
 
 Decode = Callable[[Weights | None], tuple[Weights, list[Found]]]
@@ -362,7 +367,7 @@ def tune(
     lists = MergedLists(references)
     history: list[Round] = []
     weights: Weights | None = None
-    best: tuple[float, Weights] | None = None
+    best: tuple[int, Weights] | None = None  # the round that began with the best weights, and these
     rounds = whole("rounds", rounds, 0, 10**6)
     try:
         for k in range(rounds + 1):
@@ -371,10 +376,11 @@ def tune(
                 raise MargraveError(f"there are {len(found)} sentences, but references of {lists.size}.")
             chosen = np.array([lists.statistics_of(i, of.best.texts[0]) for i, of in enumerate(found)])
             score = float(bleu_of_statistics(chosen.sum(axis=0)))
-            if best is None or score > best[0] or (k == 1 and not keep_start):
-                best = score, weights
+            if best is None or score > history[best[0]].bleu or (k == 1 and not keep_start):
+                best = k, weights
             added = _add(lists, found, learner, good) if k < rounds else 0
-            history.append(Round(score, sum(map(len, lists.bleu)), added))
+            solved = learner.outcome if k and learner.outcome is not None and learner.outcome.nonzero else None
+            history.append(Round(score, sum(map(len, lists.bleu)), added, outcome=solved))
             if k == rounds or not added:
                 break
             weights = learner.learn(lists, weights, dense)
@@ -385,6 +391,7 @@ def tune(
             raise  # there are no weights yet
         history[-1] = replace(history[-1], interrupted=True)
     assert best is not None
+    history[best[0]] = replace(history[best[0]], chosen=True)
     return best[1], history
 
 

@@ -168,7 +168,7 @@ class Translate(Task):
             **settings,
         )
         dev_pairs = None if dev is None else read_parallel(source(dev))[:2]
-        sizes = {"n_pairs": len(pairs.source), "n_words": sum(len(each.split()) for each in pairs.source)}
+        sizes = {"n_pairs": len(pairs.source), "n_words": _word_count(pairs.source)}
         return Job(translator, pairs.source, pairs.target, sizes, {}, dev_pairs, _bleu, to_fit)
 
     def _check_decoder(self) -> None:
@@ -276,7 +276,7 @@ class TranslatingModel(Model):
             pairs = read_parallel(source(path))
             X, right = pairs.source, list(pairs.target)
         found = self.translator.predict(X)
-        words = sum(len(each.split()) for each in X)
+        words = _word_count(X)
         return {
             "n_sentences": len(X),
             "n_source_words": words,
@@ -338,3 +338,9 @@ def _bleu(gold: Any, predicted: Any) -> dict[str, float | None]:
     from margrave.metrics import bleu
 
     return {"bleu": bleu(predicted, gold)}
+
+
+def _word_count(sentences: Sequence[str]) -> int:
+    from margrave.datasets.parallel import split_words
+
+    return sum(len(split_words(sentence)) for sentence in sentences)
