@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from margrave.translation.language_model import NGramModel
 from tests.references.commands import message, run
 
 NOUNS = {"maison": "house", "fleur": "flower", "porte": "door"}
@@ -57,3 +58,56 @@ def test_mistakes_are_one_sentence(files: Path) -> None:
     assert run(*train, "--tuning", "none").exit_code == 0
     refused = message(run("evaluate", files / "m", files / "train.fr", "--references", files / "tune.txt"))
     assert refused == f"{files / 'tune.txt'}: 1 line, but {files / 'train.fr'} has 6."
+
+
+@pytest.fixture
+def grammar(files: Path) -> Path:
+    rules = [f"[X] ||| {noun} ||| {NOUNS[noun]} ||| right=1" for noun in NOUNS]
+    rules += ["[X] ||| [X,1] bleue ||| blue [1] ||| 0.5", "[X] ||| la ||| the", "[X] ||| une ||| a"]
+    rules += ["[X] ||| est ici ||| is here", "[X] ||| [X,1] bleue ||| [1] blue ||| 0.5 wrong=1"]
+    (files / "rules").write_text("".join(f"{rule}\n" for rule in rules))
+    (files / "start").write_text("wrong 1\n\nright 2.5\n")
+    NGramModel.estimate([pair[1] for pair in PAIRS], order=2).write_arpa(files / "lm.arpa")
+    return files
+
+
+def test_a_grammar_is_tuned_applied_and_inspected(grammar: Path) -> None:
+    files, model = grammar, grammar / "m"
+    train = ("train", "--task", "translate", files / "train.fr", "--target", files / "train.en", "-o", model, "--json")
+    rules = ("--decoder", "hiero", "--grammar", files / "rules", "--lm", files / "lm.arpa", "--span-limit", "4")
+    result = run(*train, *rules, "--start", files / "start", "--rounds", "2", "--candidates", "10")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["n_rules"] == 10 and report["n_ngrams"] > 10 and report["tuning_bleu"][-1] == 1.0
+    (files / "new.txt").write_text("une tour est ici\n\n")
+    assert run("predict", model, files / "new.txt").stdout == "a tour is here\n\n"
+    ranked = run("predict", model, files / "new.txt", "--kbest", "2").stdout.splitlines()
+    assert ranked[0].startswith("0 ||| a tour is here ||| ") and ranked[-1].startswith("1 |||")
+    scores = json.loads(run("evaluate", model, files / "train.txt", "--json").stdout)
+    assert scores["bleu"] == 1.0 and scores["unknown"] == 0.0
+    shown = run("inspect", model, "--top", "3")
+    assert shown.exit_code == 0 and "PassThrough" in shown.output
+    refused = message(run("inspect", model, "--data", files / "new.txt", "--plot", files / "graph.svg"))
+    assert "forests and not lattices" in refused
+
+
+def test_mistakes_with_grammars_are_one_sentence(grammar: Path) -> None:
+    files = grammar
+    train = ("train", "--task", "translate", files / "train.txt", "-o", files / "m", "--decoder", "hiero")
+    assert "needs rules: give --grammar" in message(run(*train))
+    assert "unknown --decoder" in message(run(*train[:-1], "words"))
+    assert "--folds applies to --decoder phrases only" in message(run(*train, "--folds", "3"))
+    assert "--glue applies to --decoder hiero only" in message(run(*train[:-1], "phrases", "--glue", files / "rules"))
+    (files / "rules").write_text("[X] ||| a ||| b\n[X] ||| a [X,1] ||| b\n")
+    refused = message(run(*train, "--grammar", files / "rules"))
+    assert refused.startswith(f"{files / 'rules'}, line 2: the gaps of the source")
+    (files / "rules").write_text("[X] ||| la ||| the\n")
+    (files / "lm.arpa").write_text((files / "lm.arpa").read_text()[:200])
+    refused = message(run(*train, "--grammar", files / "rules", "--lm", files / "lm.arpa"))
+    assert refused.startswith(f"{files / 'lm.arpa'}, line ")
+    (files / "start").write_text("p one\n")
+    refused = message(run(*train, "--grammar", files / "rules", "--start", files / "start"))
+    assert refused.startswith(f"{files / 'start'}, line 1: expected the name of a feature and a number")
+    (files / "rules").write_text("")
+    assert message(run(*train, "--grammar", files / "rules")) == f"{files / 'rules'}: it holds no rules."
+    assert not (files / "m").exists()

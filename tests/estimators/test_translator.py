@@ -5,12 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from margrave import MargraveError, Translator
 from margrave.estimators import load
+from margrave.files.stored import pack, unpack
 from margrave.learners import LP
 from margrave.metrics import bleu
-from margrave.translation.phrase_decoder import Candidates
+from margrave.translation.decoding import Candidates, Found
+from margrave.translation.language_model import NGramModel
+from margrave.translation.synchronous import SynchronousDecoder, SynchronousGrammar
 from margrave.translation.tuning import HopeFearMIRA, MergedLists, Mert, PseudoReferences, tune
 
 NOUNS = {"maison": "house", "fleur": "flower", "porte": "door"}
@@ -34,6 +38,9 @@ TUNINGS: dict[str, dict[str, Any]] = {
     "sparse mira": {"tuning": "mira", "sparse": True},
     "LP (7)": {"tuning": "learner", "learner": LP(program="closest"), "sparse": True, "good": 2, "wrong": None},
     "LP (8)": {"tuning": "learner", "learner": LP(program="all", free_sign=True), "good": 2},
+    "LP (8) over graphs": {"tuning": "learner", "learner": LP(program="all"), "graphs": True, "sparse": True, "C": 10},
+    "LP (7) over graphs": {"tuning": "learner", "learner": LP(program="closest"), "graphs": True, "good": 2},
+    "latent log over graphs": {"tuning": "learner", "loss": "latent-log", "learner": "auto", "graphs": True},
     "log": {"tuning": "learner", "loss": "log", "learner": "lbfgs"},
 }
 
@@ -45,6 +52,27 @@ def test_every_tuning_learns_to_translate(name: str) -> None:
     assert max(each.bleu for each in model.rounds_) >= model.rounds_[0].bleu
     assert model.score(X, Y) > 0.5
     assert not model.certificate_.exact and not any(record.exact for record in model.history_)
+
+
+@pytest.mark.parametrize("name", ["LP (7)", "LP (8)", "log"])
+def test_a_certificate_belongs_to_the_weights_that_are_kept(name: str, tmp_path: Path) -> None:
+    model = Translator(**SMALL, **TUNINGS[name]).fit(X, Y, LINKS)
+    (kept,) = (each for each in model.rounds_ if each.chosen)
+    assert kept.bleu == max(each.bleu for each in model.rounds_)
+    model.save(tmp_path / "model")
+    for each in (model, load(tmp_path / "model")):
+        if kept.outcome is None:  # the weights of the start, which nobody learned
+            assert each.certificate_.primal is each.certificate_.dual is each.certificate_.gap is None
+        else:
+            assert each.certificate_.primal == kept.outcome.certificate.primal
+
+
+@pytest.mark.parametrize("tuning", ["none", "mert", "mira"])
+def test_weights_that_minimise_no_objective_have_no_certificate(tuning: str, tmp_path: Path) -> None:
+    model = Translator(tuning, **SMALL).fit(X, Y, LINKS)
+    model.save(tmp_path / "model")
+    for each in (model, load(tmp_path / "model")):
+        assert each.certificate_.primal is each.certificate_.dual is each.certificate_.gap is None
 
 
 def test_mert_does_not_make_the_tuning_sentences_worse(fitted: Translator) -> None:
@@ -100,11 +128,188 @@ def test_unknown_words_are_copied_and_counted(fitted: Translator) -> None:
         ({}, {"tune": (["a", "b"], ["x"])}, "2 sentences to tune on, but references of 1"),
         ({}, {"checkpoint": "c"}, "keeps no checkpoint"),
         ({"tuning": "learner", "loss": "log", "learner": "lp"}, {}, "lp"),
+        ({"decoder": "words"}, {}, "unknown decoder 'words'"),
+        ({"graphs": True}, {}, "graphs=True is for tuning='learner'"),
+        ({}, {"alignments": None}, "phrases are learned from alignments"),
+        ({"tuning": "none", "start": {"distances": 1.0}}, {}, "unknown feature 'distances'"),
     ],
 )
 def test_mistakes_are_one_sentence(settings: Any, fit: Any, message: str) -> None:
     with pytest.raises(MargraveError, match=message):
         Translator(**settings).fit(X, Y, **{"alignments": LINKS, **fit})
+
+
+@pytest.mark.parametrize("with_model", [False, True])
+def test_a_training_sentence_is_decoded_with_phrases_of_other_folds_only(
+    with_model: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every sentence has a word of its own, which no phrase of its decoder may have."""
+    seen: dict[str, Any] = {}
+    given = NGramModel.estimate(Y) if with_model else None
+
+    def tuned(decoders: Any, source: Any, references: Any, learner: Any, **settings: Any) -> Any:
+        seen.update(decoders=decoders, source=source)
+        return decoders[0].start(), []
+
+    monkeypatch.setattr("margrave.estimators.translator.tune_decoders", tuned)
+    source, target = [f"{x} w{i}" for i, x in enumerate(X)], [f"{y} v{i}" for i, y in enumerate(Y)]
+    links = [f"{each} {len(x.split())}-{len(y.split())}" for each, x, y in zip(LINKS, X, Y, strict=True)]
+    Translator(folds=4, n_tuning=None).fit(source, target, links, language_model=given)
+    assert seen["source"] == source and len({id(each) for each in seen["decoders"]}) == 4
+    for i, decoder in enumerate(seen["decoders"]):
+        known = {word for phrase, _ in decoder.table.pairs() for word in phrase.split()}
+        assert f"w{i}" not in known and sum(f"w{k}" in known for k in range(len(X))) == len(X) - 3
+        assert given is decoder.model if given is not None else f"v{i}" not in decoder.model
+
+
+def test_ctrl_c_keeps_the_best_weights_so_far() -> None:
+    calls: list[Any] = []
+
+    def decode(weights: Any) -> Any:
+        calls.append(weights)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return np.full(2, float(len(calls))), [Found(candidates((["x", "a b c d"][len(calls) - 1], [1.0, 0.0])))]
+
+    weights, history = tune(decode, ["a b c d"], Mert(), rounds=5, dense=2)
+    assert weights.tolist() == [2.0, 2.0]
+    assert [each.interrupted for each in history] == [False, True]
+    with pytest.raises(KeyboardInterrupt):  # there are no weights yet
+        tune(lambda w: (_ for _ in ()).throw(KeyboardInterrupt), ["a"], Mert(), rounds=5, dense=2)
+
+
+def test_the_best_of_the_last_stack_become_candidates() -> None:
+    stack = candidates(("a b c x", [0.0, 1.0]), ("a b c d", [0.0, 2.0]), ("x", [0.0, 3.0]))
+    learned: list[list[str]] = []
+
+    class Learner(Mert):
+        def learn(self, lists: MergedLists, start: Any, dense: int) -> Any:
+            learned.extend(lists.texts)
+            return start
+
+    found = [Found(candidates(("y", [1.0, 0.0])), stack)]
+    tune(lambda w: (np.zeros(2), found), ["a b c d"], Learner(), rounds=1, dense=2, good=2)
+    assert learned == [["y", "a b c d", "a b c x"]]
+
+
+def test_threads_and_repetitions_change_nothing_and_one_decoder_is_made(
+    fitted: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = fitted.set_params(n_threads=1).predict(X), fitted.predict_kbest(X, 3)
+    made = []
+
+    def decoder_of(self: Translator, *arguments: Any) -> Any:
+        made.append(arguments)
+        return original(self, *arguments)
+
+    original = Translator._decoder_of
+    monkeypatch.setattr(Translator, "_decoder_of", decoder_of)
+    assert (fitted.set_params(n_threads=3).predict(X), fitted.predict_kbest(X, 3)) == alone
+    assert fitted.n_unknown_ == 0 and not made
+    fitted.set_params(beam=11).predict(X[:1])
+    assert len(made) == 1
+    fitted.set_params(beam=10)
+
+
+def test_tuning_in_threads_gives_the_same_weights() -> None:
+    models = [Translator("mira", **SMALL, n_threads=n).fit(X, Y, LINKS) for n in (1, 3)]
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_tuning_starts_from_given_weights_and_uses_a_given_language_model() -> None:
+    language_model = NGramModel.estimate(Y[::-1], order=2)
+    start = {"distance": 0.9, "language model": 0.7}
+    model = Translator("none", start=start).fit(X, Y, LINKS, language_model=language_model)
+    weights = dict(zip(model.features_.encoder.names(), model.coef_.tolist(), strict=True))
+    assert (weights["distance"], weights["language model"], weights["words"]) == (0.9, 0.7, 1.0)
+    assert model.language_model_ is not None and model.language_model_.model is language_model
+
+
+# ---- grammars --------------------------------------------------------------------------------------------------------
+
+RULES = [f"[X] ||| {noun} ||| {NOUNS[noun]} ||| right=1" for noun in NOUNS]
+RULES += [f"[X] ||| {noun} ||| {NOUNS[noun]}s ||| wrong=1" for noun in NOUNS]
+RULES += [f"[X] ||| [X,1] {colour} ||| {COLOURS[colour]} [1] ||| right=1" for colour in COLOURS]
+RULES += [f"[X] ||| [X,1] {colour} ||| [1] {COLOURS[colour]} ||| wrong=1" for colour in COLOURS]
+RULES += ["[X] ||| la ||| the", "[X] ||| une ||| a", "[X] ||| est ici ||| is here ||| right=1"]
+
+
+def hiero(with_model: bool) -> SynchronousDecoder:
+    grammar = SynchronousGrammar().add(RULES[::2], span_limit=9).add(RULES[1::2]).add_glue()
+    return SynchronousDecoder(grammar, NGramModel.estimate(Y, order=2) if with_model else None)
+
+
+GRAMMAR_TUNINGS: dict[str, dict[str, Any]] = {
+    "mert": {"tuning": "mert"},
+    "mira": {"tuning": "mira", "step": 0.1},
+    "LP (7)": {"tuning": "learner", "learner": LP(program="closest"), "good": 2},
+    "LP (8)": {"tuning": "learner", "learner": LP(program="all"), "good": 1, "wrong": None},
+}
+
+
+@pytest.mark.parametrize("name", GRAMMAR_TUNINGS)
+def test_a_grammar_is_tuned_saved_and_used(name: str, tmp_path: Path) -> None:
+    start = {"right": -1.0, "wrong": 1.0}
+    model = Translator(decoder=hiero(name == "mert"), start=start, rounds=3, k=20, **GRAMMAR_TUNINGS[name]).fit(X, Y)
+    assert model.rounds_[0].bleu < 0.5 and model.score(X, Y) == max(each.bleu for each in model.rounds_) == 1.0
+    assert model.predict(["la tour verte est ici"]) == ["the green tour is here"] and model.n_unknown_ == 1
+    weights = dict(zip(model.features_.encoder.names(), model.coef_.tolist(), strict=True))
+    assert weights["PassThrough"] == -100.0  # it is not tuned
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.predict_kbest(X, 3) == model.predict_kbest(X, 3)
+    assert again.decoder.features == model.decoder.features  # type: ignore[union-attr]
+    best = again.predict_kbest(X[:1], 50)[0]
+    assert [score for score, _ in best] == sorted((score for score, _ in best), reverse=True)
+    assert len({text for _, text in best}) == len(best) > 1
+
+
+def test_a_grammar_takes_several_references_and_can_be_cloned() -> None:
+    model = clone(Translator("mira", decoder=hiero(False), rounds=1, step=0.1, beam=0))
+    model.fit(X[:3], [[y, "another text of five words"] for y in Y[:3]])
+    assert model.predict(X[:1]) == Y[:1]
+    assert model.fit([], [], tune=(X[:2], Y[:2])).predict(X[:1]) == Y[:1]
+
+
+def test_a_sentence_without_a_derivation_is_copied_and_counted() -> None:
+    grammar = SynchronousGrammar().add(["[S] ||| a [X,1] ||| [1] b", "[X] ||| c ||| d"])
+    model = Translator("none", decoder=SynchronousDecoder(grammar)).fit(["a c"], ["d b"])
+    assert model.predict(["a c", "c a", ""]) == ["d b", "c a", ""]
+    assert model.n_unknown_ == 2
+
+
+def test_a_damaged_grammar_is_refused(tmp_path: Path) -> None:
+    decoder = hiero(True)
+    packed: dict[str, Any] = {}
+    stored = pack(decoder, packed, "d")
+    assert unpack(stored, packed).features == decoder.features
+    place = next(name for name, array in packed.items() if array.dtype == np.uint8)
+    with pytest.raises(MargraveError, match="rules of its decoder are damaged"):
+        unpack(stored, packed | {place: packed[place][:-9]})
+    with pytest.raises(MargraveError, match="has no grammar"):
+        unpack(stored | {"settings": {}}, packed)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fit", "message"),
+    [
+        ({"sparse": True, "tuning": "mira"}, {}, "only phrases have sparse features"),
+        ({"start": {"rihgt": 1.0}}, {}, "did you mean 'right'"),
+        ({}, {"alignments": LINKS}, "a grammar needs no alignments"),
+        ({}, {"tune": ([3], ["a"])}, "sentence 0 must be a text, not int"),
+        ({}, {"tune": ("a b", ["a"])}, "X must be a list of sentences"),
+        ({}, {"y": Y[:-1]}, f"{len(X)} sentences to tune on, but references of {len(X) - 1}"),
+    ],
+)
+def test_mistakes_with_grammars_are_one_sentence(settings: Any, fit: Any, message: str) -> None:
+    with pytest.raises(MargraveError, match=message):
+        Translator(decoder=hiero(False), **settings).fit(X, **{"y": Y, **fit})
+
+
+def test_a_grammar_has_no_lattices() -> None:
+    model = Translator("none", decoder=hiero(False)).fit(X, Y)
+    with pytest.raises(MargraveError, match="form forests and not lattices"):
+        model.predict_marginals(X[:1])
 
 
 # ---- tuning ----------------------------------------------------------------------------------------------------------
@@ -142,7 +347,7 @@ def test_learners_of_lists_prefer_what_has_a_high_bleu(learner: Any) -> None:
         for each in shown:
             order = np.argsort(-(each.value.reshape(-1, 2) @ w), kind="stable")
             rows = [(each.texts[k], each.value.reshape(-1, 2)[k].tolist()) for k in order]
-            found.append((candidates(*rows), None))
+            found.append(Found(candidates(*rows)))
         return w, found
 
     weights, history = tune(decode, [f"a good {k} text" for k in range(5)], learner, rounds=3, dense=2)
@@ -151,7 +356,12 @@ def test_learners_of_lists_prefer_what_has_a_high_bleu(learner: Any) -> None:
     assert history[-1].added == 0
 
 
+def test_a_path_of_c_is_refused() -> None:
+    with pytest.raises(MargraveError, match="has no path of C"):
+        Translator("learner").fit_path(X, Y, [1, 2])
+
+
 def test_fewer_references_than_sentences_are_refused() -> None:
-    shown = [(candidates(("a", [0.0, 0.0])), None)] * 2
+    shown = [Found(candidates(("a", [0.0, 0.0])))] * 2
     with pytest.raises(MargraveError, match="2 sentences, but references of 1"):
         tune(lambda w: (np.zeros(2), shown), ["a"], Mert(), rounds=1, dense=2)

@@ -34,6 +34,18 @@ def test_phrases_are_consistent_with_the_alignment() -> None:
     }
 
 
+def test_words_are_separated_by_blanks_alone() -> None:
+    """Word aligners count a word with a no-break space as one."""
+    text = AlignedText(["10\u00a0000 euros"], ["ten\u2009thousand euros"], ["0-0 1-1"])
+    assert ("10\u00a0000", "ten\u2009thousand") in text.phrases().pairs()
+
+
+@pytest.mark.parametrize("links", [None, 3, [(0, 0), 1], [("0", 0)], [(0.5, 0)]])
+def test_links_of_a_wrong_form_are_refused(links: Any) -> None:
+    with pytest.raises(MargraveError, match="sentence 0: links must be pairs of numbers"):
+        AlignedText(["a"], ["b"], [links])
+
+
 def test_phrases_have_a_longest_length() -> None:
     text = AlignedText(["a b c"], ["x y z"], ["0-0 1-1 2-2"])
     assert all(len(f.split()) <= 2 and len(e.split()) <= 2 for f, e in text.phrases(longest=2).pairs())
@@ -62,6 +74,10 @@ def test_orientations_by_hand() -> None:
     scores = AlignedText(["b c"], ["z y"], ["0-1 1-0"]).phrases().pairs()["b", "y"]
     assert scores["backward swap"] == pytest.approx(log(1.5 / 2.5))
     assert scores["forward discontinuous"] == pytest.approx(log(1.5 / 2.5))
+    # c -> z begins the translation, but not the source, and is followed by what lies before it.
+    scores = AlignedText(["b c"], ["z y"], ["0-1 1-0"]).phrases().pairs()["c", "z"]
+    assert scores["backward discontinuous"] == scores["forward swap"] == pytest.approx(log(1.5 / 2.5))
+    assert scores["backward monotone"] == scores["forward monotone"] == pytest.approx(log(0.5 / 2.5))
     whole = AlignedText(["b c"], ["z y"], ["0-1 1-0"]).phrases().pairs()["b c", "z y"]
     assert whole["backward monotone"] == whole["forward monotone"] == pytest.approx(log(1.5 / 2.5))
 
@@ -111,6 +127,12 @@ def test_altered_tables_are_refused() -> None:
     ):
         with pytest.raises(MargraveError):
             PhraseTable().restore(state | {name: value})
+
+
+def test_there_are_the_14_features_of_the_paper() -> None:
+    assert len(DENSE) == len(set(DENSE)) == 14
+    assert sum(" monotone" in name or " swap" in name or " discontinuous" in name for name in DENSE) == 6
+    assert len(FeatureNames()) == 14
 
 
 # ---- search ----------------------------------------------------------------------------------------------------------
@@ -234,6 +256,17 @@ def test_a_narrow_beam_finds_translations_that_exist(seed: int) -> None:
         assert w[some[1].index[row]] @ some[1].value[row] == pytest.approx(score, rel=1e-9)
 
 
+def test_many_translations_with_one_score_are_not_all_taken_up() -> None:
+    """With weights of zero, all of more than 10^12 translations tie."""
+    text = AlignedText(["a b", "a b", "b a"], ["x y", "u v", "y x"], ["0-0 1-1"] * 3)
+    decoder = PhraseDecoder(text.phrases(), NGramModel.estimate(["x y"]))
+    ((scores, found),) = decoder.kbest(["a b " * 20], np.zeros(14), k=4)
+    assert len(set(found.texts)) == 4 and not scores.any()
+    ((scores, found),) = decoder.kbest(["a b " * 20], np.array([0.0] * 11 + [1 / 3, 0.0, 0.0]), k=4)
+    assert len(set(found.texts)) == 4
+    np.testing.assert_allclose(scores, 40 / 3)
+
+
 def test_the_lattice_has_the_translations_of_the_search() -> None:
     from margrave.estimators import LatticeDecoder
 
@@ -257,7 +290,8 @@ def test_the_stack_has_complete_translations() -> None:
     words, table, model = tiny(5)
     decoder = PhraseDecoder(table, model, beam=0, options=0)
     every = set(decoder.kbest([" ".join(words)], k=10**6)[0][1].texts)
-    lists, stack = decoder.kbest_and_stack(" ".join(words), k=3)
+    lists, stack, _ = decoder.find(" ".join(words), decoder.start(), 3)
+    assert stack is not None
     assert stack.texts[0] == lists.texts[0]
     assert set(stack.texts) <= every
 
@@ -266,7 +300,7 @@ def test_unknown_words_are_copied_and_counted() -> None:
     text = AlignedText(["a b"], ["x y"], ["0-0 1-1"])
     decoder = PhraseDecoder(text.phrases(), NGramModel.estimate(["x y"]))
     assert decoder.translate(["a neu b neu", ""]) == ["x neu y neu", ""]
-    assert decoder.unknown == 2
+    assert decoder.n_unknown == 2
 
 
 def test_names_of_features_come_back() -> None:

@@ -102,7 +102,7 @@ def _loss_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """P, D, the gap, and why the training ended."""
     approximate = "" if report["exact"] else ", approximate"
-    rows = [("P", f"{report['primal']:.8g}{approximate}")]
+    rows = [] if report["primal"] is None else [("P", f"{report['primal']:.8g}{approximate}")]
     if report["gap"] is None:
         rows.append(("gap", "no certificate"))
     else:

@@ -14,6 +14,7 @@ from margrave.errors import DataError, MargraveError, counted
 Links = list[tuple[int, int]]
 
 _BAR = "|||"
+_WORD = re.compile("[^ \\t\\n\\r\\f\\v]+")
 _LINK = re.compile("([0-9]{1,9})-([0-9]{1,9})")
 
 
@@ -25,6 +26,21 @@ class ParallelText(NamedTuple):
     alignments: list[Links] | None = None
 
 
+def split_words(sentence: str) -> list[str]:
+    """The words of a sentence, separated by blanks and tabs.
+
+    Other spaces, such as those that must not break, are part of a word: word aligners count so.
+
+    Parameters
+    ----------
+    sentence : the sentence.
+
+    >>> split_words("10\\u00a0000  euros")
+    ['10\\xa0000', 'euros']
+    """
+    return _WORD.findall(sentence)
+
+
 def read_sentences(path: TextSource, encoding: str = "utf-8") -> list[str]:
     """Read one sentence per line; its words are separated by blanks, of which one is left between two words.
 
@@ -33,7 +49,7 @@ def read_sentences(path: TextSource, encoding: str = "utf-8") -> list[str]:
     path : the file (plain or gzip), or an open stream.
     encoding : of the text.
     """
-    return [" ".join(line.split()) for _, line in read_lines(path, encoding)]
+    return [" ".join(split_words(line)) for _, line in read_lines(path, encoding)]
 
 
 def read_parallel(
@@ -76,7 +92,7 @@ def _read_joined(path: TextSource, encoding: str) -> ParallelText:
     for number, line in read_lines(path, encoding):
         if not line.strip():
             continue
-        columns = [" ".join(column.split()) for column in line.split(_BAR)]
+        columns = [" ".join(split_words(column)) for column in line.split(_BAR)]
         if len(columns) not in (2, 3):
             raise DataError(
                 name, number, f"{counted(len(columns), 'field')}, but a line must be source ||| target ||| links."
@@ -96,7 +112,7 @@ def _read_joined(path: TextSource, encoding: str) -> ParallelText:
 def _checked_links(name: str, number: int, text: str, source: str, target: str) -> Links:
     try:
         links = parse_links(text)
-        check_links(links, len(source.split()), len(target.split()))
+        check_links(links, len(split_words(source)), len(split_words(target)))
     except MargraveError as error:
         raise DataError(name, number, str(error)) from None
     return links
@@ -113,7 +129,7 @@ def parse_links(text: str) -> Links:
     [(0, 0), (1, 2)]
     """
     links = []
-    for each in text.split():
+    for each in split_words(text):
         match = _LINK.fullmatch(each)
         if match is None:
             raise MargraveError(f"{each!r} is not a link i-j between a source word i and a target word j.")

@@ -604,7 +604,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         if not isinstance(outputs, Outputs) or not isinstance(features, Features):
             raise MargraveError("it has no outputs or no features.")
         stored = {
-            name: None if value is None and name in ("dual", "gap") else real(name, value, "be finite", isfinite)
+            name: None if value is None and name != "passes" else real(name, value, "be finite", isfinite)
             for name, value in header["certificate"].items()
         }
         exact = flag("exact", header.get("exact", True))  # which files of Margrave 0.1 do not say

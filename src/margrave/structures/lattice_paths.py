@@ -69,7 +69,7 @@ class LatticePaths(Structure):
             missing = _core.without_good_path(*arrays, good)
             if len(missing):
                 raise MargraveError(unreachable(lattices, missing.tolist()))
-        return _core.lattices(*arrays, _vocabulary(number), good, costs is not None)
+        return _core.lattices(*arrays, vocabulary_of(number), good, costs is not None)
 
     def join(self, bound: _core.LatticeStructure, features: _core.Features) -> _core.Problem:
         """The problem, which can be asked for its good paths and for the others if good strings are known."""
@@ -89,7 +89,8 @@ class LatticePaths(Structure):
         return list(bound.spelled(examples, begin, parts))
 
 
-def _vocabulary(number: dict[str, int]) -> _core.Vocabulary:
+def vocabulary_of(number: dict[str, int]) -> _core.Vocabulary:
+    """The words, in the order of their numbers."""
     texts = [word.encode() for word in number]
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
     return _core.Vocabulary(np.frombuffer(b"".join(texts), dtype=np.uint8), offsets)

@@ -9,6 +9,7 @@ import numpy as np
 from margrave import _core
 from margrave.checks import whole
 from margrave.datasets.opening import read_line_pieces, source_name, write_lines
+from margrave.datasets.parallel import split_words
 from margrave.errors import DataError, MargraveError
 from margrave.files.stored import Stored, vector
 
@@ -65,6 +66,8 @@ class NGramModel:
         sentences : the sentences, without <s> and </s>.
         order : the length of the longest n-grams.
         """
+        if isinstance(sentences, str):
+            raise MargraveError("sentences must be a list, and it is a text.")
         counter = _core.KneserNey(whole("order", order, 1, 100))
         for i, sentence in enumerate(sentences):
             try:
@@ -137,7 +140,7 @@ class NGramModel:
 
 def _words(words: Words) -> list[str]:
     if isinstance(words, str):
-        return words.split()
+        return split_words(words)
     listed = list(words)
     if not all(isinstance(word, str) for word in listed):
         raise MargraveError(f"words must be texts, and they are {words!r}.")

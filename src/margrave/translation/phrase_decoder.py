@@ -2,8 +2,6 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,35 +10,20 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.datasets.lattices import Edge, Lattice
+from margrave.datasets.parallel import split_words
 from margrave.errors import MargraveError
+from margrave.translation.decoding import Candidates, Decoder, Edges, Found, Weights
 from margrave.translation.language_model import NGramModel
 from margrave.translation.phrases import SCORES, PhraseTable
-
-Weights = NDArray[np.float64]
 
 DENSE = ("language model", *SCORES, "words", "phrases", "distance")
 # Those that Moses begins with. The number of words counts positively here, and the other two penalties negatively.
 START = dict(zip(DENSE, (0.5, *[0.2] * 4, *[0.3] * 6, 1.0, 0.0, 0.3), strict=True))
 _KINDS = ("trigram", "pair", *(f"{side} {way}" for side in ("forward", "backward") for way in ("m", "s", "d")))
 _BAR = " ||| "
-_MARKS = {-1: "<s>", -2: "</s>"}
+_END = -2  # the end of a sentence
+_MARKS = {-1: "<s>", _END: "</s>"}
 _COPIED = -3  # the word of source position 0; lower ones follow
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Translations of one sentence with their features.
-
-    Parameters
-    ----------
-    texts : the translations.
-    begin, index, value : the features of each, as bounds, numbers and values.
-    """
-
-    texts: list[str]
-    begin: NDArray[np.int64]
-    index: NDArray[np.int32]
-    value: NDArray[np.float64]
 
 
 class FeatureNames:
@@ -95,15 +78,15 @@ class FeatureNames:
                 first, _, second = text.partition(_BAR)
                 number = _KINDS.index(kind)
                 of = source if number else target
-                words = [np.array([of[word] for word in first.split()], np.int32)]
-                words.append(np.array([target[word] for word in second.split()], np.int32))
+                words = [np.array([of[word] for word in split_words(first)], np.int32)]
+                words.append(np.array([target[word] for word in split_words(second)], np.int32))
                 numbers.append(made.core.add(number, *words))
         except (KeyError, ValueError):
             raise MargraveError(f"{name!r} is not a feature of phrase-based translation.") from None
         return made, np.array(numbers, dtype=np.intp)
 
 
-class PhraseDecoder:
+class PhraseDecoder(Decoder):
     """Translates sentences by phrases, of which only neighbours can swap; the search is not exact unless `beam` is 0.
 
     Parameters
@@ -138,7 +121,7 @@ class PhraseDecoder:
             raise MargraveError("the phrase table is empty.")
         self.table, self.model = table, model
         self.features = FeatureNames() if features is None else features
-        self.unknown = 0  # source words without a translation in all sentences so far
+        self.n_dense, self.grows = len(DENSE), flag("sparse", sparse)
         self._search = _core.PhraseSearch(
             table.core,
             model.core,
@@ -146,8 +129,17 @@ class PhraseDecoder:
             whole("beam", beam, 0, 10**9),
             whole("options", options, 0, 10**9),
             whole("reach", reach, 0, 10**9),
-            flag("sparse", sparse),
+            self.grows,
         )
+
+    @property
+    def n_features(self) -> int:
+        """The number of features so far."""
+        return len(self.features)
+
+    def feature_names(self) -> list[str]:
+        """The names of all features, in the order of their numbers."""
+        return self.features.names(self.table)
 
     def start(self) -> Weights:
         """Weights to begin with: those of Moses, and zeros for sparse features."""
@@ -155,46 +147,53 @@ class PhraseDecoder:
         weights[: len(DENSE)] = list(START.values())
         return weights
 
-    def translate(self, X: Sequence[str], weights: Weights | None = None) -> list[str]:
-        """The best translation of each sentence that the search finds.
+    def best(self, sentence: str, weights: Weights) -> tuple[str, int]:
+        """The best translation of a sentence, and the number of its words that no phrase has.
 
         Parameters
         ----------
-        X : sentences; their words are separated by blanks.
-        weights : one weight per feature; None takes those of `start`.
+        sentence, weights : as in `find`.
         """
-        return [found.texts[0] if found.texts else "" for _, found in self._lists(X, weights, partial(_kbest, k=1))]
+        words = split_words(sentence)
+        if not words:
+            return "", 0
+        graph = self.graph(words, weights)
+        # The best path needs no search for distinct strings.
+        return self._candidates(words, graph.kbest_of_paths(1, 1)).texts[0], graph.unknown
 
-    def kbest(
-        self, X: Sequence[str], weights: Weights | None = None, k: int = 100, *, grow: bool = False
-    ) -> list[tuple[NDArray[np.float64], Candidates]]:
-        """The k best distinct translations of each sentence, with their scores.
+    def ranked(self, sentence: str, weights: Weights, k: int) -> tuple[NDArray[np.float64], Candidates]:
+        """The scores of the k best distinct translations of a sentence, and the translations.
 
         Parameters
         ----------
-        X, weights : as in `translate`.
-        k : the number of translations.
-        grow : whether sparse features that occur for the first time are added; otherwise they are left out.
+        sentence, weights, k : as in `find`.
         """
-        return self._lists(X, weights, partial(_kbest, k=k), grow)
+        words = split_words(sentence)
+        if not words:
+            return np.zeros(1), Candidates.copied("")
+        scores, arrays = self.graph(words, weights).kbest(k)
+        return scores, self._candidates(words, arrays)
 
-    def kbest_and_stack(
-        self, sentence: str, weights: Weights | None = None, k: int = 100, *, grow: bool = False
-    ) -> tuple[Candidates, Candidates]:
+    def find(self, sentence: str, weights: Weights, k: int, *, graph: bool = False) -> Found:
         """Good translations of a sentence for tuning, and the best one that ends in each node of the last stack.
 
         The former are the distinct ones among the 3 k best paths, at most k. To find the k best distinct ones takes
-        much longer.
+        much longer. Sparse features that occur for the first time are added.
 
         Parameters
         ----------
-        sentence, weights, k, grow : as in `kbest`.
+        sentence : words, separated by blanks.
+        weights : one weight per feature.
+        k : the number of candidates.
+        graph : whether the search graph is needed.
         """
-        words = sentence.split()
+        words = split_words(sentence)
         if not words:
-            return _empty(), _empty()
-        graph = self.graph(words, weights, grow=grow)
-        return self._candidates(words, graph.kbest_of_paths(k, 3 * k)), self._candidates(words, graph.complete())
+            return Found(Candidates.copied(""), Candidates.copied(""))
+        found = self.graph(words, weights, grow=True)
+        best, stack = found.kbest_of_paths(k, 3 * k), found.complete()
+        edges = self._edges(words, found) if graph else None
+        return Found(self._candidates(words, best), self._candidates(words, stack), edges)
 
     def lattice(self, sentence: str, weights: Weights | None = None, names: Sequence[str] | None = None) -> Lattice:
         """The search graph of a sentence as a lattice: each edge has one target word and its features by name.
@@ -205,22 +204,20 @@ class PhraseDecoder:
         weights : as in `translate`.
         names : the names of the features, if they are known; this is faster for many sentences.
         """
-        words = sentence.split()
+        words = split_words(sentence)
         if not words:
             return Lattice.of([(0, 1)], id=sentence)
-        graph = self.graph(words, weights)
-        tails, heads, spelled, _, begin, index, value = (each.tolist() for each in graph.edges())
-        known = self.features.names(self.table) if names is None else names
+        found = self._edges(words, self.graph(words, weights))
+        known = self.feature_names() if names is None else names
+        tails, heads, begin = found.tails.tolist(), found.heads.tolist(), found.begin.tolist()
+        index, value = found.index.tolist(), found.value.tolist()
         edges = tuple(
-            Edge(
-                tails[e],
-                heads[e],
-                "" if spelled[e] == -2 else self._word(words, spelled[e]),
-                {known[index[k]]: value[k] for k in range(begin[e], begin[e + 1])},
+            Edge(tail, head, word, {known[index[k]]: value[k] for k in range(first, last)})
+            for tail, head, word, (first, last) in zip(
+                tails, heads, found.words, itertools.pairwise(begin), strict=True
             )
-            for e in range(len(tails))
         )
-        return Lattice(graph.nodes, edges, id=sentence)
+        return Lattice(found.nodes, edges, id=sentence)
 
     def graph(self, words: Sequence[str], weights: Weights | None = None, *, grow: bool = False) -> _core.SearchGraph:
         """The search graph of a sentence, as the core has it.
@@ -228,27 +225,15 @@ class PhraseDecoder:
         Parameters
         ----------
         words : the words of the sentence.
-        weights, grow : as in `kbest`.
+        weights : as in `translate`.
+        grow : whether sparse features that occur for the first time are added; otherwise they are left out.
         """
-        w = self.start() if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        graph = self._search.search(self.table.encode(words), w, self.features.core, grow)
-        self.unknown += graph.unknown
-        return graph
+        return self._search.search(self.table.encode(words), self._weights(weights), self.features.core, grow)
 
-    def _lists(self, X: Sequence[str], weights: Weights | None, read: Any, grow: bool = False) -> list[Any]:
-        if isinstance(X, str):
-            raise MargraveError("X must be a list of sentences, and it is a text.")
-        found: list[Any] = []
-        for i, sentence in enumerate(X):
-            if not isinstance(sentence, str):
-                raise MargraveError(f"sentence {i} must be a text, not {type(sentence).__name__}.")
-            words = sentence.split()
-            if not words:
-                found.append((np.zeros(1), _empty()))
-                continue
-            scores, arrays = read(self.graph(words, weights, grow=grow))
-            found.append((scores, self._candidates(words, arrays)))
-        return found
+    def _edges(self, words: Sequence[str], graph: _core.SearchGraph) -> Edges:
+        tails, heads, spelled, scores, begin, index, value = graph.edges()
+        texts = ["" if number == _END else self._word(words, number) for number in spelled.tolist()]
+        return Edges(graph.nodes, tails, heads, texts, scores, begin, index, value)
 
     def _candidates(self, words: Sequence[str], arrays: Any) -> Candidates:
         begin, spelled, *features = arrays
@@ -261,12 +246,3 @@ class PhraseDecoder:
 
     def _word(self, words: Sequence[str], number: int) -> str:
         return self.table.target_words[number] if number >= 0 else words[_COPIED - number]
-
-
-def _kbest(graph: _core.SearchGraph, k: int) -> Any:
-    return graph.kbest(k)
-
-
-def _empty() -> Candidates:
-    """The translation of an empty sentence."""
-    return Candidates([""], np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0))

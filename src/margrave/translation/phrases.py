@@ -1,6 +1,7 @@
 """Phrase tables: phrase pairs of word-aligned sentences, with the probabilities of 004, section 5.2."""
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import whole
-from margrave.datasets.parallel import Links, check_links, parse_links
+from margrave.datasets.parallel import Links, check_links, parse_links, split_words
 from margrave.errors import MargraveError
 from margrave.files.stored import Stored, vector
 
@@ -117,7 +118,7 @@ class AlignedText:
         links, begin = list[tuple[int, int]](), [0]
         for k, given in enumerate(alignments):
             try:
-                of_pair = parse_links(given) if isinstance(given, str) else list(given)
+                of_pair = parse_links(given) if isinstance(given, str) else _pairs(given)
                 check_links(of_pair, self._source.length(k), self._target.length(k))
             except MargraveError as error:
                 raise MargraveError(f"sentence {k}: {error}") from None
@@ -144,6 +145,14 @@ class AlignedText:
         return PhraseTable(self._source.words, self._target.words, core)
 
 
+def _pairs(links: Any) -> Links:
+    """Links that are given as pairs of numbers."""
+    try:
+        return [(index(i), index(j)) for i, j in links]
+    except (TypeError, ValueError):
+        raise MargraveError('links must be pairs of numbers, or a text such as "0-0 1-2".') from None
+
+
 class _Numbers:
     """Sentences as numbers of words."""
 
@@ -153,7 +162,7 @@ class _Numbers:
         for k, sentence in enumerate(sentences):
             if not isinstance(sentence, str):
                 raise MargraveError(f"{side} sentence {k} must be a text, not {type(sentence).__name__}.")
-            flat += [number.setdefault(word, len(number)) for word in sentence.split()]
+            flat += [number.setdefault(word, len(number)) for word in split_words(sentence)]
             begin.append(len(flat))
         self.words = list(number)
         self.arrays = np.array(begin, dtype=np.int64), np.array(flat, dtype=np.int32)

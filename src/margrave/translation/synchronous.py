@@ -1,9 +1,10 @@
 """Translation by synchronous grammars (Hiero): rules with gaps, glue rules, and a language model by cube pruning."""
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, log10
 from os import PathLike
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,18 @@ from margrave import _core
 from margrave.checks import real, whole
 from margrave.datasets.forests import Forest, ForestEdge
 from margrave.datasets.opening import read_line_pieces, source_name
+from margrave.datasets.parallel import split_words
 from margrave.errors import DataError, MargraveError, unknown
-from margrave.translation.language_model import NGramModel
+from margrave.files.stored import Stored, vector
+from margrave.translation.language_model import NGramModel, StoredModel
 
 Words = str | Sequence[str]
 
 BEAM = 200  # combinations per node of the forest: see benchmarks/experiments/hiero.py
 _NO_LIMIT = 2**31 - 1
 _PASS_THROUGH = ("unknown", "all")
+_PACKING = 1  # how hard zlib tries to make rules small
+_NAMES = ("goal", "label", "pass_through", "model_feature", "word_feature", "unknown_feature")
 _WORD_VALUE = -log10(np.e)  # of each word in the feature that counts words, as Joshua and cdec have it
 
 
@@ -29,6 +34,15 @@ class Translation(NamedTuple):
     score: float
     text: str
     features: dict[str, float]
+
+
+class Section(NamedTuple):
+    """Rules as they were given: how they were read, and their lines, compressed, so that model files can have them."""
+
+    prefix: str
+    sign: float
+    span_limit: int
+    lines: bytes
 
 
 class SynchronousGrammar:
@@ -44,6 +58,7 @@ class SynchronousGrammar:
 
     def __init__(self) -> None:
         self.core = _core.SynchronousGrammar()
+        self.sections: tuple[Section, ...] = ()
 
     def read(
         self,
@@ -62,14 +77,19 @@ class SynchronousGrammar:
         sign : the factor of all values: -1 for Joshua's grammars, whose numbers are costs.
         span_limit : the largest number of words of the source that such a rule may cover; None for no limit.
         """
-        self._begin(prefix, sign, span_limit)
+        limit, before = self._begin(prefix, sign, span_limit), len(self)
+        packer, packed = zlib.compressobj(_PACKING), list[bytes]()
         try:
             for piece in read_line_pieces(path):
                 self.core.feed(piece)
+                packed.append(packer.compress(piece))
         except DataError:
             raise
         except MargraveError as error:
             raise DataError(source_name(path), self.core.line, str(error)) from None
+        if len(self) == before:
+            raise DataError(source_name(path), None, "it holds no rules.")
+        self.sections += (Section(prefix, sign, limit, b"".join(packed) + packer.flush()),)
         return self
 
     def add(
@@ -87,12 +107,14 @@ class SynchronousGrammar:
         rules : the rules, as files have them.
         prefix, sign, span_limit : as in `read`.
         """
-        self._begin(prefix, sign, span_limit)
-        for i, rule in enumerate(rules):
+        limit = self._begin(prefix, sign, span_limit)
+        lines = [rule.encode() + b"\n" for rule in rules]
+        for i, line in enumerate(lines):
             try:
-                self.core.feed(rule.encode() + b"\n")
+                self.core.feed(line)
             except MargraveError as error:
                 raise MargraveError(f"rule {i}: {error}") from None
+        self.sections += (Section(prefix, sign, limit, zlib.compress(b"".join(lines), _PACKING)),)
         return self
 
     def add_glue(self, *, label: str = "X", goal: str = "S", feature: str = "Glue") -> "SynchronousGrammar":
@@ -121,12 +143,22 @@ class SynchronousGrammar:
         """The number of rules."""
         return len(self.core)
 
-    def _begin(self, prefix: str, sign: float, span_limit: int | None) -> None:
+    def _feed(self, section: Section) -> None:
+        """Add rules that were read before."""
+        self._begin(*section[:3])
+        try:
+            self.core.feed(zlib.decompress(section.lines))
+        except zlib.error:
+            raise MargraveError("the rules of its decoder are damaged.") from None
+        self.sections += (section,)
+
+    def _begin(self, prefix: str, sign: float, span_limit: int | None) -> int:
         limit = _NO_LIMIT if span_limit is None else whole("span_limit", span_limit, 1, _NO_LIMIT)
         self.core.begin(prefix, real("sign", sign, "be finite", isfinite), limit)
+        return limit
 
 
-class SynchronousDecoder:
+class SynchronousDecoder(Stored, kind="decoder"):
     """Translates sentences by a synchronous grammar, with or without a language model.
 
     A sentence is parsed by the source sides of the rules (CKY+), which gives a forest of all derivations. A language
@@ -148,6 +180,8 @@ class SynchronousDecoder:
     >>> decoder.decode(["das haus am see"], {"Glue": -1.0, "PassThrough": -10.0})[0][0].text
     'the house am see'
     """
+
+    name = "hiero"
 
     def __init__(
         self,
@@ -178,6 +212,13 @@ class SynchronousDecoder:
         )
         self.exact = model is None
         self.features = self.core.features
+        self.model, self.sections, self.n_rules = model, grammar.sections, len(grammar)
+        self.model_feature, self.word_feature, self.unknown_feature = model_feature, word_feature, unknown_feature
+        self.goal, self.label, self.pass_through = goal, label, pass_through
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """The decoder itself, which never changes; scikit-learn copies parameters."""
+        return self
 
     def decode(
         self,
@@ -200,6 +241,8 @@ class SynchronousDecoder:
             always exact.
         distinct : whether translations differ in their words; if not, they differ in their derivations.
         """
+        if isinstance(sources, str):
+            raise MargraveError("sources must be a list of sentences, and it is a text.")
         vector, limit = self._weights(weights), self._beam(beam)
         k = whole("k", k, 1, 2**31 - 1)
         return [self._named(self.core.decode(_words(source), vector, k, limit, distinct)) for source in sources]
@@ -255,6 +298,30 @@ class SynchronousDecoder:
         words = _words(source)
         return [words[i] for i in self.core.unknown(words)]
 
+    def stored_settings(self) -> dict[str, Any]:
+        """The rules, the language model, and the names."""
+        sections = [(*each[:3], np.frombuffer(each.lines, dtype=np.uint8)) for each in self.sections]
+        model = None if self.model is None else StoredModel(self.model)
+        return {"sections": sections, "model": model, **{name: getattr(self, name) for name in _NAMES}}
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The decoder with the settings of a file."""
+        given = dict(settings)
+        sections, model = given.pop("sections", None), given.pop("model", None)
+        if (
+            not isinstance(sections, list)
+            or not all(isinstance(each, tuple) and len(each) == 4 for each in sections)
+            or not (model is None or isinstance(model, StoredModel))
+            or set(given) != set(_NAMES)
+            or not all(isinstance(name, str) for name in given.values())
+        ):
+            raise MargraveError("its decoder has no grammar.")
+        grammar = SynchronousGrammar()
+        for prefix, sign, limit, lines in sections:
+            grammar._feed(Section(str(prefix), sign, limit, vector(lines, np.uint8, "rules").tobytes()))
+        return cls(grammar, None if model is None else model.model, **given)
+
     def _weights(self, weights: Mapping[str, float]) -> NDArray[np.float64]:
         number = {name: k for k, name in enumerate(self.features)}
         vector = np.zeros(len(number))
@@ -276,7 +343,7 @@ class SynchronousDecoder:
 
 def _words(words: Any) -> list[str]:
     if isinstance(words, str):
-        return words.split()
+        return split_words(words)
     if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
         raise MargraveError(f"a sentence must be a text or a list of words, not {words!r}.")
     return list(words)

@@ -8,8 +8,8 @@ pseudo-references.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.metrics.translation import BleuStatistics, References, bleu_of_statistics
+from margrave.translation.decoding import Candidates, Decoder, Edges, Found, Weights, each_of
 from margrave.translation.mert import mert
-from margrave.translation.phrase_decoder import DENSE, Candidates, PhraseDecoder
-
-Weights = NDArray[np.float64]
 
 _OF_BLEU = 0.3  # the deviation of scores within lists at the beginning of k-best MIRA, relative to that of BLEU+1
 
@@ -42,6 +40,8 @@ class MergedLists:
         self.value: list[list[NDArray[np.float64]]] = [[] for _ in range(self.size)]
         self.statistics: list[list[NDArray[Any]]] = [[] for _ in range(self.size)]
         self.bleu: list[list[float]] = [[] for _ in range(self.size)]  # BLEU+1 of each candidate
+        self.texts: list[list[str]] = [[] for _ in range(self.size)]
+        self.graphs: list[list[Edges]] = [[] for _ in range(self.size)]  # if the learner needs them
 
     def add(self, i: int, found: Candidates, best: int | None = None) -> int:
         """Add the candidates of sentence i, or only the best by BLEU+1; the number of those that are new.
@@ -70,10 +70,24 @@ class MergedLists:
             self.index[i].append(index.copy())
             self.value[i].append(value.copy())
             self.statistics[i].append(known[found.texts[k]])
+            self.texts[i].append(found.texts[k])
         new = self.statistics[i][before:]
         if new:
             self.bleu[i] += bleu_of_statistics(np.array(new), smooth="add-one").tolist()
         return len(new)
+
+    def best(self, i: int, n: int) -> list[int]:
+        """The best candidates of sentence i by BLEU+1, with distinct texts: n, or half of all texts, if that is less.
+
+        Parameters
+        ----------
+        i : the sentence.
+        n : how many.
+        """
+        order = np.argsort(-np.array(self.bleu[i]).round(12), kind="stable").tolist()
+        first = {self.texts[i][k]: k for k in reversed(order)}
+        distinct = [k for k in order if first[self.texts[i][k]] == k]
+        return distinct[: max(1, min(n, len(distinct) // 2))]
 
     def statistics_of(self, i: int, text: str) -> NDArray[Any]:
         """The BLEU statistics of a translation of sentence i."""
@@ -111,9 +125,42 @@ class MergedLists:
         return found
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """How the last problem of a tuning was solved.
+
+    Parameters
+    ----------
+    learner : the learner.
+    certificate, history, converged : what it knows of the optimum.
+    nonzero : whether the optimum has a weight that is not zero.
+    interrupted : whether Ctrl-C ended the learning.
+    """
+
+    learner: Any
+    certificate: Any
+    history: list[Any]
+    converged: bool
+    nonzero: bool
+    interrupted: bool = False
+
+
 @dataclass
 class ListLearner(ABC):
-    """Learns weights from merged lists."""
+    """Learns weights from merged lists, or from merged search graphs if `needs_graphs`."""
+
+    needs_graphs: ClassVar[bool] = False
+
+    outcome: Outcome | None = field(default=None, init=False, repr=False, compare=False)  # of the last round
+
+    def pruned(self, graph: Edges) -> Edges:
+        """What is kept of a search graph.
+
+        Parameters
+        ----------
+        graph : the graph.
+        """
+        return graph
 
     @abstractmethod
     def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
@@ -169,7 +216,9 @@ class HopeFearMIRA(ListLearner):
         # Hope and fear add BLEU+1 to scores. If scores are too large, both are what the weights prefer already.
         spread = sum(float(np.var(each @ w)) for each in rows)
         w *= _OF_BLEU * np.sqrt(sum(float(np.var(each)) for each in gains) / spread) if spread > 0 else 1.0
-        total, steps = np.zeros_like(w), 0
+        # The average of the weights after all steps: a change counts as often as there are steps from it on.
+        average, left = w.copy(), self.passes * lists.size
+        share = 1 / max(left, 1)
         rng = np.random.default_rng(self.seed)
         for _ in range(self.passes):
             for i in rng.permutation(lists.size):
@@ -177,13 +226,14 @@ class HopeFearMIRA(ListLearner):
                 hope, fear = int(np.argmax(scores + gains[i])), int(np.argmax(scores - gains[i]))
                 loss = (gains[i][hope] - gains[i][fear]) - (scores[hope] - scores[fear])
                 if loss > 0 and hope != fear:
-                    change = _row(rows[i], hope) - _row(rows[i], fear)
+                    columns, change = _difference(rows[i], hope, fear)
                     square = float(change @ change)
                     if square > 0:
-                        w = w + min(self.step, loss / square) * change
-                total += w
-                steps += 1
-        return total / max(steps, 1) / scales
+                        change *= min(self.step, loss / square)
+                        w[columns] += change
+                        average[columns] += left * share * change
+                left -= 1
+        return average / scales
 
 
 @dataclass
@@ -208,7 +258,6 @@ class PseudoReferences(ListLearner):
     wrong: int | None = None
     seed: int = 0
     max_iter: int | None = None
-    reranker: Any = field(default=None, init=False, repr=False, compare=False)  # of the last round
 
     def __post_init__(self) -> None:
         self.good = whole("good", self.good, 1, 10**9)
@@ -230,8 +279,16 @@ class PseudoReferences(ListLearner):
         if not X:
             return start
         settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "seed": self.seed, "max_iter": self.max_iter}
-        self.reranker = Reranker(self.loss, learner=self.learner, n_threads=1, **settings).fit(X, good, costs)
-        w: Weights = self.reranker.coef_ / scales
+        model = Reranker(self.loss, learner=self.learner, n_threads=1, **settings).fit(X, good, costs)
+        w: Weights = model.coef_ / scales
+        self.outcome = Outcome(
+            model.learner_,
+            model.certificate_,
+            model.history_,
+            model.converged_,
+            bool(w.any()),
+            model.stop_reason_.startswith("interrupted"),
+        )
         return w if w.any() else start
 
     def _ends(self, bleu: Weights) -> tuple[list[int], int, Weights]:
@@ -246,9 +303,14 @@ class PseudoReferences(ListLearner):
         return kept.tolist(), good, costs
 
 
-def _row(rows: Any, k: int) -> Weights:
-    """A row of a dense or sparse matrix."""
-    return rows[k] if isinstance(rows, np.ndarray) else np.asarray(rows[[k]].toarray()[0])
+def _difference(rows: Any, a: int, b: int) -> tuple[Any, Weights]:
+    """Row a minus row b of a dense or sparse matrix: the columns that may differ, and the differences there."""
+    if isinstance(rows, np.ndarray):
+        return slice(None), rows[a] - rows[b]
+    first, second = (slice(rows.indptr[k], rows.indptr[k + 1]) for k in (a, b))
+    columns, place = np.unique(np.concatenate([rows.indices[first], rows.indices[second]]), return_inverse=True)
+    values = np.concatenate([rows.data[first], -rows.data[second]])
+    return columns, np.bincount(place, weights=values, minlength=len(columns)).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -260,84 +322,123 @@ class Round:
     bleu : of the best translations by the weights that the round began with.
     candidates : in the merged lists, after the decoding.
     added : how many of them are new.
+    interrupted : whether Ctrl-C ended the tuning after it.
+    outcome : how the weights were learned that it began with; None if they were not, or by a learner without an
+        objective.
+    chosen : whether these weights are the result.
     """
 
     bleu: float
     candidates: int
     added: int
+    interrupted: bool = False
+    outcome: Outcome | None = None
+    chosen: bool = False
 
 
-Decode = Callable[[Weights | None], tuple[Weights, list[tuple[Candidates, Candidates | None]]]]
+Decode = Callable[[Weights | None], tuple[Weights, list[Found]]]
 
 
 def tune(
-    decode: Decode, references: References, learner: ListLearner, *, rounds: int, dense: int, good: int = 5
+    decode: Decode,
+    references: References,
+    learner: ListLearner,
+    *,
+    rounds: int,
+    dense: int,
+    good: int = 5,
+    keep_start: bool = True,
 ) -> tuple[Weights, list[Round]]:
     """Decode and learn in turn; return the weights whose translations had the best BLEU, and what the rounds did.
+
+    Ctrl-C after the first decoding ends the tuning with the best weights so far.
 
     Parameters
     ----------
     decode : a function from weights (None at first) to the weights that it used, which are longer if there are new
-        features, and for each sentence its best candidates, the best one first, and those of the last stack or None.
+        features, and what it found for each sentence.
     references : the reference of each sentence, or a list of references.
     learner : how weights are learned from lists.
     rounds : how often to learn; the sentences are decoded once more in the end.
     dense : the number of dense features, which come first.
     good : how many of the candidates in the last stacks are added to the lists, the best by BLEU+1.
+    keep_start : whether the weights that were not learned are returned if no learned ones have a better BLEU.
     """
     lists = MergedLists(references)
     history: list[Round] = []
     weights: Weights | None = None
-    best: tuple[float, Weights] | None = None
-    for k in range(whole("rounds", rounds, 0, 10**6) + 1):
-        weights, found = decode(weights)
-        if len(found) != lists.size:
-            raise MargraveError(f"there are {len(found)} sentences, but references of {lists.size}.")
-        chosen = np.array([lists.statistics_of(i, first.texts[0]) for i, (first, _) in enumerate(found)])
-        score = float(bleu_of_statistics(chosen.sum(axis=0)))
-        if best is None or score > best[0]:
-            best = score, weights
-        added = 0
-        if k < rounds:
-            for i, (first, stack) in enumerate(found):
-                added += lists.add(i, first)
-                if stack is not None:
-                    added += lists.add(i, stack, good)
-        history.append(Round(score, sum(map(len, lists.bleu)), added))
-        if k == rounds or not added:
-            break
-        weights = learner.learn(lists, weights, dense)
+    best: tuple[int, Weights] | None = None  # the round that began with the best weights, and these
+    rounds = whole("rounds", rounds, 0, 10**6)
+    try:
+        for k in range(rounds + 1):
+            weights, found = decode(weights)
+            if len(found) != lists.size:
+                raise MargraveError(f"there are {len(found)} sentences, but references of {lists.size}.")
+            chosen = np.array([lists.statistics_of(i, of.best.texts[0]) for i, of in enumerate(found)])
+            score = float(bleu_of_statistics(chosen.sum(axis=0)))
+            if best is None or score > history[best[0]].bleu or (k == 1 and not keep_start):
+                best = k, weights
+            added = _add(lists, found, learner, good) if k < rounds else 0
+            solved = learner.outcome if k and learner.outcome is not None and learner.outcome.nonzero else None
+            history.append(Round(score, sum(map(len, lists.bleu)), added, outcome=solved))
+            if k == rounds or not added:
+                break
+            weights = learner.learn(lists, weights, dense)
+            if learner.outcome is not None and learner.outcome.interrupted:
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        if best is None:
+            raise  # there are no weights yet
+        history[-1] = replace(history[-1], interrupted=True)
     assert best is not None
+    history[best[0]] = replace(history[best[0]], chosen=True)
     return best[1], history
 
 
+def _add(lists: MergedLists, found: Sequence[Found], learner: ListLearner, good: int) -> int:
+    """Add what a decoding found to the lists; the number of new candidates."""
+    added = 0
+    for i, of in enumerate(found):
+        added += lists.add(i, of.best)
+        if of.stack is not None:
+            added += lists.add(i, of.stack, good)
+        if learner.needs_graphs and of.graph is not None:
+            lists.graphs[i].append(learner.pruned(of.graph))
+    return added
+
+
 def tune_decoders(
-    decoders: Sequence[PhraseDecoder],
+    decoders: Sequence[Decoder],
     source: Sequence[str],
     references: References,
     learner: ListLearner,
     *,
+    start: Weights | None = None,
     rounds: int = 5,
     k: int = 100,
     good: int = 5,
+    keep_start: bool = True,
+    threads: int = 1,
 ) -> tuple[Weights, list[Round]]:
-    """Tune the weights of phrase-based decoders, which share their features; return them, and what the rounds did.
+    """Tune the weights of decoders, which share their features; return them, and what the rounds did.
 
     Parameters
     ----------
     decoders : the decoder of each sentence, for example one that was made without it.
     source : the sentences.
     references : the reference of each sentence, or a list of references.
-    learner, rounds, good : as in `tune`.
+    learner, rounds, good, keep_start : as in `tune`.
+    start : the weights to begin with; None for those of the decoders.
     k : the number of candidates of each sentence and round.
+    threads : how many sentences are decoded at a time. Decoders that find new features decode one at a time.
     """
+    first, pairs = decoders[0], list(zip(decoders, source, strict=True))
+    if any(decoder.grows for decoder in decoders):
+        threads = 1
 
-    def decode(weights: Weights | None) -> Any:
-        used = decoders[0].start() if weights is None else weights
-        found = [
-            decoder.kbest_and_stack(sentence, used, k, grow=True)
-            for decoder, sentence in zip(decoders, source, strict=True)
-        ]
-        return np.concatenate([used, np.zeros(len(decoders[0].features) - len(used))]), found
+    def decode(weights: Weights | None) -> tuple[Weights, list[Found]]:
+        used = (first.start() if start is None else start) if weights is None else first.held(weights)
+        found = each_of(lambda each: each[0].find(each[1], used, k, graph=learner.needs_graphs), pairs, threads)
+        return np.concatenate([used, np.zeros(first.n_features - len(used))]), found
 
-    return tune(decode, references, learner, rounds=rounds, dense=len(DENSE), good=good)
+    return tune(decode, references, learner, rounds=rounds, dense=first.n_dense, good=good, keep_start=keep_start)

@@ -146,15 +146,23 @@ class Paths {
       int64_t after;  // which way of the state that the edge leads to
       int64_t state;  // ... and that state
     };
+    // Of scores that are equal but for rounding, that of a complete string comes first, and then that of the suffix
+    // that was found last, which is the longest. Otherwise all suffixes of all strings that tie would be taken up
+    // first.
     struct Item {
       double value;
       int64_t state;
       bool whole;  // a complete string
-      bool operator<(const Item& other) const { return value < other.value; }
+      bool operator<(const Item& other) const {
+        if (value != other.value) return value < other.value;
+        return whole != other.whole ? other.whole : state < other.state;
+      }
     };
     ys.clear();
     const double* best = viterbi(theta, scratch);
     if (best[nodes_ - 1] == -kInfinity) return;
+    const double unit = kRounding * std::max(1.0, std::abs(best[nodes_ - 1]));
+    const auto rounded = [&](double value) { return std::round(value / unit); };
     std::vector<std::vector<Way>> states;
     std::vector<Item> heap;
     // Adds what edges without a word lead back to, and puts the state on the heap.
@@ -178,11 +186,12 @@ class Paths {
       double partial = -kInfinity;
       for (const Way& way : ways) {
         if (way.node == 0)
-          heap.push_back({way.score, state, true}), std::push_heap(heap.begin(), heap.end());
+          heap.push_back({rounded(way.score), state, true}), std::push_heap(heap.begin(), heap.end());
         else
           partial = std::max(partial, way.score + best[way.node]);
       }
-      if (partial > -kInfinity) heap.push_back({partial, state, false}), std::push_heap(heap.begin(), heap.end());
+      if (partial > -kInfinity)
+        heap.push_back({rounded(partial), state, false}), std::push_heap(heap.begin(), heap.end());
       states.push_back(std::move(ways));
     };
     add_state({{static_cast<int32_t>(nodes_ - 1), 0.0, -1, -1, -1}});
@@ -219,6 +228,7 @@ class Paths {
         add_state(std::move(of_word));
       }
     }
+    std::stable_sort(ys.begin(), ys.end(), [](const auto& a, const auto& b) { return a.value > b.value; });
   }
 
   // Backwards from the end, each edge in proportion to its share of the sum over the paths to its head.
@@ -340,6 +350,7 @@ class Paths {
 
  private:
   static constexpr double kMostPaths = 1e200;
+  static constexpr double kRounding = 1e-12;  // Scores whose relative difference is below this are equal.
   static constexpr int64_t kMostCells = 200'000'000;
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }

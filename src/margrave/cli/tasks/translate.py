@@ -1,4 +1,4 @@
-"""Translation by phrases: sentence pairs with word alignments in, translations out."""
+"""Translation: sentence pairs with word alignments in, or a grammar and sentence pairs; translations out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,21 +19,27 @@ if TYPE_CHECKING:
 _BATCH = 100  # sentences that are translated at once
 _BAR = "|||"
 _TUNINGS = ("mert", "mira", "learner", "none")
+_DECODERS = ("phrases", "hiero")
+# The options that apply to one of the decoders only, with their defaults.
+_OF_PHRASES = {"alignments": None, "tune": None, "sparse": False, "graphs": False, "n_tuning": 1000, "folds": 5}
+_OF_PHRASES |= {"longest": 5, "lm_order": 3, "options_per_phrase": 10, "reach": 6}
+_OF_GRAMMARS: dict[str, Any] = {"grammar": (), "glue": None, "span_limit": None, "costs": False, "pass_all": False}
 
 
 @dataclass(eq=False, repr=False)
 class Translate(Task):
-    """Learns phrases from aligned sentences, a language model, and the weights of their features."""
+    """Learns phrases from aligned sentences and a language model, or reads a grammar; and tunes weights."""
 
     name = "translate"
-    summary = "the translation of each sentence, by phrases"
+    summary = "the translation of each sentence, by phrases or by a synchronous grammar"
     estimator = "margrave.estimators:Translator"
     default_loss = "hinge"
     own_cost = True
     data = (
         "Sentence pairs have one line each: source ||| target ||| links, where a link i-j joins source word i with "
-        "target word j, both counted from 0; or they are in three files. To tune and to evaluate, links are not "
-        "needed, and to predict, the target is not needed either."
+        "target word j, both counted from 0; or they are in three files. With --decoder hiero, rules come from "
+        "--grammar, and the pairs are those that weights are tuned on. To tune and to evaluate, links are not needed, "
+        "and to predict, the target is not needed either."
     )
     sample = "    la maison bleue ||| the blue house ||| 0-0 1-2 2-1"
     examples = (
@@ -42,6 +48,7 @@ class Translate(Task):
         "--tune dev.txt",
         "margrave train --task translate train.txt -o fr-en.model --tuning learner --learner lp --program closest "
         "--sparse",
+        "margrave train --task translate dev.txt -o de-en.model --decoder hiero --grammar rules.gz --lm en.arpa.gz",
     )
     predicts = "the translation of each line; with --kbest, the best translations and their scores."
     measures = "BLEU and NIST against the second field of each line, or against --references, and unknown words."
@@ -49,8 +56,29 @@ class Translate(Task):
     predict_options = Lattices.predict_options
     evaluate_options = Rerank.evaluate_options
 
+    decoder: str = option("phrases", "How sentences are translated: phrases, or hiero (a synchronous grammar).", "NAME")
     target: str | None = option(None, "The target sentences, line by line, if the data have only the source.", "FILE")
     alignments: str | None = option(None, "The links of each pair, line by line, if --target is given.", "FILE")
+    grammar: tuple[str, ...] = option(
+        (), "With --decoder hiero, rules: [X] ||| source ||| target ||| features; it may be repeated.", "FILE"
+    )
+    glue: str | None = option(
+        None, "With --decoder hiero, the glue rules; if not given, pieces of label X are joined in order.", "FILE"
+    )
+    span_limit: int | None = option(
+        None, "With --decoder hiero, the most source words that a rule of --grammar covers.", "N", low=1
+    )
+    costs: bool = option(False, "With --decoder hiero, the numbers of rules are costs, as in Joshua's grammars.")
+    pass_all: bool = option(
+        False, "With --decoder hiero, every word may be copied, and not only those that no rule translates."
+    )
+    lm: str | None = option(
+        None,
+        "A language model in ARPA format. If not given, phrases have one that is estimated from the target, and a "
+        "grammar has none.",
+        "FILE",
+    )
+    start: str | None = option(None, "The weights to begin with: a name and a number per line.", "FILE")
     tune: str | None = option(
         None,
         "Sentence pairs to tune the weights on. If not given, they are tuned on training sentences, each decoded with "
@@ -74,36 +102,62 @@ class Translate(Task):
     worst: int = option(
         5, "With --tuning learner, how many candidates are wrong: the worst; 0 for all others.", "N", low=0
     )
+    graphs: bool = option(
+        False, "With --tuning learner, learn from search graphs instead of lists: all their other paths are wrong."
+    )
+    n_edges: int = option(1000, "With --graphs, how many edges of each graph to keep.", "N", low=1)
     n_tuning: int = option(1000, "On how many training sentences to tune if --tune is not given.", "N", low=1)
     folds: int = option(5, "How many folds the training sentences have if --tune is not given.", "N", low=2)
     longest: int = option(5, "The most words of a phrase.", "N", low=1)
     lm_order: int = option(3, "The order of the language model.", "N", low=1)
-    beam: int = option(50, "The most partial translations that are kept of each length; 0 for all.", "N", low=0)
+    beam: int | None = option(
+        None,
+        "The most partial translations that are kept of each length, or combinations of each span; 0 for all. If not "
+        "given, 50, or 200 for a grammar.",
+        "N",
+        low=0,
+    )
     options_per_phrase: int = option(10, "The most translations of a phrase that are tried; 0 for all.", "N", low=0)
     reach: int = option(6, "The most source words of two phrases that swap.", "N", low=0)
 
     def __post_init__(self) -> None:
         if self.tuning not in _TUNINGS:
             raise unknown("--tuning", self.tuning, _TUNINGS)
+        if self.decoder not in _DECODERS:
+            raise unknown("--decoder", self.decoder, _DECODERS)
+        if self.graphs and self.tuning != "learner":
+            raise MargraveError("--graphs is for --tuning learner.")
         if self.sparse and self.tuning == "mert":
             raise MargraveError("--tuning mert is for few features: leave out --sparse, or use another --tuning.")
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
-        """Aligned sentence pairs."""
+        """Sentence pairs, which are aligned if phrases are to be made of them."""
         from margrave.datasets import read_parallel
+        from margrave.translation.language_model import NGramModel
 
-        if (self.target is None) != (self.alignments is None):
+        self._check_decoder()
+        if self.decoder == "phrases" and (self.target is None) != (self.alignments is None):
             raise MargraveError("--target and --alignments belong together: give both or none.")
         pairs = read_parallel(source(data), self.target, self.alignments)
-        if pairs.alignments is None:
+        model = None if self.lm is None else NGramModel.read_arpa(self.lm)
+        tune = None if self.tune is None else read_parallel(self.tune)[:2]
+        to_fit: dict[str, Any] = {"alignments": pairs.alignments, "language_model": model, "tune": tune}
+        decoder: Any = self.decoder
+        if self.decoder == "hiero":
+            decoder, to_fit = self._decoder(model), {}
+        elif pairs.alignments is None:
             raise DataError(display_name(data), None, "its sentence pairs have no links, which phrases are made from.")
         translator = self.estimator_class()(
             tuning=self.tuning,
+            decoder=decoder,
+            start=None if self.start is None else _weights(self.start),
             sparse=self.sparse,
             rounds=self.rounds,
             k=self.candidates,
             good=self.best,
             wrong=self.worst or None,
+            graphs=self.graphs,
+            n_edges=self.n_edges,
             n_tuning=self.n_tuning,
             folds=self.folds,
             longest=self.longest,
@@ -113,11 +167,33 @@ class Translate(Task):
             reach=self.reach,
             **settings,
         )
-        tune = None if self.tune is None else read_parallel(self.tune)[:2]
         dev_pairs = None if dev is None else read_parallel(source(dev))[:2]
-        sizes = {"n_pairs": len(pairs.source), "n_words": sum(len(each.split()) for each in pairs.source)}
-        to_fit = {"alignments": pairs.alignments, "tune": tune}
+        sizes = {"n_pairs": len(pairs.source), "n_words": _word_count(pairs.source)}
         return Job(translator, pairs.source, pairs.target, sizes, {}, dev_pairs, _bleu, to_fit)
+
+    def _check_decoder(self) -> None:
+        """Refuse options of the other decoder."""
+        hiero = self.decoder == "hiero"
+        for name, default in (_OF_PHRASES if hiero else _OF_GRAMMARS).items():
+            if getattr(self, name) != default:
+                flag = name.replace("_", "-")
+                raise MargraveError(f"--{flag} applies to --decoder {'phrases' if hiero else 'hiero'} only.")
+        if hiero and not self.grammar:
+            raise MargraveError("--decoder hiero needs rules: give --grammar FILE.")
+
+    def _decoder(self, model: Any) -> Any:
+        """The decoder of the grammar files."""
+        from margrave.translation.synchronous import SynchronousDecoder, SynchronousGrammar
+
+        grammar, sign = SynchronousGrammar(), -1.0 if self.costs else 1.0
+        for k, path in enumerate(self.grammar):
+            prefix = "PhraseModel_" if k == 0 else f"PhraseModel{k + 1}_"
+            grammar.read(path, prefix=prefix, sign=sign, span_limit=self.span_limit)
+        if self.glue is None:
+            grammar.add_glue()
+        else:
+            grammar.read(self.glue, prefix="Glue_", sign=sign)
+        return SynchronousDecoder(grammar, model, pass_through="all" if self.pass_all else "unknown")
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
@@ -131,12 +207,13 @@ class Translate(Task):
 
     @staticmethod
     def sizes(estimator: "Translator") -> dict[str, Any]:
-        """Phrases, n-grams and weights."""
-        return {
-            "n_phrase_pairs": len(estimator.phrases_),
-            "n_ngrams": len(estimator.language_model_.model),
-            "n_weights": estimator.n_weights_,
-        }
+        """Phrases or rules, n-grams and weights."""
+        if estimator.phrases_ is None or estimator.language_model_ is None:
+            decoder: Any = estimator.decoder
+            rules, model = {"n_rules": decoder.n_rules}, decoder.model
+        else:
+            rules, model = {"n_phrase_pairs": len(estimator.phrases_)}, estimator.language_model_.model
+        return rules | {"n_ngrams": 0 if model is None else len(model), "n_weights": estimator.n_weights_}
 
     @staticmethod
     def training_notes(estimator: "Translator") -> dict[str, Any]:
@@ -199,7 +276,7 @@ class TranslatingModel(Model):
             pairs = read_parallel(source(path))
             X, right = pairs.source, list(pairs.target)
         found = self.translator.predict(X)
-        words = sum(len(each.split()) for each in X)
+        words = _word_count(X)
         return {
             "n_sentences": len(X),
             "n_source_words": words,
@@ -231,6 +308,22 @@ class TranslatingModel(Model):
         return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
 
 
+def _weights(path: str) -> dict[str, float]:
+    """The weights of a file: a name and a number per line, of which the name may have blanks."""
+    from margrave.datasets.opening import read_lines
+
+    found: dict[str, float] = {}
+    for number, line in read_lines(path):
+        name, _, value = line.strip().rpartition(" ")
+        if not line.strip():
+            continue
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise DataError(path, number, f"expected the name of a feature and a number, not {line!r}.") from None
+    return found
+
+
 def _sources(path: str) -> list[str]:
     """The source sentences of a file: what stands before the first bars of each line."""
     from margrave.datasets import read_sentences
@@ -245,3 +338,9 @@ def _bleu(gold: Any, predicted: Any) -> dict[str, float | None]:
     from margrave.metrics import bleu
 
     return {"bleu": bleu(predicted, gold)}
+
+
+def _word_count(sentences: Sequence[str]) -> int:
+    from margrave.datasets.parallel import split_words
+
+    return sum(len(split_words(sentence)) for sentence in sentences)
