@@ -4,13 +4,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.special import logsumexp
 
 from margrave import MargraveError, SequenceTagger, _core, load
 from margrave.binding import bind
 from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures
 from margrave.inputs import SegmentTemplates, Templates
+from margrave.labels import Answers
+from margrave.labels.tags import spans
+from margrave.learners import LP
 from margrave.losses import Hamming, Segments
+from margrave.metrics import span_scores
 from margrave.structures import Chain, Labels, Segmentation, SemiMarkov
 from tests.references.enumeration import Outputs, SegmentParts, segment_attributes, spans_of
 from tests.registry import core_graph
@@ -231,3 +238,149 @@ def test_the_spans_of_a_sequence_are_numbered_by_end_and_length() -> None:
     assert [tuple(each) for each in listed] == SegmentParts([3, 1]).segments(5)
     ends = [end for _, end, _ in listed]
     assert all(a <= b for a, b in pairwise(ends))
+
+
+# ---- several right answers -------------------------------------------------------------------------------------------
+
+
+def several_answers(rng: np.random.Generator) -> tuple[Segmentation, Answers]:
+    """Random tags of up to seven tokens, and up to four spans as alternatives."""
+    outputs = Segmentation(["A", "B", "O"], [3, 2, 1]) if rng.random() < 0.8 else Segmentation(["A", "B"], [3, 2])
+    parts = SegmentParts(outputs.longest)
+    n = int(rng.integers(1, 8 if "O" in outputs.labels else 6))
+    possible = list(parts.segmentations(n))
+    gold = possible[rng.integers(len(possible))]
+    others = [(outputs.labels[label], *ends) for *ends, label in parts.segments(n) if outputs.labels[label] != "O"]
+    chosen = rng.permutation(len(others))[: int(rng.integers(0, 5))]
+    return outputs, Answers(tags_of(outputs, gold), [others[k] for k in chosen.tolist()])
+
+
+def tags_of(outputs: Segmentation, segments) -> list[str]:
+    return [
+        outputs.first[label] if t == begin else str(outputs.inside[label])
+        for begin, end, label in segments
+        for t in range(begin, end)
+    ]
+
+
+def is_good(answers: Answers, tags: list[str]) -> bool:
+    """By the definition: no span is wrong, and no right span is missing."""
+    right, predicted = set(spans(answers)), set(spans(tags))
+    taken = predicted & set(answers.alternatives)
+    found = [a in predicted or any(a.start < b.stop and b.start < a.stop for b in taken) for a in right]
+    return all(found) and predicted <= right | taken
+
+
+@given(seed=st.integers(0, 2**32 - 1), tied=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_alternatives_divide_the_segmentations(seed: int, tied: bool) -> None:
+    rng = np.random.default_rng(seed)
+    outputs, answers = several_answers(rng)
+    n, parts = len(answers), SegmentParts(outputs.longest, tied)
+    every = list(parts.segmentations(n))
+    good = np.array([is_good(answers, tags_of(outputs, y)) for y in every])
+    for y, flag in zip(every, good, strict=True):
+        scores = span_scores([answers], [tags_of(outputs, y)])
+        assert (scores.correct == scores.gold == scores.predicted) == flag
+    if not answers.alternatives:
+        assert good.sum() == 1
+        return
+    listed = Outputs(parts.count(n), [parts.of(n, y) for y in every])
+    bound = SemiMarkov(None, tied).bind(outputs, np.array([n]), [answers], costs=Hamming())
+    rows = _core.Tokens(np.array([0, listed.n]), np.arange(listed.n + 1), np.arange(listed.n, dtype=np.int32), None)
+    problem = SemiMarkov(None, tied).join(bound, _core.sparse_parts(listed.n, rows, bound.choices, bound.repeats))
+    assert "good" in problem.offers
+    theta = rng.standard_normal(listed.n)
+    values = listed.values(theta).astype(float)
+    for wanted in (True, False):
+        of = values[good == wanted]
+        value, y = problem.argmax_among(wanted, 0, theta)
+        log_z, mu = problem.logsum_among(wanted, 0, theta)
+        if len(of) == 0:
+            assert value == -np.inf and log_z == -np.inf
+            continue
+        assert_allclose(value, of.max())
+        assert_allclose(theta[y].sum(), value)
+        assert_allclose(log_z, logsumexp(of))
+        assert_allclose(mu, np.exp(of - logsumexp(of)) @ listed.counts[good == wanted], atol=1e-12)
+    found = [tuple(sorted(problem.gold(0, k).tolist())) for k in range(problem.golds(0))]
+    assert found[0] == tuple(sorted(parts.of(n, every[[tags_of(outputs, y) for y in every].index([*answers])])))
+    assert sorted(found) == sorted(tuple(sorted(listed.ys[k])) for k in np.flatnonzero(good))
+    delta, c0 = problem.cost(0)
+    tags = [{tags_of(outputs, every[k])[t] for k in np.flatnonzero(good)} for t in range(n)]
+    for y, price in zip(every, listed.counts @ delta, strict=True):
+        wrong = sum(tag not in of for tag, of in zip(tags_of(outputs, y), tags, strict=True))
+        assert c0 == 0 and price == wrong
+
+
+def test_what_good_outputs_have_gets_weights() -> None:
+    answers = Answers(["B-A", "I-A", "O"], [("A", 1, 3)])
+    features = SegmentFeatures(AttributeTable(), ["A", "O"], 2)
+    outputs = SemiMarkov().learn([answers])
+    bound = bind(SemiMarkov(), features, [[["x"], ["y"], ["z"]]], [answers], outputs=outputs)
+    weighted = set(features.top(np.ones(bound.problem.dim), outputs.names, 9)["B-A"])
+    assert {name for name, _ in weighted} == {"x", "y"}
+    assert {pair for pair, _ in features.top_transitions(np.ones(bound.problem.dim), SemiMarkov().tuples(outputs), 9)}
+    assert bound.core.good_pairs().tolist() == [1, 2]  # A before O, and O before A
+
+
+# The right span is ambiguous in every sentence, but one answer is right in all of them.
+AMBIGUOUS = [[["the"], ["Old"], ["Town"], [word]] for word in ("is", "was", "has", "and")]
+ANSWERS = [
+    Answers(["O", "B-LOC", "I-LOC", "O"] if k % 2 else ["B-LOC", "I-LOC", "I-LOC", "O"], [("LOC", 1, 3), ("LOC", 0, 3)])
+    for k in range(4)
+]
+
+
+@pytest.mark.parametrize("loss", ["latent-log", "latent-hinge"])
+def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
+    tagger = SequenceTagger(loss, C=10.0, inputs=Templates(), segments=SegmentTemplates(), tol=1e-3)
+    tagger.fit(AMBIGUOUS, ANSWERS)
+    assert span_scores(ANSWERS, tagger.predict(AMBIGUOUS)).f1 == 1.0
+    assert tagger.certificate_.gap is None and np.isfinite(tagger.certificate_.primal)
+    tagger.save(tmp_path / "several.model")
+    assert load(tmp_path / "several.model").predict(AMBIGUOUS) == tagger.predict(AMBIGUOUS)
+
+
+@pytest.mark.parametrize("program", ["all", "closest"])
+def test_lp_places_right_answers_above_the_others(program: str) -> None:
+    learner = LP(program=program, free_sign=True)
+    tagger = SequenceTagger("hinge", C=10.0, learner=learner, inputs=Templates(), segments=True, tol=1e-3)
+    tagger.fit(AMBIGUOUS, ANSWERS)
+    assert span_scores(ANSWERS, tagger.predict(AMBIGUOUS)).f1 == 1.0
+    assert tagger.certificate_.exact == (program == "all")
+    if program == "all":
+        assert tagger.certificate_.relative_gap <= 1e-3
+
+
+def test_longer_alternatives_are_learned_or_left_out() -> None:
+    longer = [Answers(TAGS[0], [("PER", 0, 4)]), *TAGS[1:]]
+    assert SemiMarkov().learn(longer).longest == [3, 1, 4]
+    taggers = [
+        SequenceTagger(loss, C=10.0, inputs=Templates(), segments=SegmentTemplates(), max_length=3, tol=1e-6)
+        for loss in ("latent-log", "log")
+    ]
+    latent, plain = (tagger.fit(ROWS, longer) for tagger in taggers)  # the same loss if no alternative is left
+    assert_allclose(latent.certificate_.primal, plain.certificate_.primal, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("alternative", "message"),
+    [
+        (("PER", 2, 5), "from 2 to 5 is not a span of a sequence of 4 tokens"),
+        (("PER", 2, 2), "not a span"),
+        (("O", 0, 1), "label of an alternative"),
+        (("PER", 0), r"must be \(label, start, stop\)"),
+        (("PER", "a", 2), r"must be \(label, start, stop\)"),
+    ],
+)
+def test_alternatives_that_are_no_spans_are_refused(alternative, message: str) -> None:
+    with pytest.raises(MargraveError, match=message):
+        Answers(TAGS[0], [alternative])
+
+
+def test_alternatives_need_segments_and_costs_of_tokens() -> None:
+    with pytest.raises(MargraveError, match="pass segments=True"):
+        SequenceTagger(inputs=Templates()).fit(AMBIGUOUS, ANSWERS)
+    with pytest.raises(MargraveError, match="needs a single right answer"):
+        SequenceTagger(_hinge("segments"), inputs=Templates(), segments=True).fit(AMBIGUOUS, ANSWERS)

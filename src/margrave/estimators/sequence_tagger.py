@@ -14,6 +14,7 @@ from margrave.estimators.base import Given, StructuredEstimator
 from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures, features_named
 from margrave.inputs.base import Inputs
 from margrave.inputs.segments import SegmentTemplates
+from margrave.labels.tags import alternatives_of
 from margrave.learners import Checkpoint, Learner
 from margrave.losses import LossFamily
 from margrave.structures import Chain, SemiMarkov
@@ -26,6 +27,11 @@ class SequenceTagger(StructuredEstimator):
 
     A token is a list of attribute strings, or a dictionary from names to numbers (or strings), or, for whole sequences
     at once, a row of a two-dimensional array. With `inputs`, it is a row of columns.
+
+    With segments, several segmentations of a sequence may be right (`margrave.labels.Answers`). "latent-log" maximises
+    the probability of all of them together, and "latent-hinge" separates the best of them from the others. Neither is
+    convex, so that there is no gap. `LP` places the worst right one above the best other one. The other losses take
+    that of the tags as the right one.
 
     Parameters
     ----------
@@ -128,7 +134,7 @@ class SequenceTagger(StructuredEstimator):
         Parameters
         ----------
         X : the sequences.
-        y : a list of labels for each.
+        y : a list of labels for each; with segments, `margrave.labels.Answers` also has spans that are right instead.
         sample_weight : one factor per sequence on its C.
         edges : attributes of the transition into each token, in the form of X; those of the first token are ignored.
         dev : development data (X, y), or (X, y, edges), by which sgd chooses its rate.
@@ -277,6 +283,11 @@ class SequenceTagger(StructuredEstimator):
             raise MargraveError("templates of segments need rows of columns: pass inputs=Templates().")
         return super()._check_parameters()
 
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        if not self._has_segments() and hasattr(given.Y, "__iter__") and any(map(alternatives_of, given.Y)):
+            raise MargraveError("alternatives to spans need segments: pass segments=True.")
+        return given, sample_weight
+
     def _to_features(self, given: Given, inputs: Inputs | None) -> Mapping[str, Any]:
         if not self._has_segments():
             return given.to_features
@@ -287,7 +298,10 @@ class SequenceTagger(StructuredEstimator):
         texts = _texts(given.X, self.segments.column, inputs)
         if given.Y is None:
             return {"texts": texts}
-        segments = ([(span.start, span.stop) for span in segments_of(tags, i)] for i, tags in enumerate(given.Y))
+        segments = (
+            [(span.start, span.stop) for span in [*segments_of(tags, i), *alternatives_of(tags)]]
+            for i, tags in enumerate(given.Y)
+        )
         return {"texts": texts, "gold": segments}
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:

@@ -12,6 +12,7 @@ from margrave.datasets.lattices import Lattice
 from margrave.errors import MargraveError
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.structures.base import NoOutputs, Structure, Units
+from margrave.structures.edges import bounds, check_graphs, edge_graphs, ragged
 
 _LISTED = 5  # lattices that a message lists
 
@@ -56,12 +57,7 @@ class LatticePaths(Structure):
         costs : the costs of wrong paths, if they are needed.
         lattices : the lattices.
         """
-        if lattices is None:
-            lattices = []
-        if [len(lattice.edges) for lattice in lattices] != units.tolist():
-            raise MargraveError("there must be one row of features per edge.")
-        if costs is not None:
-            self.check_cost(costs)
+        lattices = edge_graphs(self, Lattice, lattices, units, costs)
         number: dict[str, int] = {}
         arrays = lattice_arrays(lattices, number)
         good = None if Y is None else good_arrays(Y, number)
@@ -91,8 +87,7 @@ class LatticePaths(Structure):
 
 def _vocabulary(number: dict[str, int]) -> _core.Vocabulary:
     texts = [word.encode() for word in number]
-    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
-    return _core.Vocabulary(np.frombuffer(b"".join(texts), dtype=np.uint8), offsets)
+    return _core.Vocabulary(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds(texts))
 
 
 def good_strings(strings: Any, example: int) -> list[str]:
@@ -117,14 +112,10 @@ def unreachable(lattices: Sequence[Lattice], missing: Sequence[int]) -> str:
 
 def lattice_arrays(lattices: Sequence[Lattice], number: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
     """The number of nodes, where edges begin, their tails, heads and words: what the core takes."""
-    for i, lattice in enumerate(lattices):
-        if not isinstance(lattice, Lattice):
-            raise MargraveError(f"example {i} must be a Lattice, not {type(lattice).__name__}.")
-    edges = [edge for lattice in lattices for edge in lattice.edges]
-    begin = np.concatenate([[0], np.cumsum([len(lattice.edges) for lattice in lattices])]).astype(np.int64)
+    edges = [edge for lattice in check_graphs(Lattice, lattices) for edge in lattice.edges]
     return (
         np.array([lattice.nodes for lattice in lattices], dtype=np.int64),
-        begin,
+        bounds([lattice.edges for lattice in lattices]),
         np.array([edge.tail for edge in edges], dtype=np.int32),
         np.array([edge.head for edge in edges], dtype=np.int32),
         np.array([number.setdefault(edge.word, len(number)) if edge.word else -1 for edge in edges], dtype=np.int32),
@@ -135,8 +126,4 @@ def good_arrays(Y: Sequence[Any], number: dict[str, int]) -> tuple[Any, Any, Any
     """Where the good strings of each lattice begin, where the words of each string begin, and the words."""
     listed = [good_strings(strings, i) for i, strings in enumerate(Y)]
     words = [string.split() for strings in listed for string in strings]
-    return (
-        np.concatenate([[0], np.cumsum([len(strings) for strings in listed])]).astype(np.int64),
-        np.concatenate([[0], np.cumsum([len(each) for each in words])]).astype(np.int64),
-        np.array([number.setdefault(word, len(number)) for each in words for word in each], dtype=np.int32),
-    )
+    return bounds(listed), *ragged([[number.setdefault(word, len(number)) for word in each] for each in words])

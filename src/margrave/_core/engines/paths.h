@@ -1,7 +1,7 @@
 // The paths of an acyclic graph with scores on its edges: Viterbi, forward-backward, k best, samples, best by cost.
 //
 // Nodes are numbered such that every edge leads to a higher one; paths lead from node 0 to the last node. An edge may
-// be a part, and no two edges of one path are the same part.
+// be a part, and a path may have a part several times.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class Paths {
       if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
       v = tail_[at(e)];
     }
-    std::sort(y.begin(), y.end());
+    put_in_order(y);
     return value;
   }
 
@@ -120,7 +120,7 @@ class Paths {
         if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
         v = tail_[at(e)];
       }
-      std::sort(y.begin(), y.end());
+      put_in_order(y);
       for (const int32_t part : y) ys.back().value += theta[part];
       if (static_cast<int64_t>(found.size()) == k) break;
       for (int64_t v = last.edge < 0 ? nodes_ - 1 : tail_[at(last.edge)]; v > 0; v = tail_[at(choice[at(v)])])
@@ -242,19 +242,19 @@ class Paths {
         if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
         v = tail_[at(e)];
       }
-      std::sort(y.begin(), y.end());
+      put_in_order(y);
     }
   }
 
   // The best path at each total cost: for every node a table over the costs of the paths that lead there.
   void argmax_by_cost(const double* theta, const double* delta, int64_t n, std::vector<CostedOutput>& ys) const {
-    struct Table {
+    struct ByCost {
       int64_t low = 0;
       std::vector<double> value;
     };
     const std::vector<int64_t> costs = whole_costs(delta, n);
     const auto paid = [&](int64_t e) { return part_[at(e)] < 0 ? 0 : costs[at(part_[at(e)])]; };
-    std::vector<Table> tables(at(nodes_));
+    std::vector<ByCost> tables(at(nodes_));
     tables[0].value = {0.0};
     int64_t cells = 1;
     for (int64_t v = 1; v < nodes_; ++v) {
@@ -262,11 +262,11 @@ class Paths {
       int64_t high = std::numeric_limits<int64_t>::min();
       const auto each = [&](const auto& visit) {
         for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) {
-          const Table& from = tables[at(tail_[at(e)])];
+          const ByCost& from = tables[at(tail_[at(e)])];
           if (!from.value.empty() && score(e, theta) > -kInfinity) visit(from, paid(e), score(e, theta));
         }
       };
-      each([&](const Table& from, int64_t cost, double) {
+      each([&](const ByCost& from, int64_t cost, double) {
         low = std::min(low, from.low + cost);
         high = std::max(high, from.low + cost + static_cast<int64_t>(from.value.size()) - 1);
       });
@@ -277,13 +277,13 @@ class Paths {
                          " entries: use smaller costs.");
       tables[at(v)].low = low;
       tables[at(v)].value.assign(at(high - low + 1), -kInfinity);
-      each([&](const Table& from, int64_t cost, double gain) {
+      each([&](const ByCost& from, int64_t cost, double gain) {
         double* to = tables[at(v)].value.data() + (from.low + cost - low);
         for (size_t c = 0; c < from.value.size(); ++c) to[c] = std::max(to[c], from.value[c] + gain);
       });
     }
     ys.clear();
-    const Table& ends = tables.back();
+    const ByCost& ends = tables.back();
     for (size_t c = 0; c < ends.value.size(); ++c) {
       if (ends.value[c] == -kInfinity) continue;
       CostedOutput found{ends.low + static_cast<int64_t>(c), ends.value[c], {}};
@@ -291,7 +291,7 @@ class Paths {
       for (int64_t v = nodes_ - 1; v > 0;) {
         const double here = tables[at(v)].value[at(left - tables[at(v)].low)];
         for (int64_t e = begin_[at(v)];; ++e) {
-          const Table& from = tables[at(tail_[at(e)])];
+          const ByCost& from = tables[at(tail_[at(e)])];
           const int64_t before = left - paid(e) - from.low;
           if (before < 0 || before >= static_cast<int64_t>(from.value.size())) continue;
           if (from.value[at(before)] == -kInfinity || from.value[at(before)] + score(e, theta) != here) continue;
@@ -345,7 +345,17 @@ class Paths {
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   double score(int64_t e, const double* theta) const { return part_[at(e)] < 0 ? 0.0 : theta[part_[at(e)]]; }
 
-  // The best score of a path to each node.
+  // A path was found from its end.
+  void put_in_order(Output& y) const {
+    if (plain_)
+      std::reverse(y.begin(), y.end());
+    else
+      std::sort(y.begin(), y.end());
+  }
+
+  // The best score of a path to each node. The edges to a node are taken four at a time, and the last of them again
+  // where fewer are left: how many there are varies from node to node, and a branch on it would be guessed wrong.
+  // Nothing else is stored, as the way back needs the best edges of a few nodes only.
   double* viterbi(const double* theta, Scratch& scratch) const {
     double* best = scratch.take(nodes_);
     const double* scores = theta;
@@ -357,16 +367,19 @@ class Paths {
     best[0] = 0;
     const int32_t* tail = tail_.data();
     const int64_t* begin = begin_.data();
+    const auto larger = [](double a, double b) { return a > b ? a : b; };
     for (int64_t v = 1; v < nodes_; ++v) {
-      double tops[2] = {-kInfinity, -kInfinity};  // comparisons with a single one would wait for one another
-      int64_t e = begin[v];
-      for (; e + 2 <= begin[v + 1]; e += 2)
-        for (int64_t k = 0; k < 2; ++k) {
-          const double through = best[tail[e + k]] + scores[e + k];
-          tops[k] = through > tops[k] ? through : tops[k];
+      const int64_t last = begin[v + 1] - 1;
+      double top = -kInfinity;
+      for (int64_t e = begin[v]; e <= last; e += 4) {
+        double through[4];
+        for (int64_t k = 0; k < 4; ++k) {
+          const int64_t edge = std::min(e + k, last);
+          through[k] = best[tail[edge]] + scores[edge];
         }
-      if (e < begin[v + 1]) tops[0] = std::max(tops[0], best[tail[e]] + scores[e]);
-      best[v] = std::max(tops[0], tops[1]);
+        top = larger(top, larger(larger(through[0], through[1]), larger(through[2], through[3])));
+      }
+      best[v] = top;
     }
     return best;
   }

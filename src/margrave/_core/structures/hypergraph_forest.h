@@ -38,7 +38,7 @@ class ForestStructure final : public HypergraphStructure {
   }
 
   // The k best distinct strings, best first; each has the score and the edges of its best derivation.
-  void kbest_strings(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys) const {
+  void kbest_strings(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const {
     Strings strings;
     const Spelled graph(strings_[at(i)], of(i).graph->nodes(), theta, strings);
     ys.clear();
