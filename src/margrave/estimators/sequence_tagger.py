@@ -52,6 +52,8 @@ class SequenceTagger(StructuredEstimator):
     start, stop : give the labels of the first and the last position additional weights.
     transition_scale : the factor on the features of transitions.
     tied : share one table of transition parts among all positions; some learners need False.
+    starts : for "latent-log" and "latent-hinge", the number of weights to start from: the first are those of the tags,
+        and the others are random. The model is the one with the lowest objective.
     max_iter : the maximum number of iterations; None uses the learner's default.
     tol : the relative gap at which to stop.
     n_threads : the number of threads; None uses all processors for operations whose result does not depend on them.
@@ -64,6 +66,7 @@ class SequenceTagger(StructuredEstimator):
     coef_ : the weights.
     history_, certificate_ : P, D and the gap after each pass, and for `coef_`.
     n_iter_, converged_, stop_reason_ : the number of iterations, and whether and why the learner stopped.
+    starts_ : after several starts, the objective and the norm of its gradient for every start; not saved.
 
     >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
     >>> y = [["D", "N", "V"], ["D", "N", "V"]]
@@ -93,6 +96,7 @@ class SequenceTagger(StructuredEstimator):
         stop: bool = False,
         transition_scale: float = 1.0,
         tied: bool = True,
+        starts: int = 3,
         max_iter: int | None = None,
         tol: float = 1e-4,
         n_threads: int | None = None,
@@ -112,6 +116,7 @@ class SequenceTagger(StructuredEstimator):
         self.stop = stop
         self.transition_scale = transition_scale
         self.tied = tied
+        self.starts = starts
         self.max_iter = max_iter
         self.tol = tol
         self.n_threads = n_threads
@@ -270,6 +275,9 @@ class SequenceTagger(StructuredEstimator):
         of_pairs = self.start, self.stop, self.transition_scale
         return SegmentFeatures(table, list(outputs.labels), longest, templates, *of_pairs)
 
+    def _n_starts(self, loss: LossFamily) -> int:
+        return whole("starts", self.starts, 1, 1000) if loss.of_good else 1
+
     def _has_segments(self) -> bool:
         return isinstance(self.segments, SegmentTemplates) or flag("segments", self.segments)
 
@@ -281,6 +289,7 @@ class SequenceTagger(StructuredEstimator):
             raise MargraveError("segments depend on the segment before: order must be 1, and nothing forbidden.")
         elif isinstance(self.segments, SegmentTemplates) and self.inputs is None and not hasattr(self, "inputs_"):
             raise MargraveError("templates of segments need rows of columns: pass inputs=Templates().")
+        whole("starts", self.starts, 1, 1000)
         return super()._check_parameters()
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
