@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.datasets import Forest, Lattice
+from margrave.labels.tags import Answers, spans
 
 Parts = tuple[int, ...]
 Array = NDArray[np.float64]
@@ -692,6 +693,14 @@ class TableByDefinition:
 def spans_of(n: int, longest: int) -> list[tuple[int, int]]:
     """All spans of at most so many of n tokens, by end and length."""
     return [(end - length, end) for end in range(1, n + 1) for length in range(1, min(longest, end) + 1)]
+
+
+def is_good(answers: Answers, tags: list[str]) -> bool:
+    """Whether tags are right where spans have alternatives: no span is wrong, and no right span is missing."""
+    right, predicted = set(spans(answers)), set(spans(tags))
+    taken = predicted & set(answers.alternatives)
+    found = [a in predicted or any(a.start < b.stop and b.start < a.stop for b in taken) for a in right]
+    return all(found) and predicted <= right | taken
 
 
 def segment_attributes(words: Sequence[str], begin: int, end: int) -> list[str]:
