@@ -82,6 +82,13 @@ def test_inference_on_long_sequences_is_that_of_the_hypergraph_engine(tied: bool
         assert_allclose([each for _, each, _ in ours], [each for _, each, _ in theirs])
 
 
+def test_every_step_of_inference_is_a_part() -> None:
+    """The steps between states, which all operations visit once, are n (labels^2 + sum of lengths) at most."""
+    for n, longest in ((1, [3, 1]), (9, [4, 2, 1]), (40, [7, 40, 1])):
+        steps = sum(min(e, m) for e in range(1, n + 1) for m in longest) + (n - 1) * len(longest) ** 2
+        assert structure(n, longest, tied=False).parts(0) == steps <= n * (len(longest) ** 2 + sum(longest))
+
+
 def test_thousands_of_tokens_neither_overflow_nor_underflow() -> None:
     n, longest = 3000, [5, 1]
     parts = SegmentParts(longest)

@@ -48,12 +48,12 @@ class Paths {
   int64_t begin(int64_t v) const { return begin_[at(v)]; }  // the first edge that leads to v
 
   double argmax(const double* theta, Output& y, Scratch& scratch) const {
-    const double* best = viterbi(theta, scratch);
+    const int64_t* choice;
+    const double value = viterbi(theta, choice, scratch)[nodes_ - 1];
     y.clear();
-    const double value = best[nodes_ - 1];
     if (value == -kInfinity) return value;
     for (int64_t v = nodes_ - 1; v > 0;) {
-      const int64_t e = best_edge(v, theta, best);
+      const int64_t e = choice[v];
       if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
       v = tail_[at(e)];
     }
@@ -95,11 +95,9 @@ class Paths {
       bool operator<(const Path& other) const { return value < other.value; }
     };
     ys.clear();
-    const double* best = viterbi(theta, scratch);
+    const int64_t* choice;
+    const double* best = viterbi(theta, choice, scratch);
     if (best[nodes_ - 1] == -kInfinity) return;
-    std::vector<int64_t> choice(at(nodes_), -1);
-    for (int64_t v = 1; v < nodes_; ++v)
-      if (best[v] > -kInfinity) choice[at(v)] = best_edge(v, theta, best);
     std::vector<Path> found;
     std::vector<Path> heap{{best[nodes_ - 1], -1, -1}};
     std::vector<int64_t> sides;
@@ -115,7 +113,7 @@ class Paths {
       Output& y = ys.back().y;
       for (int64_t v = nodes_ - 1; v > 0;) {
         const bool aside = !sides.empty() && head_[at(sides.back())] == v;
-        const int64_t e = aside ? sides.back() : choice[at(v)];
+        const int64_t e = aside ? sides.back() : choice[v];
         if (aside) sides.pop_back();
         if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
         v = tail_[at(e)];
@@ -123,9 +121,9 @@ class Paths {
       put_in_order(y);
       for (const int32_t part : y) ys.back().value += theta[part];
       if (static_cast<int64_t>(found.size()) == k) break;
-      for (int64_t v = last.edge < 0 ? nodes_ - 1 : tail_[at(last.edge)]; v > 0; v = tail_[at(choice[at(v)])])
+      for (int64_t v = last.edge < 0 ? nodes_ - 1 : tail_[at(last.edge)]; v > 0; v = tail_[at(choice[v])])
         for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) {
-          if (e == choice[at(v)]) continue;
+          if (e == choice[v]) continue;
           const double through = best[tail_[at(e)]] + score(e, theta);
           if (through == -kInfinity) continue;
           heap.push_back({last.value - (best[v] - through), parent, e});
@@ -228,17 +226,20 @@ class Paths {
     double* x = scratch.take(edges());
     weigh(theta, best, x, scratch);
     double* a = scratch.take(nodes_);
-    std::vector<double> logs;
-    if (!sum_prefixes(x, a)) logs = log_prefixes(theta);
-    std::vector<double> weights;
+    if (sum_prefixes(x, a)) {
+      for (int64_t e = 0; e < edges(); ++e) x[e] *= a[tail_[at(e)]];
+    } else {
+      const std::vector<double> logs = log_prefixes(theta);
+      for (int64_t e = 0; e < edges(); ++e) {
+        const double through = logs[at(tail_[at(e)])] + score(e, theta);
+        x[e] = through == -kInfinity ? 0.0 : std::exp(through - logs[at(head_[at(e)])]);
+      }
+    }
     for (Output& y : ys) {
       y.clear();
       for (int64_t v = nodes_ - 1; v > 0;) {
-        weights.clear();
-        for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e)
-          weights.push_back(logs.empty() ? a[tail_[at(e)]] * x[e]
-                                         : std::exp(logs[at(tail_[at(e)])] + score(e, theta) - logs[at(v)]));
-        const int64_t e = begin_[at(v)] + random.choose(weights.data(), static_cast<int64_t>(weights.size()));
+        const int64_t first = begin_[at(v)];
+        const int64_t e = first + random.choose(x + first, begin_[at(v + 1)] - first);
         if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
         v = tail_[at(e)];
       }
@@ -353,10 +354,18 @@ class Paths {
       std::sort(y.begin(), y.end());
   }
 
-  // The best score of a path to each node. The edges to a node are taken four at a time, and the last of them again
-  // where fewer are left: how many there are varies from node to node, and a branch on it would be guessed wrong.
-  // Nothing else is stored, as the way back needs the best edges of a few nodes only.
-  double* viterbi(const double* theta, Scratch& scratch) const {
+  // The best score of a path to each node and, if asked for, the edge with which that path ends, the first of several.
+  // The edges to a node are taken four at a time, and the last of them again where fewer are left. Neither how many
+  // there are nor which is the best can be predicted, so that the loop has no branch on the latter, and few on the
+  // former.
+  double* viterbi(const double* theta, Scratch& scratch) const { return search<false>(theta, nullptr, scratch); }
+  double* viterbi(const double* theta, const int64_t*& edges_of_best, Scratch& scratch) const {
+    auto* choice = ::new (static_cast<void*>(scratch.take(nodes_))) int64_t[at(nodes_)];
+    edges_of_best = choice;
+    return search<true>(theta, choice, scratch);
+  }
+  template <bool Choose>
+  double* search(const double* theta, int64_t* choice, Scratch& scratch) const {
     double* best = scratch.take(nodes_);
     const double* scores = theta;
     if (!plain_) {
@@ -371,22 +380,28 @@ class Paths {
     for (int64_t v = 1; v < nodes_; ++v) {
       const int64_t last = begin[v + 1] - 1;
       double top = -kInfinity;
+      int64_t chosen = last;
       for (int64_t e = begin[v]; e <= last; e += 4) {
-        double through[4];
+        double x[4];
         for (int64_t k = 0; k < 4; ++k) {
           const int64_t edge = std::min(e + k, last);
-          through[k] = best[tail[edge]] + scores[edge];
+          x[k] = best[tail[edge]] + scores[edge];
         }
-        top = larger(top, larger(larger(through[0], through[1]), larger(through[2], through[3])));
+        const double left = larger(x[0], x[1]);
+        const double right = larger(x[2], x[3]);
+        const double both = larger(left, right);
+        if constexpr (Choose) {  // by arithmetic, as compilers make branches of conditions
+          const int64_t of_left = x[1] > x[0];
+          const int64_t of_right = 2 + (x[3] > x[2]);
+          const int64_t edge = e + of_left + (of_right - of_left) * (right > left);
+          chosen ^= (chosen ^ edge) & -static_cast<int64_t>(both > top);
+        }
+        top = larger(top, both);
       }
       best[v] = top;
+      if constexpr (Choose) choice[v] = chosen;
     }
     return best;
-  }
-  int64_t best_edge(int64_t v, const double* theta, const double* best) const {
-    int64_t e = begin_[at(v)];
-    while (best[tail_[at(e)]] + score(e, theta) != best[v]) ++e;
-    return e;
   }
 
   // x = exp(score + best(tail) - best(head)); the largest is 1.
