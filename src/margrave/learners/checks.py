@@ -169,6 +169,7 @@ _ADVICE = {
     "kbest": ": use learner='bcfw'",
     "untied": ": use learner='bcfw', or tied=False on a chain",
     "logsum": ": use loss='hinge' with learner='bcfw'",
+    "good": ": use loss='log' or 'hinge', or segments whose spans have alternatives (margrave.labels.Answers)",
 }
 
 
