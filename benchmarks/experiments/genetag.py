@@ -6,14 +6,13 @@ alone (the tag column gives the answer away). C is chosen on the development par
 part was looked at.
 """
 
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.corpora.columns import genetag_answers
-from benchmarks.corpora.entities import p_value, test_f1
+from benchmarks.corpora.entities import chosen_tagger, p_value, span_counts, test_f1
 from benchmarks.machine import describe, write_result
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
@@ -29,6 +28,7 @@ TOL = 1e-2
 LOSSES = {"one answer": "log", "several answers": "latent-log"}
 SEGMENTS: dict[str, Any] = {"attributes of tokens": True, "attributes of segments, too": SegmentTemplates()}
 PARTS = ("train", "devtest", "test")
+_SCORES = ("precision", "recall", "f1", "f1_of_one_answer")
 
 
 def measure() -> Result:
@@ -57,70 +57,44 @@ def measure() -> Result:
 
 def best(X: Any, y: Any, right: Any, loss: str, segments: Any) -> tuple[Result, NDArray[np.int64]]:
     """The model with the C that is best on the development part; what each test sentence counts."""
-    runs = []
-    for C in CS:
-        tagger = SequenceTagger(loss, C=C, inputs=Templates(), segments=segments, starts=1, tol=TOL, n_threads=1)
-        began = perf_counter()
-        tagger.fit(X["train"], right)
-        seconds = perf_counter() - began
-        dev = span_scores(y["devtest"], tagger.predict(X["devtest"])).f1
-        runs.append((dev, -C, seconds, tagger))
-        print(f"    C {C:g}: dev F1 {100 * dev:.2f}, {seconds:.0f} s, {tagger.stop_reason_}", flush=True)
-    dev, negative, seconds, tagger = max(runs, key=lambda run: run[:2])
+
+    def make(C: float, starts: int = 1) -> SequenceTagger:
+        settings: Any = {"inputs": Templates(), "segments": segments, "tol": TOL, "n_threads": 1}
+        return SequenceTagger(loss, C=C, starts=starts, **settings)
+
+    found = chosen_tagger(make, CS, (X["train"], right), (X["devtest"], y["devtest"]))
     starts = []
     if loss == "latent-log":  # three starts at this C, to see how far apart they lead; the test has the first
-        again = SequenceTagger(loss, C=-negative, inputs=Templates(), segments=segments, tol=TOL, n_threads=1)
-        starts = again.fit(X["train"], right).starts_
-    tags = tagger.predict(X["test"])
-    scores = [span_scores([gold], [guess]) for gold, guess in zip(y["test"], tags, strict=True)]
-    strict = span_scores([list(gold) for gold in y["test"]], tags)
-    counts = np.array([(of.gold, of.predicted, of.correct) for of in scores])
+        starts = make(found.C, starts=3).fit(X["train"], right).starts_
+    tags = found.tagger.predict(X["test"])
+    counts = span_counts(y["test"], tags)
     gold, predicted, correct = counts.sum(axis=0).tolist()
     return {
-        "C": -negative,
-        "dev_f1": {f"{-each[1]:g}": each[0] for each in runs},
+        "C": found.C,
+        "dev_f1": {f"{C:g}": f1 for C, f1 in found.dev_f1.items()},
         "test_precision": correct / predicted,
         "test_recall": correct / gold,
         "test_f1": test_f1(counts),
-        "test_f1_of_one_answer": strict.f1,
-        "seconds": seconds,
-        "weights": int(tagger.coef_.size),
-        "objective": tagger.certificate_.primal,
-        "rounds": tagger.n_iter_,
+        "test_f1_of_one_answer": span_scores([list(answers) for answers in y["test"]], tags).f1,
+        "seconds": found.seconds,
+        "weights": int(found.tagger.coef_.size),
+        "objective": found.tagger.certificate_.primal,
+        "rounds": found.tagger.n_iter_,
         "starts": starts,
     }, counts
 
 
 def table(result: Result) -> str:
     """Precision, recall and F1 by the rules of the corpus, F1 against one answer, p and seconds."""
-    rows = [
-        [
-            name,
-            model,
-            f"{of['C']:g}",
-            f"{100 * max(of['dev_f1'].values()):.2f}",
-            *(f"{100 * of[f'test_{score}']:.2f}" for score in ("precision", "recall", "f1", "f1_of_one_answer")),
-            f"{of['p']:.4f}" if "p" in of else "",
-            f"{of['weights']:,}",
-            f"{of['seconds']:.0f}",
-        ]
-        for name, models in result["models"].items()
-        for model, of in models.items()
-    ]
-    header = [
-        "segments",
-        "trained with",
-        "C",
-        "dev F1",
-        "precision",
-        "recall",
-        "test F1",
-        "F1 of one answer",
-        "p",
-        "weights",
-        "s",
-    ]
-    return markdown(header, rows)
+    rows = []
+    for name, models in result["models"].items():
+        for model, of in models.items():
+            scores = [max(of["dev_f1"].values()), *(of[f"test_{score}"] for score in _SCORES)]
+            p = f"{of['p']:.4f}" if "p" in of else ""
+            rows.append([name, model, f"{of['C']:g}", *(f"{100 * score:.2f}" for score in scores), p])
+            rows[-1] += [f"{of['weights']:,}", f"{of['seconds']:.0f}"]
+    scores = ["dev F1", "precision", "recall", "test F1", "F1 of one answer"]
+    return markdown(["segments", "trained with", "C", *scores, "p", "weights", "seconds"], rows)
 
 
 def plot(result: Result) -> None:

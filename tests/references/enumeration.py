@@ -351,6 +351,25 @@ class Outputs:
         return best
 
 
+def check_division(problem: Any, theta: Array, outputs: Outputs, good: NDArray[np.bool_]) -> dict[bool, Parts]:
+    """Inference among the good outputs and among the others is that of the enumeration; the best of both."""
+    values = outputs.values(theta).astype(float)
+    best: dict[bool, Parts] = {}
+    for wanted in (True, False):
+        of = values[good == wanted]
+        value, y = problem.argmax_among(wanted, 0, theta)
+        log_z, mu = problem.logsum_among(wanted, 0, theta)
+        if len(of) == 0:
+            assert value == -inf and log_z == -inf
+            continue
+        np.testing.assert_allclose([value, theta[y].sum()], of.max())
+        expected, marginals = gibbs(of, outputs.counts[good == wanted])
+        np.testing.assert_allclose(log_z, expected)
+        np.testing.assert_allclose(mu, marginals, atol=1e-12)
+        best[wanted] = tuple(y.tolist())
+    return best
+
+
 def log_sum_exp(values: NDArray[np.longdouble]) -> np.longdouble:
     top = values.max(initial=-inf)
     return top if top == -inf else top + np.log(np.exp(values - top).sum())

@@ -16,7 +16,7 @@ from margrave.inputs import EdgeFeatures
 from margrave.learners import LP
 from margrave.losses import Hamming, LatentHinge
 from margrave.structures import LatticePaths, NoOutputs
-from tests.references.enumeration import Outputs, lattice_paths, random_lattice
+from tests.references.enumeration import Outputs, check_division, lattice_paths, random_lattice
 from tests.registry import core_graph, lattice_graph
 
 seeds = st.integers(0, 2**32 - 1)
@@ -105,24 +105,12 @@ def test_the_product_with_the_trie_divides_the_paths(seed: int, epsilon: bool) -
     good = [str(each) for each in rng.permutation(distinct)[: int(rng.integers(1, 5))]] + ["no such string"]
     problem = problem_of(bound_of(lattice, good), len(lattice.edges))
     assert "good" in problem.offers
-    theta = rng.standard_normal(len(lattice.edges))
-    values = np.array([theta[list(path)].sum() for path in paths])
+    outputs = Outputs(len(lattice.edges), paths)
     is_good = np.array([string in good for string in strings])
-    counts = Outputs(len(lattice.edges), paths).counts
-    for wanted in (True, False):
-        of = values[is_good == wanted]
-        value, y = problem.argmax_among(wanted, 0, theta)
-        log_z, mu = problem.logsum_among(wanted, 0, theta)
-        if len(of) == 0:
-            assert value == -np.inf and log_z == -np.inf
-            continue
-        assert_allclose(value, of.max())
-        assert (lattice.string(y.tolist()) in good) == wanted
-        assert_allclose(log_z, logsumexp(of))
-        p = np.exp(of - logsumexp(of))
-        assert_allclose(mu, p @ counts[is_good == wanted], atol=1e-12)
+    best = check_division(problem, rng.standard_normal(len(lattice.edges)), outputs, is_good)
+    assert all((lattice.string(y) in good) == wanted for wanted, y in best.items())
     delta, c0 = problem.cost(0)
-    assert c0 == 0 and not delta[counts[is_good].any(axis=0)].any()
+    assert c0 == 0 and not delta[outputs.counts[is_good].any(axis=0)].any()
 
 
 def test_inference_on_a_large_lattice_is_that_of_the_hypergraph_engine() -> None:

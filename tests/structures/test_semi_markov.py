@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.special import logsumexp
 
 from margrave import MargraveError, SequenceTagger, _core, load
 from margrave.binding import bind
@@ -18,7 +17,14 @@ from margrave.learners import LP
 from margrave.losses import Hamming, Segments
 from margrave.metrics import span_scores
 from margrave.structures import Chain, Labels, Segmentation, SemiMarkov
-from tests.references.enumeration import Outputs, SegmentParts, is_good, segment_attributes, spans_of
+from tests.references.enumeration import (
+    Outputs,
+    SegmentParts,
+    check_division,
+    is_good,
+    segment_attributes,
+    spans_of,
+)
 from tests.registry import core_graph
 
 
@@ -288,19 +294,9 @@ def test_alternatives_divide_the_segmentations(seed: int, tied: bool) -> None:
     rows = _core.Tokens(np.array([0, listed.n]), np.arange(listed.n + 1), np.arange(listed.n, dtype=np.int32), None)
     problem = SemiMarkov(None, tied).join(bound, _core.sparse_parts(listed.n, rows, bound.choices, bound.repeats))
     assert "good" in problem.offers
-    theta = rng.standard_normal(listed.n)
-    values = listed.values(theta).astype(float)
-    for wanted in (True, False):
-        of = values[good == wanted]
-        value, y = problem.argmax_among(wanted, 0, theta)
-        log_z, mu = problem.logsum_among(wanted, 0, theta)
-        if len(of) == 0:
-            assert value == -np.inf and log_z == -np.inf
-            continue
-        assert_allclose(value, of.max())
-        assert_allclose(theta[y].sum(), value)
-        assert_allclose(log_z, logsumexp(of))
-        assert_allclose(mu, np.exp(of - logsumexp(of)) @ listed.counts[good == wanted], atol=1e-12)
+    best = check_division(problem, rng.standard_normal(listed.n), listed, good)
+    whole = {tuple(sorted(parts)): bool(flag) for parts, flag in zip(listed.ys, good, strict=True)}
+    assert all(whole[tuple(sorted(y))] == wanted for wanted, y in best.items())
     found = [tuple(sorted(problem.gold(0, k).tolist())) for k in range(problem.golds(0))]
     assert found[0] == tuple(sorted(parts.of(n, every[[tags_of(outputs, y) for y in every].index([*answers])])))
     assert sorted(found) == sorted(tuple(sorted(listed.ys[k])) for k in np.flatnonzero(good))
