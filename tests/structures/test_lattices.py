@@ -132,6 +132,21 @@ def test_inference_on_a_large_lattice_is_that_of_the_hypergraph_engine() -> None
             assert_allclose(ours[0], theirs[0])
 
 
+def test_the_first_of_several_best_paths_is_that_of_the_hypergraph_engine() -> None:
+    """Of the edges with which a best path to a node can end, the first is taken."""
+    rng = np.random.default_rng(2)
+    edges = [(v, min(v + int(step), 60), "w") for v in range(60) for step in (1, *rng.integers(1, 9, 7))]
+    lattice = Lattice.of(edges, start=0, end=60)
+    n = len(lattice.edges)
+    graph = core_graph(lattice_graph(lattice))
+    engine = problem_of(_core.hypergraphs([graph], np.array([n], dtype=np.int64), None, None, None), n)
+    problem = problem_of(bound_of(lattice), n)
+    for highest in (1, 2, 3):
+        theta = rng.integers(0, highest, n).astype(float)
+        theta[rng.random(n) < 0.2] = -np.inf
+        assert problem.argmax(0, theta)[1].tolist() == engine.argmax(0, theta)[1].tolist()
+
+
 def test_more_paths_than_numbers_can_count_are_summed() -> None:
     edges = [(v, v + 1, word) for v in range(2000) for word in "abc"]
     problem = problem_of(bound_of(Lattice.of(edges)), len(edges))
