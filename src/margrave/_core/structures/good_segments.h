@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,8 @@ class GoodSegments {
   // The good outputs as paths, or all others. The former take no more nodes and edges than good segments have.
   Paths paths(bool good) const {
     Builder build{*this, good, {}, {}, {}};
+    if (build.last() >= std::numeric_limits<int32_t>::max())
+      throw InputError("a sequence of " + std::to_string(n_) + " tokens with alternatives is too long: split it.");
     for (int64_t t = 0; t <= n_; ++t) {
       if (t > 0) build.segments_to(t);
       if (t < n_) build.labels_at(t);
