@@ -14,7 +14,7 @@ from margrave.datasets import Lattice, from_plf, read_lattices, to_plf, write_la
 from margrave.errors import DataError
 from margrave.inputs import EdgeFeatures
 from margrave.learners import LP
-from margrave.losses import Hamming, LatentHinge
+from margrave.losses import Hamming, Hinge, LatentHinge, SoftmaxMargin
 from margrave.structures import LatticePaths, NoOutputs
 from tests.references.enumeration import Outputs, check_division, lattice_paths, random_lattice
 from tests.registry import core_graph, lattice_graph
@@ -302,6 +302,37 @@ def test_lattices_without_a_good_path_are_counted_listed_or_skipped() -> None:
     assert decoder.n_skipped_ == 1
     with pytest.raises(MargraveError, match="no lattice has a path"):
         LatticeDecoder(unreachable="skip").fit(X, [["c"]] * 6)
+
+
+TWO_WAYS = Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "a", {"x": 1.0}), (0, 1, "b", {"y": 1.0})])
+TWO_STRINGS = Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "c", {"z": 1.0}), (0, 1, "b", {"y": 1.0})])
+ONE_WAY = Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "b", {"y": 1.0})])
+
+
+@pytest.mark.parametrize(
+    "learner", ["auto", "bcfw", "cutting-plane", "one-slack", "mira", "kbest-mira", "sgd", "perceptron"]
+)
+@pytest.mark.parametrize(("lattice", "good"), [(TWO_WAYS, ["a"]), (TWO_STRINGS, ["a", "c"])])
+def test_no_learner_lets_the_zero_one_cost_charge_good_paths(learner: str, lattice: Lattice, good: list[str]) -> None:
+    with pytest.raises(MargraveError, match="use cost='hamming', or learner='lp'"):
+        LatticeDecoder(Hinge("zero-one"), learner=learner, C=100.0).fit([lattice], [good])
+
+
+def test_hard_margins_and_smooth_losses_do_not_charge_good_paths_either() -> None:
+    for loss in (Hinge(slack=0), SoftmaxMargin("zero-one")):
+        with pytest.raises(MargraveError, match="charge good outputs except for the first"):
+            LatticeDecoder(loss).fit([TWO_WAYS], ["a"])
+
+
+def test_the_zero_one_cost_is_exact_where_it_is_accepted() -> None:
+    """lp leaves good paths alone, and with a single good path every learner does: w = (1/2, -1/2) has margin 1."""
+    for lattice, good in ((TWO_WAYS, ["a"]), (TWO_STRINGS, ["a", "c"])):
+        learner = LP(margin="cost", free_sign=True)
+        decoder = LatticeDecoder(Hinge("zero-one"), learner=learner, C=100.0).fit([lattice], [good])
+        assert decoder.certificate_.primal == pytest.approx(1.0, rel=1e-3)  # y = -1 suffices
+        assert decoder.predict([lattice])[0] in good
+    decoder = LatticeDecoder(Hinge("zero-one"), C=100.0, tol=1e-9).fit([ONE_WAY], ["a"])
+    assert_allclose(decoder.coef_, [0.5, -0.5], atol=1e-4)
 
 
 @pytest.mark.parametrize(

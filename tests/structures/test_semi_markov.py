@@ -14,7 +14,7 @@ from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures
 from margrave.inputs import SegmentTemplates, Templates
 from margrave.labels import Answers
 from margrave.learners import LP
-from margrave.losses import Hamming, Segments
+from margrave.losses import Hamming, Hinge, Segments
 from margrave.metrics import span_scores
 from margrave.structures import Chain, Labels, Segmentation, SemiMarkov
 from tests.references.enumeration import (
@@ -335,6 +335,15 @@ def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
     assert min(start["objective"] for start in tagger.starts_) == pytest.approx(tagger.certificate_.primal)
     tagger.save(tmp_path / "several.model")
     assert load(tmp_path / "several.model").predict(AMBIGUOUS) == tagger.predict(AMBIGUOUS)
+
+
+@pytest.mark.parametrize("loss", [Hinge("zero-one"), Hinge("f1"), Hinge(slack=0), Hinge(lambda gold, other: gold != other)])
+def test_costs_of_whole_outputs_do_not_charge_right_answers(loss: Hinge) -> None:
+    """All but LP compare with the answer of the tags alone."""
+    tagger = SequenceTagger(loss, inputs=Templates(), segments=True, tied=False)
+    with pytest.raises(MargraveError, match="charge good outputs except for the first.*use (cost='hamming'|slack=1)"):
+        tagger.fit(AMBIGUOUS, ANSWERS)
+    tagger.fit(AMBIGUOUS, [list(answers) for answers in ANSWERS])
 
 
 @pytest.mark.parametrize("program", ["all", "closest"])

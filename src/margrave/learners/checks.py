@@ -120,6 +120,16 @@ RULES = {
         ),
         of_loss=False,
     ),
+    "several good outputs": Rule(
+        "it takes costs of whole outputs where several outputs are good; other learners would charge all but the first",
+        lambda loss, problem: loss.convex and loss.charges_good(problem),
+        lambda learner, loss, problem: (
+            f"learner '{learner.name}' would let this loss charge good outputs except for the first, and some examples "
+            f"have several: use {_spare_good(loss)}."
+        ),
+        offered=True,
+        of_loss=False,
+    ),
     "cost of parts": Rule(
         "it requires a cost that decomposes over parts",
         lambda loss, problem: loss.beyond_parts(problem),
@@ -171,6 +181,13 @@ _ADVICE = {
     "logsum": ": use loss='hinge' with learner='bcfw'",
     "good": ": use loss='log' or 'hinge', or segments whose spans have alternatives (margrave.labels.Answers)",
 }
+
+
+def _spare_good(loss: LossFamily) -> str:
+    """What to use where costs of whole outputs would charge good ones."""
+    if loss.slack == 0:
+        return "slack=1"
+    return "cost='hamming', or learner='lp'" if loss.name == "hinge" else "cost='hamming'"
 
 
 def check_loss(learner: "Learner", loss: LossFamily) -> None:

@@ -64,7 +64,7 @@ class LP(Learner):
 
     name: ClassVar[str] = "lp"
     needs: ClassVar[tuple[str, ...]] = ("kbest", "infinite beta", "euclidean", "whole outputs")
-    offers: ClassVar[tuple[str, ...]] = ("another objective", "tol")
+    offers: ClassVar[tuple[str, ...]] = ("several good outputs", "another objective", "tol")
     default_max_iter: ClassVar[int] = 1000
 
     solver: str = option(
