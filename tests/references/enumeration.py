@@ -180,6 +180,23 @@ def random_forest(rng: np.random.Generator) -> tuple[Forest, list[tuple[Parts, s
     return forest, forest_derivations(forest)
 
 
+def forest_with_repeats(rng: np.random.Generator) -> tuple[Forest, list[tuple[Parts, str]]]:
+    """A forest of a few nodes, each of which may be several tails of an edge, with at most 300 derivations."""
+    while True:
+        nodes = int(rng.integers(2, 4))
+        edges = []
+        for head in range(nodes):
+            for _ in range(int(rng.integers(1, 3))):
+                tails = rng.integers(0, head, int(rng.integers(1, 4))).tolist() if head else []
+                target: list[str | int] = [*rng.permutation(len(tails)).tolist(), str(rng.choice(["a", "b"]))]
+                features = {f"f{int(rng.integers(4))}": float(rng.normal())}
+                edges.append((head, tuple(tails), tuple(target), features))
+        forest = Forest.of(edges, goal=nodes - 1)
+        derivations = forest_derivations(forest)
+        if len(derivations) <= 300:
+            return forest, derivations
+
+
 def forest_derivations(forest: Forest) -> list[tuple[Parts, str]]:
     """All derivations, by combining those of the tails."""
     found: list[list[tuple[Parts, list[str]]]] = [[] for _ in range(forest.nodes)]

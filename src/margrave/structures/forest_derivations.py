@@ -18,7 +18,10 @@ from margrave.structures.edges import bounds, check_graphs, edge_graphs, ragged
 
 @dataclass
 class ForestDerivations(Structure):
-    """The derivations of forests, given and predicted as tuples of the numbers of their edges, sorted.
+    """The derivations of forests, given and predicted as tuples of the numbers of their edges, depth first.
+
+    In a tuple, an edge is followed by what its tails derive, the last tail before the others. A derivation without two
+    edges of the same node may be given in any order.
 
     The cost "hamming" is the number of edges that the gold derivation has not.
     """
@@ -65,7 +68,7 @@ class ForestDerivations(Structure):
         if not all(isinstance(e, int) and 0 <= e < len(forest.edges) for e in edges):
             raise MargraveError(f"example {i}: a derivation is a list of numbers of edges, not {y!r}.")
         forest.string(edges)  # which refuses what is no derivation
-        return sorted(edges)
+        return edges
 
 
 def forest_arrays(forests: Sequence[Forest]) -> tuple[Any, Any, Any, Any, Any, Any, Any]:

@@ -50,7 +50,8 @@ void bind_hypergraph_forest(nb::module_& m) {
           const auto count = static_cast<int64_t>(parts.size());
           HypergraphStructure::Example example{
               std::make_shared<Hypergraph>(nodes.data()[i], by_example[k], std::move(tail_bounds), std::move(flat),
-                                           std::move(part_bounds), std::move(parts)),
+                                           std::move(part_bounds), std::move(parts),
+                                           Hypergraph::PartOrder::kDepthFirst),
               count,
               {},
               {},
