@@ -18,6 +18,7 @@ from math import isfinite
 from os import PathLike
 from typing import Any, NamedTuple
 
+from margrave.datasets.json_lines import parse_json
 from margrave.datasets.lattices import topological_order
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
@@ -193,10 +194,7 @@ def read_forests(path: TextSource, encoding: str = "utf-8") -> Iterator[Forest]:
 
 
 def _from_json(text: str, id: str) -> Forest:
-    try:
-        pairs = json.loads(text, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError) as error:
-        raise MargraveError(f"not JSON: {error}.") from None
+    pairs = parse_json(text, object_pairs_hook=_Pairs)
     if not isinstance(pairs, _Pairs):
         raise MargraveError("expected a JSON object.")
     rules: dict[Any, tuple[str | int, ...]] = {}

@@ -20,6 +20,8 @@ from math import isfinite
 from os import PathLike
 from typing import Any, NamedTuple
 
+from margrave.checks import is_text
+from margrave.datasets.json_lines import parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
 
@@ -123,12 +125,12 @@ def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
             raise MargraveError(f"a node is a number or a text, not {node!r}.")
     if word is None or word == EPSILON:
         word = ""
-    if not isinstance(word, str) or word.split() not in ([], [word]):
+    if not is_text(word) or word.split() not in ([], [word]):
         raise MargraveError(f"the word of an edge must be a text without blanks, not {word!r}.")
     if not isinstance(features, Mapping):
         raise MargraveError(f"the features of an edge must be numbers by name, not {features!r}.")
     for name, value in features.items():
-        valid = isinstance(name, str) and isinstance(value, int | float) and not isinstance(value, bool)
+        valid = is_text(name) and isinstance(value, int | float) and not isinstance(value, bool)
         if not valid or not isfinite(value):
             raise MargraveError(f"the features of an edge must be finite numbers by name, not {name!r}: {value!r}.")
     return tail, head, word, {name: float(value) for name, value in features.items()}
@@ -137,7 +139,7 @@ def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
 def _string(words: Any) -> str:
     if isinstance(words, list | tuple) and all(isinstance(word, str) for word in words):
         words = " ".join(words)
-    if not isinstance(words, str):
+    if not is_text(words):
         raise MargraveError(f"a good string must be a text or a list of words, not {words!r}.")
     return " ".join(words.split())
 
@@ -274,10 +276,7 @@ def to_plf(lattice: Lattice) -> str:
 
 
 def _from_json(text: str, id: str) -> Lattice:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise MargraveError(f"not JSON: {error}.") from None
+    data = parse_json(text)
     unknown = set(data) - {"edges", "start", "end", "good", "id"}
     if unknown:
         raise MargraveError(f"a lattice has edges, start, end, good and id, not {', '.join(sorted(unknown))}.")
