@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from margrave import MargraveError, SequenceTagger, _core, load
 from margrave.binding import bind
+from margrave.datasets import convert_tags
 from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures
 from margrave.inputs import SegmentTemplates, Templates
 from margrave.labels import Answers
@@ -326,6 +327,16 @@ ANSWERS = [
 ]
 
 
+def test_tags_of_iob1_are_scored_as_the_segments_that_they_write() -> None:
+    X = [[["Old"], ["Town"], ["is"]], [["is"], ["Old"], ["Town"]]]
+    y = [["I-LOC", "I-LOC", "O"], ["O", "I-LOC", "I-LOC"]]
+    tagger = SequenceTagger(C=10.0, segments=True).fit(X, y)
+    assert tagger.predict(X) == [convert_tags(tags, "IOB1", "IOB2") for tags in y]
+    assert tagger.score(X, y) == tagger.score(X, tagger.predict(X)) == 1.0
+    with pytest.raises(MargraveError, match=r"example 0: .*convert others with margrave\.datasets"):
+        tagger.score(X, [["B-LOC", "E-LOC", "O"], y[1]])
+
+
 @pytest.mark.parametrize("loss", ["latent-log", "latent-hinge"])
 def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
     tagger = SequenceTagger(loss, C=10.0, inputs=Templates(), segments=SegmentTemplates(), tol=1e-3)
@@ -337,11 +348,13 @@ def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
     assert load(tmp_path / "several.model").predict(AMBIGUOUS) == tagger.predict(AMBIGUOUS)
 
 
-@pytest.mark.parametrize("loss", [Hinge("zero-one"), Hinge("f1"), Hinge(slack=0), Hinge(lambda gold, other: gold != other)])
+@pytest.mark.parametrize(
+    "loss", [Hinge("zero-one"), Hinge("f1"), Hinge(slack=0), Hinge(lambda gold, other: gold != other)]
+)
 def test_costs_of_whole_outputs_do_not_charge_right_answers(loss: Hinge) -> None:
     """All but LP compare with the answer of the tags alone."""
     tagger = SequenceTagger(loss, inputs=Templates(), segments=True, tied=False)
-    with pytest.raises(MargraveError, match="charge good outputs except for the first.*use (cost='hamming'|slack=1)"):
+    with pytest.raises(MargraveError, match=r"charge good outputs .*use (cost='hamming'|slack=1)"):
         tagger.fit(AMBIGUOUS, ANSWERS)
     tagger.fit(AMBIGUOUS, [list(answers) for answers in ANSWERS])
 

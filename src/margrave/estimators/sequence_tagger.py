@@ -19,7 +19,7 @@ from margrave.learners import Checkpoint, Learner
 from margrave.losses import LossFamily
 from margrave.structures import Chain, SemiMarkov
 from margrave.structures.chain import check_labels
-from margrave.structures.semi_markov import segments_of
+from margrave.structures.semi_markov import segments_of, tags_of
 
 
 class SequenceTagger(StructuredEstimator):
@@ -44,7 +44,7 @@ class SequenceTagger(StructuredEstimator):
     inputs : how raw rows become attributes, such as `margrave.inputs.Templates`; None if X already has attributes.
     segments : predict whole segments: labels must be IOB2 tags, attributes of tokens are added up over a segment, and
         neighbouring segments depend on each other. A `margrave.inputs.SegmentTemplates` object also gives segments
-        attributes of their own.
+        attributes of their own. IOB1 tags are taken as well; predictions are in IOB2, and `score` counts in IOB2.
     max_length : the largest number of tokens of a segment: a number, or a mapping from labels to numbers; None for the
         longest segment of each label in the training data.
     order : the number of preceding labels on which a label depends: 1, 2 or 3.
@@ -316,7 +316,11 @@ class SequenceTagger(StructuredEstimator):
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         from margrave.metrics import token_accuracy
 
-        return float(token_accuracy([list(labels) for labels in Y], predicted))
+        if not self._has_segments():
+            return float(token_accuracy([list(labels) for labels in Y], predicted))
+        # Predictions are in IOB2. Other tags may write the same segments, such as those of IOB1.
+        gold = [[tag for each in segments_of(tags, i) for tag in tags_of(each)] for i, tags in enumerate(Y)]
+        return float(token_accuracy(gold, predicted))
 
     def _raw(self, X: Any) -> Any:
         if not hasattr(X, "__len__"):

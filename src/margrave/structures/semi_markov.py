@@ -206,8 +206,7 @@ class SemiMarkov(Structure):
                         f"example {i}: the {label} at position {start} has {stop - start} tokens, and max_length is "
                         f"{longest[label]}."
                     )
-                tags.append(label if label == OUTSIDE else f"B-{label}")
-                tags += [f"I-{label}"] * (stop - start - 1)
+                tags += tags_of(Span(label, start, stop))
         return label_numbers(tags, outputs.names)
 
     def check_sizes(self, units: Units, Y: Sequence[Sequence[Any]]) -> None:
@@ -258,12 +257,21 @@ class SemiMarkov(Structure):
         return [(before, after) for before in outputs.labels for after in outputs.labels]
 
 
+def tags_of(segment: Span) -> list[str]:
+    """The IOB2 tags of a segment."""
+    label, start, stop = segment
+    return [label if label == OUTSIDE else f"B-{label}", *[f"I-{label}"] * (stop - start - 1)]
+
+
 def segments_of(tags: Sequence[str], example: int) -> list[Span]:
     """The segments of one sequence, in order: its spans, and the tokens between them."""
     try:
         found = spans(tags)
     except MargraveError as error:
-        raise MargraveError(f"example {example}: {error} Segments need such tags.") from None
+        raise MargraveError(
+            f"example {example}: {error.args[0].removesuffix('.')}, and segments need such tags: convert others with "
+            "margrave.datasets.convert_tags."
+        ) from None
     except TypeError:
         raise MargraveError(f"example {example}: segments need tags such as O, B-PER and I-PER.") from None
     segments: list[Span] = []
