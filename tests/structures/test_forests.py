@@ -1,7 +1,7 @@
 """Forests: inference against the enumeration of derivations, distinct strings, and cdec's files."""
 
 import gzip
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -90,9 +90,7 @@ def test_derivations_with_a_node_several_times_are_those_of_the_enumeration(seed
         values.setdefault((edges, text), []).append(float(weighted.scores[list(edges)].sum()))
     found = weighted.kbest(len(derivations) + 5)
     assert sorted((tuple(sorted(each.edges)), each.text) for each in found) == sorted(derivations)
-    assert_allclose(
-        [each.score for each in found], sorted(sum(values.values(), []), reverse=True), rtol=1e-9, atol=1e-9
-    )
+    assert_allclose([each.score for each in found], sorted(chain(*values.values()), reverse=True), rtol=1e-9, atol=1e-9)
     strings = weighted.kbest_strings(len(derivations) + 5)
     assert sorted(each.text for each in strings) == sorted({text for _, text in derivations})
     costs = rng.integers(0, 3, len(forest.edges)).astype(float)
@@ -106,7 +104,7 @@ def test_edges_of_a_repeated_node_must_come_in_order() -> None:
     assert forest.string([2, 1, 0]) == "a and b" and forest.string([2, 0, 1]) == "b and a"
     assert forest.string([0, 2]) == forest.string([2, 0, 0]) == "a and a"
     for edges in ([0, 1, 2], [2, 0, 1, 1], [2, 1, 0, 0]):
-        with pytest.raises(MargraveError, match="must come depth first|first 3 are one"):
+        with pytest.raises(MargraveError, match=r"must come depth first|first 3 are one"):
             forest.string(edges)
 
 
@@ -154,10 +152,16 @@ def test_a_node_without_edges_is_a_beginning(tmp_path) -> None:
     assert [each.text for each in WeightedForest(forest, {"f": 1.0}).kbest_strings(5)] == ["a", "B"]
 
 
+def test_a_node_that_nothing_derives_is_refused() -> None:
+    with pytest.raises(MargraveError, match="no edge leads to its node 5"):
+        Forest.of([(0, (), ("a",)), (1, (0, 5), (0, 1))], goal=1)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "not JSON"),
+        ('{"rules":[1,"[X] ||| \\ud800"],"edges":[],"node":{"in_edges":[]}}', "half of a character"),
         ("[]", "expected a JSON object"),
         ('{"nodes":[]}', "not nodes"),
         ("{}", "at least one node"),

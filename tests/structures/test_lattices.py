@@ -180,6 +180,36 @@ def test_files_are_read_back(tmp_path) -> None:
         assert file.readline().startswith("{")
 
 
+def test_nodes_keep_their_names_in_files(tmp_path) -> None:
+    edges = [("go", "x", "a"), ("go", 7, "b"), ("x", 7, "c"), (7, "end", "")]
+    lattice = Lattice.of(edges, good=["a c"])
+    write_lattices(tmp_path / "named.jsonl", [lattice])
+    (again,) = read_lattices(tmp_path / "named.jsonl")
+    assert again.names == lattice.names == ("go", "x", 7, "end")
+    assert again == lattice
+    plain = Lattice(lattice.nodes, lattice.edges)  # without names, nodes are written by their numbers
+    write_lattices(tmp_path / "plain.jsonl", [plain])
+    assert next(read_lattices(tmp_path / "plain.jsonl")).edges == plain.edges
+
+
+def test_one_good_string_needs_no_list(tmp_path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"edges": [{"from": 0, "to": 1, "word": "ab"}], "good": "ab"}\n')
+    assert [each.good for each in read_lattices(path)] == [Lattice.of([(0, 1, "ab")], good="ab").good] == [("ab",)]
+
+
+def test_characters_of_two_escapes_are_read(tmp_path) -> None:
+    path = tmp_path / "pair.jsonl"
+    path.write_text('{"edges": [{"from": 0, "to": 1, "word": "\\ud83d\\ude00"}]}\n')
+    assert [each.edges[0].word for each in read_lattices(path)] == ["\U0001f600"]
+
+
+def test_plf_refuses_features_that_it_cannot_hold() -> None:
+    with pytest.raises(MargraveError, match="PLF has no feature but weight, and an edge has 'lm'"):
+        to_plf(Lattice.of([(0, 1, "a", {"weight": 1.0}), (0, 1, "b", {"lm": 2.0})]))
+    assert to_plf(Lattice.of([(0, 1, "a")])) == "((('a', 0.0, 1),),)"
+
+
 def test_plf_is_read_and_written(tmp_path) -> None:
     text = "((('ein\\'s', 0.5, 1), ('*EPS*', 0.25, 2),), (('zwei', 1.0, 1),),)"
     lattice = from_plf(text)
@@ -211,6 +241,14 @@ def test_plf_is_read_and_written(tmp_path) -> None:
         ('{"edges": [{"from": 0.5, "to": 1}]}', "a node is a number or a text"),
         ('{"arcs": []}', "not arcs"),
         ('{"edges"', "not JSON"),
+        ('{"edges": [{"from": 0, "to": 1, "word": "\\ud800"}]}', "half of a character"),
+        ('{"edges": [{"from": 0, "to": 1}], "good": ["a", "\\uDC00"]}', "half of a character"),
+        ('{"edges": [{"from": 0, "to": 1}], "good": 7}', "a list of strings, or a string"),
+        (
+            '{"edges": [{"from": 0, "to": 1}, {"from": 2, "to": 3}], "start": 0, "end": 3}',
+            "no path leads from its start 0",
+        ),
+        ("((('\\ud800', 0.5, 1),),)", "without blanks"),
         ("((('a', 0.5, 2),),)", "leads 2 nodes ahead"),
         ("((('a', 0.5, 0),),)", "leads 0 nodes ahead"),
         ("(('a', 0.5, 1),)", "an edge is"),
@@ -296,7 +334,7 @@ def test_lp_refuses_a_metric_that_it_could_not_use() -> None:
 
 def test_lattices_without_a_good_path_are_counted_listed_or_skipped() -> None:
     bad = [*Y[:2], ["c"], *Y[3:]]
-    with pytest.raises(MargraveError, match=r"1 of 6 lattices have no path that spells a good string \(2\)"):
+    with pytest.raises(MargraveError, match=r"1 of 6 lattices have no path that spells a good string \(id 2\)"):
         LatticeDecoder().fit(X, bad)
     decoder = LatticeDecoder(unreachable="skip").fit(X, bad, sample_weight=np.ones(6))
     assert decoder.n_skipped_ == 1

@@ -90,6 +90,9 @@ class Forest:
             for edge in by_head.get(open_nodes.pop(), ()):
                 open_nodes += [tail for tail in edge.tails if tail not in needed]
                 needed.update(edge.tails)
+        for node in needed:
+            if node not in by_head:
+                raise MargraveError(f"no edge leads to its node {node}, so that nothing derives it.")
         number = {node: k for k, node in enumerate(node for node in order if node in needed)}
         kept = [
             ForestEdge(number[head], tuple(number[tail] for tail in tails), target, features)

@@ -18,7 +18,7 @@ from margrave.inputs.lattices import EdgeFeatures
 from margrave.learners import Learner
 from margrave.losses import LossFamily
 from margrave.structures import LatticePaths
-from margrave.structures.lattice_paths import good_arrays, good_strings, lattice_arrays
+from margrave.structures.lattice_paths import good_strings, without_good_path
 
 _UNREACHABLE = ("stop", "skip")
 
@@ -133,8 +133,7 @@ class LatticeDecoder(StructuredEstimator):
         good = [good_strings(string, i) for i, string in enumerate(strings)]
         if len(good) != len(raw):
             raise MargraveError(f"there are {len(raw)} lattices in X and {len(good)} strings.")
-        number: dict[str, int] = {}
-        missing = set(_core.without_good_path(*lattice_arrays(raw, number), good_arrays(good, number)).tolist())
+        missing = set(without_good_path(raw, good))
         kept = [i for i in range(len(raw)) if i not in missing]
         found = [0.0] * len(raw)
         if not kept:
@@ -192,8 +191,7 @@ class LatticeDecoder(StructuredEstimator):
         X, Y = list(given.X), list(given.Y)
         if len(X) != len(Y):
             raise MargraveError(f"there are {len(X)} lattices in X and {len(Y)} in y.")
-        number: dict[str, int] = {}
-        missing = _core.without_good_path(*lattice_arrays(X, number), good_arrays(Y, number)).tolist()
+        missing = without_good_path(X, Y)
         fitted = {**given.fitted, "n_skipped_": len(missing)}
         if not missing or self.unreachable == "stop":  # `bind` refuses them
             return replace(given, X=X, Y=Y, fitted=fitted), sample_weight

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.datasets.lattices import Lattice
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, the_first
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.structures.base import NoOutputs, Structure, Units
 from margrave.structures.edges import bounds, check_graphs, edge_graphs, ragged
@@ -24,7 +24,8 @@ class LatticePaths(Structure):
     """The paths of lattices, given and predicted as their strings: the words of their edges, separated by blanks.
 
     Learners that need one good output use a path that spells the first good string. The cost "hamming" is the number of
-    edges that no good path has; "zero-one" is 1 for every path that is not good, and only `lp` supports it.
+    edges that no good path has; "zero-one" is 1 for every path that is not good, and where a lattice has several good
+    paths, only `lp` supports it.
     """
 
     name = "lattice-paths"
@@ -64,7 +65,9 @@ class LatticePaths(Structure):
         if good is not None:
             missing = _core.without_good_path(*arrays, good)
             if len(missing):
-                raise MargraveError(unreachable(lattices, missing.tolist()))
+                raise MargraveError(
+                    f"{unreachable(lattices, missing.tolist())}: leave them out, or pass unreachable='skip'."
+                )
         return _core.lattices(*arrays, _vocabulary(number), good, costs is not None)
 
     def join(self, bound: _core.LatticeStructure, features: _core.Features) -> _core.Problem:
@@ -101,13 +104,19 @@ def good_strings(strings: Any, example: int) -> list[str]:
 
 
 def unreachable(lattices: Sequence[Lattice], missing: Sequence[int]) -> str:
-    """The message for lattices of which no path spells a good string."""
-    shown = ", ".join(lattices[i].id or str(i) for i in missing[:_LISTED])
-    more = ", ..." if len(missing) > _LISTED else ""
+    """The message for lattices of which no path spells a good string, without what to do about them."""
+    named = [f"id {lattices[i].id}" if lattices[i].id else f"example {i}" for i in missing[: _LISTED + 1]]
     return (
-        f"{len(missing)} of {len(lattices)} lattices have no path that spells a good string ({shown}{more}): leave "
-        "them out, or pass unreachable='skip'."
+        f"{len(missing)} of {len(lattices)} lattices have no path that spells a good string "
+        f"({the_first(named, _LISTED)})"
     )
+
+
+def without_good_path(lattices: Sequence[Lattice], Y: Sequence[Any]) -> list[int]:
+    """The numbers of the lattices of which no path spells a good string."""
+    number: dict[str, int] = {}
+    missing: list[int] = _core.without_good_path(*lattice_arrays(lattices, number), good_arrays(Y, number)).tolist()
+    return missing
 
 
 def lattice_arrays(lattices: Sequence[Lattice], number: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
