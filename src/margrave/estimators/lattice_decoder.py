@@ -50,7 +50,8 @@ class LatticeDecoder(StructuredEstimator):
     ----------
     coef_ : one weight per feature.
     n_skipped_ : the number of lattices that were left out; it is not saved.
-    starts_ : for losses that are not convex, the objective and the norm of its gradient for every start; not saved.
+    starts_ : for losses that are not convex, the objective and the norm of its gradient for every start; not saved. For
+        "latent-hinge" it is a subgradient, whose norm need not be small at an optimum.
 
     >>> from margrave.datasets import Lattice
     >>> X = [Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "b", {"y": 1.0}), (1, 2, "c")])]

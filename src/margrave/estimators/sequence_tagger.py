@@ -66,7 +66,8 @@ class SequenceTagger(StructuredEstimator):
     coef_ : the weights.
     history_, certificate_ : P, D and the gap after each pass, and for `coef_`.
     n_iter_, converged_, stop_reason_ : the number of iterations, and whether and why the learner stopped.
-    starts_ : after several starts, the objective and the norm of its gradient for every start; not saved.
+    starts_ : after several starts, the objective and the norm of its gradient for every start; not saved. For
+        "latent-hinge" it is a subgradient, whose norm need not be small at an optimum.
 
     >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
     >>> y = [["D", "N", "V"], ["D", "N", "V"]]
