@@ -65,9 +65,7 @@ class LatticePaths(Structure):
         if good is not None:
             missing = _core.without_good_path(*arrays, good)
             if len(missing):
-                raise MargraveError(
-                    f"{unreachable(lattices, missing.tolist())}: leave them out, or pass unreachable='skip'."
-                )
+                raise MargraveError(unreachable(lattices, missing.tolist()))
         return _core.lattices(*arrays, _vocabulary(number), good, costs is not None)
 
     def join(self, bound: _core.LatticeStructure, features: _core.Features) -> _core.Problem:
@@ -103,12 +101,14 @@ def good_strings(strings: Any, example: int) -> list[str]:
     return [" ".join(each.split()) for each in listed]
 
 
-def unreachable(lattices: Sequence[Lattice], missing: Sequence[int]) -> str:
-    """The message for lattices of which no path spells a good string, without what to do about them."""
+def unreachable(
+    lattices: Sequence[Lattice], missing: Sequence[int], remedy: str = "leave them out, or pass unreachable='skip'"
+) -> str:
+    """The message for lattices of which no path spells a good string."""
     named = [f"id {lattices[i].id}" if lattices[i].id else f"example {i}" for i in missing[: _LISTED + 1]]
     return (
         f"{len(missing)} of {len(lattices)} lattices have no path that spells a good string "
-        f"({the_first(named, _LISTED)})"
+        f"({the_first(named, _LISTED)}): {remedy}."
     )
 
 

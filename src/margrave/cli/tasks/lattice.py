@@ -110,8 +110,8 @@ class Lattices(Task):
 
         missing = without_good_path(X, y)
         if len(missing) == len(X) or (missing and self.unreachable == "stop"):
-            remedy = "" if len(missing) == len(X) else ": leave them out, or use --unreachable skip"
-            raise DataError(display_name(path), lines[missing[0]], f"{unreachable(X, missing)}{remedy}.")
+            remedy = "none is left" if len(missing) == len(X) else "leave them out, or use --unreachable skip"
+            raise DataError(display_name(path), lines[missing[0]], unreachable(X, missing, remedy))
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
