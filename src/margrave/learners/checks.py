@@ -63,8 +63,8 @@ RULES = {
         "it minimises differences of losses, which are not convex",
         lambda loss, _: not loss.convex,
         lambda learner, loss, _: (
-            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp', "
-            "or loss='hinge'."
+            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use "
+            "learner='cccp', or loss='hinge'."
         ),
         offered=True,
     ),
