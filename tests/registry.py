@@ -21,7 +21,7 @@ from margrave.estimators.graph_labeler import shared_graphs
 from margrave.features import AttributeTable, GraphFeatures, SegmentFeatures, SparseFeatures, TreeFeatures
 from margrave.inputs import ArcTemplates, SegmentTemplates
 from margrave.inputs import Graph as NodesAndEdges
-from margrave.labels import Taxonomy
+from margrave.labels import Answers, Taxonomy
 from margrave.learners import LEARNERS, Learner
 from margrave.losses import Hamming, LossFamily
 from margrave.losses import Segments as SegmentCost
@@ -65,6 +65,7 @@ from tests.references.enumeration import (
     TableByDefinition,
     arc_part,
     hash_of,
+    is_good,
     lattice_paths,
     multiclass_outputs,
     projective_trees,
@@ -415,6 +416,8 @@ def candidates(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
 @register("segments, allowed", allow=True)
 @register("segments, allowed, untied", allow=True, tied=False)
 @register("segments of one token", longest=1)
+@register("segments, several answers", ("hamming", "matrix"), several=True, pairs="all")
+@register("segments, several answers, untied", several=True, pairs="all", tied=False, templates=True)
 def segments(
     rng: np.random.Generator,
     cost: str,
@@ -427,6 +430,7 @@ def segments(
     scale: float = 1.0,
     templates: bool = False,
     allow: bool = False,
+    several: bool = False,
     form: str = "names",
     bits: int = 0,
     pairs: str = "observed",
@@ -454,6 +458,13 @@ def segments(
         mask[range(n), [tags.index(tag) for tag in tagged(gold[-1])]] = True
         allowed.append(mask)
         all_outputs.append([y for y in possible if all(mask[t, tags.index(tag)] for t, tag in enumerate(tagged(y)))])
+    right: list[list[Any]] = [[y] for y in gold]  # all good outputs; the first is that of the tags
+    answers: list[list[str]] = [tagged(y) for y in gold]
+    for i, n in enumerate(lengths if several else []):
+        spans = [each for each in parts.segments(n) if labels[each[2]] != "O"]
+        chosen = [spans[k] for k in rng.permutation(len(spans))[: int(rng.integers(0, 3))]]
+        answers[i] = Answers(answers[i], [(labels[label], begin, end) for begin, end, label in chosen])
+        right[i] += [y for y in all_outputs[i] if y != gold[i] and is_good(answers[i], tagged(y))]
     rows = Rows(rng, lengths, form, bits)
     texts = [[str(rng.choice(["x", "yy", "Zz"])) for _ in range(n)] for n in lengths]
     of_spans = SegmentTemplates(["string", "length", "last", "ngram1.lower"], {"d": ["x", "yy x"]})
@@ -472,7 +483,7 @@ def segments(
         SemiMarkov(None, tied),
         features,
         rows.given,
-        [tagged(y) for y in gold],
+        answers,
         outputs=outputs,
         costs=costs,
         to_features={"texts": texts, "gold": [[(begin, end) for begin, end, _ in y] for y in gold]}
@@ -501,20 +512,33 @@ def segments(
         longest=max(most),
     )
 
-    def price_of(right: Any, y: Any) -> float:
+    def price_of(good: list[Any], y: Any) -> float:
         if cost == "segments":
-            known = {segment for segment in right if labels[segment[2]] != "O"}
+            known = {segment for segment in good[0] if labels[segment[2]] != "O"}
             found = {segment for segment in y if labels[segment[2]] != "O"}
             return float(len(known ^ found))
-        pairs_of = zip(tagged(right), tagged(y), strict=True)
-        return float(sum(price[tags.index(a), tags.index(b)] for a, b in pairs_of))
+        tags_of_good = zip(*map(tagged, good), strict=True)
+        return float(
+            sum(
+                min(price[tags.index(a), tags.index(b)] for a in {*of_good})
+                for of_good, b in zip(tags_of_good, tagged(y), strict=True)
+            )
+        )
+
+    def others(i: int) -> list[Parts]:
+        """The good outputs but for the first, in the order of the core, which is arbitrary."""
+        by_parts = {tuple(sorted(of)): of for of in (parts.of(lengths[i], y) for y in right[i])}
+        listed = [by_parts[tuple(sorted(bound.problem.gold(i, k).tolist()))] for k in range(bound.problem.golds(i))]
+        assert len(set(listed)) == len(listed) == len(right[i]) and listed[0] == parts.of(lengths[i], gold[i])
+        return listed[1:]
 
     return Case(
         bound.problem,
         [Outputs(parts.count(n), [parts.of(n, y) for y in ys]) for n, ys in zip(lengths, all_outputs, strict=True)],
         [parts.of(n, y) for n, y in zip(lengths, gold, strict=True)],
-        [np.array([price_of(right, y) for y in ys]) for right, ys in zip(gold, all_outputs, strict=True)],
+        [np.array([price_of(good, y) for y in ys]) for good, ys in zip(right, all_outputs, strict=True)],
         [table.matrix(i) for i in range(size)],
+        [others(i) for i in range(size)] if several else None,
     )
 
 

@@ -7,6 +7,7 @@ from benchmarks.corpora.folder import data_file
 from benchmarks.corpora.lines import Rows, commented
 from margrave.datasets import convert_tags, read_columns
 from margrave.datasets.opening import read_lines
+from margrave.labels import Answers
 
 
 def brown() -> list[tuple[str, Rows]]:
@@ -60,6 +61,38 @@ def genetag(part: str) -> list[Rows]:
     # The corpus's own tag column is left out: it is '_' on gene tokens, so it gives the answer away.
     sentences = commented(data_file("genetag", f"genetag.{part}.tsv"))
     return [[(word, label) for word, _, label in rows] for _, rows in sentences]
+
+
+def genetag_answers(part: str) -> list[tuple[list[tuple[str]], Answers]]:
+    """Sentences as rows of a word, with their gold mentions as tags and the other answers that count as right.
+
+    Mentions are those of the gold file, which differ from the tags in 51 sentences of train and in one of devtest. A
+    mention that overlaps the one before it, which happens once, in train, becomes an alternative.
+    """
+    gold, others = (_mentions(part, kind) for kind in ("gold", "alternatives"))
+    found = []
+    for comment, rows in commented(data_file("genetag", f"genetag.{part}.tsv")):
+        name = comment.rpartition("= ")[2]
+        tags, alternatives = ["O"] * len(rows), others.get(name, [])
+        for first, last in sorted(gold.get(name, [])):
+            if any(tag != "O" for tag in tags[first : last + 1]):
+                alternatives = [*alternatives, (first, last)]
+                continue
+            tags[first : last + 1] = ["B-GENE"] + ["I-GENE"] * (last - first)
+        spans = [("GENE", first, last + 1) for first, last in alternatives]
+        found.append(([(row[0],) for row in rows], Answers(tags, spans)))
+    return found
+
+
+def _mentions(part: str, kind: str) -> dict[str, list[tuple[int, int]]]:
+    """The first and the last token of the mentions of each sentence."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for number, line in read_lines(data_file("genetag", f"genetag.{part}.{kind}.txt")):
+        match = re.match(r"@@(\d+)\|(\d+) (\d+)", line)
+        if match is None:
+            raise ValueError(f"genetag.{part}.{kind}.txt, line {number}: expected @@id|first last|text.")
+        found.setdefault(match[1], []).append((int(match[2]), int(match[3])))
+    return found
 
 
 def conll2000_attributes(rows: Sequence[tuple[str, ...]]) -> list[list[str]]:

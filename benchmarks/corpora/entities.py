@@ -1,6 +1,8 @@
 """The named entities of CoNLL-2003 with the features of 001, section 5.1, and how to judge weights by them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.corpora.columns import conll2003, last_column
 from benchmarks.corpora.lines import Attributes
 from benchmarks.corpora.problems import Tagging
+from margrave.estimators import SequenceTagger
 from margrave.inputs import Templates
 from margrave.learners import Weights
 from margrave.metrics import approximate_randomisation, span_scores
@@ -44,9 +47,40 @@ class Entities:
 
     def test_counts(self, w: Weights) -> NDArray[np.int64]:
         """The numbers of gold, predicted and correct entities in each test sentence; shape (sentences, 3)."""
-        pairs = zip(self._test_gold, self._test_tags(w), strict=True)
-        scores = [span_scores([gold], [tags]) for gold, tags in pairs]
-        return np.array([(of.gold, of.predicted, of.correct) for of in scores])
+        return span_counts(self._test_gold, self._test_tags(w))
+
+
+def span_counts(gold: Sequence[Any], predicted: Sequence[Any]) -> NDArray[np.int64]:
+    """The numbers of gold, predicted and correct spans of each sentence; shape (sentences, 3)."""
+    scores = [span_scores([right], [tags]) for right, tags in zip(gold, predicted, strict=True)]
+    return np.array([(of.gold, of.predicted, of.correct) for of in scores])
+
+
+@dataclass
+class Chosen:
+    """The tagger with the C that is best on the development part, of equal ones with the smallest."""
+
+    C: float
+    tagger: SequenceTagger
+    seconds: float  # of its training
+    dev_f1: dict[float, float]  # by C
+
+
+def chosen_tagger(make: Callable[[float], SequenceTagger], Cs: Iterable[float], train: Any, dev: Any) -> Chosen:
+    """Trains one tagger per C; `train` and `dev` are pairs of sequences and tags."""
+    best: Chosen | None = None
+    dev_f1 = {}
+    for C in sorted(Cs):
+        tagger = make(C)
+        began = perf_counter()
+        tagger.fit(*train)
+        seconds = perf_counter() - began
+        dev_f1[C] = span_scores(dev[1], tagger.predict(dev[0])).f1
+        print(f"    C {C:g}: dev F1 {100 * dev_f1[C]:.2f}, {seconds:.0f} s, {tagger.stop_reason_}", flush=True)
+        if best is None or dev_f1[C] > dev_f1[best.C]:
+            best = Chosen(C, tagger, seconds, dev_f1)
+    assert best is not None
+    return best
 
 
 def f1_of_counts(sums: NDArray[Any]) -> NDArray[Any]:

@@ -1,20 +1,18 @@
 """Named entities by segments: semi-Markov chains against BIO chains in F1, and seconds of training."""
 
 import os
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.corpora.columns import conll2002_es, conll2003, last_column
-from benchmarks.corpora.entities import p_value, test_f1
+from benchmarks.corpora.entities import chosen_tagger, p_value, span_counts, test_f1
 from benchmarks.machine import has_result, read_result
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
 from margrave.estimators import SequenceTagger
 from margrave.inputs import SegmentTemplates, Templates
-from margrave.metrics import span_scores
 
 CORPORA = ("conll2003-en", "conll2002-es")
 RESULT = "segments"
@@ -56,25 +54,19 @@ def measure() -> Result:
 
 def best(X: Any, y: Any, segments: Any) -> tuple[Result, NDArray[np.int64]]:
     """The model with the C that is best on the development part; what each test sentence counts."""
-    runs = []
-    for C in CS:
-        tagger = SequenceTagger(C=C, inputs=Templates(), segments=segments, tol=TOL, n_threads=1)
-        began = perf_counter()
-        tagger.fit(X["train"], y["train"])
-        seconds = perf_counter() - began
-        dev = span_scores(y["testa"], tagger.predict(X["testa"])).f1
-        runs.append((dev, -C, seconds, tagger))
-        print(f"    C {C:g}: dev F1 {100 * dev:.2f}, {seconds:.0f} s", flush=True)
-    dev, negative, seconds, tagger = max(runs, key=lambda run: run[:2])
-    scores = [span_scores([g], [t]) for g, t in zip(y["testb"], tagger.predict(X["testb"]), strict=True)]
-    counts = np.array([(of.gold, of.predicted, of.correct) for of in scores])
+
+    def make(C: float) -> SequenceTagger:
+        return SequenceTagger(C=C, inputs=Templates(), segments=segments, tol=TOL, n_threads=1)
+
+    found = chosen_tagger(make, CS, (X["train"], y["train"]), (X["testa"], y["testa"]))
+    counts = span_counts(y["testb"], found.tagger.predict(X["testb"]))
     return {
-        "C": -negative,
-        "dev_f1": dev,
+        "C": found.C,
+        "dev_f1": found.dev_f1[found.C],
         "test_f1": test_f1(counts),
-        "seconds": seconds,
-        "weights": int(tagger.coef_.size),
-        "relative_gap": tagger.certificate_.relative_gap,
+        "seconds": found.seconds,
+        "weights": int(found.tagger.coef_.size),
+        "relative_gap": found.tagger.certificate_.relative_gap,
     }, counts
 
 

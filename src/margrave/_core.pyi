@@ -332,6 +332,11 @@ def offset(
 def join(structure: Structure, features: Features) -> BoundProblem:
     """A structure with its features."""
 
+def divide(structure: Structure, features: Features) -> DividedProblem:
+    """
+    A structure with its features; it can be asked for its good outputs alone.
+    """
+
 class Structure:
     """Which bags of parts are outputs, for every example of a data set."""
 
@@ -2285,11 +2290,6 @@ def lattices(
     The paths of lattices. words: the number of each edge's word in names, or -1. good: where the good strings of each example begin, where the words of each string begin, and the words. costs: whether edges that no good path has cost 1.
     """
 
-def divide(structure: LatticeStructure, features: Features) -> DividedProblem:
-    """
-    A structure with its features; it can be asked for its good outputs alone.
-    """
-
 def without_good_path(
     nodes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -2452,22 +2452,31 @@ class SemiMarkovStructure(Structure):
         The start, the end and the label of each segment of example i, in the order of the parts.
         """
 
-    def gold_spans(
+    @property
+    def divided(self) -> bool:
+        """Whether spans have alternatives."""
+
+    def good_tags(
         self,
     ) -> tuple[
         Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
     ]:
         """
-        For all spans of all examples, one after another, the label that the span has in the gold output, if any: bounds and labels.
+        For all tokens of all examples, one after another, the tags that they have in good outputs: bounds and tags.
         """
 
-    def gold_segments(
+    def good_spans(
         self,
     ) -> tuple[
         Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
     ]:
         """
-        The labels of the segments of the gold outputs, one after another: bounds and labels.
+        For all spans of all examples, one after another, the labels that the span has in good outputs: bounds and labels.
+        """
+
+    def good_pairs(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """
+        The pairs of neighbouring labels that good outputs have, from left to right label by label.
         """
 
     def read_tags(
@@ -2497,12 +2506,18 @@ def semi_markov(
     begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     gold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     cost: LabelCost | None,
-    free: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    outside: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    of_segments: bool,
     allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    alternatives: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ]
+    | None,
     tied: bool,
 ) -> SemiMarkovStructure:
     """
-    Labelled segmentations. first, inside: the tags of each label. cost: of tags; or free: the labels whose segments do not count, where the cost is the number of wrong and of missing segments.
+    Labelled segmentations. first, inside: the tags of each label. outside: the labels of tokens that are not in spans. cost: of tags; or of_segments: the cost is the number of wrong and of missing spans. alternatives: where those of each example begin, and (start, end, label) of each.
     """
 
 class LanguageModel:

@@ -1,10 +1,13 @@
 """Checks of settings; the error for a wrong setting is one sentence that names it."""
 
+import re
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 from margrave.errors import MargraveError
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def real(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
@@ -34,6 +37,15 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
         bound = f"at least {low}" if int(value) < low else f"at most {high}"
         raise MargraveError(f"{name} must be {bound}, and it is {value!r}.")
     return int(value)
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a text that can be written, unlike half of a character (a lone surrogate).
+
+    >>> is_text("a"), is_text(1), is_text("\\ud800")
+    (True, False, False)
+    """
+    return isinstance(value, str) and (value.isascii() or not _HALF.search(value))
 
 
 def flag(name: str, value: Any) -> bool:

@@ -59,12 +59,42 @@ def test_mistakes_are_one_sentence(files: Path) -> None:
     model, data = files / "paths.model", files / "train.jsonl"
     write_lattices(files / "bad.jsonl", [lattice(0, ["a c"]), lattice(1, ["z"])])
     command = ("train", "--task", "lattice", files / "bad.jsonl", "-o", model)
-    assert "1 of 2 lattices have no path that spells a good string (w1)" in message(run(*command))
+    assert "1 of 2 lattices have no path that spells a good string (id w1)" in message(run(*command))
     assert run(*command, "--unreachable", "skip").exit_code == 0
     write_lattices(files / "none.jsonl", [lattice(0, [])])
-    assert "lattice w0 has no good string" in message(
-        run("train", "--task", "lattice", files / "none.jsonl", "-o", model)
-    )
+    command = ("train", "--task", "lattice", files / "none.jsonl", "-o", model)
+    assert "none.jsonl, line 1: the lattice has no good string" in message(run(*command))
     (files / "cycle.jsonl").write_text('{"edges": [{"from": 0, "to": 1}, {"from": 1, "to": 0}]}\n')
     assert "line 1: it has a cycle through the nodes 0, 1" in message(run("predict", model, files / "cycle.jsonl"))
     assert "--unreachable" in message(run("train", "--task", "lattice", data, "-o", model, "--unreachable", "maybe"))
+
+
+def test_mistakes_name_the_file_the_line_and_the_option(files: Path) -> None:
+    model, data = files / "paths.model", files / "train.jsonl"
+    train = ("train", "--task", "lattice")
+    (files / "half.jsonl").write_text('\n{"edges": [{"from": 0, "to": 1, "word": "\\ud800"}], "good": ["a"]}\n')
+    assert "half.jsonl, line 2: a text has \\ud800" in message(run(*train, files / "half.jsonl", "-o", model))
+    (files / "apart.jsonl").write_text(
+        '{"start": 0, "end": 3, "edges": [{"from": 0, "to": 1}, {"from": 2, "to": 3}], "good": "a"}\n'
+    )
+    assert run(*train, data, "-o", model).exit_code == 0
+    assert "apart.jsonl, line 1: no path leads from its start 0 to its end 3." in message(
+        run("predict", model, files / "apart.jsonl")
+    )
+    write_lattices(files / "bad.jsonl", [lattice(0, ["a c"]), lattice(1, ["z"])])
+    said = message(run(*train, files / "bad.jsonl", "-o", model))
+    assert "bad.jsonl, line 2: 1 of 2" in said and said.endswith("or use --unreachable skip.")
+    write_lattices(files / "none.jsonl", [lattice(1, ["z"])])
+    assert "none.jsonl, line 1: 1 of 1 lattices have no path" in message(
+        run(*train, files / "none.jsonl", "-o", model, "--unreachable", "skip")
+    )
+
+
+def test_a_checkpoint_follows_one_run(files: Path) -> None:
+    model, data, kept = files / "paths.model", files / "train.jsonl", files / "run.checkpoint"
+    command = ("train", "--task", "lattice", data, "-o", model, "--checkpoint", kept, "--json")
+    result = run(*command)
+    assert result.exit_code == 0 and kept.exists(), result.output
+    assert json.loads(result.stdout)["starts"] == []
+    assert "use --starts 1" in message(run(*command, "--starts", "3"))
+    assert run(*command[:-2], files / "other.checkpoint", "--loss", "hinge", "--starts", "3").exit_code == 0

@@ -72,7 +72,43 @@ def test_segments_are_trained_predicted_and_evaluated(town: Path, tmp_path: Path
     for wrong, message_part in (("--order 2", "--order"), ("--kernel rbf", "--kernel")):
         command = ("train", town / "train.conll", "-o", model, "--segments", *wrong.split())
         assert message_part in message(run(*command))
-    assert "--segments only" in message(run("train", town / "train.conll", "-o", model, "--max-length", "3"))
+    for option in (("--max-length", "3"), ("--loss", "hinge", "--cost", "segments")):
+        assert "--segments only" in message(run("train", town / "train.conll", "-o", model, *option))
+
+
+def test_segments_of_iob1_are_learned_and_measured(tmp_path: Path) -> None:
+    data, model = tmp_path / "iob1.conll", tmp_path / "segments.model"
+    data.write_text("Old I-LOC\nTown I-LOC\nis O\n\nis O\nOld I-LOC\nTown I-LOC\n")
+    result = run("train", data, "-o", model, "--segments", "--dev", data, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["dev"]["accuracy"] == 1.0
+    bioes = tmp_path / "bioes.conll"
+    bioes.write_text("Old B-LOC\nTown E-LOC\nis O\n")
+    for path in (data, bioes):
+        report = json.loads(run("evaluate", model, path, "--json").stdout)
+        assert (report["accuracy"], report["sequence_accuracy"], report["f1"]) == (1.0, 1.0, 1.0)
+    assert "bioes.conll, line 2: the label is 'E-LOC'" in message(run("train", bioes, "-o", model, "--segments"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "line"),
+    [
+        ("a.conll", "\nx O\n\n\ny O\nz V\n", (), 6),
+        ("a.conll", "\nword tag\nx O\n\ny V\n", ("--header",), 5),
+        ("a.conll", "x O\n\ny B-O\n", (), 3),
+        ("a.conllu", "# text\n1-2\txy" + "\t_" * 8 + "\n1\tx\t_\tO" + "\t_" * 6 + "\n2\ty\t_\tV" + "\t_" * 6 + "\n\n",
+         ("--label", "upos"), 4),
+    ],
+)  # fmt: skip
+def test_a_label_that_is_no_tag_of_segments_is_named_with_its_line(
+    tmp_path: Path, name: str, text: str, options: tuple[str, ...], line: int
+) -> None:
+    (tmp_path / name).write_text(text)
+    said = message(run("train", tmp_path / name, "-o", tmp_path / "no.model", "--segments", *options))
+    assert f"{name}, line {line}: the label is" in said and said.endswith("--segments needs O, B-label or I-label.")
+    piped = message(run("train", "-", "-o", tmp_path / "no.model", "--segments", *options, *(
+        ("--format", "conllu") if name.endswith("u") else ()), stdin=text.encode()))  # fmt: skip
+    assert piped.startswith("<stdin>: the label is")
 
 
 # ---- help ------------------------------------------------------------------------------------------------------------

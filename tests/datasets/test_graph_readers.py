@@ -30,6 +30,8 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     ("line", "why"),
     [
         ("{", "it is not JSON"),
+        ('{"nodes": [["\\ud800"]], "edges": []}', "half of a character"),
+        ("9" * 5000, "it is not JSON"),
         ("[]", "a graph is an object"),
         ("{}", 'the list "nodes" is missing'),
         ('{"nodes": [["a"]]}', 'the list "edges" is missing'),

@@ -461,7 +461,8 @@ def test_other_learners_refuse_a_difference_and_name_cccp(learner: Learner, loss
     with pytest.raises(MargraveError) as error:
         solve(learner, problem, loss)
     assert str(error.value) == (
-        f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp'."
+        f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp', "
+        "or loss='hinge'."
     )
     assert problem.calls == 0
     assert solve(CCCP(rounds=1), problem, loss).history

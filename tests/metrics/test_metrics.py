@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from margrave.datasets import convert_tags
 from margrave.errors import MargraveError
+from margrave.labels import Answers
 from margrave.metrics import (
     AttachmentScores,
     SpanCounts,
@@ -51,6 +52,25 @@ def test_spans_by_hand() -> None:
     assert scores.by_label == {"LOC": SpanCounts(3, 1, 0), "ORG": SpanCounts(1, 2, 0), "PER": SpanCounts(1, 1, 1)}
     assert list(scores.by_label) == ["LOC", "ORG", "PER"]
     assert (scores.by_label["PER"].f1, scores.by_label["LOC"].f1) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "counts"),
+    [
+        ("B-X I-X O B-X", (2, 2, 2)),  # the tags themselves
+        ("B-X O O B-X", (2, 2, 2)),  # the first one by an alternative
+        ("O B-X I-X I-X", (2, 2, 2)),  # an alternative that overlaps both
+        ("B-X B-X I-X I-X", (2, 2, 2)),  # two alternatives for the first one, of which the longer one finds the second
+        ("B-X O O O", (2, 1, 1)),  # the second one is missing
+        ("B-X I-X B-X O", (2, 2, 1)),  # ... and a wrong one is there
+        ("B-Y I-Y O O", (2, 1, 0)),  # another label
+        ("O O O O", (2, 0, 0)),
+    ],
+)
+def test_spans_with_alternatives_by_hand(predicted: str, counts: tuple[int, int, int]) -> None:
+    answers = Answers(["B-X", "I-X", "O", "B-X"], [("X", 0, 1), ("X", 1, 4)])
+    scores = span_scores([answers], tags(predicted))
+    assert (scores.gold, scores.predicted, scores.correct) == counts
 
 
 def test_the_same_span_in_another_sentence_is_not_found() -> None:

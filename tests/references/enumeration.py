@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.datasets import Forest, Lattice
+from margrave.labels.tags import Answers, spans
 
 Parts = tuple[int, ...]
 Array = NDArray[np.float64]
@@ -177,6 +178,23 @@ def random_forest(rng: np.random.Generator) -> tuple[Forest, list[tuple[Parts, s
         edges += [edge((i, j), (i, j - 1)) for _ in range(1) if j - i > 1 and rng.random() < 0.3]
     forest = Forest.of([edges[k] for k in rng.permutation(len(edges))], goal=node[0, n])
     return forest, forest_derivations(forest)
+
+
+def forest_with_repeats(rng: np.random.Generator) -> tuple[Forest, list[tuple[Parts, str]]]:
+    """A forest of a few nodes, each of which may be several tails of an edge, with at most 300 derivations."""
+    while True:
+        nodes = int(rng.integers(2, 4))
+        edges = []
+        for head in range(nodes):
+            for _ in range(int(rng.integers(1, 3))):
+                tails = rng.integers(0, head, int(rng.integers(1, 4))).tolist() if head else []
+                target: list[str | int] = [*rng.permutation(len(tails)).tolist(), str(rng.choice(["a", "b"]))]
+                features = {f"f{int(rng.integers(4))}": float(rng.normal())}
+                edges.append((head, tuple(tails), tuple(target), features))
+        forest = Forest.of(edges, goal=nodes - 1)
+        derivations = forest_derivations(forest)
+        if len(derivations) <= 300:
+            return forest, derivations
 
 
 def forest_derivations(forest: Forest) -> list[tuple[Parts, str]]:
@@ -348,6 +366,25 @@ class Outputs:
             if value > -inf:
                 best[int(cost)] = max(best.get(int(cost), -inf), float(value))
         return best
+
+
+def check_division(problem: Any, theta: Array, outputs: Outputs, good: NDArray[np.bool_]) -> dict[bool, Parts]:
+    """Inference among the good outputs and among the others is that of the enumeration; the best of both."""
+    values = outputs.values(theta).astype(float)
+    best: dict[bool, Parts] = {}
+    for wanted in (True, False):
+        of = values[good == wanted]
+        value, y = problem.argmax_among(wanted, 0, theta)
+        log_z, mu = problem.logsum_among(wanted, 0, theta)
+        if len(of) == 0:
+            assert value == -inf and log_z == -inf
+            continue
+        np.testing.assert_allclose([value, theta[y].sum()], of.max())
+        expected, marginals = gibbs(of, outputs.counts[good == wanted])
+        np.testing.assert_allclose(log_z, expected)
+        np.testing.assert_allclose(mu, marginals, atol=1e-12)
+        best[wanted] = tuple(y.tolist())
+    return best
 
 
 def log_sum_exp(values: NDArray[np.longdouble]) -> np.longdouble:
@@ -692,6 +729,14 @@ class TableByDefinition:
 def spans_of(n: int, longest: int) -> list[tuple[int, int]]:
     """All spans of at most so many of n tokens, by end and length."""
     return [(end - length, end) for end in range(1, n + 1) for length in range(1, min(longest, end) + 1)]
+
+
+def is_good(answers: Answers, tags: list[str]) -> bool:
+    """Whether tags are right where spans have alternatives: no span is wrong, and no right span is missing."""
+    right, predicted = set(spans(answers)), set(spans(tags))
+    taken = predicted & set(answers.alternatives)
+    found = [a in predicted or any(a.start < b.stop and b.start < a.stop for b in taken) for a in right]
+    return all(found) and predicted <= right | taken
 
 
 def segment_attributes(words: Sequence[str], begin: int, end: int) -> list[str]:

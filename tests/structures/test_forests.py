@@ -1,7 +1,7 @@
 """Forests: inference against the enumeration of derivations, distinct strings, and cdec's files."""
 
 import gzip
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from margrave.errors import DataError
 from margrave.losses import Hamming
 from margrave.structures import ForestDerivations, NoOutputs
 from margrave.translation.weighted_forest import WeightedForest
-from tests.references.enumeration import Outputs, random_forest
+from tests.references.enumeration import Outputs, forest_with_repeats, random_forest
 
 seeds = st.integers(0, 2**32 - 1)
 some = settings(max_examples=40, deadline=None)
@@ -34,7 +34,7 @@ def test_every_operation_is_that_of_the_enumeration(seed: int) -> None:
     assert_allclose(weighted.best().score, values.max(), rtol=1e-9)
     found = weighted.kbest(len(values) + 5)
     assert_allclose([each.score for each in found], values[order], rtol=1e-9, atol=1e-9)
-    assert {each.edges for each in found} == set(outputs.ys)
+    assert {tuple(sorted(each.edges)) for each in found} == set(outputs.ys)
     log_z, marginals = outputs.logsum(weighted.scores)
     assert_allclose(weighted.log_partition(), log_z, rtol=1e-9)
     assert_allclose(weighted.marginals(), marginals, rtol=1e-9, atol=1e-12)
@@ -65,7 +65,7 @@ def test_distinct_strings_are_complete_and_in_order(seed: int) -> None:
 def test_samples_follow_the_distribution() -> None:
     forest, derivations = random_forest(np.random.default_rng(5))
     weighted = WeightedForest(forest, {"f0": 0.5, "f1": -0.5})
-    drawn = [each.edges for each in weighted.sample(4000, seed=1)]
+    drawn = [tuple(sorted(each.edges)) for each in weighted.sample(4000, seed=1)]
     values = np.array([weighted.scores[list(edges)].sum() for edges, _ in derivations])
     probabilities = np.exp(values - weighted.log_partition())
     shares = np.array([drawn.count(edges) / len(drawn) for edges, _ in derivations])
@@ -77,6 +77,35 @@ def test_a_chain_of_many_nodes_needs_no_deep_recursion() -> None:
     edges = [(0, (), ("a",)), (0, (), ("b",))] + [(v, (v - 1,), (0,)) for v in range(1, n)]
     weighted = WeightedForest(Forest.of(edges), {})
     assert {each.text for each in weighted.kbest_strings(3)} == {"a", "b"}
+
+
+@given(seed=seeds)
+@some
+def test_derivations_with_a_node_several_times_are_those_of_the_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    forest, derivations = forest_with_repeats(rng)
+    weighted = WeightedForest(forest, {f"f{k}": float(rng.normal()) for k in range(4)})
+    values = {}  # by what identifies a derivation: its edges with their repeats, and its text
+    for edges, text in derivations:
+        values.setdefault((edges, text), []).append(float(weighted.scores[list(edges)].sum()))
+    found = weighted.kbest(len(derivations) + 5)
+    assert sorted((tuple(sorted(each.edges)), each.text) for each in found) == sorted(derivations)
+    assert_allclose([each.score for each in found], sorted(chain(*values.values()), reverse=True), rtol=1e-9, atol=1e-9)
+    strings = weighted.kbest_strings(len(derivations) + 5)
+    assert sorted(each.text for each in strings) == sorted({text for _, text in derivations})
+    costs = rng.integers(0, 3, len(forest.edges)).astype(float)
+    for each in [*strings, *weighted.sample(10, seed=1), *(best for _, best in weighted.best_by_cost(costs))]:
+        assert forest.string(each.edges) == each.text
+        assert_allclose(values[tuple(sorted(each.edges)), each.text][0], each.score, rtol=1e-9, atol=1e-9)
+
+
+def test_edges_of_a_repeated_node_must_come_in_order() -> None:
+    forest = Forest.of([(0, (), ("a",)), (0, (), ("b",)), (1, (0, 0), (0, "and", 1))])
+    assert forest.string([2, 1, 0]) == "a and b" and forest.string([2, 0, 1]) == "b and a"
+    assert forest.string([0, 2]) == forest.string([2, 0, 0]) == "a and a"
+    for edges in ([0, 1, 2], [2, 0, 1, 1], [2, 1, 0, 0]):
+        with pytest.raises(MargraveError, match=r"must come depth first|first 3 are one"):
+            forest.string(edges)
 
 
 CDEC = (
@@ -97,8 +126,8 @@ def test_files_of_cdec_are_read(tmp_path) -> None:
     assert [edge.target for edge in forest.edges] == [("A",), (), (0, "b"), (1, 0, "C")]
     assert forest.edges[2].features == {"f1": 1.0, "f2": -2.0} and forest.edges[1].features == {"other": 2.0}
     weighted = WeightedForest(forest, {"f1": 2.0, "f2": 1.0, "other": 0.25})
-    with pytest.raises(MargraveError, match="two edges of node 0"):
-        weighted.kbest(10)  # node 0 is below both tails
+    # Node 0 is below both tails.
+    assert sorted(each.text for each in weighted.kbest(10)) == ["A b A C", "A b C", "b A C", "b C"]
     assert weighted.best().text == "b C"
 
 
@@ -123,10 +152,16 @@ def test_a_node_without_edges_is_a_beginning(tmp_path) -> None:
     assert [each.text for each in WeightedForest(forest, {"f": 1.0}).kbest_strings(5)] == ["a", "B"]
 
 
+def test_a_node_that_nothing_derives_is_refused() -> None:
+    with pytest.raises(MargraveError, match="no edge leads to its node 5"):
+        Forest.of([(0, (), ("a",)), (1, (0, 5), (0, 1))], goal=1)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "not JSON"),
+        ('{"rules":[1,"[X] ||| \\ud800"],"edges":[],"node":{"in_edges":[]}}', "half of a character"),
         ("[]", "expected a JSON object"),
         ('{"nodes":[]}', "not nodes"),
         ("{}", "at least one node"),

@@ -14,9 +14,9 @@ from margrave.datasets import Lattice, from_plf, read_lattices, to_plf, write_la
 from margrave.errors import DataError
 from margrave.inputs import EdgeFeatures
 from margrave.learners import LP
-from margrave.losses import Hamming, LatentHinge
+from margrave.losses import Hamming, Hinge, LatentHinge, SoftmaxMargin
 from margrave.structures import LatticePaths, NoOutputs
-from tests.references.enumeration import Outputs, lattice_paths, random_lattice
+from tests.references.enumeration import Outputs, check_division, lattice_paths, random_lattice
 from tests.registry import core_graph, lattice_graph
 
 seeds = st.integers(0, 2**32 - 1)
@@ -105,24 +105,12 @@ def test_the_product_with_the_trie_divides_the_paths(seed: int, epsilon: bool) -
     good = [str(each) for each in rng.permutation(distinct)[: int(rng.integers(1, 5))]] + ["no such string"]
     problem = problem_of(bound_of(lattice, good), len(lattice.edges))
     assert "good" in problem.offers
-    theta = rng.standard_normal(len(lattice.edges))
-    values = np.array([theta[list(path)].sum() for path in paths])
+    outputs = Outputs(len(lattice.edges), paths)
     is_good = np.array([string in good for string in strings])
-    counts = Outputs(len(lattice.edges), paths).counts
-    for wanted in (True, False):
-        of = values[is_good == wanted]
-        value, y = problem.argmax_among(wanted, 0, theta)
-        log_z, mu = problem.logsum_among(wanted, 0, theta)
-        if len(of) == 0:
-            assert value == -np.inf and log_z == -np.inf
-            continue
-        assert_allclose(value, of.max())
-        assert (lattice.string(y.tolist()) in good) == wanted
-        assert_allclose(log_z, logsumexp(of))
-        p = np.exp(of - logsumexp(of))
-        assert_allclose(mu, p @ counts[is_good == wanted], atol=1e-12)
+    best = check_division(problem, rng.standard_normal(len(lattice.edges)), outputs, is_good)
+    assert all((lattice.string(y) in good) == wanted for wanted, y in best.items())
     delta, c0 = problem.cost(0)
-    assert c0 == 0 and not delta[counts[is_good].any(axis=0)].any()
+    assert c0 == 0 and not delta[outputs.counts[is_good].any(axis=0)].any()
 
 
 def test_inference_on_a_large_lattice_is_that_of_the_hypergraph_engine() -> None:
@@ -142,6 +130,21 @@ def test_inference_on_a_large_lattice_is_that_of_the_hypergraph_engine() -> None
             assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
         for ours, theirs in zip(problem.kbest(0, theta, 20), engine.kbest(0, theta, 20), strict=True):
             assert_allclose(ours[0], theirs[0])
+
+
+def test_the_first_of_several_best_paths_is_that_of_the_hypergraph_engine() -> None:
+    """Of the edges with which a best path to a node can end, the first is taken."""
+    rng = np.random.default_rng(2)
+    edges = [(v, min(v + int(step), 60), "w") for v in range(60) for step in (1, *rng.integers(1, 9, 7))]
+    lattice = Lattice.of(edges, start=0, end=60)
+    n = len(lattice.edges)
+    graph = core_graph(lattice_graph(lattice))
+    engine = problem_of(_core.hypergraphs([graph], np.array([n], dtype=np.int64), None, None, None), n)
+    problem = problem_of(bound_of(lattice), n)
+    for highest in (1, 2, 3):
+        theta = rng.integers(0, highest, n).astype(float)
+        theta[rng.random(n) < 0.2] = -np.inf
+        assert problem.argmax(0, theta)[1].tolist() == engine.argmax(0, theta)[1].tolist()
 
 
 def test_more_paths_than_numbers_can_count_are_summed() -> None:
@@ -177,6 +180,36 @@ def test_files_are_read_back(tmp_path) -> None:
         assert file.readline().startswith("{")
 
 
+def test_nodes_keep_their_names_in_files(tmp_path) -> None:
+    edges = [("go", "x", "a"), ("go", 7, "b"), ("x", 7, "c"), (7, "end", "")]
+    lattice = Lattice.of(edges, good=["a c"])
+    write_lattices(tmp_path / "named.jsonl", [lattice])
+    (again,) = read_lattices(tmp_path / "named.jsonl")
+    assert again.names == lattice.names == ("go", "x", 7, "end")
+    assert again == lattice
+    plain = Lattice(lattice.nodes, lattice.edges)  # without names, nodes are written by their numbers
+    write_lattices(tmp_path / "plain.jsonl", [plain])
+    assert next(read_lattices(tmp_path / "plain.jsonl")).edges == plain.edges
+
+
+def test_one_good_string_needs_no_list(tmp_path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"edges": [{"from": 0, "to": 1, "word": "ab"}], "good": "ab"}\n')
+    assert [each.good for each in read_lattices(path)] == [Lattice.of([(0, 1, "ab")], good="ab").good] == [("ab",)]
+
+
+def test_characters_of_two_escapes_are_read(tmp_path) -> None:
+    path = tmp_path / "pair.jsonl"
+    path.write_text('{"edges": [{"from": 0, "to": 1, "word": "\\ud83d\\ude00"}]}\n')
+    assert [each.edges[0].word for each in read_lattices(path)] == ["\U0001f600"]
+
+
+def test_plf_refuses_features_that_it_cannot_hold() -> None:
+    with pytest.raises(MargraveError, match="PLF has no feature but weight, and an edge has 'lm'"):
+        to_plf(Lattice.of([(0, 1, "a", {"weight": 1.0}), (0, 1, "b", {"lm": 2.0})]))
+    assert to_plf(Lattice.of([(0, 1, "a")])) == "((('a', 0.0, 1),),)"
+
+
 def test_plf_is_read_and_written(tmp_path) -> None:
     text = "((('ein\\'s', 0.5, 1), ('*EPS*', 0.25, 2),), (('zwei', 1.0, 1),),)"
     lattice = from_plf(text)
@@ -208,6 +241,14 @@ def test_plf_is_read_and_written(tmp_path) -> None:
         ('{"edges": [{"from": 0.5, "to": 1}]}', "a node is a number or a text"),
         ('{"arcs": []}', "not arcs"),
         ('{"edges"', "not JSON"),
+        ('{"edges": [{"from": 0, "to": 1, "word": "\\ud800"}]}', "half of a character"),
+        ('{"edges": [{"from": 0, "to": 1}], "good": ["a", "\\uDC00"]}', "half of a character"),
+        ('{"edges": [{"from": 0, "to": 1}], "good": 7}', "a list of strings, or a string"),
+        (
+            '{"edges": [{"from": 0, "to": 1}, {"from": 2, "to": 3}], "start": 0, "end": 3}',
+            "no path leads from its start 0",
+        ),
+        ("((('\\ud800', 0.5, 1),),)", "without blanks"),
         ("((('a', 0.5, 2),),)", "leads 2 nodes ahead"),
         ("((('a', 0.5, 0),),)", "leads 0 nodes ahead"),
         ("(('a', 0.5, 1),)", "an edge is"),
@@ -282,7 +323,7 @@ def test_lp_separates_good_paths_from_the_others(program: str, margin: str) -> N
     if program == "all":
         assert decoder.certificate_.relative_gap <= 1e-3 and decoder.certificate_.exact
     else:
-        assert not decoder.certificate_.exact
+        assert not decoder.certificate_.exact and "no statement about program 7" in decoder.stop_reason_
 
 
 def test_lp_refuses_a_metric_that_it_could_not_use() -> None:
@@ -293,12 +334,43 @@ def test_lp_refuses_a_metric_that_it_could_not_use() -> None:
 
 def test_lattices_without_a_good_path_are_counted_listed_or_skipped() -> None:
     bad = [*Y[:2], ["c"], *Y[3:]]
-    with pytest.raises(MargraveError, match=r"1 of 6 lattices have no path that spells a good string \(2\)"):
+    with pytest.raises(MargraveError, match=r"1 of 6 lattices have no path that spells a good string \(id 2\)"):
         LatticeDecoder().fit(X, bad)
     decoder = LatticeDecoder(unreachable="skip").fit(X, bad, sample_weight=np.ones(6))
     assert decoder.n_skipped_ == 1
     with pytest.raises(MargraveError, match="no lattice has a path"):
         LatticeDecoder(unreachable="skip").fit(X, [["c"]] * 6)
+
+
+TWO_WAYS = Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "a", {"x": 1.0}), (0, 1, "b", {"y": 1.0})])
+TWO_STRINGS = Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "c", {"z": 1.0}), (0, 1, "b", {"y": 1.0})])
+ONE_WAY = Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "b", {"y": 1.0})])
+
+
+@pytest.mark.parametrize(
+    "learner", ["auto", "bcfw", "cutting-plane", "one-slack", "mira", "kbest-mira", "sgd", "perceptron"]
+)
+@pytest.mark.parametrize(("lattice", "good"), [(TWO_WAYS, ["a"]), (TWO_STRINGS, ["a", "c"])])
+def test_no_learner_lets_the_zero_one_cost_charge_good_paths(learner: str, lattice: Lattice, good: list[str]) -> None:
+    with pytest.raises(MargraveError, match="use cost='hamming', or learner='lp'"):
+        LatticeDecoder(Hinge("zero-one"), learner=learner, C=100.0).fit([lattice], [good])
+
+
+def test_hard_margins_and_smooth_losses_do_not_charge_good_paths_either() -> None:
+    for loss in (Hinge(slack=0), SoftmaxMargin("zero-one")):
+        with pytest.raises(MargraveError, match="charge good outputs except for the first"):
+            LatticeDecoder(loss).fit([TWO_WAYS], ["a"])
+
+
+def test_the_zero_one_cost_is_exact_where_it_is_accepted() -> None:
+    """lp leaves good paths alone, and with a single good path every learner does: w = (1/2, -1/2) has margin 1."""
+    for lattice, good in ((TWO_WAYS, ["a"]), (TWO_STRINGS, ["a", "c"])):
+        learner = LP(margin="cost", free_sign=True)
+        decoder = LatticeDecoder(Hinge("zero-one"), learner=learner, C=100.0).fit([lattice], [good])
+        assert decoder.certificate_.primal == pytest.approx(1.0, rel=1e-3)  # y = -1 suffices
+        assert decoder.predict([lattice])[0] in good
+    decoder = LatticeDecoder(Hinge("zero-one"), C=100.0, tol=1e-9).fit([ONE_WAY], ["a"])
+    assert_allclose(decoder.coef_, [0.5, -0.5], atol=1e-4)
 
 
 @pytest.mark.parametrize(

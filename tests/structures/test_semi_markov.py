@@ -4,15 +4,28 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, SequenceTagger, _core, load
 from margrave.binding import bind
+from margrave.datasets import convert_tags
 from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures
 from margrave.inputs import SegmentTemplates, Templates
-from margrave.losses import Hamming, Segments
+from margrave.labels import Answers
+from margrave.learners import LP
+from margrave.losses import Hamming, Hinge, Segments
+from margrave.metrics import span_scores
 from margrave.structures import Chain, Labels, Segmentation, SemiMarkov
-from tests.references.enumeration import Outputs, SegmentParts, segment_attributes, spans_of
+from tests.references.enumeration import (
+    Outputs,
+    SegmentParts,
+    check_division,
+    is_good,
+    segment_attributes,
+    spans_of,
+)
 from tests.registry import core_graph
 
 
@@ -74,6 +87,13 @@ def test_inference_on_long_sequences_is_that_of_the_hypergraph_engine(tied: bool
         ours, theirs = problem.argmax_by_cost(0, theta, delta), engine.argmax_by_cost(0, theta, delta)
         assert [cost for cost, _, _ in ours] == [cost for cost, _, _ in theirs]
         assert_allclose([each for _, each, _ in ours], [each for _, each, _ in theirs])
+
+
+def test_every_step_of_inference_is_a_part() -> None:
+    """The steps between states, which all operations visit once, are n (labels^2 + sum of lengths) at most."""
+    for n, longest in ((1, [3, 1]), (9, [4, 2, 1]), (40, [7, 40, 1])):
+        steps = sum(min(e, m) for e in range(1, n + 1) for m in longest) + (n - 1) * len(longest) ** 2
+        assert structure(n, longest, tied=False).parts(0) == steps <= n * (len(longest) ** 2 + sum(longest))
 
 
 def test_thousands_of_tokens_neither_overflow_nor_underflow() -> None:
@@ -231,3 +251,153 @@ def test_the_spans_of_a_sequence_are_numbered_by_end_and_length() -> None:
     assert [tuple(each) for each in listed] == SegmentParts([3, 1]).segments(5)
     ends = [end for _, end, _ in listed]
     assert all(a <= b for a, b in pairwise(ends))
+
+
+# ---- several right answers -------------------------------------------------------------------------------------------
+
+
+def several_answers(rng: np.random.Generator) -> tuple[Segmentation, Answers]:
+    """Random tags of up to seven tokens, and up to four spans as alternatives."""
+    outputs = Segmentation(["A", "B", "O"], [3, 2, 1]) if rng.random() < 0.8 else Segmentation(["A", "B"], [3, 2])
+    parts = SegmentParts(outputs.longest)
+    n = int(rng.integers(1, 8 if "O" in outputs.labels else 6))
+    possible = list(parts.segmentations(n))
+    gold = possible[rng.integers(len(possible))]
+    others = [(outputs.labels[label], *ends) for *ends, label in parts.segments(n) if outputs.labels[label] != "O"]
+    chosen = rng.permutation(len(others))[: int(rng.integers(0, 5))]
+    return outputs, Answers(tags_of(outputs, gold), [others[k] for k in chosen.tolist()])
+
+
+def tags_of(outputs: Segmentation, segments) -> list[str]:
+    return [
+        outputs.first[label] if t == begin else str(outputs.inside[label])
+        for begin, end, label in segments
+        for t in range(begin, end)
+    ]
+
+
+@given(seed=st.integers(0, 2**32 - 1), tied=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_alternatives_divide_the_segmentations(seed: int, tied: bool) -> None:
+    rng = np.random.default_rng(seed)
+    outputs, answers = several_answers(rng)
+    n, parts = len(answers), SegmentParts(outputs.longest, tied)
+    every = list(parts.segmentations(n))
+    good = np.array([is_good(answers, tags_of(outputs, y)) for y in every])
+    for y, flag in zip(every, good, strict=True):
+        scores = span_scores([answers], [tags_of(outputs, y)])
+        assert (scores.correct == scores.gold == scores.predicted) == flag
+    if not answers.alternatives:
+        assert good.sum() == 1
+        return
+    listed = Outputs(parts.count(n), [parts.of(n, y) for y in every])
+    bound = SemiMarkov(None, tied).bind(outputs, np.array([n]), [answers], costs=Hamming())
+    rows = _core.Tokens(np.array([0, listed.n]), np.arange(listed.n + 1), np.arange(listed.n, dtype=np.int32), None)
+    problem = SemiMarkov(None, tied).join(bound, _core.sparse_parts(listed.n, rows, bound.choices, bound.repeats))
+    assert "good" in problem.offers
+    best = check_division(problem, rng.standard_normal(listed.n), listed, good)
+    whole = {tuple(sorted(parts)): bool(flag) for parts, flag in zip(listed.ys, good, strict=True)}
+    assert all(whole[tuple(sorted(y))] == wanted for wanted, y in best.items())
+    found = [tuple(sorted(problem.gold(0, k).tolist())) for k in range(problem.golds(0))]
+    assert found[0] == tuple(sorted(parts.of(n, every[[tags_of(outputs, y) for y in every].index([*answers])])))
+    assert sorted(found) == sorted(tuple(sorted(listed.ys[k])) for k in np.flatnonzero(good))
+    delta, c0 = problem.cost(0)
+    tags = [{tags_of(outputs, every[k])[t] for k in np.flatnonzero(good)} for t in range(n)]
+    for y, price in zip(every, listed.counts @ delta, strict=True):
+        wrong = sum(tag not in of for tag, of in zip(tags_of(outputs, y), tags, strict=True))
+        assert c0 == 0 and price == wrong
+
+
+def test_what_good_outputs_have_gets_weights() -> None:
+    answers = Answers(["B-A", "I-A", "O"], [("A", 1, 3)])
+    features = SegmentFeatures(AttributeTable(), ["A", "O"], 2)
+    outputs = SemiMarkov().learn([answers])
+    bound = bind(SemiMarkov(), features, [[["x"], ["y"], ["z"]]], [answers], outputs=outputs)
+    weighted = set(features.top(np.ones(bound.problem.dim), outputs.names, 9)["B-A"])
+    assert {name for name, _ in weighted} == {"x", "y"}
+    assert {pair for pair, _ in features.top_transitions(np.ones(bound.problem.dim), SemiMarkov().tuples(outputs), 9)}
+    assert bound.core.good_pairs().tolist() == [1, 2]  # A before O, and O before A
+
+
+# The right span is ambiguous in every sentence, but one answer is right in all of them.
+AMBIGUOUS = [[["the"], ["Old"], ["Town"], [word]] for word in ("is", "was", "has", "and")]
+ANSWERS = [
+    Answers(["O", "B-LOC", "I-LOC", "O"] if k % 2 else ["B-LOC", "I-LOC", "I-LOC", "O"], [("LOC", 1, 3), ("LOC", 0, 3)])
+    for k in range(4)
+]
+
+
+def test_tags_of_iob1_are_scored_as_the_segments_that_they_write() -> None:
+    X = [[["Old"], ["Town"], ["is"]], [["is"], ["Old"], ["Town"]]]
+    y = [["I-LOC", "I-LOC", "O"], ["O", "I-LOC", "I-LOC"]]
+    tagger = SequenceTagger(C=10.0, segments=True).fit(X, y)
+    assert tagger.predict(X) == [convert_tags(tags, "IOB1", "IOB2") for tags in y]
+    assert tagger.score(X, y) == tagger.score(X, tagger.predict(X)) == 1.0
+    with pytest.raises(MargraveError, match=r"example 0: .*convert others with margrave\.datasets"):
+        tagger.score(X, [["B-LOC", "E-LOC", "O"], y[1]])
+
+
+@pytest.mark.parametrize("loss", ["latent-log", "latent-hinge"])
+def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
+    tagger = SequenceTagger(loss, C=10.0, inputs=Templates(), segments=SegmentTemplates(), tol=1e-3)
+    tagger.fit(AMBIGUOUS, ANSWERS)
+    assert span_scores(ANSWERS, tagger.predict(AMBIGUOUS)).f1 == 1.0
+    assert tagger.certificate_.gap is None and len(tagger.starts_) == 3
+    assert min(start["objective"] for start in tagger.starts_) == pytest.approx(tagger.certificate_.primal)
+    tagger.save(tmp_path / "several.model")
+    assert load(tmp_path / "several.model").predict(AMBIGUOUS) == tagger.predict(AMBIGUOUS)
+
+
+@pytest.mark.parametrize(
+    "loss", [Hinge("zero-one"), Hinge("f1"), Hinge(slack=0), Hinge(lambda gold, other: gold != other)]
+)
+def test_costs_of_whole_outputs_do_not_charge_right_answers(loss: Hinge) -> None:
+    """All but LP compare with the answer of the tags alone."""
+    tagger = SequenceTagger(loss, inputs=Templates(), segments=True, tied=False)
+    with pytest.raises(MargraveError, match=r"charge good outputs .*use (cost='hamming'|slack=1)"):
+        tagger.fit(AMBIGUOUS, ANSWERS)
+    tagger.fit(AMBIGUOUS, [list(answers) for answers in ANSWERS])
+
+
+@pytest.mark.parametrize("program", ["all", "closest"])
+def test_lp_places_right_answers_above_the_others(program: str) -> None:
+    learner = LP(program=program, free_sign=True)
+    tagger = SequenceTagger("hinge", C=10.0, learner=learner, inputs=Templates(), segments=True, tol=1e-3)
+    tagger.fit(AMBIGUOUS, ANSWERS)
+    assert span_scores(ANSWERS, tagger.predict(AMBIGUOUS)).f1 == 1.0
+    assert tagger.certificate_.exact == (program == "all")
+    if program == "all":
+        assert tagger.certificate_.relative_gap <= 1e-3
+
+
+def test_longer_alternatives_are_learned_or_left_out() -> None:
+    longer = [Answers(TAGS[0], [("PER", 0, 4)]), *TAGS[1:]]
+    assert SemiMarkov().learn(longer).longest == [3, 1, 4]
+    taggers = [
+        SequenceTagger(loss, C=10.0, inputs=Templates(), segments=SegmentTemplates(), max_length=3, tol=1e-6)
+        for loss in ("latent-log", "log")
+    ]
+    latent, plain = (tagger.fit(ROWS, longer) for tagger in taggers)  # the same loss if no alternative is left
+    assert_allclose(latent.certificate_.primal, plain.certificate_.primal, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("alternative", "message"),
+    [
+        (("PER", 2, 5), "from 2 to 5 is not a span of a sequence of 4 tokens"),
+        (("PER", 2, 2), "not a span"),
+        (("O", 0, 1), "label of an alternative"),
+        (("PER", 0), r"must be \(label, start, stop\)"),
+        (("PER", "a", 2), r"must be \(label, start, stop\)"),
+    ],
+)
+def test_alternatives_that_are_no_spans_are_refused(alternative, message: str) -> None:
+    with pytest.raises(MargraveError, match=message):
+        Answers(TAGS[0], [alternative])
+
+
+def test_alternatives_need_segments_and_costs_of_tokens() -> None:
+    with pytest.raises(MargraveError, match="pass segments=True"):
+        SequenceTagger(inputs=Templates()).fit(AMBIGUOUS, ANSWERS)
+    with pytest.raises(MargraveError, match="needs a single right answer"):
+        SequenceTagger(_hinge("segments"), inputs=Templates(), segments=True).fit(AMBIGUOUS, ANSWERS)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from margrave.cli import conllu
@@ -44,6 +44,9 @@ class SequenceReader(Protocol):
 
     def labelled(self, path: str, n_columns: int) -> Labelled:
         """The sequences of a file, which have so many columns besides the label."""
+
+    def lines(self, path: str) -> Iterator[list[int]]:
+        """For each sequence of a file, the numbers of the lines of its tokens."""
 
     def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """What is written first, and the sequences of a file, which may have labels. Batches are read when called."""
@@ -86,6 +89,18 @@ class ColumnReader:
                 display_name(path), None, f"{counted(table.width, 'column')}, but {n_columns + 1} are needed, {place}."
             )
         return self._split(table)
+
+    def lines(self, path: str) -> Iterator[list[int]]:
+        """For each sequence of a file, the numbers of the lines of its tokens."""
+        from margrave.datasets.columns import COLUMN_BLANKS
+        from margrave.datasets.opening import read_lines
+
+        named = bool(self.header)
+        for filled, group in groupby(read_lines(path), lambda line: bool(line[1].strip(COLUMN_BLANKS))):
+            numbers = [number for number, _ in group][named and filled :]
+            named = named and not filled
+            if filled and numbers:
+                yield numbers
 
     def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The header, if files have one, and the sequences."""
@@ -224,6 +239,16 @@ class ConlluReader:
         if all(label == conllu.MISSING for labels in y for label in labels):
             raise DataError(display_name(path), None, f"none of its words has a label in {self.label}.")
         return table.without_column(place), y
+
+    def lines(self, path: str) -> Iterator[list[int]]:
+        """For each sentence of a file, the numbers of the lines of its words."""
+        from margrave.datasets.conllu import CONLLU_BLANKS
+        from margrave.datasets.opening import read_lines
+
+        for _, group in groupby(read_lines(path), lambda line: bool(line[1].strip(CONLLU_BLANKS))):
+            numbers = [number for number, line in group if line.partition("\t")[0].isdecimal()]
+            if numbers:
+                yield numbers
 
     def unlabelled(self, path: str, n_columns: int, marginals: bool) -> tuple[str, Iterator[Callable[[], Batch]]]:
         """The sentences of a file."""

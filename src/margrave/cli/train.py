@@ -89,6 +89,8 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
         }
         output, checkpoint = values["output"], values["checkpoint"]
         _check_places(output, checkpoint, [values["data"], values["dev"], *chosen.files()])
+        if checkpoint is not None:
+            chosen = chosen.for_one_run(settings)
         job = chosen.job(values["data"], values["dev"], settings)
         model: Any = job.estimator
         model.fit(job.X, job.y, checkpoint=checkpoint, **job.fit_options)

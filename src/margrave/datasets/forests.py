@@ -18,6 +18,7 @@ from math import isfinite
 from os import PathLike
 from typing import Any, NamedTuple
 
+from margrave.datasets.json_lines import parse_json
 from margrave.datasets.lattices import topological_order
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
@@ -36,7 +37,8 @@ class ForestEdge(NamedTuple):
 class Forest:
     """An acyclic hypergraph; its nodes are numbered such that tails come before their heads, its edges by their heads.
 
-    A derivation of the last node is a set of edges, one for the node itself and one for each tail of these.
+    A derivation of the last node has an edge for the node itself, and one for each tail of its edges. A node that is a
+    tail several times may have another edge each time.
 
     Parameters
     ----------
@@ -88,6 +90,9 @@ class Forest:
             for edge in by_head.get(open_nodes.pop(), ()):
                 open_nodes += [tail for tail in edge.tails if tail not in needed]
                 needed.update(edge.tails)
+        for node in needed:
+            if node not in by_head:
+                raise MargraveError(f"no edge leads to its node {node}, so that nothing derives it.")
         number = {node: k for k, node in enumerate(node for node in order if node in needed)}
         kept = [
             ForestEdge(number[head], tuple(number[tail] for tail in tails), target, features)
@@ -102,25 +107,53 @@ class Forest:
 
         Parameters
         ----------
-        derivation : the edges, in any order.
+        derivation : the edges depth first, where the last tail of an edge comes before the others; in any order if
+            there are no two edges of the same node.
         """
-        chosen: dict[int, int] = {}
-        for k in derivation:
-            if chosen.setdefault(self.edges[k].head, k) != k:
-                raise MargraveError(f"a derivation has two edges of node {self.edges[k].head}, in an unknown order.")
+        places = self._depth_first(list(derivation))
+        below: list[list[int]] = []  # by place in the derivation: the places of the edges of its tails
+        open_tails: list[tuple[int, int]] = []  # the place of an edge, and which of its tails comes next
+        for place, k in enumerate(places):
+            if open_tails:
+                above, tail = open_tails.pop()
+                below[above][tail] = place
+            tails = self.edges[k].tails
+            below.append([0] * len(tails))
+            open_tails += [(place, tail) for tail in range(len(tails))]
         words: list[str] = []
-        open_symbols: list[tuple[ForestEdge | None, str | int]] = [(None, self.nodes - 1)]
+        open_symbols: list[tuple[int, str | int]] = [(0, each) for each in reversed(self.edges[places[0]].target)]
         while open_symbols:
-            edge, symbol = open_symbols.pop()
+            place, symbol = open_symbols.pop()
             if isinstance(symbol, str):
                 words.append(symbol)
                 continue
-            node = symbol if edge is None else edge.tails[symbol]
-            if node not in chosen:
-                raise MargraveError(f"a derivation lacks an edge of node {node}.")
-            below = self.edges[chosen[node]]
-            open_symbols += [(below, each) for each in reversed(below.target)]
+            place = below[place][symbol]
+            open_symbols += [(place, each) for each in reversed(self.edges[places[place]].target)]
         return " ".join(words)
+
+    def _depth_first(self, derivation: list[int]) -> list[int]:
+        """The edges of a derivation depth first; an error if they are no derivation."""
+        by_node: dict[int, list[int]] = {}
+        for k in derivation:
+            by_node.setdefault(self.edges[k].head, []).append(k)
+        node_of_several = next((node for node, of in by_node.items() if len(set(of)) > 1), None)
+        given = iter(derivation)
+        listed: list[int] = []
+        open_nodes = [self.nodes - 1]
+        while open_nodes:
+            node = open_nodes.pop()
+            if node not in by_node:
+                raise MargraveError(f"a derivation lacks an edge of node {node}.")
+            k = by_node[node][0] if node_of_several is None else next(given, -1)
+            if k < 0 or self.edges[k].head != node:
+                raise MargraveError(
+                    f"a derivation has two edges of node {node_of_several}, so that its edges must come depth first."
+                )
+            listed.append(k)
+            open_nodes += self.edges[k].tails
+        if node_of_several is not None and len(listed) < len(derivation):
+            raise MargraveError(f"a derivation has {len(derivation)} edges, and the first {len(listed)} are one.")
+        return listed
 
 
 def _checked(edge: Any) -> ForestEdge:
@@ -164,10 +197,7 @@ def read_forests(path: TextSource, encoding: str = "utf-8") -> Iterator[Forest]:
 
 
 def _from_json(text: str, id: str) -> Forest:
-    try:
-        pairs = json.loads(text, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError) as error:
-        raise MargraveError(f"not JSON: {error}.") from None
+    pairs = parse_json(text, object_pairs_hook=_Pairs)
     if not isinstance(pairs, _Pairs):
         raise MargraveError("expected a JSON object.")
     rules: dict[Any, tuple[str | int, ...]] = {}

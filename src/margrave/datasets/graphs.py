@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from margrave.datasets.json_lines import parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
 from margrave.inputs.graphs import Graph, grid_edges
@@ -47,13 +48,7 @@ def read_graphs(path: TextSource, *, neighbours: int = 4) -> Iterator[LabelledGr
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise DataError(
-                name, number, f"it is not JSON: {getattr(error, 'msg', 'it is nested too deeply')}."
-            ) from None
-        try:
-            yield _graph(fields, neighbours)
+            yield _graph(parse_json(line), neighbours)
         except MargraveError as error:
             raise DataError(name, number, str(error)) from None
 

@@ -6,7 +6,7 @@ JSON lines has one lattice per line:
 
 Nodes are numbers or texts. Paths lead from the node "start" to the node "end", which may be given; if not, they are the
 only node without incoming and the only one without outgoing edges. An edge without a word, or with an empty one, adds
-nothing to the string of a path.
+nothing to the string of a path. "good" is a list of strings, or a single one.
 
 PLF is Python's notation of nested tuples, one lattice per line: for each node but the last one, its edges as (word,
 weight, how many nodes ahead). The word *EPS* stands for none. The weight becomes the feature "weight".
@@ -20,6 +20,8 @@ from math import isfinite
 from os import PathLike
 from typing import Any, NamedTuple
 
+from margrave.checks import is_text
+from margrave.datasets.json_lines import parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
 
@@ -65,7 +67,7 @@ class Lattice:
         *,
         start: Any = None,
         end: Any = None,
-        good: Sequence[str] = (),
+        good: Sequence[str] | str = (),
         id: str = "",
     ) -> "Lattice":
         """A lattice from edges (from, to, word, features) in any order; nodes may be any numbers or texts.
@@ -75,7 +77,7 @@ class Lattice:
         edges : the edges; word and features may be left out.
         start, end : the nodes that paths lead from and to; None for the only node without incoming edges, and for the
             only one without outgoing edges.
-        good : the good strings.
+        good : the good strings, or the only one.
         id : a name.
         """
         given = [_edge(edge) for edge in edges]
@@ -92,7 +94,14 @@ class Lattice:
             if number[tail] < number[head]
         ]
         kept.sort(key=lambda edge: edge.head)
-        return cls(len(order), tuple(kept), tuple(map(_string, good)), str(id), tuple(order))
+        reached = {0}
+        for edge in kept:  # by ascending heads, so that what leads to a tail has been seen
+            if edge.tail in reached:
+                reached.add(edge.head)
+        if len(order) - 1 not in reached:
+            raise MargraveError(f"no path leads from its start {first!r} to its end {last!r}.")
+        strings = tuple(map(_string, [good] if isinstance(good, str) else good))
+        return cls(len(order), tuple(kept), strings, str(id), tuple(order))
 
     def string(self, path: Iterable[int]) -> str:
         """The words of the edges with these numbers, which are a path in order."""
@@ -123,12 +132,12 @@ def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
             raise MargraveError(f"a node is a number or a text, not {node!r}.")
     if word is None or word == EPSILON:
         word = ""
-    if not isinstance(word, str) or word.split() not in ([], [word]):
+    if not is_text(word) or word.split() not in ([], [word]):
         raise MargraveError(f"the word of an edge must be a text without blanks, not {word!r}.")
     if not isinstance(features, Mapping):
         raise MargraveError(f"the features of an edge must be numbers by name, not {features!r}.")
     for name, value in features.items():
-        valid = isinstance(name, str) and isinstance(value, int | float) and not isinstance(value, bool)
+        valid = is_text(name) and isinstance(value, int | float) and not isinstance(value, bool)
         if not valid or not isfinite(value):
             raise MargraveError(f"the features of an edge must be finite numbers by name, not {name!r}: {value!r}.")
     return tail, head, word, {name: float(value) for name, value in features.items()}
@@ -137,7 +146,7 @@ def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
 def _string(words: Any) -> str:
     if isinstance(words, list | tuple) and all(isinstance(word, str) for word in words):
         words = " ".join(words)
-    if not isinstance(words, str):
+    if not is_text(words):
         raise MargraveError(f"a good string must be a text or a list of words, not {words!r}.")
     return " ".join(words.split())
 
@@ -214,13 +223,18 @@ def read_lattices(path: TextSource, encoding: str = "utf-8") -> Iterator[Lattice
     path : the file, or an open stream.
     encoding : of the text.
     """
+    return (lattice for _, lattice in numbered_lattices(path, encoding))
+
+
+def numbered_lattices(path: TextSource, encoding: str = "utf-8") -> Iterator[tuple[int, Lattice]]:
+    """The same, each with the number of its line."""
     name = source_name(path)
     for number, line in read_lines(path, encoding):
         text = line.strip()
         if not text:
             continue
         try:
-            yield _from_json(text, str(number)) if text.startswith("{") else from_plf(text, id=str(number))
+            yield number, _from_json(text, str(number)) if text.startswith("{") else from_plf(text, id=str(number))
         except MargraveError as error:
             raise DataError(name, number, str(error)) from None
 
@@ -261,12 +275,14 @@ def from_plf(text: str, *, good: Sequence[str] = (), id: str = "") -> Lattice:
 
 
 def to_plf(lattice: Lattice) -> str:
-    """A lattice in PLF; of the features of an edge, it has `weight` alone.
+    """A lattice in PLF, which has one number per edge: the feature `weight`, or 0 for edges without it.
 
     Parameters
     ----------
-    lattice : the lattice.
+    lattice : the lattice; other features are refused.
     """
+    for name in (name for edge in lattice.edges for name in edge.features if name != "weight"):
+        raise MargraveError(f"PLF has no feature but weight, and an edge has {name!r}: use write_lattices.")
     arcs: list[list[str]] = [[] for _ in range(lattice.nodes - 1)]
     for tail, head, word, features in lattice.edges:
         arcs[tail].append(f"({word or EPSILON!r}, {features.get('weight', 0.0)!r}, {head - tail})")
@@ -274,10 +290,7 @@ def to_plf(lattice: Lattice) -> str:
 
 
 def _from_json(text: str, id: str) -> Lattice:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise MargraveError(f"not JSON: {error}.") from None
+    data = parse_json(text)
     unknown = set(data) - {"edges", "start", "end", "good", "id"}
     if unknown:
         raise MargraveError(f"a lattice has edges, start, end, good and id, not {', '.join(sorted(unknown))}.")
@@ -288,15 +301,15 @@ def _from_json(text: str, id: str) -> Lattice:
         if "from" not in edge or "to" not in edge or set(edge) - {"from", "to", "word", "features"}:
             raise MargraveError(f'an edge has "from", "to", "word" and "features", not {json.dumps(edge)}.')
     good = data.get("good", [])
-    if not isinstance(good, list):
-        raise MargraveError('"good" must be a list of strings.')
+    if not isinstance(good, list | str):
+        raise MargraveError('"good" must be a list of strings, or a string.')
     listed = [(edge["from"], edge["to"], edge.get("word", ""), edge.get("features", {})) for edge in edges]
     named = data.get("id", id)
     return Lattice.of(listed, start=data.get("start"), end=data.get("end"), good=good, id=str(named))
 
 
 def write_lattices(path: str | PathLike[str], lattices: Iterable[Lattice]) -> None:
-    """Write lattices as JSON lines; an existing file is replaced only if this succeeds.
+    """Write lattices as JSON lines, with the names of their nodes; an existing file is replaced only if this succeeds.
 
     Parameters
     ----------
@@ -307,14 +320,15 @@ def write_lattices(path: str | PathLike[str], lattices: Iterable[Lattice]) -> No
 
 
 def _to_json(lattice: Lattice) -> str:
+    names = lattice.names or range(lattice.nodes)
     edges = [
         {
-            "from": edge.tail,
-            "to": edge.head,
+            "from": names[edge.tail],
+            "to": names[edge.head],
             **({"word": edge.word} if edge.word else {}),
             **({"features": dict(edge.features)} if edge.features else {}),
         }
         for edge in lattice.edges
     ]
-    data = {"id": lattice.id, "start": 0, "end": lattice.nodes - 1, "edges": edges, "good": list(lattice.good)}
+    data = {"id": lattice.id, "start": names[0], "end": names[-1], "edges": edges, "good": list(lattice.good)}
     return json.dumps(data, ensure_ascii=False)

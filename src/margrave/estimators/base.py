@@ -42,6 +42,8 @@ Weights = NDArray[np.float64]
 # Parameters that belong to a run rather than to the model are not saved.
 _NOT_STORED = ("n_threads", "verbose")
 
+_SPREAD = 0.1  # the deviation of random weights to start from
+
 
 @dataclass  # not frozen: every prediction makes one, which would take three times as long
 class Given:
@@ -91,6 +93,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     features_: Any  # the features with what they have learned
     inputs_: Inputs | None  # the inputs with what they have learned; None if X has attributes
     outputs_: Any  # what the outputs have in common
+    starts_: list[dict[str, float]]  # after several starts: the objective and the norm of its gradient for each
     n_support_: int  # for kernels: the number of kernel evaluations that the prediction of one input takes
     metadata_: dict[str, Any]
 
@@ -190,17 +193,47 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         loss = self._settings()
         kept = as_checkpoint(checkpoint)
+        starts = self._n_starts(loss)
+        if starts > 1 and kept is not None:
+            raise MargraveError("a checkpoint holds one run: pass starts=1.")
         training = self._training(given, sample_weight, loss)
-        task = self._task(
-            training,
-            loss,
-            dev_score=None if dev is None else self._dev_score(dev, training),
-            checkpoint=kept,
-            observers=observers,
-        )
-        learner = learner_named(self.learner).resolve(loss, task.problem)
-        self._set_fitted(training, self._set_solution(learner, learner.solve(task)))
+        score = None if dev is None else self._dev_score(dev, training)
+
+        def task() -> Task:
+            return self._task(training, loss, dev_score=score, checkpoint=kept, observers=observers)
+
+        if not loss.convex and starts > 1:
+            found = self._best_of_starts(starts, task)
+        else:
+            one = task()
+            learner = learner_named(self.learner).resolve(loss, one.problem)
+            found = learner, learner.solve(one)
+        self._set_fitted(training, self._set_solution(*found))
         return self
+
+    def _n_starts(self, loss: LossFamily) -> int:
+        """The number of weights to start from."""
+        return 1
+
+    def _best_of_starts(self, starts: int, task: Callable[[], Task]) -> tuple[Learner, Solution]:
+        """The solution with the lowest objective of a loss that is not convex; the first start is the learner's own."""
+        rng = np.random.default_rng(self.seed)
+        best: tuple[float, Learner, Solution] | None = None
+        self.starts_ = []
+        for k in range(starts):
+            one = task()
+            if k > 0:
+                one.start = _SPREAD * rng.standard_normal(one.problem.dim)
+            learner = learner_named(self.learner).resolve(one.loss, one.problem)
+            solution = learner.solve(one)
+            objective, slope = one.objective(solution.w)
+            self.starts_.append({"objective": objective, "gradient": float(np.linalg.norm(slope))})
+            if best is None or objective < best[0]:
+                best = objective, learner, solution
+            if solution.reason.startswith("interrupted"):
+                break
+        assert best is not None
+        return best[1], best[2]
 
     def _fit_path(self, given: Given, Cs: Any, sample_weight: Any) -> list[Any]:
         models = [self._at(C) for C in check_path(Cs)]

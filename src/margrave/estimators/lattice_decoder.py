@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,12 @@ from margrave.estimators.base import Given, StructuredEstimator
 from margrave.features import SparseFeatures, features_named
 from margrave.inputs.base import Inputs
 from margrave.inputs.lattices import EdgeFeatures
-from margrave.learners import Checkpoint, Learner, Solution, learner_named
+from margrave.learners import Learner
 from margrave.losses import LossFamily
 from margrave.structures import LatticePaths
-from margrave.structures.lattice_paths import good_arrays, good_strings, lattice_arrays
+from margrave.structures.lattice_paths import good_strings, without_good_path
 
 _UNREACHABLE = ("stop", "skip")
-_SPREAD = 0.1  # the deviation of random weights to start from
 
 
 class LatticeDecoder(StructuredEstimator):
@@ -52,7 +50,8 @@ class LatticeDecoder(StructuredEstimator):
     ----------
     coef_ : one weight per feature.
     n_skipped_ : the number of lattices that were left out; it is not saved.
-    starts_ : for losses that are not convex, the objective and the norm of its gradient for every start; not saved.
+    starts_ : for losses that are not convex, the objective and the norm of its gradient for every start; not saved. For
+        "latent-hinge" it is a subgradient, whose norm need not be small at an optimum.
 
     >>> from margrave.datasets import Lattice
     >>> X = [Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "b", {"y": 1.0}), (1, 2, "c")])]
@@ -135,8 +134,7 @@ class LatticeDecoder(StructuredEstimator):
         good = [good_strings(string, i) for i, string in enumerate(strings)]
         if len(good) != len(raw):
             raise MargraveError(f"there are {len(raw)} lattices in X and {len(good)} strings.")
-        number: dict[str, int] = {}
-        missing = set(_core.without_good_path(*lattice_arrays(raw, number), good_arrays(good, number)).tolist())
+        missing = set(without_good_path(raw, good))
         kept = [i for i in range(len(raw)) if i not in missing]
         found = [0.0] * len(raw)
         if not kept:
@@ -169,39 +167,8 @@ class LatticeDecoder(StructuredEstimator):
         marginals: list[NDArray[np.float64]] = self._predict_marginals(Given(X))
         return marginals
 
-    def _fit(
-        self,
-        given: Given,
-        sample_weight: Any,
-        dev: Given | None,
-        checkpoint: str | PathLike[str] | Checkpoint | None,
-        observers: Sequence[Any],
-    ) -> Self:
-        loss = self._settings()
-        if loss.convex or whole("starts", self.starts, 1, 1000) == 1:
-            return super()._fit(given, sample_weight, dev, checkpoint, observers)
-        if checkpoint is not None:
-            raise MargraveError("a checkpoint holds one run: pass starts=1.")
-        training = self._training(given, sample_weight, loss)
-        score = None if dev is None else self._dev_score(dev, training)
-        rng = np.random.default_rng(self.seed)
-        best: tuple[float, Learner, Solution] | None = None
-        self.starts_ = []
-        for k in range(int(self.starts)):
-            task = self._task(training, loss, dev_score=score, observers=observers)
-            if k > 0:
-                task.start = _SPREAD * rng.standard_normal(task.problem.dim)
-            learner = learner_named(self.learner).resolve(loss, task.problem)
-            solution = learner.solve(task)
-            objective, slope = task.objective(solution.w)
-            self.starts_.append({"objective": objective, "gradient": float(np.linalg.norm(slope))})
-            if best is None or objective < best[0]:
-                best = objective, learner, solution
-            if solution.reason.startswith("interrupted"):
-                break
-        assert best is not None
-        self._set_fitted(training, self._set_solution(best[1], best[2]))
-        return self
+    def _n_starts(self, loss: LossFamily) -> int:
+        return 1 if loss.convex else whole("starts", self.starts, 1, 1000)
 
     def _structure(self, given: Given) -> LatticePaths:
         return LatticePaths()
@@ -225,8 +192,7 @@ class LatticeDecoder(StructuredEstimator):
         X, Y = list(given.X), list(given.Y)
         if len(X) != len(Y):
             raise MargraveError(f"there are {len(X)} lattices in X and {len(Y)} in y.")
-        number: dict[str, int] = {}
-        missing = _core.without_good_path(*lattice_arrays(X, number), good_arrays(Y, number)).tolist()
+        missing = without_good_path(X, Y)
         fitted = {**given.fitted, "n_skipped_": len(missing)}
         if not missing or self.unreachable == "stop":  # `bind` refuses them
             return replace(given, X=X, Y=Y, fitted=fitted), sample_weight

@@ -14,11 +14,12 @@ from margrave.estimators.base import Given, StructuredEstimator
 from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures, features_named
 from margrave.inputs.base import Inputs
 from margrave.inputs.segments import SegmentTemplates
+from margrave.labels.tags import alternatives_of
 from margrave.learners import Checkpoint, Learner
 from margrave.losses import LossFamily
 from margrave.structures import Chain, SemiMarkov
 from margrave.structures.chain import check_labels
-from margrave.structures.semi_markov import segments_of
+from margrave.structures.semi_markov import segments_of, tags_of
 
 
 class SequenceTagger(StructuredEstimator):
@@ -26,6 +27,11 @@ class SequenceTagger(StructuredEstimator):
 
     A token is a list of attribute strings, or a dictionary from names to numbers (or strings), or, for whole sequences
     at once, a row of a two-dimensional array. With `inputs`, it is a row of columns.
+
+    With segments, several segmentations of a sequence may be right (`margrave.labels.Answers`). "latent-log" maximises
+    the probability of all of them together, and "latent-hinge" separates the best of them from the others. Neither is
+    convex, so that there is no gap. `LP` places the worst right one above the best other one. The other losses take
+    that of the tags as the right one.
 
     Parameters
     ----------
@@ -38,7 +44,7 @@ class SequenceTagger(StructuredEstimator):
     inputs : how raw rows become attributes, such as `margrave.inputs.Templates`; None if X already has attributes.
     segments : predict whole segments: labels must be IOB2 tags, attributes of tokens are added up over a segment, and
         neighbouring segments depend on each other. A `margrave.inputs.SegmentTemplates` object also gives segments
-        attributes of their own.
+        attributes of their own. IOB1 tags are taken as well; predictions are in IOB2, and `score` counts in IOB2.
     max_length : the largest number of tokens of a segment: a number, or a mapping from labels to numbers; None for the
         longest segment of each label in the training data.
     order : the number of preceding labels on which a label depends: 1, 2 or 3.
@@ -46,6 +52,8 @@ class SequenceTagger(StructuredEstimator):
     start, stop : give the labels of the first and the last position additional weights.
     transition_scale : the factor on the features of transitions.
     tied : share one table of transition parts among all positions; some learners need False.
+    starts : for "latent-log" and "latent-hinge", the number of weights to start from: the first are those of the tags,
+        and the others are random. The model is the one with the lowest objective.
     max_iter : the maximum number of iterations; None uses the learner's default.
     tol : the relative gap at which to stop.
     n_threads : the number of threads; None uses all processors for operations whose result does not depend on them.
@@ -58,6 +66,8 @@ class SequenceTagger(StructuredEstimator):
     coef_ : the weights.
     history_, certificate_ : P, D and the gap after each pass, and for `coef_`.
     n_iter_, converged_, stop_reason_ : the number of iterations, and whether and why the learner stopped.
+    starts_ : after several starts, the objective and the norm of its gradient for every start; not saved. For
+        "latent-hinge" it is a subgradient, whose norm need not be small at an optimum.
 
     >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
     >>> y = [["D", "N", "V"], ["D", "N", "V"]]
@@ -87,6 +97,7 @@ class SequenceTagger(StructuredEstimator):
         stop: bool = False,
         transition_scale: float = 1.0,
         tied: bool = True,
+        starts: int = 3,
         max_iter: int | None = None,
         tol: float = 1e-4,
         n_threads: int | None = None,
@@ -106,6 +117,7 @@ class SequenceTagger(StructuredEstimator):
         self.stop = stop
         self.transition_scale = transition_scale
         self.tied = tied
+        self.starts = starts
         self.max_iter = max_iter
         self.tol = tol
         self.n_threads = n_threads
@@ -128,7 +140,7 @@ class SequenceTagger(StructuredEstimator):
         Parameters
         ----------
         X : the sequences.
-        y : a list of labels for each.
+        y : a list of labels for each; with segments, `margrave.labels.Answers` also has spans that are right instead.
         sample_weight : one factor per sequence on its C.
         edges : attributes of the transition into each token, in the form of X; those of the first token are ignored.
         dev : development data (X, y), or (X, y, edges), by which sgd chooses its rate.
@@ -264,6 +276,9 @@ class SequenceTagger(StructuredEstimator):
         of_pairs = self.start, self.stop, self.transition_scale
         return SegmentFeatures(table, list(outputs.labels), longest, templates, *of_pairs)
 
+    def _n_starts(self, loss: LossFamily) -> int:
+        return whole("starts", self.starts, 1, 1000) if loss.of_good else 1
+
     def _has_segments(self) -> bool:
         return isinstance(self.segments, SegmentTemplates) or flag("segments", self.segments)
 
@@ -275,7 +290,13 @@ class SequenceTagger(StructuredEstimator):
             raise MargraveError("segments depend on the segment before: order must be 1, and nothing forbidden.")
         elif isinstance(self.segments, SegmentTemplates) and self.inputs is None and not hasattr(self, "inputs_"):
             raise MargraveError("templates of segments need rows of columns: pass inputs=Templates().")
+        whole("starts", self.starts, 1, 1000)
         return super()._check_parameters()
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        if not self._has_segments() and hasattr(given.Y, "__iter__") and any(map(alternatives_of, given.Y)):
+            raise MargraveError("alternatives to spans need segments: pass segments=True.")
+        return given, sample_weight
 
     def _to_features(self, given: Given, inputs: Inputs | None) -> Mapping[str, Any]:
         if not self._has_segments():
@@ -287,13 +308,20 @@ class SequenceTagger(StructuredEstimator):
         texts = _texts(given.X, self.segments.column, inputs)
         if given.Y is None:
             return {"texts": texts}
-        segments = ([(span.start, span.stop) for span in segments_of(tags, i)] for i, tags in enumerate(given.Y))
+        segments = (
+            [(span.start, span.stop) for span in [*segments_of(tags, i), *alternatives_of(tags)]]
+            for i, tags in enumerate(given.Y)
+        )
         return {"texts": texts, "gold": segments}
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         from margrave.metrics import token_accuracy
 
-        return float(token_accuracy([list(labels) for labels in Y], predicted))
+        if not self._has_segments():
+            return float(token_accuracy([list(labels) for labels in Y], predicted))
+        # Predictions are in IOB2. Other tags may write the same segments, such as those of IOB1.
+        gold = [[tag for each in segments_of(tags, i) for tag in tags_of(each)] for i, tags in enumerate(Y)]
+        return float(token_accuracy(gold, predicted))
 
     def _raw(self, X: Any) -> Any:
         if not hasattr(X, "__len__"):

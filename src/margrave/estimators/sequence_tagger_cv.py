@@ -43,7 +43,7 @@ class SequenceTaggerCV(SequenceTagger):
     scoring : None for the fraction of right tokens; "f1" for the F1 of spans, if labels are IOB or BIOES tags; or a
         function of a tagger, X and y.
     loss, learner, features, inputs, segments, max_length, order, forbidden, start, stop, transition_scale, tied,
-        max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+        starts, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -80,6 +80,7 @@ class SequenceTaggerCV(SequenceTagger):
         stop: bool = False,
         transition_scale: float = 1.0,
         tied: bool = True,
+        starts: int = 3,
         max_iter: int | None = None,
         tol: float = 1e-4,
         n_threads: int | None = None,
@@ -101,6 +102,7 @@ class SequenceTaggerCV(SequenceTagger):
         self.stop = stop
         self.transition_scale = transition_scale
         self.tied = tied
+        self.starts = starts
         self.max_iter = max_iter
         self.tol = tol
         self.n_threads = n_threads

@@ -106,7 +106,7 @@ class SegmentFeatures(Features):
     ) -> SegmentRows:
         """Encode tokens, and with templates all spans of the `texts` of tokens.
 
-        With `grow`, `gold` returns for each sequence the segments whose attributes get numbers.
+        With `grow`, `gold` returns for each sequence the segments whose attributes get numbers; longer ones do not.
         """
         tokens = self.tokens.encode(X, grow=grow, ragged=True, threads=threads)
         if self.templates is None or self.spans is None:
@@ -128,6 +128,8 @@ class SegmentFeatures(Features):
         flags = np.zeros(int(counts.sum()), dtype=np.bool_)
         for at, segments in zip((np.cumsum(counts) - counts).tolist(), gold, strict=True):
             for start, end in segments:
+                if end - start > self.longest:
+                    continue
                 flags[at + span_number(start, end, self.longest)] = True
         return flags
 
@@ -156,20 +158,13 @@ class SegmentFeatures(Features):
         return SegmentRows(tokens, self.spans.renumber(rows.spans, numbers[1]))
 
     def learn(self, rows: SegmentRows, bound: _core.SemiMarkovStructure) -> None:  # type: ignore[override]
-        """Decide which pairs get weights, based on the gold outputs."""
-        begin, parts = bound.gold_parts()
-        tags = bound.read_tags(None, begin, parts)
+        """Decide which pairs get weights, based on the good outputs."""
         width = bound.labels
-        self.tokens.learn_columns(rows.tokens, bound.columns, np.arange(len(tags) + 1, dtype=np.int64), tags)
-        segment_begin, labels = bound.gold_segments()
-        joined = np.ones(len(labels), dtype=np.bool_)  # whether a segment follows another one
-        joined[segment_begin[:-1]] = False
-        after = np.flatnonzero(joined)
-        self._add_pairs(width * width, np.unique(labels[after - 1] * width + labels[after]))
+        self.tokens.learn_columns(rows.tokens, bound.columns, *bound.good_tags())
+        self._add_pairs(width * width, bound.good_pairs())
         if self.spans is not None:
             assert rows.spans is not None
-            span_begin, span_labels = bound.gold_spans()
-            self.spans.learn_columns(rows.spans, width, span_begin, span_labels)
+            self.spans.learn_columns(rows.spans, width, *bound.good_spans())
 
     def map(self, rows: SegmentRows, bound: _core.SemiMarkovStructure, *, training: bool = False) -> _core.Features:  # type: ignore[override]
         """The core's map of these sequences."""

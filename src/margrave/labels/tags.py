@@ -6,6 +6,7 @@ tag that cannot continue the previous span starts a new one.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import NamedTuple
 
 from margrave.errors import MargraveError, unknown
@@ -19,6 +20,50 @@ class Span(NamedTuple):
     label: str
     start: int
     stop: int
+
+
+class Answers(list[str]):
+    """The tags of a sequence together with further spans that are right in place of some of its own.
+
+    A prediction is right if each of its spans is one of the tags or an alternative, and if each span of the tags is
+    predicted, or overlaps a predicted alternative. Alternatives can thus be combined freely.
+
+    Parameters
+    ----------
+    tags : one tag per token.
+    alternatives : spans as (label, start, stop), where `stop` is not included.
+
+    >>> Answers(["O", "B-GENE", "I-GENE"], [("GENE", 2, 3)]).alternatives
+    [Span(label='GENE', start=2, stop=3)]
+    """
+
+    def __init__(self, tags: Iterable[str] = (), alternatives: Iterable[tuple[str, int, int]] = ()) -> None:
+        super().__init__(tags)
+        self.alternatives = [self._checked(each) for each in alternatives]
+
+    def _checked(self, given: tuple[str, int, int]) -> Span:
+        try:
+            label, start, stop = given
+            found = Span(label, index(start), index(stop))
+        except (TypeError, ValueError):
+            raise MargraveError(f"an alternative must be (label, start, stop), not {given!r}.") from None
+        if not isinstance(label, str) or not label or label == "O":
+            raise MargraveError(f"the label of an alternative must be that of a span, not {label!r}.")
+        if not 0 <= found.start < found.stop <= len(self):
+            raise MargraveError(
+                f"the alternative {label} from {start} to {stop} is not a span of a sequence of {len(self)} tokens."
+            )
+        return found
+
+
+def alternatives_of(tags: Sequence[str]) -> list[Span]:
+    """The alternatives to the spans of a sequence; there are none unless they come as `Answers`."""
+    return tags.alternatives if isinstance(tags, Answers) else []
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two spans have a token in common."""
+    return one.start < other.stop and other.start < one.stop
 
 
 def spans(tags: Sequence[str], scheme: str = "IOB2") -> list[Span]:

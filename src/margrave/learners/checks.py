@@ -63,7 +63,8 @@ RULES = {
         "it minimises differences of losses, which are not convex",
         lambda loss, _: not loss.convex,
         lambda learner, loss, _: (
-            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp'."
+            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use "
+            "learner='cccp', or loss='hinge'."
         ),
         offered=True,
     ),
@@ -120,6 +121,16 @@ RULES = {
         ),
         of_loss=False,
     ),
+    "several good outputs": Rule(
+        "it takes costs of whole outputs where several outputs are good; other learners would charge all but the first",
+        lambda loss, problem: loss.convex and loss.charges_good(problem),
+        lambda learner, loss, problem: (
+            f"learner '{learner.name}' would let this loss charge good outputs except for the first, and some examples "
+            f"have several: use {_spare_good(loss)}."
+        ),
+        offered=True,
+        of_loss=False,
+    ),
     "cost of parts": Rule(
         "it requires a cost that decomposes over parts",
         lambda loss, problem: loss.beyond_parts(problem),
@@ -169,7 +180,15 @@ _ADVICE = {
     "kbest": ": use learner='bcfw'",
     "untied": ": use learner='bcfw', or tied=False on a chain, or SequenceAligner(edges=True)",
     "logsum": ": use loss='hinge' with learner='bcfw'",
+    "good": ": use loss='log' or 'hinge', or segments whose spans have alternatives (margrave.labels.Answers)",
 }
+
+
+def _spare_good(loss: LossFamily) -> str:
+    """What to use where costs of whole outputs would charge good ones."""
+    if loss.slack == 0:
+        return "slack=1"
+    return "cost='hamming', or learner='lp'" if loss.name == "hinge" else "cost='hamming'"
 
 
 def check_loss(learner: "Learner", loss: LossFamily) -> None:

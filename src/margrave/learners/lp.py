@@ -64,7 +64,7 @@ class LP(Learner):
 
     name: ClassVar[str] = "lp"
     needs: ClassVar[tuple[str, ...]] = ("kbest", "infinite beta", "euclidean", "whole outputs")
-    offers: ClassVar[tuple[str, ...]] = ("another objective", "tol")
+    offers: ClassVar[tuple[str, ...]] = ("several good outputs", "another objective", "tol")
     default_max_iter: ClassVar[int] = 1000
 
     solver: str = option(
@@ -266,6 +266,11 @@ class LP(Learner):
             constraints=constraints,
         )
 
+    def remark(self, state: "LPState") -> str:
+        """What P and D are, where the search cannot find every constraint of program (7)."""
+        misses = state.constraints.misses
+        return "P and D are no statement about program 7, but about the constraints found" if misses else ""
+
     def carry(self, state: "LPState", task: Task) -> "LPState":
         """The constraints, their multipliers and the weights."""
         new = self._without_rows(task, state.constraints)
@@ -327,8 +332,8 @@ class LPConstraints:
         self.sites = _core.lp_sites(problem, margin) if several else np.arange(problem.size + 1)
         self._rule = margin, closest, found, metric, self.sites
         # Line 6 of Algorithm 1 does not always find the most violated constraint if outputs cannot be listed.
-        missed = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
-        self.exact = not missed and bool(getattr(problem, "exact", True))
+        self.misses = closest and found is None and any(problem.golds(i) > 1 for i in range(problem.size))
+        self.exact = not self.misses and bool(getattr(problem, "exact", True))
         # The most violated output does not depend on the length of w if the margin is 1, if outputs are single parts,
         # there are no sums, and if they are sets of changes, all changes are found at once.
         split = self.sites[-1] > problem.size

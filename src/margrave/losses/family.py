@@ -116,6 +116,11 @@ class LossFamily(Stored, kind="loss"):
         """Whether the loss uses its cost, and the cost does not decompose over the parts of this problem's outputs."""
         return self.zero_one and self.gamma > 0 and not problem.zero_one_is_of_parts
 
+    def charges_good(self, problem: _core.Problem) -> bool:
+        """Whether the loss compares whole outputs with the first good one of an example that has several."""
+        whole = self.beyond_parts(problem) or self.slack == 0 or isinstance(self.costs, F1 | CostFunction)
+        return whole and "good" in problem.offers and any(problem.golds(i) > 1 for i in range(problem.size))
+
     def core(
         self, C: float = 1.0, sample_weight: NDArray[np.float64] | None = None, *, gamma: float | None = None
     ) -> _core.LossFamily:

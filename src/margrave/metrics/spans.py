@@ -1,11 +1,11 @@
-"""Precision, recall and F1 of spans of tagged tokens, as conlleval computes them."""
+"""Precision, recall and F1 of spans of tagged tokens, as conlleval computes them, also with alternatives."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from margrave.errors import MargraveError
-from margrave.labels.tags import Span, spans
+from margrave.labels.tags import Span, alternatives_of, overlap, spans
 from margrave.metrics.counting import Counts, side_by_side
 
 
@@ -25,6 +25,10 @@ def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]
 
     A predicted span is correct if its label and both ends are right. Ill-formed tags are interpreted as by `spans`.
 
+    Where the right tags are `margrave.labels.Answers`, a right span is found if it is predicted, or if an alternative
+    is that overlaps it. Predicted alternatives are not wrong, and count as predicted only by the spans that they find
+    (the rules of BioCreative I, task 1A).
+
     Parameters
     ----------
     gold, predicted : the right and the predicted tags of each sequence.
@@ -38,9 +42,11 @@ def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]
     in_gold, in_predicted, in_both = Counter[str](), Counter[str](), Counter[str]()
     for i, (true, guess) in enumerate(side_by_side(gold, predicted, "gold", "predicted")):
         true_spans, guess_spans = _spans("gold", i, true, scheme), _spans("predicted", i, guess, scheme)
+        taken = guess_spans & set(alternatives_of(true))
+        found = {span for span in true_spans if span in guess_spans or any(overlap(span, each) for each in taken)}
         in_gold.update(span.label for span in true_spans)
-        in_predicted.update(span.label for span in guess_spans)
-        in_both.update(span.label for span in true_spans & guess_spans)
+        in_predicted.update(span.label for span in found | (guess_spans - true_spans - taken))
+        in_both.update(span.label for span in found)
     return SpanScores(
         in_gold.total(),
         in_predicted.total(),

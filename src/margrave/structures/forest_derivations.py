@@ -13,11 +13,15 @@ from margrave.datasets.forests import Forest
 from margrave.errors import MargraveError
 from margrave.losses.costs import Cost, Hamming
 from margrave.structures.base import NoOutputs, Structure, Units
+from margrave.structures.edges import bounds, check_graphs, edge_graphs, ragged
 
 
 @dataclass
 class ForestDerivations(Structure):
-    """The derivations of forests, given and predicted as tuples of the numbers of their edges, sorted.
+    """The derivations of forests, given and predicted as tuples of the numbers of their edges, depth first.
+
+    In a tuple, an edge is followed by what its tails derive, the last tail before the others. A derivation without two
+    edges of the same node may be given in any order.
 
     The cost "hamming" is the number of edges that the gold derivation has not.
     """
@@ -46,16 +50,11 @@ class ForestDerivations(Structure):
         costs : the costs of wrong derivations, if they are needed.
         forests : the forests.
         """
-        if forests is None:
-            forests = []
-        if [len(forest.edges) for forest in forests] != units.tolist():
-            raise MargraveError("there must be one row of features per edge.")
-        if costs is not None:
-            self.check_cost(costs)
+        forests = edge_graphs(self, Forest, forests, units, costs)
         gold = None
         if Y is not None:
             listed = [self._derivation(i, y, forest) for i, (y, forest) in enumerate(zip(Y, forests, strict=True))]
-            gold = _ragged(listed)
+            gold = ragged(listed)
         return _core.forests(*forest_arrays(forests), gold, costs is not None)
 
     def decode(
@@ -69,15 +68,12 @@ class ForestDerivations(Structure):
         if not all(isinstance(e, int) and 0 <= e < len(forest.edges) for e in edges):
             raise MargraveError(f"example {i}: a derivation is a list of numbers of edges, not {y!r}.")
         forest.string(edges)  # which refuses what is no derivation
-        return sorted(edges)
+        return edges
 
 
 def forest_arrays(forests: Sequence[Forest]) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     """What the core takes of forests: nodes, where edges begin, heads, tails and targets."""
-    for i, forest in enumerate(forests):
-        if not isinstance(forest, Forest):
-            raise MargraveError(f"example {i} must be a Forest, not {type(forest).__name__}.")
-    edges = [edge for forest in forests for edge in forest.edges]
+    edges = [edge for forest in check_graphs(Forest, forests) for edge in forest.edges]
     number: dict[str, int] = {}
     targets = [
         [number.setdefault(each, len(number)) if isinstance(each, str) else -1 - each for each in edge.target]
@@ -85,13 +81,8 @@ def forest_arrays(forests: Sequence[Forest]) -> tuple[Any, Any, Any, Any, Any, A
     ]
     return (
         np.array([forest.nodes for forest in forests], dtype=np.int64),
-        np.concatenate([[0], np.cumsum([len(forest.edges) for forest in forests])]).astype(np.int64),
+        bounds([forest.edges for forest in forests]),
         np.array([edge.head for edge in edges], dtype=np.int32),
-        *_ragged([edge.tails for edge in edges]),
-        *_ragged(targets),
+        *ragged([edge.tails for edge in edges]),
+        *ragged(targets),
     )
-
-
-def _ragged(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    begin = np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
-    return begin, np.array([k for each in lists for k in each], dtype=np.int32)

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.datasets.lattices import Lattice
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, the_first
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.structures.base import NoOutputs, Structure, Units
+from margrave.structures.edges import bounds, check_graphs, edge_graphs, ragged
 
 _LISTED = 5  # lattices that a message lists
 
@@ -23,7 +24,8 @@ class LatticePaths(Structure):
     """The paths of lattices, given and predicted as their strings: the words of their edges, separated by blanks.
 
     Learners that need one good output use a path that spells the first good string. The cost "hamming" is the number of
-    edges that no good path has; "zero-one" is 1 for every path that is not good, and only `lp` supports it.
+    edges that no good path has; "zero-one" is 1 for every path that is not good, and where a lattice has several good
+    paths, only `lp` supports it.
     """
 
     name = "lattice-paths"
@@ -56,12 +58,7 @@ class LatticePaths(Structure):
         costs : the costs of wrong paths, if they are needed.
         lattices : the lattices.
         """
-        if lattices is None:
-            lattices = []
-        if [len(lattice.edges) for lattice in lattices] != units.tolist():
-            raise MargraveError("there must be one row of features per edge.")
-        if costs is not None:
-            self.check_cost(costs)
+        lattices = edge_graphs(self, Lattice, lattices, units, costs)
         number: dict[str, int] = {}
         arrays = lattice_arrays(lattices, number)
         good = None if Y is None else good_arrays(Y, number)
@@ -92,8 +89,7 @@ class LatticePaths(Structure):
 def vocabulary_of(number: dict[str, int]) -> _core.Vocabulary:
     """The words, in the order of their numbers."""
     texts = [word.encode() for word in number]
-    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
-    return _core.Vocabulary(np.frombuffer(b"".join(texts), dtype=np.uint8), offsets)
+    return _core.Vocabulary(np.frombuffer(b"".join(texts), dtype=np.uint8), bounds(texts))
 
 
 def good_strings(strings: Any, example: int) -> list[str]:
@@ -106,26 +102,30 @@ def good_strings(strings: Any, example: int) -> list[str]:
     return [" ".join(each.split()) for each in listed]
 
 
-def unreachable(lattices: Sequence[Lattice], missing: Sequence[int]) -> str:
+def unreachable(
+    lattices: Sequence[Lattice], missing: Sequence[int], remedy: str = "leave them out, or pass unreachable='skip'"
+) -> str:
     """The message for lattices of which no path spells a good string."""
-    shown = ", ".join(lattices[i].id or str(i) for i in missing[:_LISTED])
-    more = ", ..." if len(missing) > _LISTED else ""
+    named = [f"id {lattices[i].id}" if lattices[i].id else f"example {i}" for i in missing[: _LISTED + 1]]
     return (
-        f"{len(missing)} of {len(lattices)} lattices have no path that spells a good string ({shown}{more}): leave "
-        "them out, or pass unreachable='skip'."
+        f"{len(missing)} of {len(lattices)} lattices have no path that spells a good string "
+        f"({the_first(named, _LISTED)}): {remedy}."
     )
+
+
+def without_good_path(lattices: Sequence[Lattice], Y: Sequence[Any]) -> list[int]:
+    """The numbers of the lattices of which no path spells a good string."""
+    number: dict[str, int] = {}
+    missing: list[int] = _core.without_good_path(*lattice_arrays(lattices, number), good_arrays(Y, number)).tolist()
+    return missing
 
 
 def lattice_arrays(lattices: Sequence[Lattice], number: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
     """The number of nodes, where edges begin, their tails, heads and words: what the core takes."""
-    for i, lattice in enumerate(lattices):
-        if not isinstance(lattice, Lattice):
-            raise MargraveError(f"example {i} must be a Lattice, not {type(lattice).__name__}.")
-    edges = [edge for lattice in lattices for edge in lattice.edges]
-    begin = np.concatenate([[0], np.cumsum([len(lattice.edges) for lattice in lattices])]).astype(np.int64)
+    edges = [edge for lattice in check_graphs(Lattice, lattices) for edge in lattice.edges]
     return (
         np.array([lattice.nodes for lattice in lattices], dtype=np.int64),
-        begin,
+        bounds([lattice.edges for lattice in lattices]),
         np.array([edge.tail for edge in edges], dtype=np.int32),
         np.array([edge.head for edge in edges], dtype=np.int32),
         np.array([number.setdefault(edge.word, len(number)) if edge.word else -1 for edge in edges], dtype=np.int32),
@@ -136,8 +136,4 @@ def good_arrays(Y: Sequence[Any], number: dict[str, int]) -> tuple[Any, Any, Any
     """Where the good strings of each lattice begin, where the words of each string begin, and the words."""
     listed = [good_strings(strings, i) for i, strings in enumerate(Y)]
     words = [string.split() for strings in listed for string in strings]
-    return (
-        np.concatenate([[0], np.cumsum([len(strings) for strings in listed])]).astype(np.int64),
-        np.concatenate([[0], np.cumsum([len(each) for each in words])]).astype(np.int64),
-        np.array([number.setdefault(word, len(number)) for each in words for word in each], dtype=np.int32),
-    )
+    return bounds(listed), *ragged([[number.setdefault(word, len(number)) for word in each] for each in words])

@@ -1,7 +1,8 @@
 """Labelled segmentations, written as IOB2 tags; parts are segments and pairs of neighbouring labels.
 
 The tokens outside of all spans are segments of their own, of length 1 and with the label O, because tags cannot say
-where a longer one would begin.
+where a longer one would begin. Where spans have alternatives (`margrave.labels.Answers`), several segmentations are
+right, and they are never listed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError, unknown
 from margrave.labels.classes import check_several, label_numbers
-from margrave.labels.tags import Span, spans
+from margrave.labels.tags import Span, alternatives_of, spans
 from margrave.losses.costs import Cost, Segments
 from margrave.structures.base import Outputs, Structure, Units
 from margrave.structures.chain import allowed_mask, check_labels
@@ -87,6 +88,7 @@ class SemiMarkov(Structure):
     ----------
     max_length : how many tokens a segment may have: one number for all labels but O, a mapping from labels to numbers,
         or None for the longest segment of each label in the training data. Labels that a mapping lacks are learned.
+        Longer alternatives are left out.
     tied : share one table of pairs of neighbouring labels among all boundaries; some learners need False.
     """
 
@@ -109,7 +111,7 @@ class SemiMarkov(Structure):
         check_labels(Y)
         longest: dict[str, int] = {}
         for i, tags in enumerate(Y):
-            for label, start, stop in segments_of(tags, i):
+            for label, start, stop in [*segments_of(tags, i), *alternatives_of(tags)]:
                 longest[label] = max(longest.get(label, 1), stop - start)
         if isinstance(self.max_length, Mapping):
             for label in self.max_length:
@@ -138,7 +140,7 @@ class SemiMarkov(Structure):
         ----------
         outputs : the labels of segments.
         units : the number of tokens of each sequence.
-        Y : the tags of each sequence, if known.
+        Y : the tags of each sequence, if known, perhaps with alternatives.
         costs : the costs of wrong outputs, if they are needed.
         allowed : for each position of each sequence, None or the tags that are allowed there; or a boolean array
             (tokens, tags) for all sequences, concatenated.
@@ -153,6 +155,9 @@ class SemiMarkov(Structure):
         names = outputs.names
         number = {tag: k for k, tag in enumerate(names)}
         by_segments = isinstance(costs, Segments)
+        alternatives = None if Y is None else self._alternatives(outputs, Y)
+        if by_segments and alternatives is not None:
+            raise MargraveError("the cost 'segments' needs a single right answer: leave out the alternatives.")
         mask = None if allowed is None else allowed_mask(allowed, lengths, names)
         return _core.semi_markov(
             np.array(outputs.longest, dtype=np.int32),
@@ -162,10 +167,33 @@ class SemiMarkov(Structure):
             _core.bounds(units),
             None if Y is None else self._numbers(outputs, Y),
             None if costs is None or by_segments else costs.label_cost(names),
-            np.array([label == OUTSIDE for label in outputs.labels]) if by_segments else None,
+            np.array([label == OUTSIDE for label in outputs.labels]),
+            by_segments,
             None if mask is None else mask.ravel(),
+            alternatives,
             self.tied,
         )
+
+    def join(self, bound: _core.SemiMarkovStructure, features: _core.Features) -> _core.Problem:
+        """The problem; with alternatives, it can be asked for its good segmentations and for the others."""
+        return _core.divide(bound, features) if bound.divided else _core.join(bound, features)
+
+    def _alternatives(
+        self, outputs: Segmentation, Y: Sequence[Sequence[str]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+        """Where the alternatives of each sequence begin, and (start, stop, label) of each; None if there are none."""
+        if not any(map(alternatives_of, Y)):
+            return None
+        number = {label: k for k, label in enumerate(outputs.labels)}
+        begin, rows = [0], []
+        for i, tags in enumerate(Y):
+            for label, start, stop in alternatives_of(tags):
+                if label not in number:
+                    raise MargraveError(f"example {i}: no segment can have the label {label!r} of an alternative.")
+                if stop - start <= outputs.longest[number[label]]:
+                    rows += [start, stop, number[label]]
+            begin.append(len(rows) // 3)
+        return np.array(begin, dtype=np.int64), np.array(rows, dtype=np.int32)
 
     def _numbers(self, outputs: Segmentation, Y: Sequence[Sequence[str]]) -> NDArray[np.int32]:
         """The numbers of the tags of all tokens, well-formed."""
@@ -178,8 +206,7 @@ class SemiMarkov(Structure):
                         f"example {i}: the {label} at position {start} has {stop - start} tokens, and max_length is "
                         f"{longest[label]}."
                     )
-                tags.append(label if label == OUTSIDE else f"B-{label}")
-                tags += [f"I-{label}"] * (stop - start - 1)
+                tags += tags_of(Span(label, start, stop))
         return label_numbers(tags, outputs.names)
 
     def check_sizes(self, units: Units, Y: Sequence[Sequence[Any]]) -> None:
@@ -230,12 +257,21 @@ class SemiMarkov(Structure):
         return [(before, after) for before in outputs.labels for after in outputs.labels]
 
 
+def tags_of(segment: Span) -> list[str]:
+    """The IOB2 tags of a segment."""
+    label, start, stop = segment
+    return [label if label == OUTSIDE else f"B-{label}", *[f"I-{label}"] * (stop - start - 1)]
+
+
 def segments_of(tags: Sequence[str], example: int) -> list[Span]:
     """The segments of one sequence, in order: its spans, and the tokens between them."""
     try:
         found = spans(tags)
     except MargraveError as error:
-        raise MargraveError(f"example {example}: {error} Segments need such tags.") from None
+        raise MargraveError(
+            f"example {example}: {error.args[0].removesuffix('.')}, and segments need such tags: convert others with "
+            "margrave.datasets.convert_tags."
+        ) from None
     except TypeError:
         raise MargraveError(f"example {example}: segments need tags such as O, B-PER and I-PER.") from None
     segments: list[Span] = []

@@ -16,7 +16,7 @@ from margrave.structures.forest_derivations import ForestDerivations
 
 
 class Derivation(NamedTuple):
-    """A derivation with its score: the numbers of its edges, sorted, and what they spell."""
+    """A derivation with its score: the numbers of its edges, depth first (`Forest.string`), and what they spell."""
 
     score: float
     edges: tuple[int, ...]

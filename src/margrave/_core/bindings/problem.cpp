@@ -665,6 +665,16 @@ void bind_problem(nb::module_& m) {
         return std::make_shared<BoundProblem>(std::move(structure), std::move(features));
       },
       "structure"_a, "features"_a, "A structure with its features.");
+  m.def(
+      "divide",
+      [](std::shared_ptr<Structure> structure, std::shared_ptr<Features> features) -> std::shared_ptr<DividedProblem> {
+        if (!structure || !features) throw InputError("a problem needs a structure and features.");
+        const auto division = std::dynamic_pointer_cast<const GoodInference>(structure);
+        if (!division) throw InputError("this structure does not divide its outputs into good ones and others.");
+        return std::make_shared<DividedProblem>(
+            std::make_shared<BoundProblem>(std::move(structure), std::move(features)), division);
+      },
+      "structure"_a, "features"_a, "A structure with its features; it can be asked for its good outputs alone.");
 }
 
 }  // namespace margrave

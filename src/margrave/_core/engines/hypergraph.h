@@ -40,10 +40,15 @@ inline std::vector<int64_t> whole_costs(const double* delta, int64_t n) {
 
 class Hypergraph {
  public:
+  // How outputs list their parts: sorted, or edge by edge, each followed by what its tails derive, the last tail first.
+  // The latter tells the derivation even if it has several edges of the same node.
+  enum class PartOrder { kSorted, kDepthFirst };
+
   // Edges in the order of their heads; a tail comes before its head. Ragged lists are given by where each begins.
   Hypergraph(int64_t nodes, std::vector<int32_t> heads, std::vector<int64_t> tail_begin, std::vector<int32_t> tails,
-             std::vector<int64_t> part_begin, std::vector<int32_t> parts)
+             std::vector<int64_t> part_begin, std::vector<int32_t> parts, PartOrder order = PartOrder::kSorted)
       : nodes_(nodes),
+        order_(order),
         heads_(std::move(heads)),
         tail_begin_(std::move(tail_begin)),
         tails_(std::move(tails)),
@@ -138,7 +143,7 @@ class Hypergraph {
         open.pop_back();
         backtrack(v, left, theta, costs, best, found.y, open);
       }
-      std::sort(found.y.begin(), found.y.end());
+      put_in_order(found.y);
       ys.push_back(std::move(found));
     }
   }
@@ -152,7 +157,7 @@ class Hypergraph {
     for (int64_t rank = 0; rank < k && lazy.request(nodes_ - 1, rank); ++rank) {
       ys.push_back({lazy.value(nodes_ - 1, rank), {}});
       lazy.each_edge(nodes_ - 1, rank, [&](int64_t e) { append_parts(e, ys.back().y); });
-      std::sort(ys.back().y.begin(), ys.back().y.end());
+      put_in_order(ys.back().y);
     }
   }
 
@@ -182,6 +187,11 @@ class Hypergraph {
 
   void append_parts(int64_t e, Output& y) const {
     y.insert(y.end(), parts_.begin() + part_begin_[at(e)], parts_.begin() + part_begin_[at(e + 1)]);
+  }
+
+  // Of parts that have been listed depth first.
+  void put_in_order(Output& y) const {
+    if (order_ == PartOrder::kSorted) std::sort(y.begin(), y.end());
   }
 
   double edge_score(int64_t e, const double* theta) const {
@@ -234,7 +244,7 @@ class Hypergraph {
       append_parts(e, y);
       for (int64_t j = 0; j < tail_count(e); ++j) open.push_back(tail(e, j));
     }
-    std::sort(y.begin(), y.end());
+    put_in_order(y);
   }
 
   using ByCost = std::map<int64_t, double>;  // the best score at each cost that can be had
@@ -269,6 +279,7 @@ class Hypergraph {
       const auto found = tables.back().find(cost);
       if (found == tables.back().end() || found->second != value) continue;
       append_parts(e, y);
+      const size_t waiting = open.size();
       int64_t left = cost;
       for (int64_t j = tail_count(e) - 1; j >= 0; --j)
         for (const auto& [b, right] : best[at(tail(e, j))]) {
@@ -278,6 +289,7 @@ class Hypergraph {
           left -= b;
           break;
         }
+      std::reverse(open.begin() + static_cast<int64_t>(waiting), open.end());  // the last tail comes next
       return;
     }
   }
@@ -309,6 +321,7 @@ class Hypergraph {
   }
 
   int64_t nodes_;
+  PartOrder order_;
   int64_t part_count_ = 0;
   std::vector<int32_t> heads_;
   std::vector<int64_t> tail_begin_;

@@ -57,7 +57,8 @@ class LazyKbest {
     return static_cast<int64_t>(of(v).found.size()) > rank;
   }
 
-  // Of a derivation that request() has found: its value, and visit(e) for all its edges from the top down.
+  // Of a derivation that request() has found: its value, and visit(e) for all its edges depth first, the last tail
+  // before the others.
   double value(int64_t v, int64_t rank) { return of(v).found[at(rank)].value; }
   int64_t key(int64_t v, int64_t rank) { return of(v).keys[at(rank)]; }  // if there are strings
   template <class Visit>

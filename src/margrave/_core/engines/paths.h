@@ -1,7 +1,7 @@
 // The paths of an acyclic graph with scores on its edges: Viterbi, forward-backward, k best, samples, best by cost.
 //
 // Nodes are numbered such that every edge leads to a higher one; paths lead from node 0 to the last node. An edge may
-// be a part, and no two edges of one path are the same part.
+// be a part, and a path may have a part several times.
 #pragma once
 
 #include <algorithm>
@@ -48,16 +48,16 @@ class Paths {
   int64_t begin(int64_t v) const { return begin_[at(v)]; }  // the first edge that leads to v
 
   double argmax(const double* theta, Output& y, Scratch& scratch) const {
-    const double* best = viterbi(theta, scratch);
+    const int64_t* choice;
+    const double value = viterbi(theta, choice, scratch)[nodes_ - 1];
     y.clear();
-    const double value = best[nodes_ - 1];
     if (value == -kInfinity) return value;
     for (int64_t v = nodes_ - 1; v > 0;) {
-      const int64_t e = best_edge(v, theta, best);
+      const int64_t e = choice[v];
       if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
       v = tail_[at(e)];
     }
-    std::sort(y.begin(), y.end());
+    put_in_order(y);
     return value;
   }
 
@@ -95,11 +95,9 @@ class Paths {
       bool operator<(const Path& other) const { return value < other.value; }
     };
     ys.clear();
-    const double* best = viterbi(theta, scratch);
+    const int64_t* choice;
+    const double* best = viterbi(theta, choice, scratch);
     if (best[nodes_ - 1] == -kInfinity) return;
-    std::vector<int64_t> choice(at(nodes_), -1);
-    for (int64_t v = 1; v < nodes_; ++v)
-      if (best[v] > -kInfinity) choice[at(v)] = best_edge(v, theta, best);
     std::vector<Path> found;
     std::vector<Path> heap{{best[nodes_ - 1], -1, -1}};
     std::vector<int64_t> sides;
@@ -115,17 +113,17 @@ class Paths {
       Output& y = ys.back().y;
       for (int64_t v = nodes_ - 1; v > 0;) {
         const bool aside = !sides.empty() && head_[at(sides.back())] == v;
-        const int64_t e = aside ? sides.back() : choice[at(v)];
+        const int64_t e = aside ? sides.back() : choice[v];
         if (aside) sides.pop_back();
         if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
         v = tail_[at(e)];
       }
-      std::sort(y.begin(), y.end());
+      put_in_order(y);
       for (const int32_t part : y) ys.back().value += theta[part];
       if (static_cast<int64_t>(found.size()) == k) break;
-      for (int64_t v = last.edge < 0 ? nodes_ - 1 : tail_[at(last.edge)]; v > 0; v = tail_[at(choice[at(v)])])
+      for (int64_t v = last.edge < 0 ? nodes_ - 1 : tail_[at(last.edge)]; v > 0; v = tail_[at(choice[v])])
         for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) {
-          if (e == choice[at(v)]) continue;
+          if (e == choice[v]) continue;
           const double through = best[tail_[at(e)]] + score(e, theta);
           if (through == -kInfinity) continue;
           heap.push_back({last.value - (best[v] - through), parent, e});
@@ -238,33 +236,36 @@ class Paths {
     double* x = scratch.take(edges());
     weigh(theta, best, x, scratch);
     double* a = scratch.take(nodes_);
-    std::vector<double> logs;
-    if (!sum_prefixes(x, a)) logs = log_prefixes(theta);
-    std::vector<double> weights;
+    if (sum_prefixes(x, a)) {
+      for (int64_t e = 0; e < edges(); ++e) x[e] *= a[tail_[at(e)]];
+    } else {
+      const std::vector<double> logs = log_prefixes(theta);
+      for (int64_t e = 0; e < edges(); ++e) {
+        const double through = logs[at(tail_[at(e)])] + score(e, theta);
+        x[e] = through == -kInfinity ? 0.0 : std::exp(through - logs[at(head_[at(e)])]);
+      }
+    }
     for (Output& y : ys) {
       y.clear();
       for (int64_t v = nodes_ - 1; v > 0;) {
-        weights.clear();
-        for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e)
-          weights.push_back(logs.empty() ? a[tail_[at(e)]] * x[e]
-                                         : std::exp(logs[at(tail_[at(e)])] + score(e, theta) - logs[at(v)]));
-        const int64_t e = begin_[at(v)] + random.choose(weights.data(), static_cast<int64_t>(weights.size()));
+        const int64_t first = begin_[at(v)];
+        const int64_t e = first + random.choose(x + first, begin_[at(v + 1)] - first);
         if (part_[at(e)] >= 0) y.push_back(part_[at(e)]);
         v = tail_[at(e)];
       }
-      std::sort(y.begin(), y.end());
+      put_in_order(y);
     }
   }
 
   // The best path at each total cost: for every node a table over the costs of the paths that lead there.
   void argmax_by_cost(const double* theta, const double* delta, int64_t n, std::vector<CostedOutput>& ys) const {
-    struct Table {
+    struct ByCost {
       int64_t low = 0;
       std::vector<double> value;
     };
     const std::vector<int64_t> costs = whole_costs(delta, n);
     const auto paid = [&](int64_t e) { return part_[at(e)] < 0 ? 0 : costs[at(part_[at(e)])]; };
-    std::vector<Table> tables(at(nodes_));
+    std::vector<ByCost> tables(at(nodes_));
     tables[0].value = {0.0};
     int64_t cells = 1;
     for (int64_t v = 1; v < nodes_; ++v) {
@@ -272,11 +273,11 @@ class Paths {
       int64_t high = std::numeric_limits<int64_t>::min();
       const auto each = [&](const auto& visit) {
         for (int64_t e = begin_[at(v)]; e < begin_[at(v + 1)]; ++e) {
-          const Table& from = tables[at(tail_[at(e)])];
+          const ByCost& from = tables[at(tail_[at(e)])];
           if (!from.value.empty() && score(e, theta) > -kInfinity) visit(from, paid(e), score(e, theta));
         }
       };
-      each([&](const Table& from, int64_t cost, double) {
+      each([&](const ByCost& from, int64_t cost, double) {
         low = std::min(low, from.low + cost);
         high = std::max(high, from.low + cost + static_cast<int64_t>(from.value.size()) - 1);
       });
@@ -287,13 +288,13 @@ class Paths {
                          " entries: use smaller costs.");
       tables[at(v)].low = low;
       tables[at(v)].value.assign(at(high - low + 1), -kInfinity);
-      each([&](const Table& from, int64_t cost, double gain) {
+      each([&](const ByCost& from, int64_t cost, double gain) {
         double* to = tables[at(v)].value.data() + (from.low + cost - low);
         for (size_t c = 0; c < from.value.size(); ++c) to[c] = std::max(to[c], from.value[c] + gain);
       });
     }
     ys.clear();
-    const Table& ends = tables.back();
+    const ByCost& ends = tables.back();
     for (size_t c = 0; c < ends.value.size(); ++c) {
       if (ends.value[c] == -kInfinity) continue;
       CostedOutput found{ends.low + static_cast<int64_t>(c), ends.value[c], {}};
@@ -301,7 +302,7 @@ class Paths {
       for (int64_t v = nodes_ - 1; v > 0;) {
         const double here = tables[at(v)].value[at(left - tables[at(v)].low)];
         for (int64_t e = begin_[at(v)];; ++e) {
-          const Table& from = tables[at(tail_[at(e)])];
+          const ByCost& from = tables[at(tail_[at(e)])];
           const int64_t before = left - paid(e) - from.low;
           if (before < 0 || before >= static_cast<int64_t>(from.value.size())) continue;
           if (from.value[at(before)] == -kInfinity || from.value[at(before)] + score(e, theta) != here) continue;
@@ -356,8 +357,26 @@ class Paths {
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
   double score(int64_t e, const double* theta) const { return part_[at(e)] < 0 ? 0.0 : theta[part_[at(e)]]; }
 
-  // The best score of a path to each node.
-  double* viterbi(const double* theta, Scratch& scratch) const {
+  // A path was found from its end.
+  void put_in_order(Output& y) const {
+    if (plain_)
+      std::reverse(y.begin(), y.end());
+    else
+      std::sort(y.begin(), y.end());
+  }
+
+  // The best score of a path to each node and, if asked for, the edge with which that path ends, the first of several.
+  // The edges to a node are taken four at a time, and the last of them again where fewer are left. Neither how many
+  // there are nor which is the best can be predicted, so that the loop has no branch on the latter, and few on the
+  // former.
+  double* viterbi(const double* theta, Scratch& scratch) const { return search<false>(theta, nullptr, scratch); }
+  double* viterbi(const double* theta, const int64_t*& edges_of_best, Scratch& scratch) const {
+    auto* choice = ::new (static_cast<void*>(scratch.take(nodes_))) int64_t[at(nodes_)];
+    edges_of_best = choice;
+    return search<true>(theta, choice, scratch);
+  }
+  template <bool Choose>
+  double* search(const double* theta, int64_t* choice, Scratch& scratch) const {
     double* best = scratch.take(nodes_);
     const double* scores = theta;
     if (!plain_) {
@@ -368,23 +387,32 @@ class Paths {
     best[0] = 0;
     const int32_t* tail = tail_.data();
     const int64_t* begin = begin_.data();
+    const auto larger = [](double a, double b) { return a > b ? a : b; };
     for (int64_t v = 1; v < nodes_; ++v) {
-      double tops[2] = {-kInfinity, -kInfinity};  // comparisons with a single one would wait for one another
-      int64_t e = begin[v];
-      for (; e + 2 <= begin[v + 1]; e += 2)
-        for (int64_t k = 0; k < 2; ++k) {
-          const double through = best[tail[e + k]] + scores[e + k];
-          tops[k] = through > tops[k] ? through : tops[k];
+      const int64_t last = begin[v + 1] - 1;
+      double top = -kInfinity;
+      int64_t chosen = last;
+      for (int64_t e = begin[v]; e <= last; e += 4) {
+        double x[4];
+        for (int64_t k = 0; k < 4; ++k) {
+          const int64_t edge = std::min(e + k, last);
+          x[k] = best[tail[edge]] + scores[edge];
         }
-      if (e < begin[v + 1]) tops[0] = std::max(tops[0], best[tail[e]] + scores[e]);
-      best[v] = std::max(tops[0], tops[1]);
+        const double left = larger(x[0], x[1]);
+        const double right = larger(x[2], x[3]);
+        const double both = larger(left, right);
+        if constexpr (Choose) {  // by arithmetic, as compilers make branches of conditions
+          const int64_t of_left = x[1] > x[0];
+          const int64_t of_right = 2 + (x[3] > x[2]);
+          const int64_t edge = e + of_left + (of_right - of_left) * (right > left);
+          chosen ^= (chosen ^ edge) & -static_cast<int64_t>(both > top);
+        }
+        top = larger(top, both);
+      }
+      best[v] = top;
+      if constexpr (Choose) choice[v] = chosen;
     }
     return best;
-  }
-  int64_t best_edge(int64_t v, const double* theta, const double* best) const {
-    int64_t e = begin_[at(v)];
-    while (best[tail_[at(e)]] + score(e, theta) != best[v]) ++e;
-    return e;
   }
 
   // x = exp(score + best(tail) - best(head)); the largest is 1.

@@ -10,6 +10,8 @@
 
 namespace margrave {
 
+inline constexpr int64_t kListedGood = 1000;  // good outputs that are listed at most
+
 // What such a structure and such a problem can do besides. `good` says which outputs are meant: the good ones, or all
 // others. The value is -inf if there are none.
 class GoodInference {

@@ -7,46 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/binding.h"
+#include "bindings/edge_graphs.h"
 
 namespace margrave {
-namespace {
-
-template <typename T>
-std::vector<std::vector<T>> lists_of(const std::vector<T>& values, const std::vector<int64_t>& begin, size_t first,
-                                     size_t last, const char* what) {
-  std::vector<std::vector<T>> lists;
-  for (size_t k = first; k < last; ++k) {
-    if (begin[k] < 0 || begin[k + 1] < begin[k] || begin[k + 1] > static_cast<int64_t>(values.size()))
-      throw InputError(std::string("the bounds of ") + what + " must ascend from 0 to their number.");
-    lists.emplace_back(values.begin() + begin[k], values.begin() + begin[k + 1]);
-  }
-  return lists;
-}
-
-}  // namespace
 
 void bind_hypergraph_forest(nb::module_& m) {
   nb::class_<ForestStructure, HypergraphStructure>(m, "ForestStructure")
-      .def(
-          "kbest_strings",
-          [](const ForestStructure& s, int64_t i, const In<double>& theta, int64_t k) {
-            s.check_example(i);
-            expect_size(theta, s.parts(i), "theta");
-            if (k < 1) throw InputError("k must be at least 1.");
-            for (size_t part = 0; part < theta.size(); ++part)
-              if (!is_score(theta.data()[part])) throw InputError("scores must be numbers below infinity.");
-            std::vector<ScoredOutput> ys;
-            {
-              const nb::gil_scoped_release release;
-              s.kbest_strings(i, theta.data(), k, ys);
-            }
-            std::vector<std::pair<double, Array<int32_t>>> found;
-            for (ScoredOutput& y : ys) found.emplace_back(y.value, to_numpy(std::move(y.y)));
-            return found;
-          },
-          "i"_a, "theta"_a, "k"_a,
-          "The k best distinct strings, best first: the score and the edges of their best derivation.");
+      .def("kbest_strings", &kbest_strings<ForestStructure>, "i"_a, "theta"_a, "k"_a,
+           "The k best distinct strings, best first: the score and the edges of their best derivation.");
   m.def(
       "forests",
       [](const In<int64_t>& nodes, const In<int64_t>& edge_begin, const In<int32_t>& heads,
@@ -59,22 +27,15 @@ void bind_hypergraph_forest(nb::module_& m) {
         expect_size(tail_begin, edges + 1, "tail_begin");
         expect_size(target_begin, edges + 1, "target_begin");
         if (gold) expect_size(gold->first, n + 1, "the bounds of gold outputs");
-        const std::vector<int64_t> bounds = to_vector(edge_begin);
-        const std::vector<int64_t> all_tail_bounds = to_vector(tail_begin);
-        const std::vector<int64_t> all_target_bounds = to_vector(target_begin);
-        const std::vector<int32_t> all_tails = to_vector(tails);
-        const std::vector<int32_t> all_targets = to_vector(targets);
-        const std::vector<int64_t> gold_bounds = gold ? to_vector(gold->first) : std::vector<int64_t>();
-        const std::vector<int32_t> gold_edges = gold ? to_vector(gold->second) : std::vector<int32_t>();
-        const auto by_example = lists_of(to_vector(heads), bounds, 0, static_cast<size_t>(n), "edges");
+        const auto by_example = lists_of(edge_begin, heads, 0, n, "edges");
         std::vector<HypergraphStructure::Example> examples;
         std::vector<ForestStrings> strings;
         for (int64_t i = 0; i < n; ++i) {
           const auto k = static_cast<size_t>(i);
-          const auto first = static_cast<size_t>(bounds[k]);
-          const auto last = static_cast<size_t>(bounds[k + 1]);
-          strings.push_back({by_example[k], lists_of(all_tails, all_tail_bounds, first, last, "tails"),
-                             lists_of(all_targets, all_target_bounds, first, last, "targets")});
+          const int64_t first = edge_begin.data()[i];
+          const int64_t last = edge_begin.data()[i + 1];
+          strings.push_back({by_example[k], lists_of(tail_begin, tails, first, last, "tails"),
+                             lists_of(target_begin, targets, first, last, "targets")});
           const auto& of_tails = strings.back().tails;
           std::vector<int64_t> tail_bounds{0};
           std::vector<int64_t> part_bounds{0};
@@ -89,12 +50,13 @@ void bind_hypergraph_forest(nb::module_& m) {
           const auto count = static_cast<int64_t>(parts.size());
           HypergraphStructure::Example example{
               std::make_shared<Hypergraph>(nodes.data()[i], by_example[k], std::move(tail_bounds), std::move(flat),
-                                           std::move(part_bounds), std::move(parts)),
+                                           std::move(part_bounds), std::move(parts),
+                                           Hypergraph::PartOrder::kDepthFirst),
               count,
               {},
               {},
               0.0};
-          if (gold) example.gold = lists_of(gold_edges, gold_bounds, k, k + 1, "gold outputs")[0];
+          if (gold) example.gold = lists_of(gold->first, gold->second, i, i + 1, "gold outputs")[0];
           if (costs) {
             example.delta.assign(static_cast<size_t>(count), 1.0);
             for (const int32_t part : example.gold) {

@@ -20,6 +20,7 @@ struct ForestStrings {
   std::vector<Pattern> targets;  // words, and -1 - j for tail j
 };
 
+// Outputs list their edges depth first, since a derivation may have several edges of the same node.
 class ForestStructure final : public HypergraphStructure {
  public:
   ForestStructure(std::vector<Example> examples, std::vector<ForestStrings> strings, bool has_gold)
@@ -38,7 +39,7 @@ class ForestStructure final : public HypergraphStructure {
   }
 
   // The k best distinct strings, best first; each has the score and the edges of its best derivation.
-  void kbest_strings(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys) const {
+  void kbest_strings(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const {
     Strings strings;
     const Spelled graph(strings_[at(i)], of(i).graph->nodes(), theta, strings);
     ys.clear();
@@ -48,7 +49,6 @@ class ForestStructure final : public HypergraphStructure {
     for (int64_t rank = 0; rank < k && lazy.request(root, rank); ++rank) {
       ys.push_back({lazy.value(root, rank), {}});
       lazy.each_edge(root, rank, [&](int64_t e) { ys.back().y.push_back(static_cast<int32_t>(e)); });
-      std::sort(ys.back().y.begin(), ys.back().y.end());
     }
   }
 

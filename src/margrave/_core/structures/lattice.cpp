@@ -7,22 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/binding.h"
+#include "bindings/edge_graphs.h"
 
 namespace margrave {
 namespace {
-
-std::vector<std::vector<int32_t>> lists_of(const In<int64_t>& begin, const In<int32_t>& numbers, const char* what) {
-  std::vector<std::vector<int32_t>> lists;
-  for (size_t k = 0; k + 1 < begin.size(); ++k) {
-    const int64_t first = begin.data()[k];
-    const int64_t last = begin.data()[k + 1];
-    if (first < 0 || last < first || last > static_cast<int64_t>(numbers.size()))
-      throw InputError(std::string("the bounds of the ") + what + " must ascend from 0 to their number.");
-    lists.emplace_back(numbers.data() + first, numbers.data() + last);
-  }
-  return lists;
-}
 
 // nodes (examples); edges (edges + 1 bounds by example); good: where the strings of each example begin, where the words
 // of each string begin, and the words.
@@ -33,13 +21,14 @@ std::vector<LatticeStructure::Example> examples_of(
   expect_size(begin, n + 1, "begin");
   expect_size(heads, static_cast<int64_t>(tails.size()), "heads");
   expect_size(words, static_cast<int64_t>(tails.size()), "words");
-  const auto tail_lists = lists_of(begin, tails, "edges");
-  const auto head_lists = lists_of(begin, heads, "edges");
-  const auto word_lists = lists_of(begin, words, "edges");
+  const auto tail_lists = lists_of(begin, tails, 0, n, "edges");
+  const auto head_lists = lists_of(begin, heads, 0, n, "edges");
+  const auto word_lists = lists_of(begin, words, 0, n, "edges");
   std::vector<std::vector<int32_t>> strings;
   if (good) {
     expect_size(std::get<0>(*good), n + 1, "the bounds of good strings");
-    strings = lists_of(std::get<1>(*good), std::get<2>(*good), "good strings");
+    const auto count = static_cast<int64_t>(std::get<1>(*good).size()) - 1;
+    strings = lists_of(std::get<1>(*good), std::get<2>(*good), 0, count, "good strings");
   }
   std::vector<LatticeStructure::Example> examples;
   for (int64_t i = 0; i < n; ++i) {
@@ -64,26 +53,8 @@ std::vector<LatticeStructure::Example> examples_of(
 
 void bind_lattice(nb::module_& m) {
   nb::class_<LatticeStructure, Structure>(m, "LatticeStructure")
-      .def(
-          "kbest_strings",
-          [](const LatticeStructure& s, int64_t i, const In<double>& theta, int64_t k) {
-            s.check_example(i);
-            expect_size(theta, s.parts(i), "theta");
-            if (k < 1) throw InputError("k must be at least 1.");
-            for (size_t part = 0; part < theta.size(); ++part)
-              if (!is_score(theta.data()[part])) throw InputError("scores must be numbers below infinity.");
-            std::vector<ScoredOutput> ys;
-            {
-              const nb::gil_scoped_release release;
-              Scratch scratch;
-              s.kbest_strings(i, theta.data(), k, ys, scratch);
-            }
-            std::vector<std::pair<double, Array<int32_t>>> found;
-            for (ScoredOutput& y : ys) found.emplace_back(y.value, to_numpy(std::move(y.y)));
-            return found;
-          },
-          "i"_a, "theta"_a, "k"_a,
-          "The k best distinct strings, best first: the score and the edges of their best path.")
+      .def("kbest_strings", &kbest_strings<LatticeStructure>, "i"_a, "theta"_a, "k"_a,
+           "The k best distinct strings, best first: the score and the edges of their best path.")
       .def(
           "spelled",
           [](const LatticeStructure& s, const std::optional<In<int64_t>>& examples, const In<int64_t>& begin,
@@ -118,15 +89,6 @@ void bind_lattice(nb::module_& m) {
       "The paths of lattices. words: the number of each edge's word in names, or -1. good: where the good strings of "
       "each example begin, where the words of each string begin, and the words. costs: whether edges that no good path "
       "has cost 1.");
-  m.def(
-      "divide",
-      [](const std::shared_ptr<LatticeStructure>& structure,
-         std::shared_ptr<Features> features) -> std::shared_ptr<DividedProblem> {
-        if (!structure || !features) throw InputError("a problem needs a structure and features.");
-        return std::make_shared<DividedProblem>(std::make_shared<BoundProblem>(structure, std::move(features)),
-                                                structure);
-      },
-      "structure"_a, "features"_a, "A structure with its features; it can be asked for its good outputs alone.");
   m.def(
       "without_good_path",
       [](const In<int64_t>& nodes, const In<int64_t>& begin, const In<int32_t>& tails, const In<int32_t>& heads,

@@ -32,8 +32,6 @@ class LatticeStructure final : public Structure, public GoodInference {
     std::vector<Words> good;  // the good strings, best first
   };
 
-  static constexpr int64_t kListed = 1000;  // good outputs that are listed at most
-
   // costs: the cost of an output is the number of its edges that no good output has; else it is 0.
   LatticeStructure(std::vector<Example> examples, Vocabulary names, bool has_gold, bool costs)
       : examples_(std::move(examples)), names_(std::move(names)), has_gold_(has_gold), costs_(costs) {
@@ -235,9 +233,9 @@ class LatticeStructure final : public Structure, public GoodInference {
       const std::vector<double> zeros(at(std::max<int64_t>(example.paths.edges(), 1)), 0.0);
       std::vector<ScoredOutput> ys;
       Scratch scratch;
-      good.kbest(zeros.data(), kListed - static_cast<int64_t>(found.size()), ys, scratch);
+      good.kbest(zeros.data(), kListedGood - static_cast<int64_t>(found.size()), ys, scratch);
       for (ScoredOutput& y : ys) found.push_back(std::move(y.y));
-      if (static_cast<int64_t>(found.size()) >= kListed) break;
+      if (static_cast<int64_t>(found.size()) >= kListedGood) break;
     }
     return found;
   }

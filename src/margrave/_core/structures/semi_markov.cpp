@@ -53,6 +53,25 @@ Array<double> tag_marginals(const SemiMarkovStructure& structure, const Bounds& 
   return to_numpy(std::move(result));
 }
 
+// begin (examples + 1): where the alternatives of each example begin; rows: start, end and label of each.
+std::vector<std::vector<Segments::Segment>> alternatives_of(const In<int64_t>& begin, const In<int32_t>& rows,
+                                                            const Segments& segments) {
+  std::vector<std::vector<Segments::Segment>> found;
+  for (size_t i = 0; i + 1 < begin.size(); ++i) {
+    const int64_t first = begin.data()[i];
+    const int64_t last = begin.data()[i + 1];
+    if (first < 0 || last < first || last > static_cast<int64_t>(rows.size() / 3))
+      throw InputError("the bounds of alternatives must ascend from 0 to their number.");
+    found.emplace_back();
+    for (int64_t k = first; k < last; ++k) {
+      const int32_t* row = rows.data() + 3 * k;
+      if (row[2] < 0 || row[2] >= segments.labels()) throw InputError("the label of an alternative is out of range.");
+      found.back().push_back({row[0], row[1], row[2]});
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 void bind_semi_markov(nb::module_& m) {
@@ -77,40 +96,63 @@ void bind_semi_markov(nb::module_& m) {
             return to_numpy(std::move(rows));
           },
           "i"_a, "The start, the end and the label of each segment of example i, in the order of the parts.")
+      .def_prop_ro("divided", &SemiMarkovStructure::divided, "Whether spans have alternatives.")
       .def(
-          "gold_spans",
+          "good_tags",
+          [](const SemiMarkovStructure& s) {
+            std::vector<int64_t> begin{0};
+            std::vector<int32_t> tags;
+            for (int64_t i = 0; i < s.size(); ++i) {
+              const std::vector<uint8_t> flags = s.good_tags(i);
+              for (int64_t t = 0; t < s.length(i); ++t) {
+                for (int32_t tag = 0; tag < s.tags().tags; ++tag)
+                  if (flags[static_cast<size_t>(t * s.tags().tags + tag)]) tags.push_back(tag);
+                begin.push_back(static_cast<int64_t>(tags.size()));
+              }
+            }
+            return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(tags)));
+          },
+          "For all tokens of all examples, one after another, the tags that they have in good outputs: bounds and "
+          "tags.")
+      .def(
+          "good_spans",
           [](const SemiMarkovStructure& s) {
             std::vector<int64_t> begin{0};
             std::vector<int32_t> labels;
-            Output y;
             for (int64_t i = 0; i < s.size(); ++i) {
               const int64_t n = s.length(i);
-              std::vector<int32_t> of_span(static_cast<size_t>(s.segments().spans(n)), -1);
-              for (const Segments::Segment& segment : s.gold_segments(i))
-                of_span[static_cast<size_t>(s.segments().spans_before(segment.end) + segment.end - segment.start - 1)] =
-                    static_cast<int32_t>(segment.label);
-              for (const int32_t label : of_span) {
-                if (label >= 0) labels.push_back(label);
+              std::vector<std::vector<int32_t>> of_span(static_cast<size_t>(s.segments().spans(n)));
+              for (const int32_t part : s.good_parts(i)) {
+                if (part >= s.segments().count(n)) break;
+                const Segments::Segment of = s.segments().segment(part);
+                of_span[static_cast<size_t>(s.segments().spans_before(of.end) + of.end - of.start - 1)].push_back(
+                    static_cast<int32_t>(of.label));
+              }
+              for (const std::vector<int32_t>& of : of_span) {
+                labels.insert(labels.end(), of.begin(), of.end());
                 begin.push_back(static_cast<int64_t>(labels.size()));
               }
             }
             return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(labels)));
           },
-          "For all spans of all examples, one after another, the label that the span has in the gold output, if any: "
-          "bounds and labels.")
+          "For all spans of all examples, one after another, the labels that the span has in good outputs: bounds and "
+          "labels.")
       .def(
-          "gold_segments",
+          "good_pairs",
           [](const SemiMarkovStructure& s) {
-            std::vector<int64_t> begin{0};
-            std::vector<int32_t> labels;
+            const int64_t pairs = s.labels() * s.labels();
+            std::vector<uint8_t> seen(static_cast<size_t>(pairs), 0);
             for (int64_t i = 0; i < s.size(); ++i) {
-              for (const Segments::Segment& segment : s.gold_segments(i))
-                labels.push_back(static_cast<int32_t>(segment.label));
-              begin.push_back(static_cast<int64_t>(labels.size()));
+              const int64_t count = s.segments().count(s.length(i));
+              for (const int32_t part : s.good_parts(i))
+                if (part >= count) seen[static_cast<size_t>((part - count) % pairs)] = 1;
             }
-            return std::make_pair(to_numpy(std::move(begin)), to_numpy(std::move(labels)));
+            std::vector<int64_t> found;
+            for (int64_t q = 0; q < pairs; ++q)
+              if (seen[static_cast<size_t>(q)]) found.push_back(q);
+            return to_numpy(std::move(found));
           },
-          "The labels of the segments of the gold outputs, one after another: bounds and labels.")
+          "The pairs of neighbouring labels that good outputs have, from left to right label by label.")
       .def("read_tags", &read_tags, "examples"_a.none(), "begin"_a, "parts"_a,
            "The tags of outputs, one after another; output k is one of example examples[k], or of example k.")
       .def("tag_marginals", &tag_marginals, "begin"_a, "mu"_a,
@@ -119,20 +161,25 @@ void bind_semi_markov(nb::module_& m) {
       "semi_markov",
       [](const In<int32_t>& longest, int64_t tags, const In<int32_t>& first, const In<int32_t>& inside,
          const In<int64_t>& begin, const std::optional<In<int32_t>>& gold, std::shared_ptr<LabelCost> cost,
-         const std::optional<In<bool>>& free, const std::optional<In<bool>>& allowed,
+         const In<bool>& outside, bool of_segments, const std::optional<In<bool>>& allowed,
+         const std::optional<std::pair<In<int64_t>, In<int32_t>>>& alternatives,
          bool tied) -> std::shared_ptr<SemiMarkovStructure> {
         SegmentTags names{tags, to_vector(first), to_vector(inside)};
         if (tags < 1 || tags > 65535) throw InputError("there must be from 1 to 65535 tags.");
-        SemiMarkovStructure::Data data{to_vector(begin), to_vector(gold), std::move(cost),
-                                       free.has_value(), flags_of(free),  flags_of(allowed)};
-        return std::make_shared<SemiMarkovStructure>(Segments(to_vector(longest)), std::move(names), std::move(data),
-                                                     tied);
+        SemiMarkovStructure::Data data{
+            to_vector(begin), to_vector(gold), std::move(cost), of_segments, flags_of(outside), flags_of(allowed), {}};
+        const Segments segments(to_vector(longest));
+        if (alternatives) {
+          expect_size(alternatives->first, static_cast<int64_t>(begin.size()), "the bounds of alternatives");
+          data.alternatives = alternatives_of(alternatives->first, alternatives->second, segments);
+        }
+        return std::make_shared<SemiMarkovStructure>(segments, std::move(names), std::move(data), tied);
       },
-      "longest"_a, "tags"_a, "first"_a, "inside"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "free"_a.none(),
-      "allowed"_a.none(), "tied"_a,
-      "Labelled segmentations. first, inside: the tags of each label. cost: of tags; or free: the labels whose "
-      "segments "
-      "do not count, where the cost is the number of wrong and of missing segments.");
+      "longest"_a, "tags"_a, "first"_a, "inside"_a, "begin"_a, "gold"_a.none(), "cost"_a.none(), "outside"_a,
+      "of_segments"_a, "allowed"_a.none(), "alternatives"_a.none(), "tied"_a,
+      "Labelled segmentations. first, inside: the tags of each label. outside: the labels of tokens that are not in "
+      "spans. cost: of tags; or of_segments: the cost is the number of wrong and of missing spans. alternatives: where "
+      "those of each example begin, and (start, end, label) of each.");
 }
 
 }  // namespace margrave

@@ -5,6 +5,8 @@
 // A segmentation is a path through two kinds of states. in(e, l): a segment of label l ends at e; begin(s, l): one
 // begins at s. Pairs of labels lead from in(s, k) to begin(s, l), and segments from begin(s, l) to in(e, l). Every
 // operation therefore takes n (labels^2 + sum of the longest lengths) steps.
+//
+// Where spans have alternatives, several outputs are good (structures/good_segments.h).
 #pragma once
 
 #include <algorithm>
@@ -16,24 +18,28 @@
 
 #include "engines/hypergraph.h"
 #include "engines/lazy_kbest.h"
+#include "protocol/good_outputs.h"
 #include "simd/loops.h"
+#include "structures/good_segments.h"
 #include "structures/label_cost.h"
 #include "structures/segments.h"
 
 namespace margrave {
 
-class SemiMarkovStructure final : public Structure {
+class SemiMarkovStructure final : public Structure, public GoodInference {
  public:
   // begin (examples + 1): where the tokens of each example begin. gold: one tag per token, or empty. cost: the cost of
   // tags, or null. of_segments: the cost of an output is the number of its segments that are wrong, plus the number of
-  // right ones that it lacks; segments of the labels in `free` do not count. allowed: (tokens, tags), or empty.
+  // right ones that it lacks; segments of the labels that are `outside` of spans do not count. allowed: (tokens, tags),
+  // or empty. alternatives: those of each example, or empty; then good outputs cost nothing.
   struct Data {
     std::vector<int64_t> begin;
     std::vector<int32_t> gold;
     std::shared_ptr<const LabelCost> cost;
     bool of_segments = false;
-    std::vector<uint8_t> free;
+    std::vector<uint8_t> outside;
     std::vector<uint8_t> allowed;
+    std::vector<std::vector<Segments::Segment>> alternatives;
   };
 
   SemiMarkovStructure(Segments segments, SegmentTags tags, Data data, bool tied)
@@ -48,7 +54,10 @@ class SemiMarkovStructure final : public Structure {
     if (data_.cost && data_.cost->labels() != tags_.tags)
       throw InputError("there are " + std::to_string(tags_.tags) + " tags, and costs of " +
                        std::to_string(data_.cost->labels()) + ".");
-    if (data_.of_segments && data_.free.size() != at(labels())) throw InputError("every label needs its flag.");
+    if (data_.outside.size() != at(labels())) throw InputError("every label needs its flag.");
+    for (int64_t l = 0; l < labels(); ++l)
+      if (data_.outside[at(l)] && segments_.longest(l) != 1)
+        throw InputError("a segment outside of spans must have one token.");
     if (!data_.allowed.empty() && data_.allowed.size() != tokens * at(tags_.tags))
       throw InputError("allowed tags must be (tokens, tags).");
     for (int64_t i = 0; i < size(); ++i)
@@ -57,6 +66,7 @@ class SemiMarkovStructure final : public Structure {
                          " parts, more than can be numbered: split it, or limit the length of segments.");
     if (!data_.gold.empty()) read_gold();
     if (constrained()) check_feasible();
+    if (divided()) read_alternatives();
   }
 
   const Segments& segments() const { return segments_; }
@@ -73,22 +83,82 @@ class SemiMarkovStructure final : public Structure {
     return kArgmax | kArgmaxByCost | kLogsum | kKbest | kSample | (tied_ ? 0u : kUntied | kEntropy);
   }
   bool has_gold() const override { return !data_.gold.empty() || data_.begin.back() == 0; }
-  void gold(int64_t i, int64_t, Output& y) const override {
-    if (!has_gold()) throw InputError("this problem was bound without gold outputs.");
+  int64_t golds(int64_t i) const override {
+    if (!divided()) return 1;
+    return static_cast<int64_t>(std::min(good_[at(i)].count(), static_cast<double>(kListedGood)));
+  }
+  // The output of the gold tags comes first.
+  void gold(int64_t i, int64_t k, Output& y) const override {
+    check_gold();
     y.assign(gold_.begin() + gold_begin_[at(i)], gold_.begin() + gold_begin_[at(i + 1)]);
     add_pairs(length(i), y);
+    if (k == 0) return;
+    const std::vector<double> zeros(at(parts(i)), 0.0);
+    std::vector<ScoredOutput> ys;
+    Scratch scratch;
+    good_[at(i)].kbest(zeros.data(), k + 1, ys, scratch);
+    Output first = y;
+    std::sort(first.begin(), first.end());
+    ys.erase(std::remove_if(ys.begin(), ys.end(), [&](const ScoredOutput& other) { return other.y == first; }),
+             ys.end());
+    y = std::move(ys[at(k - 1)].y);
+  }
+
+  // Whether there are alternatives, so that the problem can be asked for its good outputs alone.
+  bool divided() const { return !data_.alternatives.empty(); }
+  double argmax_among(bool good, int64_t i, const double* theta, Output& y, Scratch& scratch) const override {
+    if (good) return good_paths(i).argmax(theta, y, scratch);
+    return good_segments(i).paths(false).argmax(theta, y, scratch);
+  }
+  double logsum_among(bool good, int64_t i, const double* theta, double* mu, Scratch& scratch) const override {
+    if (good) return good_paths(i).logsum(theta, parts(i), mu, scratch);
+    return good_segments(i).paths(false).logsum(theta, parts(i), mu, scratch);
+  }
+  // The parts that good outputs have, sorted, each once.
+  Output good_parts(int64_t i) const {
+    check_gold();
+    Output found;
+    if (divided()) {
+      for (int64_t e = 0; e < good_[at(i)].edges(); ++e)
+        if (good_[at(i)].part(e) >= 0) found.push_back(good_[at(i)].part(e));
+    } else {
+      gold(i, 0, found);
+    }
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+  // (tokens, tags): which tags the tokens have in good outputs.
+  std::vector<uint8_t> good_tags(int64_t i) const {
+    std::vector<uint8_t> flags(at(length(i) * tags_.tags), 0);
+    const int64_t count = segments_.count(length(i));
+    for (const int32_t part : good_parts(i)) {
+      if (part >= count) break;
+      const Segments::Segment segment = segments_.segment(part);
+      flags[at(segment.start * tags_.tags + tags_.first[at(segment.label)])] = 1;
+      for (int64_t t = segment.start + 1; t < segment.end; ++t)
+        flags[at(t * tags_.tags + tags_.inside[at(segment.label)])] = 1;
+    }
+    return flags;
   }
 
   double cost(int64_t i, double* delta) const override {
     const int64_t n = length(i);
     std::fill(delta, delta + parts(i), 0.0);
-    if (!has_gold()) throw InputError("this problem was bound without gold outputs.");
+    check_gold();
     if (data_.of_segments) return cost_of_segments(i, delta);
     if (!data_.cost) return 0;
     const int32_t* gold = data_.gold.data() + data_.begin[at(i)];
-    std::vector<double> row(at(tags_.tags)), first(at(n * labels())), inside(at((n + 1) * labels()), 0.0);
+    const std::vector<uint8_t> good = divided() ? good_tags(i) : std::vector<uint8_t>();
+    std::vector<double> row(at(tags_.tags)), other(at(tags_.tags)), first(at(n * labels())),
+        inside(at((n + 1) * labels()), 0.0);
     for (int64_t t = 0; t < n; ++t) {  // inside: sums over the tokens before t
       data_.cost->row(gold[t], row.data());
+      for (int32_t tag = 0; divided() && tag < tags_.tags; ++tag) {  // a tag costs what it costs beside the nearest
+        if (!good[at(t * tags_.tags + tag)]) continue;
+        data_.cost->row(tag, other.data());
+        for (size_t k = 0; k < row.size(); ++k) row[k] = std::min(row[k], other[k]);
+      }
       for (int64_t l = 0; l < labels(); ++l) {
         first[at(t * labels() + l)] = row[at(tags_.first[at(l)])];
         const int32_t tag = tags_.inside[at(l)];
@@ -294,14 +364,6 @@ class SemiMarkovStructure final : public Structure {
     return sum;
   }
 
-  std::vector<Segments::Segment> gold_segments(int64_t i) const {
-    if (!has_gold()) throw InputError("this problem was bound without gold outputs.");
-    std::vector<Segments::Segment> found;
-    for (int64_t k = gold_begin_[at(i)]; k < gold_begin_[at(i + 1)]; ++k)
-      found.push_back(segments_.segment(gold_[at(k)]));
-    return found;
-  }
-
   // The tags of the tokens of an output, from its segments, which come first.
   void tags_of(int64_t i, const int32_t* parts, int64_t count, int32_t* tags) const {
     const int64_t n = length(i);
@@ -354,6 +416,9 @@ class SemiMarkovStructure final : public Structure {
   static constexpr int64_t kMostCells = 200'000'000;
 
   static size_t at(int64_t k) { return static_cast<size_t>(k); }
+  void check_gold() const {
+    if (!has_gold()) throw InputError("this problem was bound without gold outputs.");
+  }
   int64_t pairs() const { return labels() * labels(); }
   int64_t tables(int64_t n) const { return tied_ ? 1 : n - 1; }
   // The pairs of neighbouring labels at the boundary s of n tokens, from left to right label by label.
@@ -418,9 +483,31 @@ class SemiMarkovStructure final : public Structure {
     }
   }
 
+  void read_alternatives() {
+    check_gold();
+    if (static_cast<int64_t>(data_.alternatives.size()) != size())
+      throw InputError("there must be a list of alternatives for every example.");
+    if (constrained()) throw InputError("alternatives and allowed tags cannot be combined.");
+    if (data_.of_segments) throw InputError("the cost by segments needs a single right output.");
+    for (int64_t i = 0; i < size(); ++i) good_.push_back(good_segments(i).paths(true));
+  }
+  GoodSegments good_segments(int64_t i) const {
+    if (!divided()) throw InputError("this problem was bound without alternatives.");
+    std::vector<Segments::Segment> right;
+    for (int64_t k = gold_begin_[at(i)]; k < gold_begin_[at(i + 1)]; ++k)
+      right.push_back(segments_.segment(gold_[at(k)]));
+    const int64_t n = length(i);
+    return GoodSegments(segments_, data_.outside, n, right, data_.alternatives[at(i)],
+                        [&](int64_t s) { return table(n, s); });
+  }
+  const Paths& good_paths(int64_t i) const {
+    if (!divided()) throw InputError("this problem was bound without alternatives.");
+    return good_[at(i)];
+  }
+
   double cost_of_segments(int64_t i, double* delta) const {
     each_segment(length(i),
-                 [&](int64_t part, int64_t, int64_t, int64_t l) { delta[part] = data_.free[at(l)] ? 0 : 1; });
+                 [&](int64_t part, int64_t, int64_t, int64_t l) { delta[part] = data_.outside[at(l)] ? 0 : 1; });
     double c0 = 0;
     for (int64_t k = gold_begin_[at(i)]; k < gold_begin_[at(i + 1)]; ++k) {
       double& of = delta[gold_[at(k)]];
@@ -808,6 +895,7 @@ class SemiMarkovStructure final : public Structure {
   bool tied_;
   std::vector<int64_t> gold_begin_;
   std::vector<int32_t> gold_;  // the segments of the gold outputs
+  std::vector<Paths> good_;    // the good outputs, where there are alternatives
 };
 
 }  // namespace margrave

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from margrave.cli.options import Option, options_of
 from margrave.errors import DataError
@@ -121,6 +121,10 @@ class Task(ABC):
         """Its options that belong to the loss: the cost, unless it is the estimator's."""
         cost = getattr(self, "cost", None)
         return {} if cost is None or self.own_cost else {"cost": cost}
+
+    def for_one_run(self, settings: Mapping[str, Any]) -> Self:
+        """The task for a training with a checkpoint, which follows one run; options that need several are refused."""
+        return self
 
     @abstractmethod
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:

@@ -1,8 +1,8 @@
 """Lattices: the best path of each, in JSON lines or PLF."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from margrave.cli import illustration
 from margrave.cli.options import Option, option
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from margrave.estimators import LatticeDecoder
 
 _BATCH = 100  # lattices that are predicted at once
+_STARTS = 3  # weights to start from, if the loss is not convex
 
 
 @dataclass(eq=False, repr=False)
@@ -57,13 +58,17 @@ class Lattices(Task):
     unreachable: str = option(
         "stop", "Whether lattices without a good path stop the training or are left out: stop or skip.", "NAME"
     )
-    starts: int = option(
-        3, "For losses that are not convex, how many weights to start from; the best result is kept.", "N", low=1
+    starts: int | None = option(
+        None,
+        "For losses that are not convex, how many weights to start from; the best result is kept. 3 if not given, and "
+        "1 with --checkpoint, which follows one run.",
+        "N",
+        low=1,
     )
     cost: str | None = option(
         None,
         "What a wrong path costs, in a loss with a cost: hamming, the number of its edges that no good path has, or "
-        "zero-one; hamming if not given, and zero-one with --learner lp.",
+        "zero-one, for which several good paths need --learner lp; hamming if not given, and zero-one with lp.",
         "NAME",
     )
 
@@ -74,25 +79,39 @@ class Lattices(Task):
         if self.unreachable not in ("stop", "skip"):
             raise unknown("--unreachable", self.unreachable, ("stop", "skip"))
 
+    def for_one_run(self, settings: Mapping[str, Any]) -> Self:
+        """The same with one start."""
+        from margrave.losses import loss_named
+
+        if self.starts not in (None, 1) and not loss_named(settings["loss"]).convex:
+            raise MargraveError(f"--checkpoint follows one run, and this is --starts {self.starts}: use --starts 1.")
+        return replace(self, starts=1)
+
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Lattices with their good strings."""
         from margrave.inputs import EdgeFeatures
 
-        X = _read(data)
-        y = _good(data, X)
-        dev_pair = None
-        if dev is not None:
-            dev_lattices = _read(dev)
-            dev_pair = dev_lattices, _good(dev, dev_lattices)
+        lines, X, y = _read_labelled(data)
+        self._check_reachable(data, lines, X, y)
+        dev_pair = None if dev is None else _read_labelled(dev)[1:]
         decoder = self.estimator_class()(
             features=self.features,
             inputs=EdgeFeatures(words=self.words),
             unreachable=self.unreachable,
-            starts=self.starts,
+            starts=_STARTS if self.starts is None else self.starts,
             **settings,
         )
         sizes = {"n_lattices": len(X), "n_edges": sum(len(lattice.edges) for lattice in X)}
         return Job(decoder, X, y, sizes, {}, dev_pair, _scores)
+
+    def _check_reachable(self, path: str, lines: Sequence[int], X: Sequence["Lattice"], y: list[list[str]]) -> None:
+        """Refuses lattices without a good path, unless they are to be left out and there are others."""
+        from margrave.structures.lattice_paths import unreachable, without_good_path
+
+        missing = without_good_path(X, y)
+        if len(missing) == len(X) or (missing and self.unreachable == "stop"):
+            remedy = "none is left" if len(missing) == len(X) else "leave them out, or use --unreachable skip"
+            raise DataError(display_name(path), lines[missing[0]], unreachable(X, missing, remedy))
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
@@ -155,8 +174,7 @@ class LatticeModel(Model):
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """The share of good strings."""
-        X = _read(path)
-        y = _good(path, X)
+        _, X, y = _read_labelled(path)
         return {"n_lattices": len(X), **_scores(y, self.decoder.predict(X))}
 
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
@@ -173,27 +191,30 @@ class LatticeModel(Model):
         """Pictures of lattices with the probabilities of their edges."""
         path = illustration.check_options(data, plot, sentences, None)
         assert plot is not None
-        return {"plots": illustration.draw_lattices(self.decoder, path, _read(path), plot, sentences)}
+        return {"plots": illustration.draw_lattices(self.decoder, path, _read(path)[1], plot, sentences)}
 
     def illustration_summary(self, report: Mapping[str, Any]) -> str:
         """The same as people read it."""
         return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
 
 
-def _read(path: str) -> list["Lattice"]:
-    from margrave.datasets import read_lattices
+def _read(path: str) -> tuple[list[int], list["Lattice"]]:
+    """The lattices of a file, and the lines that they stand on."""
+    from margrave.datasets.lattices import numbered_lattices
 
-    X = list(read_lattices(source(path)))
-    if not X:
+    pairs = list(numbered_lattices(source(path)))
+    if not pairs:
         raise DataError(display_name(path), None, "it holds no lattices.")
-    return X
+    return [number for number, _ in pairs], [lattice for _, lattice in pairs]
 
 
-def _good(path: str, X: Sequence["Lattice"]) -> list[list[str]]:
-    for lattice in X:
+def _read_labelled(path: str) -> tuple[list[int], list["Lattice"], list[list[str]]]:
+    """The same with their good strings, of which each needs one."""
+    lines, X = _read(path)
+    for number, lattice in zip(lines, X, strict=True):
         if not lattice.good:
-            raise DataError(display_name(path), None, f"lattice {lattice.id} has no good string, which is needed here.")
-    return [list(lattice.good) for lattice in X]
+            raise DataError(display_name(path), number, "the lattice has no good string, which is needed here.")
+    return lines, X, [list(lattice.good) for lattice in X]
 
 
 def _scores(gold: Any, predicted: Any) -> dict[str, float | None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import conllu
@@ -14,7 +14,7 @@ from margrave.cli.kernels import KernelOptions
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
 from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labelled, SequenceReader
-from margrave.cli.streams import display_name, with_own
+from margrave.cli.streams import display_name, naming, with_own
 from margrave.cli.tasks.base import Job, Model, Task, top_table
 from margrave.errors import DataError, MargraveError, unknown
 
@@ -111,8 +111,8 @@ A template names columns of the token and of those around it, counted from 0 wit
     order: int = option(1, "How many labels before it a label depends on.", "N", low=1, high=3)
     segments: bool = option(
         False,
-        "Predict whole segments instead of one label per token: labels are IOB2 tags, and segments have attributes of "
-        "their own, such as their text, length and shape.",
+        "Predict whole segments instead of one label per token: labels are IOB1 or IOB2 tags, predictions IOB2 tags, "
+        "and segments have attributes of their own, such as their text, length and shape.",
     )
     max_length: int | None = option(
         None, "With --segments, the largest number of tokens of a segment; that of the data if not given.", "N", low=1
@@ -136,6 +136,8 @@ A template names columns of the token and of those around it, counted from 0 wit
             raise MargraveError("--segments and --kernel exclude each other: give one of them.")
         if self.max_length is not None and not self.segments:
             raise MargraveError("--max-length applies to --segments only.")
+        if self.cost == "segments" and not self.segments:
+            raise MargraveError("--cost segments applies to --segments only.")
         if self.chosen_kernel() is not None and self.features != type(self).features:
             raise MargraveError("--features and --kernel exclude each other: give one of them.")
 
@@ -155,6 +157,11 @@ A template names columns of the token and of those around it, counted from 0 wit
             raise DataError(str(self.templates), None, f"it asks for column {given.n_columns - 1}, but {columns}.")
         _check_number_of_labels(y)
         dev_pair = None if dev is None else reader.labelled(dev, n_columns)
+        if self.segments:
+            y = _well_formed(reader, data, y)
+            dev_pair = (
+                None if dev is None or dev_pair is None else (dev_pair[0], _well_formed(reader, dev, dev_pair[1]))
+            )
         # F1 counts parts that occur once.
         tied = "untied" not in learner_named(settings["learner"]).needs and self.cost != "f1"
         tagger = self.estimator_class()(
@@ -239,6 +246,20 @@ A template names columns of the token and of those around it, counted from 0 wit
         return top_table({**report["top"], "transitions": moves})
 
 
+def _well_formed(reader: SequenceReader, path: str, y: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Tags in IOB2, from these or those of IOB1; other labels are refused with their line."""
+    from margrave.labels.tags import convert_tags
+
+    for i, tags in enumerate(y):
+        for position, tag in enumerate(tags):
+            if tag != "O" and not re.fullmatch("[BI]-(?!O$).+", tag):
+                line = None if path == "-" else next(islice(reader.lines(path), i, None))[position]
+                raise DataError(
+                    display_name(path), line, f"the label is {tag!r}, and --segments needs O, B-label or I-label."
+                )
+    return [convert_tags(tags, "IOB2", "IOB2") for tags in y]
+
+
 def _check_number_of_labels(y: Iterable[Sequence[str]]) -> None:
     labels = {label for labels in y for label in labels}
     if len(labels) > _MANY_LABELS:
@@ -297,9 +318,14 @@ class TaggingModel(Model):
 
     def evaluation(self, path: str, scheme: str | None = None, **options: Any) -> dict[str, Any]:
         """Accuracies, and precision, recall and F1 of spans where the labels are tags of some."""
+        from margrave.labels.tags import convert_tags
         from margrave.metrics import sequence_accuracy, token_accuracy
 
         X, gold = self.reader.labelled(path, self.n_columns)
+        written = scheme or _scheme_of(chain(*gold))
+        if self.tagger.segments and written is not None:  # Predictions are in IOB2.
+            with naming(path):
+                gold, scheme = [convert_tags(tags, written, "IOB2") for tags in gold], "IOB2"
         slices = (X.slice(first, min(first + _BATCH, len(X))) for first in range(0, len(X), _BATCH))
         predicted = [*chain.from_iterable(self._on_threads(lambda tagger, of: tagger.predict(of), slices))]
         scores = _span_scores(gold, predicted, scheme)
