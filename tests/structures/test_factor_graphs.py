@@ -332,7 +332,7 @@ def test_outputs_that_do_not_fit_are_refused() -> None:
 class Answering(OwnRule):
     """A rule of which maximum and sum return what they are told, or raise an error."""
 
-    def __init__(self, variables, maximum=(0.0, [0, 0]), sum=(0.0, [np.full(2, 0.5)] * 2)):
+    def __init__(self, variables, maximum=(0.0, [0, 0]), sum=(0.0, [[0.5, 0.5]] * 2)):
         super().__init__(variables)
         self.answers = {"maximum": maximum, "sum": sum}
 
