@@ -119,7 +119,11 @@ SEQUENCES: dict[str, tuple[Any, Any, str]] = {
     "a number for an attribute": (second(["a", 1]), Y, rf"^{TOKEN}an attribute must be a string.*, not int\.$"),
     "None for an attribute": (second([None]), Y, rf"^{TOKEN}an attribute must be a string.*, not NoneType\.$"),
     "a list for an attribute": (second([["a"]]), Y, rf"^{TOKEN}an attribute must be a string.*, not list\.$"),
-    "half a character": (second(["\ud800"]), Y, rf"^{TOKEN}an attribute must be a string of valid characters"),
+    "half a character": (
+        second(["\ud800"]),
+        Y,
+        rf"^{TOKEN}an attribute must be a string.*, and one has half of a char",
+    ),
     "half a character as a value": (second({"w": "\ud800"}), Y, rf"^{TOKEN}.*a string of valid characters"),
     "a number for a name": (second({1: 1.0}), Y, rf"^{TOKEN}an attribute must be a string.*, not int\.$"),
     "nan": (second({"ok": 1.0, "w": nan}), Y, rf"^{TOKEN}attribute 'w' has the value nan; values must be finite\.$"),

@@ -51,6 +51,18 @@ def test_without_unknown_labels_it_is_the_log_loss() -> None:
     assert more.score([*X, X[2]], [*y, [None]]) == whole.score(X, y)
 
 
+def test_a_score_needs_a_known_label() -> None:
+    X, y = colour_maps(), COLOURS
+    model = GraphLabeler().fit(X, y)
+    with pytest.raises(MargraveError, match="no node has a known label, so there is nothing to score"):
+        model.score(X, [[None] * len(each) for each in y])
+
+
+def test_a_small_limit_of_memory_is_said_as_it_is() -> None:
+    with pytest.raises(MargraveError, match=r"tables of 0\.\d+ MB, and the limit is 1e-05 MB"):
+        GraphLabeler(memory=1e-5).fit(colour_maps(), COLOURS)
+
+
 def test_unknown_labels_need_the_log_loss() -> None:
     X, partly = colour_maps(), [[None, *y[1:]] for y in COLOURS]
     for loss in ("hinge", "softmax-margin", "ramp"):

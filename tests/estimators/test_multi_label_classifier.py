@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
 
 from margrave import HierarchicalMultiLabelClassifier, MargraveError, MultiLabelClassifier
 from margrave.structures.label_graph import LabelCounts
@@ -72,7 +73,17 @@ def test_mistakes_are_named() -> None:
             MultiLabelClassifier(graph=graph).fit(X, Y)
     with pytest.raises(MargraveError, match="there are 40 examples in X and 39"):
         MultiLabelClassifier().fit(X, Y[:39])
-    with pytest.raises(MargraveError, match="only one class"):
-        MultiLabelClassifier().fit([["a"], ["b"]], [["x"], []])
+    with pytest.raises(MargraveError, match="there are no labels"):
+        MultiLabelClassifier().fit([["a"], ["b"]], [[], []])
     with pytest.raises(MargraveError, match="features"):
         MultiLabelClassifier(features="observed").fit(X, Y)
+
+
+def test_a_single_label_is_a_logistic_regression() -> None:
+    X, Y = data()
+    y = Y[:, 0]
+    model = MultiLabelClassifier(C=0.5, tol=1e-10).fit(X, y[:, None])
+    with_one = np.hstack([X, np.ones((len(X), 1))])  # whose weight is penalised like all others
+    other = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(with_one, y)
+    assert model.edges_ == []
+    assert_allclose(model.predict_proba(X)[:, 0], other.predict_proba(with_one)[:, 1], atol=1e-4)

@@ -41,6 +41,10 @@ def test_networkx_graphs_have_features_and_labels_by_name() -> None:
     assert model.predict([Networkx(nodes, edges)]) == [["r", "b", "r"]]
     with pytest.raises(MargraveError, match="example 0: node 'y' has no label"):
         GraphLabeler().fit([Networkx(nodes, edges)], [{"z": "r", "x": "r"}])
+    labels = {"z": "r", "x": "r", "y": "b"}
+    assert model.score([Networkx(nodes, edges)], [labels]) == 1
+    with pytest.raises(MargraveError, match="example 0: there is a label for 'w', which is not a node of the graph"):
+        GraphLabeler().fit([Networkx(nodes, edges)], [{**labels, "w": "b"}])
     bare = Networkx({1: {}, 2: {}}, {(1, 2): {}})
     assert as_graphs([bare])[0].edge_features is None
     with pytest.raises(MargraveError, match="some nodes have the attribute"):

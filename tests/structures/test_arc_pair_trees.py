@@ -339,6 +339,20 @@ def test_the_reweighted_bound_is_never_below_log_z(
 
 
 @roots
+@pytest.mark.parametrize("size", [300.0, 1e3, 1e4, 1e6])
+def test_the_reweighted_bound_holds_at_scores_whose_weights_underflow(size: float, single_root: bool) -> None:
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 4):
+        number, outputs = outputs_of(n, single_root)
+        bound = bound_of(n, single_root)
+        for _ in range(15):
+            theta = size * rng.standard_normal(len(number))
+            value, mu, _ = bound.upper_bound(0, theta)
+            assert value >= outputs.logsum(theta)[0] - 1e-10 * size
+            assert (mu >= 0).all() and (mu <= 1 + 1e-9).all()
+
+
+@roots
 @pytest.mark.parametrize("kappa", [0.4, 0.7])
 def test_the_gradient_of_the_reweighted_bound_is_its_mu(kappa: float, single_root: bool) -> None:
     rng = np.random.default_rng(0)

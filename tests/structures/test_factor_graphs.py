@@ -1,5 +1,7 @@
 """Factor graphs: clique trees against enumeration and against other kernels, hard factors, and what is refused."""
 
+import subprocess
+import sys
 from itertools import pairwise, product
 from math import inf
 
@@ -285,7 +287,7 @@ GRAPH = Factors(["two", "three"], [(0,), (1,), (0, 1)])
         (Factors(["two"], [(0,)], [Xor([])]), "it has no variables"),
         (Factors(["two"], [(0,)], [Xor([(0, "a"), (0, "b")])]), "variable 0 occurs twice"),
         (Factors(["two"], [(0,)], [Or([(0, "x")])]), "variable 0 has no label 'x'"),
-        (Factors(["two"], [(0,)], [Budget([(0, "a")], -1)]), "must not be negative"),
+        (Factors(["two"], [(0,)], [Budget([(0, "a")], -1)]), "a budget must be at least 0"),
         (Factors(["two"], [(0,)], [TreeRule(1, [(1, 1, 0, "a")])]), "no arc from 1 to 1"),
         (Factors(["two"], [(0,)], [Allowed([0], [])]), "nothing is allowed"),
         (Factors(["two"], [(0,)], ["xor"]), "it must be a rule"),
@@ -333,22 +335,84 @@ def test_outputs_that_do_not_fit_are_refused() -> None:
         FactorGraph(labels={"s": ["a", "a"]})
 
 
-class Faulty(OwnRule):
-    """A rule whose maximum has the wrong number of labels."""
+class Answering(OwnRule):
+    """A rule of which maximum and sum return what they are told, or raise an error."""
+
+    def __init__(self, variables, maximum=(0.0, [0, 0]), sum=(0.0, [[0.5, 0.5]] * 2)):
+        super().__init__(variables)
+        self.answers = {"maximum": maximum, "sum": sum}
 
     def maximum(self, scores):
-        return 0.0, [0]
+        return self._answer("maximum")
+
+    def sum(self, scores):
+        return self._answer("sum")
+
+    def _answer(self, method):
+        if self.answers[method] is ZeroDivisionError:
+            raise ZeroDivisionError("oh")
+        return self.answers[method]
 
 
-class Failing(OwnRule):
-    def maximum(self, scores):
-        raise ZeroDivisionError("a mistake of the user")
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ({"maximum": ZeroDivisionError}, "maximum raised ZeroDivisionError: oh"),
+        ({"sum": ZeroDivisionError}, "sum raised ZeroDivisionError: oh"),
+        ({"maximum": None}, "maximum must return a pair, and first a number, not None"),
+        ({"maximum": (float("nan"), [0, 0])}, "maximum must return a finite number or -inf, not nan"),
+        ({"maximum": (0.0, [0])}, r"maximum must return the number of a label for each of its 2 variables, not \[0\]"),
+        ({"maximum": (0.0, [0, 5])}, r"maximum returned the labels \[0, 5\], but its variables have \[2, 2\] labels"),
+        ({"maximum": (0.0, [-1, 0])}, "maximum returned the labels"),
+        ({"sum": (float("nan"), [np.zeros(2)] * 2)}, "sum must return a finite number or -inf, not nan"),
+        ({"sum": (0.0, [np.full(2, np.nan)] * 2)}, "sum must return marginals from 0 to 1"),
+        ({"sum": (0.0, [np.zeros(7)] * 2)}, r"sum must return, for each of its variables, the marginals"),
+    ],
+)
+def test_mistakes_in_rules_of_users_name_the_graph_and_the_rule(answers, why) -> None:
+    for inference in ("exact", "bp"):
+        if inference == "exact" and "sum" in answers:
+            continue  # which asks for maxima only
+        structure = FactorGraph(labels=BINARY, inference=inference)
+        graph = Factors(["two", "two"], [(0,), (1,)], [Or([(0, "a"), (1, "a")]), Answering([0, 1], **answers)])
+        with pytest.raises(MargraveError, match=rf"^graph 0, hard factor 1 \(Answering\): {why}") as caught:
+            bound = bind(structure, SparseFeatures(), [[["x"]] * 4], [["a", "b"]], to_structure={"graphs": [graph]})
+            bound.problem.logsum(0, np.zeros(4))
+        if "raised" in why:
+            assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_mistakes_in_rules_of_users_reach_them() -> None:
-    for rule, error in ((Faulty([0, 1]), ValueError), (Failing([0]), ZeroDivisionError), (OwnRule([0]), MargraveError)):
-        with pytest.raises(error):
+def test_rules_without_methods_and_budgets_that_are_not_whole_are_refused() -> None:
+    for rule, why in (
+        (OwnRule([0]), r"\(OwnRule\): the rule OwnRule defines neither allows nor maximum and sum"),
+        (Budget([(0, "a")], 1.5), ": a budget must be a whole number, and it is 1.5"),
+    ):
+        with pytest.raises(MargraveError, match=rf"^graph 0, hard factor 0 ?{why}"):
             problem_of([Factors(["two", "two"], [(0,), (1,)], [rule])])
+
+
+RULE_AT_EXIT = """
+from margrave.binding import bind
+from margrave.features import SparseFeatures
+from margrave.structures import FactorGraph, Factors, OwnRule
+
+class Any(OwnRule):
+    def allows(self, labels):
+        return True
+
+graph = Factors(["s"] * 2, [(0,), (1,)], [Any([0, 1])])
+to = {"graphs": [graph]}
+bounds = [
+    bind(FactorGraph({"s": ["x", "y"]}, inference), SparseFeatures(), [[["a"]] * 4], [["x", "y"]], to_structure=to)
+    for inference in ("exact", "bp")
+]
+"""
+
+
+def test_rules_that_are_alive_at_the_exit_of_the_interpreter_are_let_go() -> None:
+    """The rule reaches the problem by the globals of its module, and the problem holds the rule in the core."""
+    done = subprocess.run([sys.executable, "-c", RULE_AT_EXIT], capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""
 
 
 def test_outputs_and_marginals_come_back_in_the_users_form() -> None:

@@ -104,6 +104,27 @@ def rules(rng: np.random.Generator, kinds: list[str]) -> dict[str, Rule]:
     return found
 
 
+@pytest.mark.parametrize("inference", ["relaxed", "lp"])
+@pytest.mark.parametrize("style", ["loop", "triples", "hard", "partial"])
+@given(seed=seeds)
+@settings(max_examples=6, deadline=None)
+def test_certificates_do_not_depend_on_the_unit_of_scores(style: str, inference: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, style, SETS)
+    graph = Factors(graph.variables, graph.soft, [rule for rule in graph.hard if not isinstance(rule, Even)])
+    _, outputs = outputs_of(graph)
+    bound = bind(graph, inference)
+    problem = problem_of(bound, outputs.n)
+    theta = rng.standard_normal(outputs.n)
+    for unit in (1e-12, 1e-8, 1.0, 1e12):
+        best = float(outputs.values(unit * theta).max())
+        value, _ = problem.argmax(0, unit * theta)
+        certified = bound.certified[0] == 1
+        assert value <= best + 1e-9 * unit
+        assert not certified or value >= best - 1e-6 * unit
+        assert problem.relaxed_argmax(0, unit * theta)[0] >= best - 1e-6 * unit
+
+
 @pytest.mark.parametrize("kind", ["xor", "at most one", "or", "budget", "allowed", "forbidden", "own", "implication"])
 @given(seed=seeds, forbid=st.booleans())
 @settings(max_examples=15, deadline=None)

@@ -190,7 +190,7 @@ class GraphLabeler(ApproximateEstimator):
         ----------
         X, y : as in `fit`.
         """
-        return self._score(y, self.predict(X), self.outputs_)
+        return self._score(flat_labels(y, self._raw(X)), self.predict(X), self.outputs_)
 
     def top_pairs(self, n: int = 10) -> list[tuple[Any, float]]:
         """The n attributes of edges with pairs of labels that have the largest absolute weights, with these weights.
@@ -298,7 +298,9 @@ class GraphLabeler(ApproximateEstimator):
                 raise MargraveError(f"example {i} has {len(names)} nodes and {len(labels)} labels.")
             right += sum(a == b for a, b in zip(labels, names, strict=True))
             total += sum(label is not None for label in labels)
-        return right / total if total else 1.0
+        if total == 0:
+            raise MargraveError("no node has a known label, so there is nothing to score.")
+        return right / total
 
     def _shaped(self, X: Any, found: Sequence[Any]) -> list[Any]:
         """Labels or marginals of images as arrays of their shape."""
@@ -333,6 +335,9 @@ def flat_labels(Y: Any, graphs: Sequence[Graph]) -> list[list[Any]]:
         if isinstance(labels, Mapping) and graph.names is not None:
             if missing := [node for node in graph.names if node not in labels]:
                 raise MargraveError(f"example {i}: node {missing[0]!r} has no label.")
+            if superfluous := set(labels).difference(graph.names):
+                node = min(superfluous, key=repr)
+                raise MargraveError(f"example {i}: there is a label for {node!r}, which is not a node of the graph.")
             labels = [labels[node] for node in graph.names]
         elif isinstance(labels, np.ndarray):
             if graph.shape is not None and labels.ndim == 2 and labels.shape != graph.shape:

@@ -590,13 +590,16 @@ class _Builder:
             self.value.append(~number if len(literal) > 2 and not literal[2] else number)
         self.variable += variables
         self.counts["literals"].append(len(variables))
-        data = rule.data()
+        try:
+            data = rule.data()
+        except MargraveError as error:
+            raise MargraveError(f"{where}: {error}") from None
         if hasattr(rule, "tuples"):
             data = [k for labels in rule.tuples for k in self._tuple(where, labels, variables, sets)]
         if isinstance(rule, OwnRule):
             data = [len(self.own)]
             counts = [len(self.labels[sets[v]]) for v in variables]
-            self.own.append(_core.own_rule(FlatRule(rule, counts), len(counts), sum(counts)))
+            self.own.append(_core.own_rule(FlatRule(rule, counts, where), len(counts), sum(counts)))
         self.kind.append(rule.kind)
         self.data += data
         self.counts["data"].append(len(data))

@@ -48,6 +48,9 @@ class GraphPrograms:
         theta : the scores of its parts; -inf forbids a part.
         """
         program = self.programs[g]
+        # The tolerances of HiGHS are absolute, so the program is solved with scores whose largest one is 1.
+        size = float(np.abs(theta, where=np.isfinite(theta), out=np.zeros(len(theta))).max(initial=0.0)) or 1.0
+        theta = theta / size
         cost, upper = np.zeros(program.columns), np.ones(program.columns)
         forbidden = np.concatenate([program.forbidden, program.column[np.isneginf(theta)]])
         upper[forbidden] = 0.0
@@ -56,7 +59,7 @@ class GraphPrograms:
         shares, multipliers = self._optimum(program, cost, upper)
         if shares is None:
             return -inf, np.zeros(len(theta)), np.zeros(program.labels)
-        return program.bound(cost, upper, multipliers), shares[program.column], shares[: program.labels]
+        return size * program.bound(cost, upper, multipliers), shares[program.column], shares[: program.labels]
 
     def _optimum(self, program: "_Program", cost: Floats, upper: Floats) -> tuple[Floats | None, Floats]:
         """The solution and the multipliers of the rows; no solution if the program has none."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError, unknown
-from margrave.labels.classes import check_several, distinct_labels
+from margrave.labels.classes import distinct_labels
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.structures.base import Labels, Outputs, Structure, Units, is_list
 from margrave.structures.factor_graph import Factor, FactorGraph, Factors
@@ -59,8 +59,9 @@ class LabelCounts(Outputs):
         return type(self)(labels, total.tolist(), self.examples + other.examples)
 
     def check(self) -> None:
-        """Refuse fewer than two labels."""
-        check_several(self.classes)
+        """Refuse data without labels; a single one is a problem with two outputs."""
+        if len(self.labels) == 0:
+            raise MargraveError("there are no labels.")
 
     def tree(self) -> list[tuple[int, int]]:
         """The tree of labels with the highest mutual information (Chow and Liu 1968); independent labels are apart."""

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -35,6 +36,24 @@ struct Relaxed {
   bool converged = false;                                   // certified, or the relaxation is solved
   int iterations = 0;
 };
+
+// The sum, the mean and the largest one of the absolute scores that are neither 0 nor -inf; 1 if there are none. Steps
+// and tolerances are relative to them, so that the unit of the scores makes no difference.
+struct ScoreSize {
+  double sum = 1, mean = 1, largest = 1;
+};
+
+inline ScoreSize size_of_scores(const double* theta, int64_t parts) {
+  double sum = 0, largest = 0;
+  int64_t count = 0;
+  for (int64_t k = 0; k < parts; ++k) {
+    if (std::isinf(theta[k]) || theta[k] == 0) continue;
+    sum += std::fabs(theta[k]);
+    largest = std::max(largest, std::fabs(theta[k]));
+    ++count;
+  }
+  return count > 0 ? ScoreSize{sum, sum / static_cast<double>(count), largest} : ScoreSize{};
+}
 
 // Root mean squares over all copies: of q - z, and of the change of z.
 struct Residuals {

@@ -395,7 +395,7 @@ class StateReduction {
   template <class Visitor>
   bool divide(Block block, T* spare, Visitor& visitor);
   bool marginals(const Block& block);
-  void log_odds(const Block& block);
+  bool log_odds(const Block& block);
 
   int n_ = 0;
   const double* theta_ = nullptr;
@@ -488,7 +488,7 @@ bool StateReduction<T>::divide(Block block, T* spare, Visitor& visitor) {
   if (last - first == 1) {
     if (!marginals(block)) return false;
     if constexpr (requires { visitor.log_odds(first, mu_.data()); }) {
-      log_odds(block);
+      if (!log_odds(block)) return false;
       visitor.log_odds(first, mu_.data());
     } else {
       visitor.marginals(first, mu_.data());
@@ -535,9 +535,10 @@ bool StateReduction<T>::marginals(const Block& block) {
 
 // log mu - log (1 - mu) of the arcs into the only word left, in place of their marginals. Neither 1 - mu nor a sum over
 // the other arcs is ever a difference, and weights that a double cannot hold do no harm, since logs are taken before
-// they are multiplied.
+// they are multiplied. False if the chance that a head escapes to the root is too small for doubles: marginals round it
+// to 0, but log-odds of -inf would say that no tree has the arc.
 template <class T>
-void StateReduction<T>::log_odds(const Block& block) {
+bool StateReduction<T>::log_odds(const Block& block) {
   const int m = block.first;
   const double* scores = theta_ + columns(m);
   const auto log_of = [](T x) {
@@ -548,9 +549,11 @@ void StateReduction<T>::log_odds(const Block& block) {
   };
   double* const logs = mu_.data();  // of w_hm esc_h
   logs[0] = single_root_ && !block.rare ? kForbidden : scores[0] - scales_[at(m)] - root_scale_;
-  for (int k = 1; k < n_; ++k)
-    logs[k] =
-        scores[k] == kForbidden ? kForbidden : scores[k] - scales_[at(m)] + log_of(block.root[k <= m ? k - 1 : k]);
+  for (int k = 1; k < n_; ++k) {
+    const T escape = block.root[k <= m ? k - 1 : k];
+    if (!kWide && scores[k] != kForbidden && !usable(escape)) return false;
+    logs[k] = scores[k] == kForbidden ? kForbidden : scores[k] - scales_[at(m)] + log_of(escape);
+  }
   int best = 0;
   for (int k = 1; k < n_; ++k)
     if (logs[k] > logs[best]) best = k;
@@ -571,6 +574,7 @@ void StateReduction<T>::log_odds(const Block& block) {
     sum += weight;
   }
   logs[best] = second > kForbidden ? logs[best] - second - std::log(beside) : -kForbidden;
+  return true;
 }
 
 // Visits of StateReduction::run that store the marginals.

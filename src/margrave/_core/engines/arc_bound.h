@@ -73,7 +73,7 @@ class ArcBound {
   // and full steps overshoot.
   static constexpr double kFirstShare = 0.5, kMore = 1.1, kLess = 0.5;
   static constexpr double kRounding = 1e-13;
-  static constexpr double kSmallestLog = 745;  // of the smallest double, up to its sign
+  static constexpr double kLargestLogit = 1e17;  // Wide::exp(-x) is 0 beyond
 
   enum class Kind : uint8_t { kNever, kFree, kAlways };
   struct Pair {
@@ -91,9 +91,9 @@ class ArcBound {
   static double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
   static double sigmoid(double x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
   static double message(double x, double score) { return softplus(x + score) - softplus(x); }
-  // Odds of an arc that some trees have and some have not can still underflow. The bound is valid at any messages, but
-  // an infinite one would forbid the arc.
-  static double finite(double logit) { return std::isinf(logit) ? std::copysign(kSmallestLog, logit) : logit; }
+  // Odds of an arc that some trees have and some have not underflow at enormous scores only. The bound is valid at any
+  // messages, but an infinite one would forbid the arc.
+  static double finite(double logit) { return std::isinf(logit) ? std::copysign(kLargestLogit, logit) : logit; }
   bool free(int32_t arc) const { return kind_[at(arc)] == Kind::kFree; }
 
   // log Z of trees with the scores `of_arcs`, and the log-odds of their arcs.
@@ -120,10 +120,16 @@ class ArcBound {
       scores_.assign(theta, theta + arcs);
       for (size_t a = 0; a < forbidden.size(); ++a)
         if (forbidden[a]) scores_[a] = kForbidden;
-      if (ask_tree(scores_) == kForbidden) return false;
+      // Which arcs all trees or none have does not depend on the scores, and large ones must not blur it.
+      std::vector<double> allowed = scores_;
+      for (double& score : allowed)
+        if (score != kForbidden) score = 0;
+      if (ask_tree(allowed) == kForbidden) return false;
       kind_.resize(at(arcs));
-      for (size_t a = 0; a < kind_.size(); ++a)
+      for (size_t a = 0; a < kind_.size(); ++a) {
         kind_[a] = logit_[a] == kForbidden ? Kind::kNever : std::isinf(logit_[a]) ? Kind::kAlways : Kind::kFree;
+        if (kind_[a] == Kind::kNever) scores_[a] = kForbidden;
+      }
       pairs_.clear();
       for (int64_t p = 0; p < graph_->pair_count; ++p) {
         const auto [a, b] = graph_->pairs[p];

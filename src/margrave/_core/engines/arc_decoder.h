@@ -137,22 +137,15 @@ class ArcDecoder {
   void load() {
     const auto arcs = at(graph_->arc_count);
     const double* of_pairs = theta_ + graph_->arc_count;
-    double sum = 0, largest = 0;
-    int64_t finite = 0;
-    for (int64_t k = 0; k < graph_->arc_count + graph_->pair_count; ++k) {
-      if (!(theta_[k] > kForbidden) || theta_[k] == 0) continue;
-      sum += std::fabs(theta_[k]);
-      largest = std::max(largest, std::fabs(theta_[k]));
-      ++finite;
-    }
-    size_ = 1 + largest * static_cast<double>(graph_->n);
-    scale_ = finite > 0 ? std::max(sum / static_cast<double>(finite), 1e-12) : 1.0;
+    const ScoreSize scores = size_of_scores(theta_, graph_->arc_count + graph_->pair_count);
+    size_ = scores.largest * static_cast<double>(graph_->n);
+    scale_ = scores.mean;
     pairs_.clear();
     degree_.assign(arcs, 1.0);
     for (int64_t p = 0; p < graph_->pair_count; ++p) {
       const auto [a, b] = graph_->pairs[p];
       if (of_pairs[p] == 0 || theta_[a] == kForbidden || theta_[b] == kForbidden) continue;
-      const double own = of_pairs[p] == kForbidden ? -2 * (1 + sum) : of_pairs[p];
+      const double own = of_pairs[p] == kForbidden ? -3 * scores.sum : of_pairs[p];
       pairs_.push_back({a, b, p, own});
       degree_[at(a)] += 1;
       degree_[at(b)] += 1;

@@ -16,8 +16,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -667,6 +669,11 @@ class CliqueTree {
   }
 
   static std::string number(double value) {
+    if (value < 100) {  // whole numbers of MB would hide small limits
+      std::array<char, 32> digits{};
+      std::snprintf(digits.data(), digits.size(), "%.6g", value);
+      return digits.data();
+    }
     if (value < 1e15) return std::to_string(static_cast<int64_t>(std::ceil(value)));
     return "1e" + std::to_string(static_cast<int64_t>(std::floor(std::log10(value))));
   }

@@ -149,16 +149,9 @@ class FactorRelaxation {
       for (int64_t part = 0; part < soft.parts; ++part)
         own_[at(first + soft.cell_of(part))] += theta_[soft.first_part + part];
     }
-    double sum = 0, largest = 0;
-    int64_t count = 0;
-    for (int64_t k = 0; k < graphs.parts(g_); ++k) {
-      if (!(theta_[k] > -kInfinity) || theta_[k] == 0) continue;
-      sum += std::fabs(theta_[k]);
-      largest = std::max(largest, std::fabs(theta_[k]));
-      ++count;
-    }
-    size_ = 1 + largest * static_cast<double>(variables() + graphs.factors(g_));
-    scale_ = count > 0 ? std::max(sum / static_cast<double>(count), 1e-12) : 1.0;
+    const ScoreSize scores = size_of_scores(theta_, graphs.parts(g_));
+    size_ = scores.largest * static_cast<double>(variables() + graphs.factors(g_));
+    scale_ = scores.mean;
     share_.resize(own_.size());
     z_.resize(own_.size());
     for (int64_t v = 0; v < variables(); ++v) {

@@ -204,8 +204,9 @@ class Encoder {
     const char* bytes = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &size) : nullptr;
     if (!bytes) {
       if (PyErr_Occurred()) expected_error();
-      throw InputError(where() + "an attribute must be a string of valid characters, not " + Py_TYPE(object)->tp_name +
-                       ".");
+      throw InputError(where() + "an attribute must be a string of valid characters" +
+                       (PyUnicode_Check(object) ? ", and one has half of a character (a lone surrogate)."
+                                                : std::string(", not ") + Py_TYPE(object)->tp_name + "."));
     }
     return {bytes, static_cast<size_t>(size)};
   }

@@ -171,11 +171,8 @@ class GraphMessagesStructure final : public FactorGraphStructure {
       allowed = graphs().allows(g, hard, tuple.data());
     }
     found.value = allowed ? 0.0 : -kInfinity;
-    double size = 1;
-    for (const int32_t part : y) {
-      found.value += theta[part];
-      size += std::fabs(theta[part]);
-    }
+    for (const int32_t part : y) found.value += theta[part];
+    const double size = size_of_scores(theta, parts(i)).largest * static_cast<double>(y.size());
     found.certified = found.value > -kInfinity && found.value >= found.bound - kReached * size;
   }
 

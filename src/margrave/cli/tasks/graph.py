@@ -39,8 +39,8 @@ out."""
         "margrave train --task graph train.jsonl -o svm.model --loss hinge -C 0.1",
     )
     predicts = (
-        "the input with the predicted labels in place of its own; --marginals adds the probability of each label "
-        'as "probabilities".'
+        "the input with the predicted labels in place of its own; --marginals adds "
+        'the probability of the label of each node as "probabilities".'
     )
     measures = "the share of nodes with the right label, the share of graphs without a mistake, and F1 of each label."
     inspect_options = (
