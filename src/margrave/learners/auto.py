@@ -42,7 +42,13 @@ class Auto(Learner):
     """
 
     name: ClassVar[str] = "auto"
-    offers: ClassVar[tuple[str, ...]] = ("choice", "differences", "any rescaling", "perceptron loss")
+    offers: ClassVar[tuple[str, ...]] = (
+        "choice",
+        "differences",
+        "smooth latent losses",
+        "any rescaling",
+        "perceptron loss",
+    )
 
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> Learner:
         """The learner for this loss on this problem."""

@@ -39,7 +39,7 @@ class CCCP(Learner):
 
     name: ClassVar[str] = "cccp"
     needs: ClassVar[tuple[str, ...]] = ("difference", "cost of parts", "any scores")
-    offers: ClassVar[tuple[str, ...]] = ("differences",)
+    offers: ClassVar[tuple[str, ...]] = ("differences", "smooth latent losses")
 
     inner: str | Learner = option("auto", "The learner that solves the convex problems.")
     rounds: int = option(10, "The most convex problems to solve.")

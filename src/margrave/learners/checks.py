@@ -61,10 +61,19 @@ class Rule:
 RULES = {
     "differences": Rule(
         "it minimises differences of losses, which are not convex",
-        lambda loss, _: not loss.convex,
+        lambda loss, _: not loss.convex and not (loss.of_good and loss.smooth),
         lambda learner, loss, _: (
             f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use "
             "learner='cccp', or loss='hinge'."
+        ),
+        offered=True,
+    ),
+    "smooth latent losses": Rule(
+        "it minimises losses over all good outputs that have a gradient everywhere, and are not convex",
+        lambda loss, _: loss.of_good and loss.smooth,
+        lambda learner, loss, _: (
+            f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp' "
+            "or learner='lbfgs'."
         ),
         offered=True,
     ),

@@ -25,13 +25,16 @@ from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 class LBFGS(Learner):
     """Quasi-Newton steps with a curvature estimated from the last changes of the gradient.
 
+    Losses that are not convex have no gap: there the search ends where half the squared norm of the gradient, which
+    would be the gap of a convex one, is at most tol times P.
+
     >>> LBFGS(memory=5).name
     'lbfgs'
     """
 
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[tuple[str, ...]] = ("finite beta", "euclidean")
-    offers: ClassVar[tuple[str, ...]] = ("tol",)
+    offers: ClassVar[tuple[str, ...]] = ("tol", "smooth latent losses")
     default_max_iter: ClassVar[int] = 1000
 
     memory: int = option(20, "The number of changes of the gradient that are remembered.")
@@ -70,6 +73,10 @@ class LBFGS(Learner):
         norm = sqrt(state.dot(state.slope, state.slope))
         if self.gradient_tol and norm <= self.gradient_tol * max(1.0, sqrt(state.dot(state.w, state.w))):
             done = done or f"gradient norm {norm:.2g} <= {self.gradient_tol:g} max(1, |w|)"
+        if not state.task.loss.convex:
+            if 0.5 * norm**2 <= state.task.tol * abs(state.primal):
+                done = done or f"gradient norm {norm:.2g}, half of whose square is at most tol times P"
+            return Step(state.w, state.primal, done=done, stuck=done == AT_THE_LIMIT)
         gap = state.gap()
         return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=done == AT_THE_LIMIT)
 

@@ -291,7 +291,7 @@ class LatentLog(LossFamily):
     """log Z - log Z_good: minus the log of the probability of all good outputs together.
 
     It is for structures with several good outputs that are not listed, such as the paths of a lattice that spell a good
-    string. It is not convex. Learner 'cccp' minimises it.
+    string. It is not convex. Learners 'cccp' and 'lbfgs' minimise it.
     """
 
     name: ClassVar[str] = "latent-log"
