@@ -15,13 +15,11 @@ PARTS = ("train", "dev", "test")
 SETTINGS: dict[str, Result] = {
     "right, all siblings": {"binarise": "right", "horizontal": None},
     "right, 2 siblings": {"binarise": "right", "horizontal": 2},
-    "right, no siblings": {"binarise": "right", "horizontal": 0},
     "right, 1 sibling, parents": {"binarise": "right", "horizontal": 1, "vertical": 2},
     "left, all siblings": {"binarise": "left", "horizontal": None},
     "left, 1 sibling, parents": {"binarise": "left", "horizontal": 1, "vertical": 2},
     "head, all siblings": {"binarise": "head", "horizontal": None},
     "head, 1 sibling, parents and theirs": {"binarise": "head", "horizontal": 1, "vertical": 3},
-    "words as terminals": {"terminals": "words", "horizontal": 2},
     "spans": {"spans": True},
 }
 

@@ -56,9 +56,9 @@ class ConstituencyParser(StructuredEstimator):
         `threshold`) over its constituents.
     threshold : the lambda of "mbr"; higher values predict fewer constituents.
     max_words : longer sentences are left out of the training.
-    prune : only spans with at least this probability under a `PCFG` of the same trees are considered, which saves time
-        with large grammars; None considers all. Inference is exact over the trees that are left. The grammar is a part
-        of the model, and in training it has not seen the sentences that it prunes. 1e-4 loses little.
+    prune : only spans with at least this probability under a `PCFG` of the same trees are considered; None considers
+        all. Inference is exact over the trees that are left. The grammar is a part of the model, and in training it has
+        not seen the sentences that it prunes. 1e-4 loses little, and saves time only with very large grammars.
     features : "hash:BITS", the size of the hash table of attributes of spans; or a `Kernel` between the attributes of
         spans, in which case rules still have weights of their own, and templates cannot be about splits.
     inputs : templates over spans and splits, `margrave.inputs.SpanTemplates`; "default" chooses its built-in templates

@@ -72,7 +72,7 @@ class Constituency(Task):
     max_words: int = option(80, "Longer sentences are left out of the training.", "N", low=1)
     prune: float | None = option(
         None,
-        "Consider only spans with at least this probability under a counted grammar, such as 1e-4, which saves time.",
+        "Consider only spans with at least this probability under a counted grammar, such as 1e-4; for large grammars.",
         "P",
     )
     cost: str | None = option(
