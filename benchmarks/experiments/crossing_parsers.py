@@ -8,6 +8,7 @@ of certified trees and of sentences on which belief propagation converges are th
 training whose loss is negative makes no step. Training and parsing, from sentences in memory, have one thread.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -33,12 +34,11 @@ SETTINGS: dict[str, Any] = {
 TRIALS = 2_000
 
 
-def measure() -> Result:
+def measure() -> Iterator[Result]:
     """Both orders on each treebank."""
     pieces = Pieces(RESULT)
     for corpus in CORPORA:
-        pieces.measure(corpus, partial(measure_treebank, corpus))
-    return pieces.result
+        yield from pieces.measure(corpus, partial(measure_treebank, corpus))
 
 
 def measure_treebank(corpus: str) -> list[Result]:

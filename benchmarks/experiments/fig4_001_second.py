@@ -11,7 +11,7 @@ compared with a step by the reweighted bound, as footnote 17 wishes. The shares 
 which belief propagation does not converge with the weights after the last pass, are those of the training sentences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -51,14 +51,13 @@ class AlongTheWay(Observer):
         self.scores.append(self.score(w))
 
 
-def measure() -> Result:
+def measure() -> Iterator[Result]:
     """Curves of both learners for three languages, and for one of them with the bound of footnote 17."""
     pieces = Pieces(RESULT)
     for corpus in CORPORA:
-        pieces.measure(corpus, partial(measure_language, corpus))
+        yield from pieces.measure(corpus, partial(measure_language, corpus))
     most = max(CORPORA, key=lambda corpus: negative_visits(pieces.found[corpus]))
-    pieces.measure(WITH_BOUND, partial(measure_language, most, "reweighted"))
-    return pieces.result
+    yield from pieces.measure(WITH_BOUND, partial(measure_language, most, "reweighted"))
 
 
 def negative_visits(language: Result) -> float:

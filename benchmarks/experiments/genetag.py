@@ -6,6 +6,7 @@ alone, as the tag column gives the answer away, and segments have no attributes 
 C is chosen on the development part. The latent log loss is minimised by L-BFGS, from three starts at that C.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from benchmarks.corpora.columns import genetag_answers
 from benchmarks.corpora.entities import chosen_tagger, p_value, span_counts, test_f1
-from benchmarks.machine import describe, write_result
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
 from margrave.estimators import SequenceTagger
@@ -31,7 +31,7 @@ PARTS = ("train", "devtest", "test")
 _SCORES = ("precision", "recall", "f1", "f1_of_one_answer")
 
 
-def measure() -> Result:
+def measure() -> Iterator[Result]:
     """Both losses with the same attributes; one thread. The first one ignores alternatives in everything."""
     data = {part: genetag_answers(part) for part in PARTS}
     X = {part: [x for x, _ in of] for part, of in data.items()}
@@ -49,9 +49,9 @@ def measure() -> Result:
         right: Any = y["train"] if loss == "latent-log" else [list(each) for each in y["train"]]
         models[model], counts[model] = best(X, y, right, loss)
         print(f"  {model}: {models[model]}", flush=True)
-        write_result(RESULT, {"machine": describe(), **found})  # so that an interruption loses little
+        yield found
     models["several answers"]["p"] = p_value([counts["one answer"]], [counts["several answers"]])
-    return found
+    yield found
 
 
 def best(X: Any, y: Any, right: Any, loss: str) -> tuple[Result, NDArray[np.int64]]:

@@ -7,7 +7,7 @@ measurement; after it, and with the rounds of `table2_004` in view, the number o
 Learned weights are used even if the tuning sentences were better with the weights at the start.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import process_time
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from benchmarks.corpora.folder import data_file
 from benchmarks.corpora.translations import hiero_decoder, hiero_lists
-from benchmarks.machine import describe, write_result
 from benchmarks.summaries import Numbers, Result, plain_folds
 from benchmarks.tables import markdown
 from margrave.learners import LP
@@ -77,7 +76,7 @@ class Folds:
         return rows
 
 
-def measure() -> Result:
+def measure() -> Iterator[Result]:
     """All methods from both starts; the record is written after every row."""
     _, shipped = hiero_decoder()
     result: Result = {
@@ -108,8 +107,7 @@ def measure() -> Result:
                 }
             )
             print(f"  {start}, {name}: BLEU {100 * result['rows'][-1]['BLEU']:.2f}, {seconds:.0f} s", flush=True)
-            write_result(RESULT, {"machine": describe()} | result)
-    return result
+            yield result
 
 
 def table(result: Result) -> str:

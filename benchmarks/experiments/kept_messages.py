@@ -6,6 +6,7 @@ objective is evaluated after a pass; seconds are those of the whole pass with th
 examples, passes and C were decided before any result was seen.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -48,12 +49,11 @@ class Pass(Observer):
         self.ends.append(record.seconds)
 
 
-def measure() -> Result:
+def measure() -> Iterator[Result]:
     """Both tasks."""
     pieces = Pieces(RESULT)
-    pieces.measure("trees", partial(both, parsing, MIRA()))
-    pieces.measure("grids", partial(both, denoising, SGD()))
-    return pieces.result
+    yield from pieces.measure("trees", partial(both, parsing, MIRA()))
+    yield from pieces.measure("grids", partial(both, denoising, SGD()))
 
 
 def both(task: Any, learner: Learner) -> Result:

@@ -8,6 +8,7 @@ sentences of the development part after learning from 200 sentences with w >= 0;
 are not chosen unless there are no others. Search graphs are compared with lists on 150 sentences.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import process_time
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.corpora.folder import data_file
-from benchmarks.machine import describe, write_result
 from benchmarks.summaries import Numbers, Result
 from benchmarks.tables import markdown
 from margrave.datasets import read_parallel
@@ -121,16 +121,16 @@ def lp(program: str, margin: str, sign: str, setting: tuple[float, int, int | No
     return PseudoReferences(learner=learner, C=C, good=good, wrong=wrong, max_iter=30)
 
 
-def measure() -> Result:
+def measure() -> Iterator[Result]:
     """All rows on the same test sentences; the record is written after every row."""
     system = System.read()
     print(f"  {len(system.whole[0]):,} phrase pairs, {len(system.whole[1]):,} n-grams", flush=True)
     references = [system.y[k] for k in system.part("test")]
     table = Rows(BleuStatistics(references), NistStatistics(references), system)
     development = system.part("development")
-    table.add("untuned", "", development, False, None)
-    table.add("MERT, 14 features", "development", development, False, Mert(restarts=3))
-    table.add("k-best MIRA, 14 features", "development", development, False, HopeFearMIRA())
+    yield table.add("untuned", "", development, False, None)
+    yield table.add("MERT, 14 features", "development", development, False, Mert(restarts=3))
+    yield table.add("k-best MIRA, 14 features", "development", development, False, HopeFearMIRA())
     for sparse in (True, False):
         for program in PROGRAMS:
             for margin in MARGINS:
@@ -138,14 +138,13 @@ def measure() -> Result:
                 for sign in SIGNS:
                     name = f"{program}, {'sparse' if sparse else '14 features'}, {margin}, {sign}"
                     learner = lp(program, margin, sign, setting)
-                    table.add(name, "train", system.part("train", TUNED), sparse, learner, of_settings)
+                    yield table.add(name, "train", system.part("train", TUNED), sparse, learner, of_settings)
     C = 8.0
     of_graphs = GraphMargins(learner=LP(program="all"), C=C, n_edges=EDGES, max_iter=100)
     of_lists = lp("LP (8)", "margin 1", "w >= 0", (C, 1, None))
     both: dict[str, ListLearner] = {"search graphs": of_graphs, "lists of the same sentences": of_lists}
     for name, each in both.items():
-        table.add(f"LP (8), sparse, {name}, w >= 0", "train", system.part("train", GRAPHS), True, each)
-    return table.result()
+        yield table.add(f"LP (8), sparse, {name}, w >= 0", "train", system.part("train", GRAPHS), True, each)
 
 
 def best_setting(
@@ -186,8 +185,8 @@ class Rows:
         sparse: bool,
         learner: ListLearner | None,
         settings: list[Result] | None = None,
-    ) -> None:
-        """Tune, translate the test part, compare with the baselines, and write the record."""
+    ) -> Result:
+        """Tune, translate the test part and compare with the baselines; all rows so far."""
         started = process_time()
         decoder, weights, rounds = self.system.tuned(part, numbers, sparse, learner)
         tuning = process_time() - started
@@ -220,7 +219,7 @@ class Rows:
             "unknown": decoder.n_unknown,
         }
         print(f"  {name}: BLEU {100 * row['BLEU']:.2f}, NIST {row['NIST']:.3f}, {tuning:.0f} s", flush=True)
-        write_result(RESULT, {"machine": describe()} | self.result())
+        return self.result()
 
     def result(self) -> Result:
         """All rows."""

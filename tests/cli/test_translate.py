@@ -35,6 +35,8 @@ def test_three_files_are_one_and_a_model_is_tuned_applied_and_drawn(files: Path)
     assert ranked[0].startswith("0 ||| a blue door is here ||| ") and len(ranked) == 2
     (files / "new.txt").write_text("une tour est ici\n\n")
     assert run("predict", model, files / "new.txt").stdout == "a tour is here\n\n"
+    about = run("inspect", model).stdout
+    assert "learner" in about and "mert" in about and "no certificate" in about and "loss" not in about
     scores = json.loads(run("evaluate", model, files / "train.txt", "--json").stdout)
     assert scores["bleu"] == 1.0 and scores["unknown"] == 0.0
     again = run("evaluate", model, files / "train.fr", "--references", files / "train.en", "--json")
@@ -54,6 +56,8 @@ def test_mistakes_are_one_sentence(files: Path) -> None:
     assert "no links" in message(run("train", "--task", "translate", files / "tune.txt", "-o", files / "m"))
     assert "--tuning mert is for few features" in message(run(*train, "--sparse"))
     assert "unknown --tuning 'best'" in message(run(*train, "--tuning", "best"))
+    assert message(run(*train, "-C", "5")) == "-C belongs to --tuning learner, and this is --tuning mert."
+    assert "--loss belongs to --tuning learner" in message(run(*train, "--tuning", "mira", "--loss", "log"))
     assert not (files / "m").exists()
     assert run(*train, "--tuning", "none").exit_code == 0
     refused = message(run("evaluate", files / "m", files / "train.fr", "--references", files / "tune.txt"))
@@ -83,6 +87,8 @@ def test_a_grammar_is_tuned_applied_and_inspected(grammar: Path) -> None:
     assert run("predict", model, files / "new.txt").stdout == "a tour is here\n\n"
     ranked = run("predict", model, files / "new.txt", "--kbest", "2").stdout.splitlines()
     assert ranked[0].startswith("0 ||| a tour is here ||| ") and ranked[-1].startswith("1 |||")
+    about = run("inspect", model).stdout
+    assert "learner" in about and "mert" in about and "no certificate" in about and "loss" not in about
     scores = json.loads(run("evaluate", model, files / "train.txt", "--json").stdout)
     assert scores["bleu"] == 1.0 and scores["unknown"] == 0.0
     shown = run("inspect", model, "--top", "3")

@@ -37,7 +37,7 @@ def fitted(entry: Entry, **settings: Any) -> Any:
 def test_every_estimator_is_registered_here() -> None:
     import_modules("margrave.estimators")  # Otherwise an estimator that no test has imported would go unnoticed.
     own = {name for name, kind in SavedEstimator.registered.items() if kind.__module__.startswith("margrave.")}
-    bases = {"StructuredEstimator", "MatrixInputs", "AlignmentEstimator"}
+    bases = {"StructuredEstimator", "MatrixInputs", "AlignmentEstimator", "ApproximateEstimator"}
     counting = {"HMMTagger", "PCFG", "GenerativeAligner"}
     assert own - set(ENTRIES) == bases | counting | {"Translator"}  # whose fit takes alignments
     assert issubclass(MatrixInputs, StructuredEstimator)

@@ -93,7 +93,7 @@ def _loss_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     # Hamming is the usual cost, and the name of the loss says f1 itself.
     cost = "" if report["cost"] in (None, "hamming", "f1") else f", {report['cost']} cost"
     return [
-        ("loss", f"{report['loss']}{cost}, C {report['C']:g}"),
+        *([] if report["primal"] is None else [("loss", f"{report['loss']}{cost}, C {report['C']:g}")]),
         ("learner", report["learner"]),
         ("passes", f"{report['passes']:g}"),
     ]

@@ -67,7 +67,7 @@ class Run:
         self._done: tuple[str, bool] | None = None  # the learner's own reason to stop, and whether it is the optimum
         self._stop_reason = ""  # the reason that an observer gave to end the run
         self._solution: Solution | None = None
-        self._largest = 0.0  # the largest P so far, to which rounding errors are compared
+        self._largest = task.C  # the largest P so far, or C if that is more: what rounding errors are compared with
         self._ratio = 0.7  # the ratio of the gap to its estimate; typical of EG until the first certificate
         self._next = 1  # the pass after which a certificate is due, unless the estimate asks for it earlier
 

@@ -136,6 +136,7 @@ class Translate(Task):
         from margrave.translation.language_model import NGramModel
 
         self._check_decoder()
+        self._check_learning(settings)
         if self.decoder == "phrases" and (self.target is None) != (self.alignments is None):
             raise MargraveError("--target and --alignments belong together: give both or none.")
         pairs = read_parallel(source(data), self.target, self.alignments)
@@ -171,6 +172,13 @@ class Translate(Task):
         sizes = {"n_pairs": len(pairs.source), "n_words": _word_count(pairs.source)}
         return Job(translator, pairs.source, pairs.target, sizes, {}, dev_pairs, _bleu, to_fit)
 
+    def _check_learning(self, settings: Mapping[str, Any]) -> None:
+        """Refuse a loss and a learner that the tuning would not use."""
+        usual = {"--loss": self.default_loss, "-C": 1.0, "--learner": "auto"}
+        for flag, value in usual.items():
+            if self.tuning != "learner" and settings[flag.lstrip("-")] != value:
+                raise MargraveError(f"{flag} belongs to --tuning learner, and this is --tuning {self.tuning}.")
+
     def _check_decoder(self) -> None:
         """Refuse options of the other decoder."""
         hiero = self.decoder == "hiero"
@@ -194,6 +202,12 @@ class Translate(Task):
         else:
             grammar.read(self.glue, prefix="Glue_", sign=sign)
         return SynchronousDecoder(grammar, model, pass_through="all" if self.pass_all else "unknown")
+
+    @staticmethod
+    def inspection(estimator: Any, top: int) -> dict[str, Any]:
+        """How the weights were tuned."""
+        tuned = {} if estimator.tuning == "learner" else {"learner": estimator.tuning}
+        return {**tuned, **Task.inspection(estimator, top)}
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
