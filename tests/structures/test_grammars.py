@@ -15,6 +15,7 @@ from margrave.features import SparseFeatures
 from margrave.labels.constituents import Tree
 from margrave.learners import Task
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
+from tests.core.test_simd import EVERY, instruction_set
 from tests.labels.test_constituents import trees as any_tree
 from tests.references.grammars import PartNumbers, derivation_graph, derivations, random_grammar, trees_of
 from tests.registry import core_graph, labelled_spans
@@ -142,6 +143,50 @@ def test_grammars_with_all_rules_agree_with_the_hypergraph_engine(more, seed: in
     assert_allclose(log_z, expected, rtol=1e-12)
     assert_allclose(mu, marginals, atol=1e-12)
     assert_allclose(mine.argmax(0, theta)[0], engine.argmax(0, theta)[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("symbols", [7, 17, 34])
+def test_grammars_with_all_rules_agree_with_plain_products_on_every_instruction_set(name: str, symbols: int) -> None:
+    """Cells are handled several at a time, as many as fit into registers: widths have from one cell to nine of them.
+
+    Left-hand sides fill less than a vector, and more than four vectors. Every third symbol has no words.
+    """
+    n, names = 10, [f"N{k}" for k in range(symbols)]
+    rules: list = [(a, (b, c)) for a in names for b in names for c in names]
+    rules += [(a, "x") for k, a in enumerate(names) if k % 3]
+    grammar = Grammar.of_rules(rules, names[0])
+    mine = problem_of(ContextFreeTree(grammar=grammar), grammar, ["x"] * n)
+    compiled = grammar.compiled
+    order = [compiled.binary[a, b, c] for a in names for b in names for c in names]
+    words = [len(order) + compiled.lexical[a, "x"] for k, a in enumerate(names) if k % 3]
+    theta = np.zeros(mine.parts(0))
+    theta[: len(order) + len(words)] = np.random.default_rng(symbols).normal(size=len(order) + len(words))
+    weights = np.exp(theta[order]).reshape(symbols, -1)
+
+    inside = np.zeros((n + 1, n + 1, symbols))
+    outside, pairs = np.zeros_like(inside), np.zeros((n + 1, n + 1, symbols, symbols))
+    has_words = np.arange(symbols) % 3 > 0
+    for s in range(n):
+        inside[s, s + 1, has_words] = np.exp(theta[words])
+    cells = [(s, s + width) for width in range(2, n + 1) for s in range(n + 1 - width)]
+    for s, e in cells:
+        pairs[s, e] = sum(np.outer(inside[s, m], inside[m, e]) for m in range(s + 1, e))
+        inside[s, e] = weights @ pairs[s, e].ravel()
+    outside[0, n, 0] = 1 / inside[0, n, 0]
+    expected = np.zeros_like(weights)
+    for s, e in reversed(cells):
+        gradient = (outside[s, e] @ weights).reshape(symbols, symbols)
+        expected += weights * np.outer(outside[s, e], pairs[s, e])
+        for m in range(s + 1, e):
+            outside[s, m] += gradient @ inside[m, e]
+            outside[m, e] += inside[s, m] @ gradient
+    with instruction_set(name):
+        log_z, mu = mine.logsum(0, theta)
+    assert_allclose(log_z, log(inside[0, n, 0]), rtol=1e-12)
+    assert_allclose(mu[order], expected.ravel(), rtol=1e-9)
+    of_words = sum(outside[s, s + 1, has_words] * inside[s, s + 1, has_words] for s in range(n))
+    assert_allclose(mu[words], of_words, rtol=1e-9)
 
 
 def catalan(n: int) -> int:

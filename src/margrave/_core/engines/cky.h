@@ -350,7 +350,7 @@ class Chart {
   }
 
   // Both kinds of visits to the pairs of cells: visit(cell, pair, first m, last m) with row(cell) as top(B, s, m) times
-  // the factor of the split, or visit_dense(cell, slot) for all pairs of a slot that has many rules for each.
+  // the factor of the split, or visit_dense(slot) for all cells and pairs of a slot that has many rules for each pair.
   template <class Begin, class Visit, class VisitDense, class End>
   void each_pair(const Begin& begin, const Visit& visit, const VisitDense& visit_dense, const End& end) {
     const Grammar& g = *grammar_;
@@ -369,8 +369,7 @@ class Chart {
       }
       if (!any) continue;
       if (A::kDense && !by_rule_ && g.dense(slot).pairs > 0) {
-        for (const Cell& cell : cells_)
-          if (!cell.reach.empty()) visit_dense(cell, slot);
+        visit_dense(slot);
       } else {
         for (const Grammar::Pair& pair : g.pairs(slot))
           for (const Cell& cell : cells_)
@@ -415,30 +414,36 @@ class Chart {
   }
 
   void fill_bottoms() {
-    const auto bottoms_of = [&](const Cell& cell) {
-      return bottoms_.data() + bottom_at(parts_->cell(cell.s, cell.e), 0);
-    };
+    const size_t slots = at(grammar_->bottom_slots());
+    bottom_rows_.assign(cells_.size() * slots, A::zero());
+    const auto bottoms_of = [&](const Cell& cell) { return bottom_rows_.data() + cell.place * slots; };
     const auto nothing = [](const auto&...) {};
     const auto add_pair = [&](const Cell& cell, const Grammar::Pair& pair, int low, int high) {
       add_rules(cell, pair, low, high, bottoms_of(cell));
     };
-    const auto add_dense = [&](const Cell& cell, int32_t slot) {
+    const auto add_dense = [&](int32_t slot) {
       if constexpr (A::kDense) {
         const Grammar::Dense dense = grammar_->dense(slot);
-        const Value* const sums = split_sums(cell, dense);
+        split_sums(dense);
         if constexpr (A::kScaled) {
-          loops().tuples_forward(dense.pairs, dense.begin, dense.lhs, by_pair_.data(), sums, bottoms_of(cell));
+          loops().rules_forward(rule_matrix(dense), static_cast<int64_t>(cells_.size()), sums_.data(),
+                                bottom_rows_.data());
         } else {
-          for (int64_t p = 0; p < dense.pairs; ++p) {
-            const Value* const rules = by_pair_.data() + dense.begin[p];
-            Value* const to = bottoms_of(cell) + dense.lhs[p];
-            for (int64_t k = 0; k < dense.begin[p + 1] - dense.begin[p]; ++k)
-              to[k] = A::plus(to[k], A::times(sums[p], rules[k]));
+          for (const Cell& cell : cells_) {
+            const Value* const sums = sums_.data() + cell.place * at(dense.pairs);
+            for (int64_t p = 0; p < dense.pairs; ++p) {
+              const Value* const rules = by_pair_.data() + dense.begin[p];
+              Value* const to = bottoms_of(cell) + dense.lhs[p];
+              for (int64_t k = 0; k < dense.begin[p + 1] - dense.begin[p]; ++k)
+                to[k] = A::plus(to[k], A::times(sums[p], rules[k]));
+            }
           }
         }
       }
     };
     each_pair(nothing, add_pair, add_dense, nothing);
+    for (const Cell& cell : cells_)
+      std::copy_n(bottoms_of(cell), slots, bottoms_.data() + bottom_at(parts_->cell(cell.s, cell.e), 0));
   }
 
   // bottoms += sum over the splits * rules, for the rules of a pair.
@@ -642,8 +647,8 @@ class Chart {
             adjoint[m] = A::plus(adjoint[m], A::times(gradient, left[m]));
           }
         },
-        [&](const Cell& cell, int32_t slot) {
-          if constexpr (A::kScaled) spread_dense(cell, slot);
+        [&](int32_t slot) {
+          if constexpr (A::kScaled) spread_dense(slot);
         },
         [&](const Cell& cell, int32_t slot) {
           const auto [s, e, place, reach] = cell;
@@ -658,20 +663,24 @@ class Chart {
   }
 
   // The same for all pairs of a dense slot.
-  void spread_dense(const Cell& cell, int32_t slot) {
+  void spread_dense(int32_t slot) {
     const Grammar::Dense dense = grammar_->dense(slot);
-    pair_gradients_.resize(at(dense.pairs));
-    const Value* const sums = split_sums(cell, dense);
-    loops().tuples_backward(dense.pairs, dense.begin, dense.lhs, by_pair_.data(), bottom_adjoint(cell), sums,
-                            pair_gradients_.data(), rule_marginals_.data());
-    const Value* const left = row(cell);
-    for (int m = cell.reach.first; m <= cell.reach.last; ++m) {
-      const size_t first = place_at(cell.e, m, dense.first_right);
-      const Value* const right = right_by_place_.data() + first;
-      Value* const adjoint = right_adjoint_by_place_.data() + first;
-      gradient_row(cell)[m] += A::dot(pair_gradients_.data(), right, static_cast<int>(dense.pairs));
-      for (size_t p = 0; p < pair_gradients_.size(); ++p) adjoint[p] += left[m] * pair_gradients_[p];
+    split_sums(dense);
+    pair_gradients_.assign(sums_.size(), A::zero());
+    loops().rules_backward(rule_matrix(dense), static_cast<int64_t>(cells_.size()), sums_.data(),
+                           bottom_adjoint_.data(), pair_gradients_.data(), rule_marginals_.data());
+    for (const Cell& cell : cells_) {
+      if (cell.reach.empty()) continue;
+      const int first = cell.reach.first;
+      const size_t place = place_at(cell.e, first, dense.first_right);
+      loops().splits_backward(dense.pairs, cell.reach.last + 1 - first,
+                              pair_gradients_.data() + cell.place * at(dense.pairs), row(cell) + first,
+                              right_by_place_.data() + place, grammar_->right_slots(), gradient_row(cell) + first,
+                              right_adjoint_by_place_.data() + place);
     }
+  }
+  RuleMatrix rule_matrix(const Grammar::Dense& dense) const {
+    return {dense.pairs, dense.begin, dense.lhs, by_pair_.data(), grammar_->bottom_slots()};
   }
 
   // The derivative with respect to the sum over the splits of a pair.
@@ -691,16 +700,26 @@ class Chart {
     }
   }
 
-  // The sums over the splits of all pairs of a dense slot.
-  const Value* split_sums(const Cell& cell, const Grammar::Dense& dense) {
-    sums_.assign(at(dense.pairs), A::zero());
-    const Value* const left = row(cell);
-    for (int m = cell.reach.first; m <= cell.reach.last; ++m) {
-      if (!A::alive(left[m])) continue;
-      const Value* const right = right_by_place_.data() + place_at(cell.e, m, dense.first_right);
-      for (size_t p = 0; p < sums_.size(); ++p) sums_[p] = A::plus(sums_[p], A::times(left[m], right[p]));
+  // The sums over the splits of all cells and all pairs of a dense slot.
+  void split_sums(const Grammar::Dense& dense) {
+    sums_.assign(cells_.size() * at(dense.pairs), A::zero());
+    for (const Cell& cell : cells_) {
+      if (cell.reach.empty()) continue;
+      const int first = cell.reach.first, last = cell.reach.last;
+      const Value* const left = row(cell);
+      const Value* const right = right_by_place_.data() + place_at(cell.e, first, dense.first_right);
+      const int64_t step = grammar_->right_slots();
+      Value* const sums = sums_.data() + cell.place * at(dense.pairs);
+      if constexpr (A::kScaled) {
+        loops().splits_forward(dense.pairs, last + 1 - first, left + first, right, step, sums);
+      } else {
+        for (int m = first; m <= last; ++m) {
+          if (!A::alive(left[m])) continue;
+          const Value* const from = right + (m - first) * step;
+          for (int64_t p = 0; p < dense.pairs; ++p) sums[p] = A::plus(sums[p], A::times(left[m], from[p]));
+        }
+      }
     }
-    return sums_.data();
   }
 
   void spread_by_rule(const Cell& cell, const Grammar::Pair& pair, int low, int high, const Value* right,
@@ -740,6 +759,7 @@ class Chart {
   int n_ = 0;
   std::vector<Value> rules_, by_pair_, tuples_, labels_, spans_, splits_, anchors_[3];
   std::vector<Value> left_, right_, bottoms_, tops_, row_, splits_row_;
+  std::vector<Value> bottom_rows_;  // the bottoms of the cells that are handled together
   std::vector<Reach> left_range_, right_range_;
   std::vector<int32_t> exponents_;
   std::vector<char> filled_;  // by cell: whether anything is alive in it
@@ -748,7 +768,7 @@ class Chart {
   std::vector<Cell> cells_;
   // For dense slots: the tops that end at e, by where they begin, with all symbols side by side, and their adjoints.
   std::vector<Value> right_by_place_, right_adjoint_by_place_;
-  std::vector<Value> sums_, pair_gradients_;  // by pair of a slot
+  std::vector<Value> sums_, pair_gradients_;  // by cell and pair of a slot
 };
 
 // A derivation from the top down. choose.root() gives the number of a root, choose.label(symbol, s, e) a label below a

@@ -52,6 +52,16 @@ struct TupleLinks {
   const int64_t* outgoing_begin;  // by source: its tuples
 };
 
+// The binary rules A -> B C of a grammar for one symbol B (engines/cky.h). Those of pair p, which is a symbol C, are
+// begin[p] .. begin[p+1], and their left-hand sides A are side by side from slot lhs[p] on.
+struct RuleMatrix {
+  int64_t pairs;
+  const int64_t* begin;
+  const int32_t* lhs;
+  const double* weight;  // by rule
+  int64_t slots;         // of left-hand sides
+};
+
 // One row of the trellis of alignments of two sequences (engines/alignment.h). Rows of states have room up to the next
 // multiple of 8, and one cell before the first, which is -inf.
 struct AlignmentRow {
@@ -166,6 +176,21 @@ struct Loops {
                    double* out);
   void (*spread_products)(int64_t n, int64_t terms, const double* g, const double* a, int64_t a_step, const double* b,
                           int64_t b_step, double* ga, double* gb);
+  // The rules of several cells, whose rows of `sums` and `gradients` have a column per pair, and those of `out` and
+  // `adjoints` one per left-hand side. Forward: out[cell][A] += sums[cell][p] weight[rule]. Backward:
+  // gradients[cell][p]
+  // += weight[rule] adjoints[cell][A] and marginals[rule] += sums[cell][p] adjoints[cell][A], which leave out pairs
+  // whose sums are 0.
+  void (*rules_forward)(const RuleMatrix& rules, int64_t cells, const double* sums, double* out);
+  void (*rules_backward)(const RuleMatrix& rules, int64_t cells, const double* sums, const double* adjoints,
+                         double* gradients, double* marginals);
+  // The splits of a cell, of which `right` has a row of n numbers each, `step` apart: sums[p] = sum_m left[m]
+  // right[m][p], and its adjoint: of_left[m] += sum_p gradients[p] right[m][p] and of_right[m][p] += left[m]
+  // gradients[p].
+  void (*splits_forward)(int64_t n, int64_t splits, const double* left, const double* right, int64_t step,
+                         double* sums);
+  void (*splits_backward)(int64_t n, int64_t splits, const double* gradients, const double* left, const double* right,
+                          int64_t step, double* of_left, double* of_right);
   // A row of the best alignments; returns the best score of an alignment that ends in this row.
   double (*alignment_best_row)(const AlignmentRow& row);
   // A row of the sums over all alignments, on the way down: the sum of its values, and that of matches times end_y. On

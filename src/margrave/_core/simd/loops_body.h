@@ -6,6 +6,7 @@
 #include "simd/gibbs_body.h"
 #include "simd/lanes_body.h"
 #include "simd/rows_body.h"
+#include "simd/rules_body.h"
 #include "simd/spans_body.h"
 #include "simd/tuple_lanes_body.h"
 #include "simd/tuples_body.h"
@@ -137,6 +138,10 @@ constexpr Loops loops_named(const char* name) {
           sum_products,
           max_sums,
           spread_products,
+          rules_forward,
+          rules_backward,
+          splits_forward,
+          splits_backward,
           alignment_best_row,
           alignment_sum_row,
           alignment_share_row};

@@ -6,41 +6,15 @@
 namespace margrave {
 namespace {
 
-// Sources first .. last that lead to the same n targets, at most N vectors, which stay in registers: a store with a
-// mask would delay the load behind it.
-template <int N>
-void forward_block(int64_t first, int64_t last, int64_t n, const int64_t* begin, const double* x, const double* alpha,
-                   double* to) {
-  V sums[N];
-  for (int v = 0; v < N; ++v) sums[v] = load_row(to, v, n, 0.0);
-  for (int64_t s = first; s < last; ++s) {
-    if (alpha[s] == 0) continue;
-    for (int v = 0; v < N; ++v) sums[v] = sums[v] + alpha[s] * load_row(x + begin[s], v, n, 0.0);
-  }
-  for (int v = 0; v < N; ++v) store_row(to, v, n, sums[v]);
-}
-
 void tuples_forward(int64_t sources, const int64_t* begin, const int32_t* target, const double* x, const double* alpha,
                     double* out) {
-  constexpr int64_t kMost = 4;
-  constexpr decltype(&forward_block<1>) run[] = {forward_block<1>, forward_block<2>, forward_block<3>,
-                                                 forward_block<4>};
-  for (int64_t s = 0; s < sources;) {
+  for (int64_t s = 0; s < sources; ++s) {
     const int64_t n = begin[s + 1] - begin[s];
-    int64_t last = s + 1;
-    while (last < sources && target[last] == target[s] && begin[last + 1] - begin[last] == n) ++last;
-    double* const to = out + target[s];
-    const int64_t vectors = (n + kLanes - 1) / kLanes;
-    if (vectors >= 1 && vectors <= kMost) {
-      run[vectors - 1](s, last, n, begin, x, alpha, to);
-      s = last;
-      continue;
-    }
-    for (; s < last; ++s) {
-      if (alpha[s] == 0) continue;
-      for (int64_t k = 0; k < vectors; ++k)
-        store_row(to, k, n, load_row(to, k, n, 0.0) + alpha[s] * load_row(x + begin[s], k, n, 0.0));
-    }
+    const double* from = x + begin[s];
+    double* to = out + target[s];
+    if (alpha[s] == 0) continue;
+    for (int64_t k = 0; kLanes * k < n; ++k)
+      store_row(to, k, n, load_row(to, k, n, 0.0) + alpha[s] * load_row(from, k, n, 0.0));
   }
 }
 
