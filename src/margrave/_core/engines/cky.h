@@ -258,11 +258,21 @@ class Chart {
   // The weights of n scores; whether all of them are in range.
   static bool exponentials(const double* theta, int64_t n, std::vector<Value>& weights, bool anchors = false) {
     weights.resize(at(n));
-    bool right = true;
-    for (int64_t k = 0; k < n; ++k) weights[at(k)] = A::weight(theta[k]);
-    if constexpr (A::kScaled)
-      for (int64_t k = 0; k < n; ++k) right = right && in_range(theta[k], anchors ? A::kAnchorScore : A::kScore);
-    return right;
+    if constexpr (A::kScaled) {
+      ChainTable table{weights.data(), nullptr, 0, 0, false};
+      loops().exp_range(n, theta, &table);
+      if (table.top == -kInfinity) {
+        std::fill(weights.begin(), weights.end(), A::zero());
+        return true;
+      }
+      const Value factor = A::weight(table.top);
+      for (Value& weight : weights) weight *= factor;
+      const double most = anchors ? A::kAnchorScore : A::kScore;
+      return in_range(table.top, most) && in_range(table.top - table.range, most);
+    } else {
+      for (int64_t k = 0; k < n; ++k) weights[at(k)] = A::weight(theta[k]);
+      return true;
+    }
   }
   static constexpr double limit() {
     if constexpr (A::kScaled) return A::kScore;
