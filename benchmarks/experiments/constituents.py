@@ -1,7 +1,8 @@
 """Labelled bracketing on all lengths of both treebanks: counting, a perceptron over rules, and span features.
 
 From words and tags. Nothing was tuned: the settings and the 4 passes are the same for all. Of GENIA's training part the
-first 3,250 sentences are used, as many as ptb-sample has; this was decided before anything was measured there.
+first 3,250 sentences are used, as many as ptb-sample has; this was decided before anything was measured there. The
+fastest parser, of spans, also learns from all of them.
 """
 
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ CORPORA = ("ptb-sample", "genia-treebank")
 RESULT = "constituents"
 PASSES = 4
 SENTENCES = {"ptb-sample": None, "genia-treebank": 3250}  # to learn from; None: all
+ON_ALL = "perceptron, spans, all sentences"
 SETTINGS: dict[str, Result] = {
     "rules": {"grammar": "rules", "horizontal": 2},
     "spans": {"grammar": "spans"},
@@ -39,6 +41,15 @@ def measure() -> Iterator[Result]:
             rows[name] = scored(parser, train, test)
             print(f"  {corpus}, {name}: {rows[name]['f1']:.4f}, {rows[name]['seconds']:.0f} s", flush=True)
             yield found
+        if most is not None:
+            rows[ON_ALL] = on_all(corpus, test)
+            yield found
+
+
+def on_all(corpus: str, test: list[Tree]) -> Result:
+    """The parser of spans, learned from the whole training part."""
+    train = constituents(corpus, "train")
+    return {"train": len(train), **scored(parsers()["perceptron, spans"], train, test)}
 
 
 def parsers() -> dict[str, ConstituencyParser]:
