@@ -4,7 +4,7 @@ Inference is belief propagation, and AD3 for the best trees. The treebanks, thei
 learner are those of `fig4_001`, where the held-out sentences choose C in first order. They also choose the rate of SGD
 here, after one pass with each of the two rates that were chosen there. Arcs are pruned by the posteriors of a parser of
 single arcs. There are five passes, half of those of first order, for want of time: how long a pass takes decided this,
-before any result was seen.
+before any result on Arabic or with the bound was seen.
 
 A sentence whose loss is negative makes no step (truncation). On the treebank with the most such visits, this is
 compared with a step by the reweighted bound, as footnote 17 wishes. The shares of such visits, and of sentences on
