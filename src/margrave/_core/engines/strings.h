@@ -8,6 +8,17 @@
 
 namespace margrave {
 
+struct HashOfWords {
+  size_t operator()(const std::vector<int32_t>& words) const {
+    uint64_t h = words.size();
+    for (const int32_t word : words) {
+      h = (h ^ static_cast<uint32_t>(word)) * 0x9fb21c651e98df25u;
+      h ^= h >> 29;
+    }
+    return h;
+  }
+};
+
 // The pattern of an edge: words, and gap(j) where the string of its tail j stands.
 using Pattern = std::vector<int32_t>;
 
@@ -38,18 +49,7 @@ class Strings {
   }
 
  private:
-  struct Hash {
-    size_t operator()(const std::vector<int32_t>& words) const {
-      uint64_t h = words.size();
-      for (const int32_t word : words) {
-        h = (h ^ static_cast<uint32_t>(word)) * 0x9fb21c651e98df25u;
-        h ^= h >> 29;
-      }
-      return h;
-    }
-  };
-
-  std::unordered_map<std::vector<int32_t>, int64_t, Hash> numbers_;
+  std::unordered_map<std::vector<int32_t>, int64_t, HashOfWords> numbers_;
   std::vector<const std::vector<int32_t>*> strings_;
 };
 

@@ -205,16 +205,6 @@ DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, co
     State state;
     bool operator<(const Candidate& other) const { return value < other.value; }
   };
-  struct Hash {
-    size_t operator()(const std::vector<int32_t>& words) const {
-      uint64_t h = words.size();
-      for (const int32_t word : words) {
-        h = (h ^ static_cast<uint32_t>(word)) * 0x9fb21c651e98df25u;
-        h ^= h >> 29;
-      }
-      return h;
-    }
-  };
   const auto at = [](int64_t k) { return static_cast<size_t>(k); };
 
   DerivationGraph graph;
@@ -224,7 +214,7 @@ DerivationGraph search(const Model& model, int32_t nodes, const Edges& edges, co
   for (int32_t v = 0; v < nodes; ++v) {
     std::vector<Candidate> heap;
     std::set<std::pair<int32_t, std::vector<int32_t>>> seen;
-    std::unordered_map<std::vector<int32_t>, int32_t, Hash> by_key;
+    std::unordered_map<std::vector<int32_t>, int32_t, HashOfWords> by_key;
     const auto propose = [&](int32_t e, std::vector<int32_t> ranks) {
       const RuleUse edge = edge_of(e);
       tails.clear();
