@@ -97,6 +97,38 @@ def test_a_grammar_is_tuned_applied_and_inspected(grammar: Path) -> None:
     assert "forests and not lattices" in refused
 
 
+@pytest.mark.parametrize("decoder", ["phrases", "hiero"])
+def test_weights_are_tuned_on_several_references(grammar: Path, decoder: str) -> None:
+    files = grammar
+    (files / "one").write_text("there it is\nlook\n")
+    (files / "two").write_text("a blue door is here\nhere is a flower\n")
+    (files / "tune.fr").write_text("une porte bleue est ici\nune fleur est ici ||| what follows bars is not read\n")
+    train = ("train", "--task", "translate", "-o", files / "m", "--json", "--rounds", "1", "--candidates", "10")
+    given = {
+        "phrases": (files / "train.txt", "--tune", files / "tune.fr", "--folds", "2"),
+        "hiero": (files / "tune.fr", "--decoder", "hiero", "--grammar", files / "rules"),
+    }[decoder]
+    scores = []
+    for references in (("one",), ("one", "two")):
+        flags = [each for name in references for each in ("--references", files / name)]
+        result = run(*train, *given, *flags)
+        assert result.exit_code == 0, result.output
+        scores.append(json.loads(result.stdout)["tuning_bleu"][0])
+    assert scores[0] < 0.1 < 0.2 < scores[1]
+    (files / "one").write_text("there it is\n")
+    refused = message(run(*train, *given, "--references", files / "one"))
+    assert refused == f"{files / 'one'}: 1 line, but {files / 'tune.fr'} has 2."
+
+
+def test_references_need_sentences_to_tune_on(grammar: Path) -> None:
+    files = grammar
+    train = ("train", "--task", "translate", files / "train.txt", "-o", files / "m", "--references", files / "train.en")
+    assert message(run(*train)) == "--references belong to the sentences of --tune: give --tune FILE, too."
+    hiero = ("--decoder", "hiero", "--grammar", files / "rules", "--target", files / "train.en")
+    assert message(run(*train, *hiero)) == "--references take the place of --target: give one of them."
+    assert not (files / "m").exists()
+
+
 def test_mistakes_with_grammars_are_one_sentence(grammar: Path) -> None:
     files = grammar
     train = ("train", "--task", "translate", files / "train.txt", "-o", files / "m", "--decoder", "hiero")

@@ -622,7 +622,7 @@ def random_master(seed: int) -> tuple[Array, NDArray[np.int32], Array, Array]:
 def extragradient(master: Any, *, step: str = "scaled", goal: float = 0.0, most: int = 10, **given: Any) -> Any:
     H, owner, margin, C = master
     sparse = csr_array(H)
-    w, xi, multiplier = np.zeros(H.shape[1]), np.zeros(len(C)), np.zeros(len(H))
+    w, xi, multiplier = np.full(H.shape[1], given.get("start", 0.0)), np.zeros(len(C)), np.zeros(len(H))
     result = _core.extragradient(
         sparse.indptr.astype(np.int64),
         sparse.indices.astype(np.int32),
@@ -723,6 +723,40 @@ def test_every_step_finds_the_optimum(step: str, free_sign: bool) -> None:
         slack = np.zeros(len(C))
         np.maximum.at(slack, owner, margin - H @ best)
         assert np.abs(best).sum() + C @ slack == pytest.approx(above)
+
+
+@pytest.mark.parametrize("free_sign", [False, True])
+def test_features_that_cannot_pay_change_no_optimum(free_sign: bool) -> None:
+    left_out = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        sites = np.concatenate([[0], np.cumsum(rng.integers(1, 4, 8))])
+        H = rng.integers(-2, 3, (40, 30)) * (rng.random((40, 30)) < 0.1).astype(float)
+        example = rng.integers(0, 8, 40)
+        ends = np.sort(rng.integers(sites[example], sites[example + 1], (2, 40)), axis=0).astype(np.int32)
+        margin, C = rng.integers(1, 4, 40).astype(float), np.repeat(rng.uniform(0.05, 0.6, 8), np.diff(sites))
+        M = (ends[0][:, None] <= np.arange(sites[-1])) & (np.arange(sites[-1]) <= ends[1][:, None])
+        sides = [H, -H] if free_sign else [H]
+        cost = np.concatenate([np.ones(H.shape[1] * len(sides)), C])
+        expected = linprog(cost, A_ub=-np.hstack([*sides, M]), b_ub=-margin).fun
+        master, given = (H, ends[0], margin, C), {"sites": sites, "last": ends[1], "free_sign": free_sign, "start": 1.0}
+        (_, above, below, done, _, best), w, *_ = extragradient(master, goal=1e-6, most=200_000, **given)
+        assert done
+        assert below - 1e-9 <= expected <= above + 1e-9
+        slacks = _core.lp_slacks(sites, ends[0], ends[1], margin - H @ best)
+        assert np.abs(best).sum() + C @ slacks == pytest.approx(above)
+        # In any direction one unit of a feature saves at most C times its largest value of each site.
+        size = np.abs(H) if free_sign else np.maximum(H, 0)
+        most = sum(C[site] * size[ends[0] == site].max(axis=0, initial=0.0) for site in range(sites[-1]))
+        assert (w[most < 1] == 0).all()
+        assert (best[most < 1] == 0).all()
+        left_out += (most < 1).sum()
+    assert left_out > 100
+
+
+def test_a_feature_that_just_pays_is_kept() -> None:
+    found, w, *_ = extragradient((np.eye(1), np.zeros(1, np.int32), np.ones(1), np.ones(1)), most=0, start=1.0)
+    assert found[1] == w[0] == 1.0
 
 
 def test_the_papers_tolerances_end_it() -> None:

@@ -1,8 +1,13 @@
 // Python bindings of LP-Struct: its constraints, and the extragradient method.
 #include "passes/lp.h"
 
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "bindings/binding.h"
 #include "solvers/extragradient.h"
+#include "solvers/lp_screening.h"
 
 namespace margrave {
 namespace {
@@ -180,8 +185,19 @@ void bind_lp(nb::module_& m) {
         ExtragradientResult result;
         {
           const nb::gil_scoped_release release;
-          Extragradient method(lp, settings, weight, check_signals);
-          result = method.solve(w.data(), xi.data(), lambda.data());
+          // Algorithm 2 and its step as printed are of all features.
+          std::optional<ScreenedMaster> screened;
+          if (restarts && settings.step != StepRule::kFrobenius) screened.emplace(lp);
+          Extragradient method(screened ? screened->program() : lp, settings, weight, check_signals);
+          if (screened) {
+            std::vector<double> left = screened->restricted(w.data()), best(w.size());
+            result = method.solve(left.data(), xi.data(), lambda.data());
+            screened->extend(left, w.data(), w.size());
+            screened->extend(result.w, best.data(), best.size());
+            result.w = std::move(best);
+          } else {
+            result = method.solve(w.data(), xi.data(), lambda.data());
+          }
           weight = method.weight();
         }
         return std::make_tuple(result.iterations, result.primal, result.dual, result.done, weight,

@@ -85,6 +85,12 @@ class Translate(Task):
         "phrases of others only.",
         "FILE",
     )
+    references: tuple[str, ...] = option(
+        (),
+        "What the sentences that weights are tuned on should say, line by line: those of --tune or, with --decoder "
+        "hiero, those of the data; may be repeated.",
+        "FILE",
+    )
     tuning: str = option(
         "mert",
         "How weights are tuned in rounds of decoding and learning: mert, mira (with hope and fear), learner (--loss "
@@ -137,17 +143,20 @@ class Translate(Task):
 
         self._check_decoder()
         self._check_learning(settings)
-        if self.decoder == "phrases" and (self.target is None) != (self.alignments is None):
-            raise MargraveError("--target and --alignments belong together: give both or none.")
-        pairs = read_parallel(source(data), self.target, self.alignments)
+        self._check_references()
         model = None if self.lm is None else NGramModel.read_arpa(self.lm)
-        tune = None if self.tune is None else read_parallel(self.tune)[:2]
-        to_fit: dict[str, Any] = {"alignments": pairs.alignments, "language_model": model, "tune": tune}
         decoder: Any = self.decoder
+        X: Sequence[str]
         if self.decoder == "hiero":
-            decoder, to_fit = self._decoder(model), {}
-        elif pairs.alignments is None:
-            raise DataError(display_name(data), None, "its sentence pairs have no links, which phrases are made from.")
+            X, y = _pairs(data, self.references, self.target)
+            decoder, to_fit = self._decoder(model), dict[str, Any]()
+        else:
+            X, y, links = read_parallel(source(data), self.target, self.alignments)
+            if links is None:
+                name = display_name(data)
+                raise DataError(name, None, "its sentence pairs have no links, which phrases are made from.")
+            tune = None if self.tune is None else _pairs(self.tune, self.references)
+            to_fit = {"alignments": links, "language_model": model, "tune": tune}
         translator = self.estimator_class()(
             tuning=self.tuning,
             decoder=decoder,
@@ -169,8 +178,8 @@ class Translate(Task):
             **settings,
         )
         dev_pairs = None if dev is None else read_parallel(source(dev))[:2]
-        sizes = {"n_pairs": len(pairs.source), "n_words": _word_count(pairs.source)}
-        return Job(translator, pairs.source, pairs.target, sizes, {}, dev_pairs, _bleu, to_fit)
+        sizes = {"n_pairs": len(X), "n_words": _word_count(X)}
+        return Job(translator, X, y, sizes, {}, dev_pairs, _bleu, to_fit)
 
     def _check_learning(self, settings: Mapping[str, Any]) -> None:
         """Refuse a loss and a learner that the tuning would not use."""
@@ -188,6 +197,15 @@ class Translate(Task):
                 raise MargraveError(f"--{flag} applies to --decoder {'phrases' if hiero else 'hiero'} only.")
         if hiero and not self.grammar:
             raise MargraveError("--decoder hiero needs rules: give --grammar FILE.")
+
+    def _check_references(self) -> None:
+        """Refuse files without which others cannot be used, or whose place others take."""
+        if self.decoder == "phrases" and (self.target is None) != (self.alignments is None):
+            raise MargraveError("--target and --alignments belong together: give both or none.")
+        if self.references and self.decoder == "phrases" and self.tune is None:
+            raise MargraveError("--references belong to the sentences of --tune: give --tune FILE, too.")
+        if self.references and self.decoder == "hiero" and self.target is not None:
+            raise MargraveError("--references take the place of --target: give one of them.")
 
     def _decoder(self, model: Any) -> Any:
         """The decoder of the grammar files."""
@@ -276,19 +294,9 @@ class TranslatingModel(Model):
         self, path: str, *, references: Sequence[str] = (), lowercase: bool = False, **options: Any
     ) -> dict[str, Any]:
         """BLEU and NIST, and how many words are unknown."""
-        from margrave.datasets import read_parallel, read_references
         from margrave.metrics import bleu, nist
 
-        right: list[Any]
-        if references:
-            X = _sources(path)
-            right = read_references(*map(source, references))
-            if len(right) != len(X):
-                lines = counted(len(right), "line")
-                raise DataError(references[0], None, f"{lines}, but {display_name(path)} has {len(X)}.")
-        else:
-            pairs = read_parallel(source(path))
-            X, right = pairs.source, list(pairs.target)
+        X, right = _pairs(path, references)
         found = self.translator.predict(X)
         words = _word_count(X)
         return {
@@ -336,6 +344,20 @@ def _weights(path: str) -> dict[str, float]:
         except ValueError:
             raise DataError(path, number, f"expected the name of a feature and a number, not {line!r}.") from None
     return found
+
+
+def _pairs(path: str, references: Sequence[str], target: str | None = None) -> tuple[Sequence[str], Sequence[Any]]:
+    """Source sentences, and what they should say: the second fields of their lines, a target file, or references."""
+    from margrave.datasets import read_parallel, read_references
+
+    if not references:
+        pairs = read_parallel(source(path), target)
+        return pairs.source, pairs.target
+    X, right = _sources(path), read_references(*map(source, references))
+    if len(right) != len(X):
+        lines = counted(len(right), "line")
+        raise DataError(references[0], None, f"{lines}, but {display_name(path)} has {len(X)}.")
+    return X, right
 
 
 def _sources(path: str) -> list[str]:
