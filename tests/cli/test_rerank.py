@@ -446,7 +446,8 @@ def test_a_wrong_option_is_named(moses: Path, tmp_path: Path, options: list[obje
 def test_options_of_candidates_are_refused_elsewhere(option: str, tmp_path: Path) -> None:
     values = {"--lowercase": [], "--no-good": ["skip"]}.get(option, ["1"])
     refused = message(run("train", "data", "-o", tmp_path / "m", option, *values))
-    assert refused == f"{option} belongs to --task rerank, and this is --task tagging."
+    owners = "rerank or translate" if option == "--references" else "rerank"
+    assert refused == f"{option} belongs to --task {owners}, and this is --task tagging."
 
 
 def test_options_of_hypotheses_are_refused_for_rows(pages: Path, tmp_path: Path) -> None:

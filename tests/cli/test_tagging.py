@@ -76,6 +76,42 @@ def test_segments_are_trained_predicted_and_evaluated(town: Path, tmp_path: Path
         assert "--segments only" in message(run("train", town / "train.conll", "-o", model, *option))
 
 
+def test_a_refusal_of_the_library_names_options(town: Path, tmp_path: Path) -> None:
+    refused = message(run("train", town / "train.conll", "-o", tmp_path / "m", "--loss", "log", "--learner", "lp"))
+    assert refused.endswith("log has beta = 1: use --learner eg, or --loss hinge.")
+
+
+def test_segments_are_learned_and_measured_with_alternatives(tmp_path: Path) -> None:
+    data, spans, model = tmp_path / "train.conll", tmp_path / "train.spans", tmp_path / "segments.model"
+    data.write_text("the O\nOld B-LOC\nTown I-LOC\nHall I-LOC\n\nOld B-LOC\nTown I-LOC\nHall O\n\n" * 2)
+    spans.write_text("1 LOC 0 3\n\n3\tLOC 0 3\n")
+    train = ("train", data, "-o", model, "--segments", "--alternatives", spans, "--json")
+    assert message(run(*train)) == "--alternatives needs --loss latent-log, --loss latent-hinge or --learner lp."
+    alone = ("train", data, "-o", model, "--alternatives", spans, "--loss", "latent-log")
+    assert message(run(*alone)) == "--alternatives applies to --segments only."
+    for learning in (
+        ("--loss", "hinge", "--learner", "lp", "-C", "10"),
+        ("--loss", "latent-hinge"),
+        ("--loss", "latent-log"),
+    ):
+        result = run(*train, *learning)
+        assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["loss"].startswith("latent-log")
+    predicted = run("predict", model, data).stdout.splitlines()[5:8]
+    assert [line.split()[-1] for line in predicted] == ["B-LOC", "I-LOC", "I-LOC"]
+    scores = [json.loads(run("evaluate", model, data, "--json", *more).stdout) for more in ((), train[5:7])]
+    assert [each["f1"] for each in scores] == [0.5, 1.0]
+    for line, said in (
+        ("1 LOC 0", "expected the number of a sequence, a label and two positions, not '1 LOC 0'."),
+        ("4 LOC 0 1", "sequence 4, but there are 4 sequences, from 0 on."),
+        ("1 LOC 2 4", "the alternative LOC from 2 to 4 is not a span of a sequence of 3 tokens."),
+        ("1 O 0 1", "the label of an alternative must be that of a span, not 'O'."),
+    ):
+        spans.write_text(f"1 LOC 0 3\n{line}\n")
+        for command in ((*train, "--loss", "latent-log"), ("evaluate", model, data, "--alternatives", spans)):
+            assert message(run(*command)) == f"{spans}, line 2: {said}"
+
+
 def test_segments_of_iob1_are_learned_and_measured(tmp_path: Path) -> None:
     data, model = tmp_path / "iob1.conll", tmp_path / "segments.model"
     data.write_text("Old I-LOC\nTown I-LOC\nis O\n\nis O\nOld I-LOC\nTown I-LOC\n")

@@ -4,6 +4,7 @@ Tasks and commands declare `Option`s; `build_command` makes typer's command of t
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Annotated, Any, get_args, get_type_hints
@@ -66,6 +67,28 @@ class Option:
         if self.required:
             return _parameter(self.name, Annotated[kind, info], inspect.Parameter.empty)
         return _parameter(self.name, Annotated[kind | None, info], None)
+
+
+def in_options(message: str, options: Iterable[Option]) -> str:
+    """A message of the library in the words of the command line: its parameters become options.
+
+    >>> known = [Option("learner", "", default="auto"), Option("free_sign", "", bool), Option("C", "", float)]
+    >>> in_options("use learner='eg', 'sgd' or 'bcfw', free_sign=True, or C=0.5.", known)
+    'use --learner eg, sgd or bcfw, --free-sign, or -C 0.5.'
+    """
+    flags = {option.name: option.flag for option in options}
+
+    def written(found: re.Match[str]) -> str:
+        flag, value = flags.get(found["name"]), found["value"]
+        if flag is None:
+            return found[0]
+        return flag if value == "True" else f"{flag} {value.replace(_QUOTE, '')}"
+
+    return _PARAMETER.sub(written, message)
+
+
+_QUOTE = "'"
+_PARAMETER = re.compile(r"\b(?P<name>\w+)=(?P<value>'[^']*'(?:(?:, | or )'[^']*')*|True\b|[-+.e\d]*\d)")
 
 
 THREADS = Option("threads", "The number of threads; all processors if not given.", int, "N", low=1)

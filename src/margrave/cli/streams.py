@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from io import StringIO, TextIOWrapper
 from itertools import islice
 from queue import SimpleQueue
-from typing import IO, TYPE_CHECKING, TextIO, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TextIO, TypeVar
 
 import typer
 
+from margrave.cli.options import Option, in_options
 from margrave.errors import DataError, MargraveError
 from margrave.files.output import check_output, reason
 
@@ -146,16 +147,23 @@ def write_error(text: str) -> None:
 
 
 @contextmanager
-def one_line_messages(interrupted: str) -> Iterator[None]:
-    """Shows errors, warnings and Ctrl-C as one line each on standard error, never as a traceback."""
+def one_line_messages(interrupted: str, options: Sequence[Option] = ()) -> Iterator[None]:
+    """Shows errors, warnings and Ctrl-C as one line each on standard error, never as a traceback.
+
+    Messages of the library name the options of the command instead of parameters.
+    """
+
+    def show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
+        write_error(f"warning: {in_options(str(message), options)}")
+
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = show_warning
         try:
             yield
         except BrokenPipeError:  # A reader such as `head` has closed the pipe: typer ends silently.
             raise
         except MargraveError as error:
-            write_error(str(error))
+            write_error(in_options(str(error), options))
             raise typer.Exit(2) from error
         except typer.TyperException as error:  # The arguments are wrong.
             message = error.format_message()
@@ -177,17 +185,6 @@ def one_line_messages(interrupted: str) -> Iterator[None]:
         except KeyboardInterrupt as error:
             write_error(interrupted)
             raise typer.Exit(INTERRUPTED) from error
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    write_error(f"warning: {message}")
 
 
 @contextmanager

@@ -71,7 +71,8 @@ def help_text(task: type[Task], *, chosen: bool, learner: str | None = None) -> 
 
 def train(task: type[Task], values: dict[str, Any]) -> None:
     """Trains the task on what the options say."""
-    with one_line_messages("interrupted before the first pass: nothing was written."):
+    options = [*learning_options(task.default_loss), *task.options()]
+    with one_line_messages("interrupted before the first pass: nothing was written.", options):
         # Whatever can be wrong is found before the training, and what is cheap to find comes first.
         _refuse_options_of_others(task, values)
         chosen = task(**given(values, task.options()))

@@ -1,6 +1,7 @@
 """Readers and writers for the field's file formats, and small built-in data sets."""
 
 from margrave.datasets.alignments import gapped, read_fasta, read_pairs, write_aligned_fasta
+from margrave.datasets.alternatives import read_alternatives
 from margrave.datasets.brackets import read_brackets, write_brackets
 from margrave.datasets.builtin import load_digits, load_harbour, load_quay, load_town
 from margrave.datasets.columns import read_columns, write_columns
@@ -34,6 +35,7 @@ __all__ = [
     "load_harbour",
     "load_quay",
     "load_town",
+    "read_alternatives",
     "read_brackets",
     "read_columns",
     "read_conllu",

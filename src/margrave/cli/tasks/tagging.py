@@ -14,7 +14,7 @@ from margrave.cli.kernels import KernelOptions
 from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
 from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labelled, SequenceReader
-from margrave.cli.streams import display_name, naming, with_own
+from margrave.cli.streams import display_name, naming, source, with_own
 from margrave.cli.tasks.base import Job, Model, Task, top_table
 from margrave.errors import DataError, MargraveError, unknown
 
@@ -61,6 +61,7 @@ A template names columns of the token and of those around it, counted from 0 wit
         "margrave train train.tsv -o names.model --separator TAB --header --label entity",
         "margrave train en-ud-train.conllu.gz -o tags.model --label xpos --columns form,upos",
         "margrave train train.conll -o names.model --segments",
+        "margrave train train.conll -o names.model --segments --alternatives train.spans --loss latent-log",
         "margrave train train.conll -o names.model --checkpoint names.checkpoint",
         "margrave train train.conll -o names.model --loss hinge --rescale slack --learner cutting-plane",
     )
@@ -80,6 +81,13 @@ A template names columns of the token and of those around it, counted from 0 wit
             metavar="NAME",
             applies="tagging",
             check=_check_scheme,
+        ),
+        Option(
+            "alternatives",
+            "Further right spans, as for the training: a span is found if it is predicted or an alternative is that "
+            "overlaps it.",
+            metavar="FILE",
+            applies="tagging",
         ),
     )
 
@@ -117,6 +125,12 @@ A template names columns of the token and of those around it, counted from 0 wit
     max_length: int | None = option(
         None, "With --segments, the largest number of tokens of a segment; that of the data if not given.", "N", low=1
     )
+    alternatives: str | None = option(
+        None,
+        "With --segments and --loss latent-log or latent-hinge, or --learner lp, further right spans: the number of a "
+        "sequence, a label, the first token and the one behind the last per line, all counted from 0.",
+        "FILE",
+    )
     cost: str | None = option(
         None,
         "What a wrong sequence costs, in a loss with a cost: hamming, zero-one or f1, and with --segments also "
@@ -147,6 +161,7 @@ A template names columns of the token and of those around it, counted from 0 wit
         from margrave.inputs.templates import Templates, read_templates
         from margrave.learners import learner_named
 
+        self._check_alternatives(settings)
         given = None if self.templates is None else read_templates(self.templates)
         reader, (X, y) = self._training_data(data)
         n_columns = X.width
@@ -158,7 +173,7 @@ A template names columns of the token and of those around it, counted from 0 wit
         _check_number_of_labels(y)
         dev_pair = None if dev is None else reader.labelled(dev, n_columns)
         if self.segments:
-            y = _well_formed(reader, data, y)
+            y = _with_alternatives(self.alternatives, _well_formed(reader, data, y))
             dev_pair = (
                 None if dev is None or dev_pair is None else (dev_pair[0], _well_formed(reader, dev, dev_pair[1]))
             )
@@ -175,6 +190,18 @@ A template names columns of the token and of those around it, counted from 0 wit
         )
         sizes = {"n_sequences": len(y), "n_tokens": sum(map(len, y))}
         return Job(tagger, X, y, sizes, reader.metadata(), dev_pair, _dev_scores, {"dev": dev_pair})
+
+    def _check_alternatives(self, settings: Mapping[str, Any]) -> None:
+        """Refuse labels of single tokens, and losses that would take the tags as the only right answer."""
+        from margrave.learners import learner_named
+        from margrave.losses import loss_named
+
+        if self.alternatives is None:
+            return
+        if not self.segments:
+            raise MargraveError("--alternatives applies to --segments only.")
+        if not loss_named(settings["loss"]).of_good and learner_named(settings["learner"]).name != "lp":
+            raise MargraveError("--alternatives needs --loss latent-log, --loss latent-hinge or --learner lp.")
 
     def _training_data(self, data: str) -> tuple[SequenceReader, Labelled]:
         """How the files are read, and the sequences of the first with their labels."""
@@ -260,6 +287,13 @@ def _well_formed(reader: SequenceReader, path: str, y: Sequence[Sequence[str]]) 
     return [convert_tags(tags, "IOB2", "IOB2") for tags in y]
 
 
+def _with_alternatives(path: str | None, y: list[list[str]]) -> list[list[str]]:
+    """The tags with the alternatives of a file, if one is given."""
+    from margrave.datasets import read_alternatives
+
+    return y if path is None else [*read_alternatives(source(path), y)]
+
+
 def _check_number_of_labels(y: Iterable[Sequence[str]]) -> None:
     labels = {label for labels in y for label in labels}
     if len(labels) > _MANY_LABELS:
@@ -277,7 +311,7 @@ class TaggingModel(Model):
     """A tagger, and how it reads and writes files."""
 
     does: ClassVar[str] = "tags sequences"
-    options: ClassVar[tuple[str, ...]] = ("scheme",)
+    options: ClassVar[tuple[str, ...]] = ("scheme", "alternatives")
 
     tagger: "SequenceTagger"
     templates: "Templates"
@@ -316,7 +350,9 @@ class TaggingModel(Model):
         taggers = [own_tagger(self.tagger) for _ in range(available_threads(self.tagger.n_threads))]
         return with_own(taggers, work, items)
 
-    def evaluation(self, path: str, scheme: str | None = None, **options: Any) -> dict[str, Any]:
+    def evaluation(
+        self, path: str, scheme: str | None = None, alternatives: str | None = None, **options: Any
+    ) -> dict[str, Any]:
         """Accuracies, and precision, recall and F1 of spans where the labels are tags of some."""
         from margrave.labels.tags import convert_tags
         from margrave.metrics import sequence_accuracy, token_accuracy
@@ -326,6 +362,7 @@ class TaggingModel(Model):
         if self.tagger.segments and written is not None:  # Predictions are in IOB2.
             with naming(path):
                 gold, scheme = [convert_tags(tags, written, "IOB2") for tags in gold], "IOB2"
+        gold = _with_alternatives(alternatives, gold)
         slices = (X.slice(first, min(first + _BATCH, len(X))) for first in range(0, len(X), _BATCH))
         predicted = [*chain.from_iterable(self._on_threads(lambda tagger, of: tagger.predict(of), slices))]
         scores = _span_scores(gold, predicted, scheme)

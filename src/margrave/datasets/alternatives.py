@@ -1,0 +1,44 @@
+"""Further right spans of tagged sequences, in a file beside that of the tags."""
+
+from collections.abc import Sequence
+
+from margrave.datasets.opening import TextSource, read_lines, source_name
+from margrave.errors import DataError, MargraveError, counted
+from margrave.labels.tags import Answers
+
+
+def read_alternatives(source: TextSource, Y: Sequence[Sequence[str]], encoding: str = "utf-8") -> list[Answers]:
+    """Read alternatives to the spans of sequences; return the tags together with them.
+
+    A line has the number of a sequence, a label, the first token of the span, and the token behind its last one, all
+    counted from 0 and separated by blanks or tabs.
+
+    Parameters
+    ----------
+    source : the file (plain or gzip) or open stream.
+    Y : the tags of each sequence.
+    encoding : the encoding of the file.
+
+    >>> from io import StringIO
+    >>> read_alternatives(StringIO("0 GENE 2 3"), [["O", "B-GENE", "I-GENE"]])[0].alternatives
+    [Span(label='GENE', start=2, stop=3)]
+    """
+    name = source_name(source)
+    found = [Answers(tags) for tags in Y]
+    for number, line in read_lines(source, encoding):
+        if not line.strip():
+            continue
+        try:
+            sequence, label, start, stop = line.split()
+            i, span = int(sequence), (label, int(start), int(stop))
+        except ValueError:
+            raise DataError(
+                name, number, f"expected the number of a sequence, a label and two positions, not {line.strip()!r}."
+            ) from None
+        if not 0 <= i < len(found):
+            raise DataError(name, number, f"sequence {i}, but there are {counted(len(found), 'sequence')}, from 0 on.")
+        try:
+            found[i].alternatives += Answers(found[i], [span]).alternatives
+        except MargraveError as error:
+            raise DataError(name, number, str(error)) from None
+    return found
