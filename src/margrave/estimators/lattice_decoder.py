@@ -30,10 +30,11 @@ class LatticeDecoder(StructuredEstimator):
     string may be spelled by many paths, all of which are good, so that good paths are never listed.
 
     "latent-log" maximises the probability of all good paths together, and "latent-hinge" separates the best good path
-    from the others. Neither is convex. The learner 'cccp' solves convex problems, each certified, from several starts;
-    the result has an objective and the norm of its gradient, but no gap. `LP(program="all")` places the worst good path
-    above the best other one (program 8 of 004). It is a linear program with a certificate. "log", "hinge" and the other
-    convex losses take one path that spells the first good string as the right one.
+    from the others. Neither is convex: from several starts, 'lbfgs' minimises the first, and 'cccp' either of them by
+    convex problems, each certified. The result has an objective and the norm of its gradient, but no gap.
+    `LP(program="all")` places the worst good path above the best other one (program 8 of 004). It is a linear program
+    with a certificate. "log", "hinge" and the other convex losses take one path that spells the first good string as
+    the right one.
 
     Parameters
     ----------
@@ -42,8 +43,9 @@ class LatticeDecoder(StructuredEstimator):
     inputs : how lattices become features of edges: "default" takes the features that edges have, and
         `EdgeFeatures(words=True)` also their words.
     unreachable : whether lattices without a good path are an error ("stop") or are left out ("skip").
-    starts : for losses that are not convex, the number of weights to start from: the first are those of the first good
-        string, and the others are random. The model is the one with the lowest objective.
+    starts : for losses that are not convex, the number of weights to start from: the first are the learner's own (those
+        of the first good string for 'cccp', and else zero), and the others are random. The model is the one with the
+        lowest objective.
     C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
 
     Attributes

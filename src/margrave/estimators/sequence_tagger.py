@@ -52,8 +52,9 @@ class SequenceTagger(StructuredEstimator):
     start, stop : give the labels of the first and the last position additional weights.
     transition_scale : the factor on the features of transitions.
     tied : share one table of transition parts among all positions; some learners need False.
-    starts : for "latent-log" and "latent-hinge", the number of weights to start from: the first are those of the tags,
-        and the others are random. The model is the one with the lowest objective.
+    starts : for "latent-log" and "latent-hinge", the number of weights to start from: the first are the learner's
+        own (those of the tags for 'cccp', and else zero), and the others are random. The model is the one with the
+        lowest objective.
     max_iter : the maximum number of iterations; None uses the learner's default.
     tol : the relative gap at which to stop.
     n_threads : the number of threads; None uses all processors for operations whose result does not depend on them.

@@ -34,8 +34,9 @@ class Auto(Learner):
     If beta is finite and inference exact, it chooses online EG, which stores large distributions in single precision,
     or L-BFGS if there are few parts or few weights, and if the distributions would take more than 4 GB; if inference is
     approximate, SGD.
-    If beta is infinite, it chooses BCFW. It uses the perceptron for the perceptron loss, the convex-concave procedure
-    for differences of losses, and cutting planes for slack re-scaling, quadratic slack and hard margins.
+    If beta is infinite, it chooses BCFW. It uses the perceptron for the perceptron loss, L-BFGS for "latent-log", the
+    convex-concave procedure for other differences of losses, and cutting planes for slack re-scaling, quadratic slack
+    and hard margins.
 
     >>> Auto().name
     'auto'
@@ -53,7 +54,8 @@ class Auto(Learner):
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> Learner:
         """The learner for this loss on this problem."""
         if not loss.convex:
-            return CCCP()
+            whole = loss.of_good and loss.smooth and problem.euclidean and problem.exact
+            return LBFGS() if whole else CCCP()
         if not loss.of_family:
             return CuttingPlane()
         if not loss.smooth:
