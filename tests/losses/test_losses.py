@@ -15,7 +15,8 @@ from margrave.losses import LOSSES, loss_named
 from margrave.structures import Chain, Multiclass
 from tests.references.enumeration import LossByDefinition, Outputs, distribution, entropy_of, numerical_gradient
 from tests.references.problems import bind
-from tests.registry import KINDS, Case, Gaps, Kind
+from tests.registry import KINDS, Case, Kind
+from tests.registry.problems import Gaps
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 seeds = st.integers(0, 2**32 - 1)

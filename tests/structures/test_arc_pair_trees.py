@@ -20,7 +20,7 @@ from margrave.structures import ArcPairTree, NonProjectiveTree, NoOutputs
 from tests.references.arc_pairs import PartTuple, arc_pair_parts, every_tree, parts_of
 from tests.references.enumeration import Array, Outputs, numerical_gradient, tree_logsum_lapack, trees
 from tests.references.problems import bind
-from tests.registry import random_heads
+from tests.registry.trees import random_heads
 
 seeds = st.integers(0, 2**32 - 1)
 roots = pytest.mark.parametrize("single_root", [True, False])

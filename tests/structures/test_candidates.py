@@ -28,7 +28,8 @@ from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.structures import CandidateLists
 from tests.references.problems import bind as bind_examples
 from tests.references.svm import HARD, Example, NotSeparableError, examples_of, optimum
-from tests.registry import BUILT_IN_LEARNERS, KINDS, Gaps
+from tests.registry import BUILT_IN_LEARNERS, KINDS
+from tests.registry.problems import Gaps
 
 
 def lists(seed: int, size: int = 30, width: int = 4) -> tuple[list[np.ndarray], list[list[int]]]:

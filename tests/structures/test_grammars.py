@@ -18,7 +18,8 @@ from margrave.structures import ContextFreeTree, Grammar, SpanTree
 from tests.core.test_simd import EVERY, instruction_set
 from tests.labels.test_constituents import trees as any_tree
 from tests.references.grammars import PartNumbers, derivation_graph, derivations, random_grammar, trees_of
-from tests.registry import core_graph, labelled_spans
+from tests.registry.grammars import labelled_spans
+from tests.registry.hypergraphs import core_graph
 from tests.structures.test_structures import assert_as_engine, random_scores
 
 seeds = st.integers(0, 2**32 - 1)

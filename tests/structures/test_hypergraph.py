@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
 from tests.references.enumeration import Graph, Outputs
-from tests.registry import core_graph
+from tests.registry.hypergraphs import core_graph
 
 seeds = st.integers(0, 2**32 - 1)
 many = settings(max_examples=60, deadline=None)

@@ -17,7 +17,8 @@ from margrave.learners import LP
 from margrave.losses import Hamming, Hinge, LatentHinge, SoftmaxMargin
 from margrave.structures import LatticePaths, NoOutputs
 from tests.references.enumeration import Outputs, check_division, lattice_paths, random_lattice
-from tests.registry import core_graph, lattice_graph
+from tests.registry.hypergraphs import core_graph
+from tests.registry.lattices import lattice_graph
 
 seeds = st.integers(0, 2**32 - 1)
 some = settings(max_examples=30, deadline=None)

@@ -22,7 +22,7 @@ from tests.references.enumeration import (
     trees,
 )
 from tests.references.problems import bind
-from tests.registry import core_graph
+from tests.registry.hypergraphs import core_graph
 from tests.structures.test_structures import (
     SCORES,
     assert_as_engine,

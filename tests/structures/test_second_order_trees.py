@@ -17,7 +17,8 @@ from tests.references.enumeration import (
     second_order_parts,
 )
 from tests.references.problems import bind
-from tests.registry import core_graph, random_heads
+from tests.registry.hypergraphs import core_graph
+from tests.registry.trees import random_heads
 from tests.structures.test_projective_trees import number_of_trees
 from tests.structures.test_projective_trees import plain as plain_projective
 from tests.structures.test_structures import (

@@ -26,7 +26,7 @@ from tests.references.enumeration import (
     segment_attributes,
     spans_of,
 )
-from tests.registry import core_graph
+from tests.registry.hypergraphs import core_graph
 
 
 def structure(n: int, longest: list[int], tied: bool = True) -> _core.SemiMarkovStructure:

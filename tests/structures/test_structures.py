@@ -27,7 +27,9 @@ from tests.references.enumeration import (
     trees,
 )
 from tests.references.problems import bind
-from tests.registry import KINDS, Case, Kind, core_graph, random_forbidden
+from tests.registry import KINDS, Case, Kind
+from tests.registry.hypergraphs import core_graph
+from tests.registry.labels import random_forbidden
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 seeds = st.integers(0, 2**32 - 1)
