@@ -47,7 +47,7 @@ class Translate(Task):
         "margrave train --task translate train.fr --target train.en --alignments train.links -o fr-en.model "
         "--tune dev.txt",
         "margrave train --task translate train.txt -o fr-en.model --tuning learner --learner lp --program closest "
-        "--sparse",
+        "-C 0.3 --sparse",
         "margrave train --task translate dev.txt -o de-en.model --decoder hiero --grammar rules.gz --lm en.arpa.gz",
     )
     predicts = "the translation of each line; with --kbest, the best translations and their scores."
