@@ -52,11 +52,12 @@ class PhraseFeatures {
     const auto found = trigrams_.find(code(a, b, c));
     return found == trigrams_.end() ? -1 : found->second;
   }
-  // A feature of a phrase pair.
-  int32_t of_pair(int32_t kind, const int32_t* source, int64_t n, const int32_t* target, int64_t m) const {
-    const int32_t place = pairs_.find(key(kind, source, n, target, m).data(), n + m + 2);
-    return place < 0 ? -1 : numbers_[static_cast<size_t>(place)];
+  // The number of a phrase pair among those that have features; -1: it has none.
+  int32_t pair(const int32_t* source, int64_t n, const int32_t* target, int64_t m) const {
+    return pairs_.find(key(source, n, target, m).data(), n + m + 1);
   }
+  // The feature of this kind of the phrase pair with this number.
+  int32_t of_pair(int32_t pair, int32_t kind) const { return pair < 0 ? -1 : numbers_[place(pair, kind)]; }
   int32_t add_trigram(int32_t a, int32_t b, int32_t c) {
     if (!spelled(a) || !spelled(b) || !spelled(c)) return -1;
     const auto [place, added] = trigrams_.emplace(code(a, b, c), static_cast<int32_t>(size_));
@@ -67,14 +68,21 @@ class PhraseFeatures {
     }
     return place->second;
   }
-  int32_t add_of_pair(int32_t kind, const int32_t* source, int64_t n, const int32_t* target, int64_t m) {
-    const int32_t place = pairs_.add(key(kind, source, n, target, m).data(), n + m + 2);
-    if (static_cast<size_t>(place) == numbers_.size()) {
-      numbers_.push_back(static_cast<int32_t>(size_));
+  int32_t add_pair(const int32_t* source, int64_t n, const int32_t* target, int64_t m) {
+    const int32_t number = pairs_.add(key(source, n, target, m).data(), n + m + 1);
+    if (place(number, kPair) == numbers_.size()) numbers_.resize(numbers_.size() + kKinds - kPair, -1);
+    return number;
+  }
+  int32_t add_of_pair(int32_t pair, int32_t kind) {
+    int32_t& number = numbers_[place(pair, kind)];
+    if (number < 0) {
+      number = static_cast<int32_t>(size_);
       kinds_.push_back(kind);
-      add_words(source, n, target, m);
+      const int32_t* words = pairs_.lists().list(pair);
+      const int64_t both = pairs_.lists().length(pair), n = std::find(words, words + both, kBetween) - words;
+      add_words(words, n, words + n + 1, both - n - 1);
     }
-    return numbers_[static_cast<size_t>(place)];
+    return number;
   }
 
   // The sparse features in the order of their numbers, which begin with kDense: their kinds, and their words.
@@ -88,12 +96,15 @@ class PhraseFeatures {
     const auto shifted = [](int32_t word) { return static_cast<uint64_t>(word - kSentenceEnd); };
     return shifted(a) << 42 | shifted(b) << 21 | shifted(c);
   }
-  static std::vector<int32_t> key(int32_t kind, const int32_t* source, int64_t n, const int32_t* target, int64_t m) {
-    std::vector<int32_t> words{kind};
-    words.insert(words.end(), source, source + n);
-    words.push_back(-1);
+  static constexpr int32_t kBetween = -1;  // both phrases of a pair
+  static std::vector<int32_t> key(const int32_t* source, int64_t n, const int32_t* target, int64_t m) {
+    std::vector<int32_t> words(source, source + n);
+    words.push_back(kBetween);
     words.insert(words.end(), target, target + m);
     return words;
+  }
+  static size_t place(int32_t pair, int32_t kind) {
+    return static_cast<size_t>(pair) * (kKinds - kPair) + static_cast<size_t>(kind - kPair);
   }
   void add_words(const int32_t* first, int64_t n, const int32_t* second, int64_t m) {
     if (size_ >= (int64_t{1} << 31) - 1) throw InputError("there are too many features.");
@@ -105,7 +116,7 @@ class PhraseFeatures {
   int64_t size_ = kDense;
   std::unordered_map<uint64_t, int32_t> trigrams_;
   WordListIndex pairs_;
-  std::vector<int32_t> numbers_;
+  std::vector<int32_t> numbers_;  // of the features of every pair, by kind; -1: it has none
   std::vector<int32_t> kinds_;
   WordLists first_, second_;
 };
@@ -217,6 +228,7 @@ class PhraseSearch {
     const int32_t* target;
     int64_t length;
     int64_t first, last;  // source
+    int32_t sparse;       // the number of the pair among those that have features, or -1
     double fixed;         // score without the language model, trigrams and orientations
     double inner;         // ... with the words whose context lies within
     double estimate;      // ... and with the first words without their context
@@ -286,22 +298,22 @@ class PhraseSearch {
       if (pair >= 0) return static_cast<double>(of.table_->scores_of(pair)[k]);
       return k < PhraseTable::kForward ? kUnknown : -std::log(3.0);
     }
-    int32_t sparse(const Option& option, int32_t kind) const {
-      if (!of.settings_.sparse || option.pair < 0) return -1;
-      return features.of_pair(kind, source + option.first, option.last - option.first, option.target, option.length);
+    double sparse_weight(const Option& option, int32_t kind) const {
+      return weight(features.of_pair(option.sparse, kind));
     }
     Option option(int64_t pair, const int32_t* target, int64_t length, int64_t first, int64_t last) const {
-      Option found{pair, target, length, first, last, 0, 0, 0, {}, {}};
+      Option found{pair, target, length, first, last, -1, 0, 0, 0, {}, {}};
+      if (of.settings_.sparse && pair >= 0) found.sparse = features.pair(source + first, last - first, target, length);
       double& fixed = found.fixed;
       for (int64_t k = 0; k < PhraseTable::kForward; ++k)
         fixed += weights[PhraseFeatures::kTranslation + k] * table_score(pair, k);
       fixed += weights[PhraseFeatures::kWords] * static_cast<double>(length) - weights[PhraseFeatures::kPhrases];
-      fixed += weight(sparse(found, PhraseFeatures::kPair));
+      fixed += sparse_weight(found, PhraseFeatures::kPair);
       for (int32_t o = 0; o < 3; ++o) {
         found.forward[o] = weights[PhraseFeatures::kForward + o] * table_score(pair, PhraseTable::kForward + o) +
-                           weight(sparse(found, PhraseFeatures::kForwardPair + o));
+                           sparse_weight(found, PhraseFeatures::kForwardPair + o);
         found.backward[o] = weights[PhraseFeatures::kBackward + o] * table_score(pair, PhraseTable::kBackward + o) +
-                            weight(sparse(found, PhraseFeatures::kBackwardPair + o));
+                            sparse_weight(found, PhraseFeatures::kBackwardPair + o);
       }
       found.inner = found.estimate = fixed;
       const int64_t needed = of.model_->order() - 1;
@@ -450,7 +462,8 @@ class PhraseSearch {
 
     // The score of a word behind a context, which it becomes part of.
     double append(Context& context, int32_t word) const {
-      const double trigram = of.settings_.sparse ? weight(features.trigram(context.before, context.last, word)) : 0.0;
+      const bool weighted = of.settings_.sparse && dim > PhraseFeatures::kDense;
+      const double trigram = weighted ? weight(features.trigram(context.before, context.last, word)) : 0.0;
       return trigram + weights[PhraseFeatures::kLanguageModel] * of.step(context, word);
     }
 
@@ -472,7 +485,7 @@ class PhraseSearch {
       std::vector<int32_t> tails, heads;
       int32_t count = 1;
       const auto add_edge = [&](int32_t tail, int32_t head, const Edge& edge, int64_t w, Context& context) {
-        const Option* option = edge.option < 0 ? nullptr : &options[at(edge.option)];
+        Option* option = edge.option < 0 ? nullptr : &options[at(edge.option)];
         const int32_t word = option == nullptr ? kSentenceEnd : option->target[w];
         tails.push_back(tail);
         heads.push_back(head);
@@ -519,7 +532,7 @@ class PhraseSearch {
 
     // The features of the w-th word of an edge, which becomes part of the context; those of its phrase are at its first
     // word.
-    void describe(FeatureRows& rows, const Edge& edge, const Option* option, int64_t w, Context& context, int32_t word,
+    void describe(FeatureRows& rows, const Edge& edge, Option* option, int64_t w, Context& context, int32_t word,
                   bool grow) {
       using F = PhraseFeatures;
       if (of.settings_.sparse)
@@ -536,15 +549,14 @@ class PhraseSearch {
           rows.put(F::kBackward + edge.backward, table_score(option->pair, PhraseTable::kBackward + edge.backward));
           rows.put(F::kPhrases, -1);
           rows.put(F::kDistance, -static_cast<double>(edge.distance));
-          if (of.settings_.sparse && option->pair >= 0)
+          if (of.settings_.sparse && option->pair >= 0) {
+            if (grow && option->sparse < 0)
+              option->sparse = features.add_pair(source + option->first, option->last - option->first, option->target,
+                                                 option->length);
             for (const int32_t kind :
-                 {static_cast<int32_t>(F::kPair), F::kForwardPair + edge.forward, F::kBackwardPair + edge.backward}) {
-              const int64_t length = option->last - option->first;
-              const int32_t* from = source + option->first;
-              rows.put(grow ? features.add_of_pair(kind, from, length, option->target, option->length)
-                            : features.of_pair(kind, from, length, option->target, option->length),
-                       1);
-            }
+                 {static_cast<int32_t>(F::kPair), F::kForwardPair + edge.forward, F::kBackwardPair + edge.backward})
+              rows.put(grow ? features.add_of_pair(option->sparse, kind) : features.of_pair(option->sparse, kind), 1);
+          }
         }
       }
       rows.end_row();

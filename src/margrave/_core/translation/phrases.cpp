@@ -110,8 +110,9 @@ void bind_phrases(nb::module_& m) {
                     words.data()[k] >= static_cast<int32_t>(PhraseFeatures::kMostWords))
                   throw InputError("a feature has an unknown word.");
             if (kind != PhraseFeatures::kTrigram)
-              return f.add_of_pair(kind, first.data(), static_cast<int64_t>(first.size()), second.data(),
-                                   static_cast<int64_t>(second.size()));
+              return f.add_of_pair(f.add_pair(first.data(), static_cast<int64_t>(first.size()), second.data(),
+                                              static_cast<int64_t>(second.size())),
+                                   kind);
             expect_size(first, 3, "the words of a trigram");
             return f.add_trigram(first.data()[0], first.data()[1], first.data()[2]);
           },
