@@ -228,9 +228,10 @@ class Problem:
         theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         delta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         least: float = float("-inf"),
+        base: int = 0,
     ) -> list[tuple[int, float, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]:
         """
-        The best output at each value of a whole-number cost: (cost, value, parts). Those with values below `least` may be missing.
+        The best output at each value of a whole-number cost: (cost, value, parts). Those with values below `least` may be missing. If costs are right + base * wrong items, so may those for which another has no lower value, no more right items, and no fewer wrong ones.
         """
 
     def kbest(

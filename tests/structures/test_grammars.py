@@ -282,6 +282,37 @@ def test_outputs_with_scores_below_the_least_one_asked_for_may_be_missing_and_no
             assert_allclose(theta[y].sum(), value, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("spans", [False, True])
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_outputs_that_are_worse_in_score_right_and_wrong_items_may_be_missing_and_no_others(spans, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    structure = SpanTree(splits=True) if spans else ContextFreeTree(grammar=random_grammar(rng))
+    problem = problem_of(structure, structure.learn(TREES), ["NN", "CC"] if spans else list(rng.choice(list("xyz"), 5)))
+    scale = rng.choice([0.0, 0.1, 10.0])  # many outputs have the same score, or few are worse
+    theta, base = scale * rng.normal(size=problem.parts(0)), 50
+    right, wrong = rng.integers(0, 2, (2, problem.parts(0))) * (rng.random(problem.parts(0)) < 0.5)
+    every = problem.argmax_by_cost(0, theta, (right + base * wrong).astype(float))
+    found = problem.argmax_by_cost(0, theta, (right + base * wrong).astype(float), base=base)
+    for cost, value, y in found:
+        assert (right[y].sum(), wrong[y].sum()) == (cost % base, cost // base)
+        assert_allclose(theta[y].sum(), value, rtol=1e-9, atol=1e-9)
+
+    best = {cost: value for cost, value, _ in every}
+    for cost, value, _ in found:
+        assert_allclose(value, best[cost], rtol=1e-9, atol=1e-9)
+    for one, value in best.items():  # what is missing is worse than some output that was found
+        assert any(
+            value <= other + 1e-9 and one % base >= cost % base and one // base <= cost // base
+            for cost, other, _ in found
+        )
+    for one, value, _ in found:  # and what was found is not worse than another
+        assert not any(
+            value < other - 1e-9 and one % base >= cost % base and one // base <= cost // base
+            for cost, other, _ in found
+        )
+
+
 @pytest.mark.parametrize("slack", [1, 2])
 @pytest.mark.parametrize("rescale", ["margin", "slack"])
 @given(seeds)

@@ -531,19 +531,24 @@ void bind_problem(nb::module_& m) {
           "A bound on the score of every output, and the marginals of the point of the relaxation that has this score.")
       .def(
           "argmax_by_cost",
-          [](const Problem& p, int64_t i, const In<double>& theta, const In<double>& delta, double least) {
+          [](const Problem& p, int64_t i, const In<double>& theta, const In<double>& delta, double least,
+             int64_t base) {
             const Checked checked(p, i, theta);
             expect_size(delta, p.parts(i), "delta");
+            if (base < 0) throw InputError("base must not be negative.");
+            for (size_t k = 0; base > 0 && k < delta.size(); ++k)
+              if (!(delta.data()[k] >= 0)) throw InputError("numbers of right and wrong items must not be negative.");
             Scratch scratch;
             std::vector<CostedOutput> ys;
-            p.argmax_by_cost_above(i, theta.data(), delta.data(), least, ys, scratch);
+            p.argmax_by_cost_but(i, theta.data(), delta.data(), {least, base}, ys, scratch);
             std::vector<std::tuple<int64_t, double, Array<int32_t>>> result;
             for (CostedOutput& y : ys) result.emplace_back(y.cost, y.value, to_numpy(std::move(y.y)));
             return result;
           },
-          "i"_a, "theta"_a, "delta"_a, "least"_a = -kInfinity,
+          "i"_a, "theta"_a, "delta"_a, "least"_a = -kInfinity, "base"_a = 0,
           "The best output at each value of a whole-number cost: (cost, value, parts). Those with values below `least` "
-          "may be missing.")
+          "may be missing. If costs are right + base * wrong items, so may those for which another has no lower value, "
+          "no more right items, and no fewer wrong ones.")
       .def(
           "kbest",
           [](const Problem& p, int64_t i, const In<double>& theta, int64_t k) {

@@ -1033,11 +1033,13 @@ class Ranked {
 // The best derivation for each total cost (003, section 3.2). Tables list the costs that a node can have, with the best
 // score; a rule combines those of its children, by sums of costs. Only nodes that belong to some derivation have them.
 // Derivations with scores below `least` are not asked for. The score of a node's table entry and the best score outside
-// of the node bound those of all derivations with the entry, so that entries below `least` are left out.
+// of the node bound those of all derivations with the entry, so that entries below `least` are left out. If costs count
+// right and wrong items, an entry is left out if another of the same node is better in all three: so is the derivation
+// that has the other one in its place.
 class BestByCost {
  public:
-  BestByCost(const Chart<Max>& chart, const std::vector<int64_t>& costs, double least)
-      : chart_(chart), costs_(costs), least_(least) {
+  BestByCost(const Chart<Max>& chart, const std::vector<int64_t>& costs, const Needless& needless)
+      : chart_(chart), costs_(costs), least_(needless.least), base_(needless.base) {
     const Grammar& g = chart.grammar();
     const int n = chart.words();
     tops_.resize(static_cast<size_t>(chart.parts().cells() * g.symbols()));
@@ -1151,10 +1153,34 @@ class BestByCost {
     double& best = window_[static_cast<size_t>(cost - low_)];
     best = std::max(best, value);
   }
-  void close_window(Table& table, double least) const {
+  void close_window(Table& table, double least) {
     table.clear();
+    if (base_ > 0) drop_worse();
     for (size_t k = 0; k < window_.size(); ++k)
       if (window_[k] > -kInfinity && window_[k] >= least) table.push_back({low_ + static_cast<int64_t>(k), window_[k]});
+  }
+
+  // Leaves out a value of the window if another is as large, with no more right items and no fewer wrong ones.
+  void drop_worse() {
+    best_.assign(static_cast<size_t>(base_), -kInfinity);  // by right items: the largest value with as many wrong ones
+    int64_t cost = low_ + static_cast<int64_t>(window_.size()) - 1;
+    while (cost >= low_) {  // the most wrong items first
+      const int64_t row = cost / base_ * base_, first = std::max(row, low_);
+      double largest = -kInfinity;
+      for (int64_t right = 0; right < first - row; ++right)
+        largest = std::max(largest, best_[static_cast<size_t>(right)]);
+      for (int64_t k = first; k <= cost; ++k) {
+        double& of_right = best_[static_cast<size_t>(k - row)];
+        double& value = window_[static_cast<size_t>(k - low_)];
+        largest = std::max(largest, of_right);
+        if (value <= largest) {
+          value = -kInfinity;
+        } else {
+          largest = of_right = value;
+        }
+      }
+      cost = first - 1;
+    }
   }
 
   void fill(int s, int e) {
@@ -1274,6 +1300,8 @@ class BestByCost {
   const Chart<Max>& chart_;
   const std::vector<int64_t>& costs_;
   double least_;
+  int64_t base_;
+  std::vector<double> best_;
   std::vector<Table> tops_, bottoms_;
   std::vector<double> outside_;  // the best score outside of each top and bottom; -inf where it is not needed
   std::vector<double> window_;

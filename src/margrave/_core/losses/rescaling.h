@@ -123,7 +123,8 @@ inline void by_problem(const Problem& problem, int64_t i, const Rescaling& rule,
 //
 // Outputs with low scores are not searched for. With slack re-scaling, H > 0 implies m < 1. With the F1 cost, which is
 // at most 1, H <= 1 - m whatever is re-scaled, so that only outputs with m < 1 - H(y*) can violate more than the best
-// output y* by score.
+// output y* by score. H rises with the F1 cost, which rises with wrong items and falls with right ones: an output is
+// not needed if another scores as much, with no more right items and no fewer wrong ones.
 inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, const double* theta, double gold_score,
                     Worker& worker, Violation& best) {
   const int64_t n = problem.parts(i);
@@ -168,7 +169,8 @@ inline void by_cost(const Problem& problem, int64_t i, const Rescaling& rule, co
     least = gold_score - 1 - kRounding * (1 + std::fabs(gold_score));
   }
   std::vector<CostedOutput> outputs;
-  problem.argmax_by_cost_above(i, theta, code, least, outputs, worker.scratch);
+  const Needless needless{least, rule.cost == CostKind::kF1 ? of_gold + 1 : 0};
+  problem.argmax_by_cost_but(i, theta, code, needless, outputs, worker.scratch);
   for (CostedOutput& found : outputs) offer_coded(found.cost, found.value, found.y);
 }
 

@@ -61,9 +61,9 @@ class ForwardingProblem : public Problem {
                       Scratch& scratch) const override {
     whole_->argmax_by_cost(there(i), theta, delta, ys, scratch);
   }
-  void argmax_by_cost_above(int64_t i, const double* theta, const double* delta, double least,
-                            std::vector<CostedOutput>& ys, Scratch& scratch) const override {
-    whole_->argmax_by_cost_above(there(i), theta, delta, least, ys, scratch);
+  void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless& needless,
+                          std::vector<CostedOutput>& ys, Scratch& scratch) const override {
+    whole_->argmax_by_cost_but(there(i), theta, delta, needless, ys, scratch);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {

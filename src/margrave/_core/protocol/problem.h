@@ -29,6 +29,14 @@ struct CostedOutput {
   Output y;
 };
 
+// Which outputs a search for the best one at each cost may leave out.
+struct Needless {
+  double least = -kInfinity;  // those with scores below this
+  // If positive, costs are numbers of right items plus `base` times numbers of wrong ones. Then those may be left out
+  // for which another output has no lower score, no more right items, and no fewer wrong ones.
+  int64_t base = 0;
+};
+
 // A_i' v as a sparse vector.
 struct Row {
   std::vector<int64_t> index;
@@ -195,9 +203,9 @@ class Structure {
   virtual void argmax_by_cost(int64_t, const double*, const double*, std::vector<CostedOutput>&, Scratch&) const {
     unsupported("argmax_by_cost");
   }
-  // The same, where outputs with scores below `least` may be missing, so that a structure need not search for them.
-  virtual void argmax_by_cost_above(int64_t i, const double* theta, const double* delta, double /*least*/,
-                                    std::vector<CostedOutput>& ys, Scratch& scratch) const {
+  // The same, where some outputs may be missing, so that a structure need not search for them.
+  virtual void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless&,
+                                  std::vector<CostedOutput>& ys, Scratch& scratch) const {
     argmax_by_cost(i, theta, delta, ys, scratch);
   }
   virtual void kbest(int64_t, const double*, int64_t, std::vector<ScoredOutput>&, Scratch&) const {
@@ -312,8 +320,8 @@ class Problem {
   virtual double logsum(int64_t i, const double* theta, double* mu, Scratch& scratch) const = 0;
   virtual void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                               Scratch& scratch) const = 0;
-  virtual void argmax_by_cost_above(int64_t i, const double* theta, const double* delta, double /*least*/,
-                                    std::vector<CostedOutput>& ys, Scratch& scratch) const {
+  virtual void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless&,
+                                  std::vector<CostedOutput>& ys, Scratch& scratch) const {
     argmax_by_cost(i, theta, delta, ys, scratch);
   }
   virtual void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
@@ -550,10 +558,10 @@ class BoundProblem final : public Problem {
     Scratch::Frame frame(scratch);
     structure_->argmax_by_cost(i, constrain(i, theta, scratch), delta, ys, scratch);
   }
-  void argmax_by_cost_above(int64_t i, const double* theta, const double* delta, double least,
-                            std::vector<CostedOutput>& ys, Scratch& scratch) const override {
+  void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless& needless,
+                          std::vector<CostedOutput>& ys, Scratch& scratch) const override {
     Scratch::Frame frame(scratch);
-    structure_->argmax_by_cost_above(i, constrain(i, theta, scratch), delta, least, ys, scratch);
+    structure_->argmax_by_cost_but(i, constrain(i, theta, scratch), delta, needless, ys, scratch);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys,
              Scratch& scratch) const override {

@@ -127,14 +127,14 @@ class ConstituentStructure final : public Structure {
   }
   void argmax_by_cost(int64_t i, const double* theta, const double* delta, std::vector<CostedOutput>& ys,
                       Scratch& scratch) const override {
-    argmax_by_cost_above(i, theta, delta, -kInfinity, ys, scratch);
+    argmax_by_cost_but(i, theta, delta, {}, ys, scratch);
   }
-  void argmax_by_cost_above(int64_t i, const double* theta, const double* delta, double least,
-                            std::vector<CostedOutput>& ys, Scratch&) const override {
+  void argmax_by_cost_but(int64_t i, const double* theta, const double* delta, const Needless& needless,
+                          std::vector<CostedOutput>& ys, Scratch&) const override {
     const std::vector<int64_t> costs = whole_costs(delta, parts(i));
     const cky::Chart<cky::Max>& chart = best_chart(i, theta);
     ys.clear();
-    if (chart.total() > -kInfinity) cky::BestByCost(chart, costs, least).outputs(ys);
+    if (chart.total() > -kInfinity) cky::BestByCost(chart, costs, needless).outputs(ys);
   }
   void kbest(int64_t i, const double* theta, int64_t k, std::vector<ScoredOutput>& ys, Scratch&) const override {
     const cky::Chart<cky::Max>& chart = best_chart(i, theta);
