@@ -143,7 +143,7 @@ class Translate(Task):
 
         self._check_decoder()
         self._check_learning(settings)
-        self._check_references()
+        self._check_files()
         model = None if self.lm is None else NGramModel.read_arpa(self.lm)
         decoder: Any = self.decoder
         X: Sequence[str]
@@ -198,7 +198,7 @@ class Translate(Task):
         if hiero and not self.grammar:
             raise MargraveError("--decoder hiero needs rules: give --grammar FILE.")
 
-    def _check_references(self) -> None:
+    def _check_files(self) -> None:
         """Refuse files without which others cannot be used, or whose place others take."""
         if self.decoder == "phrases" and (self.target is None) != (self.alignments is None):
             raise MargraveError("--target and --alignments belong together: give both or none.")
