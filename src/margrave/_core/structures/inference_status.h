@@ -66,7 +66,7 @@ class InferenceStatus {
   }
   bool keeps(int64_t i) const { return room(i) > 0; }
   void store(int64_t i, const std::vector<double>& messages) {
-    if (room(i) != static_cast<int64_t>(messages.size())) return;
+    if (!keeps(i) || room(i) != static_cast<int64_t>(messages.size())) return;
     const std::lock_guard<std::mutex> lock(lock_of(i));
     std::copy(messages.begin(), messages.end(), kept_.begin() + begin_[static_cast<size_t>(i)]);
   }
