@@ -195,6 +195,7 @@ class ConstituentStructure final : public Structure {
 
  private:
   static constexpr int kLongest = 400, kLongestUntied = 15;
+  static constexpr double kLargestScore = 1e15;
 
   struct Gold {
     Output y;
@@ -299,6 +300,10 @@ class ConstituentStructure final : public Structure {
   template <class Use>
   void inside(int64_t i, const double* theta, const Use& use) const {
     check_tree_scores(i, theta, parts(i));
+    for (int64_t k = 0; k < parts(i); ++k)  // The exponents of their products would overflow.
+      if (theta[k] > kLargestScore)
+        throw InputError("example " + std::to_string(i) +
+                         ": a score is above 1e15, which is too large for sums; scale the features, or lower C.");
     if (!inside_with(i, theta, false, use) && in_pieces(i)) inside_with(i, theta, true, use);
   }
   template <class Use>
