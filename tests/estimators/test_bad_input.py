@@ -798,11 +798,11 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
 
 def test_a_newer_file_asks_for_a_newer_margrave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
-    monkeypatch.setattr(model_file, "FORMAT_VERSION", 3)
+    monkeypatch.setattr(model_file, "FORMAT_VERSION", 4)
     fitted_tagger().save(path)
     monkeypatch.undo()
     assert re.search(
-        r"written by a newer Margrave \(format 3, this one reads 2\): upgrade", refusal(lambda: load(path))
+        r"written by a newer Margrave \(format 4, this one reads 3\): upgrade", refusal(lambda: load(path))
     )
     model_file.write(path, {"estimator": "ImageCaptioner"}, {})
     assert re.search(

@@ -110,7 +110,7 @@ def test_what_is_written_is_read_back(
 def test_the_safetensors_library_reads_the_same_arrays(model: Path) -> None:
     safetensors = pytest.importorskip("safetensors")
     with safetensors.safe_open(model, framework="np") as file:
-        assert json.loads(file.metadata()["margrave"]) == {"format": 2, "header": HEADER}
+        assert json.loads(file.metadata()["margrave"]) == {"format": 3, "header": HEADER}
         for name, array in small_arrays().items():
             assert file.get_tensor(name).dtype == array.dtype
             assert_array_equal(file.get_tensor(name), array)
@@ -270,10 +270,18 @@ def test_bytes_after_the_last_array_are_refused(model: Path) -> None:
 
 def test_a_newer_format_is_refused_whatever_else_it_holds(model: Path) -> None:
     table, tensors = split(model.read_bytes())
-    table["__metadata__"]["margrave"] = json.dumps({"format": 3, "other": "things"})
+    table["__metadata__"]["margrave"] = json.dumps({"format": 4, "other": "things"})
     model.write_bytes(signed(table | {"new": "kind of entry"}, tensors))
-    expected = "written by a newer Margrave (format 3, this one reads 2): upgrade Margrave."
+    expected = "written by a newer Margrave (format 4, this one reads 3): upgrade Margrave."
     assert refusal(model) == expected
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_format_is_refused_whatever_it_holds(model: Path, version: int) -> None:
+    table, tensors = split(model.read_bytes())
+    table["__metadata__"]["margrave"] = json.dumps({"format": version, "structure": {}})
+    model.write_bytes(signed(table | {"old": "kind of entry"}, tensors))
+    assert refusal(model) == f"written by an older Margrave (format {version}, this one reads 3): train it again."
 
 
 def test_the_tests_own_signature_is_accepted(model: Path) -> None:
@@ -310,7 +318,7 @@ def test_a_signed_table_that_lies_about_its_arrays_is_refused(
 
 
 @pytest.mark.parametrize(
-    "margrave", ["", "[]", "{}", '{"format":true}', '{"format":0}', '{"format":"1"}', '{"format":1}', "[" * 100_000]
+    "margrave", ["", "[]", "{}", '{"format":true}', '{"format":0}', '{"format":"3"}', '{"format":3}', "[" * 100_000]
 )
 def test_a_signed_header_of_another_form_is_refused(model: Path, margrave: str) -> None:
     table, tensors = split(model.read_bytes())

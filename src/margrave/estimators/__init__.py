@@ -52,7 +52,7 @@ __all__ = [
 
 
 def load(path: str | PathLike[str], *, mmap: bool = False) -> Any:
-    """Load a model that `save` wrote; damaged and foreign files, and files of a newer version, are an error.
+    """Load a model that `save` wrote; damaged and foreign files, and files in another format, are an error.
 
     Parameters
     ----------
@@ -67,10 +67,6 @@ def load(path: str | PathLike[str], *, mmap: bool = False) -> Any:
         name = header.get("estimator")
         raise DataError(path, None, f"it holds a {name}, which this Margrave does not know: upgrade Margrave.")
     try:
-        if "structure" in header:  # This is a file of format 1.
-            from margrave.estimators.format1 import upgraded
-
-            header = upgraded(header, arrays)
         return kind._from_file(header, arrays)
     except UnknownClassError as error:
         raise DataError(path, None, str(error)) from None

@@ -10,7 +10,7 @@ arrays are read-only views of one block of memory: a copy of the file or, if ask
     the rest    the tensors, little-endian, row-major, without gaps (the format allows none), widest dtype first,
                 so that each is aligned to its dtype
 
-"margrave" is the JSON text {"format": 2, "header": {...}}. "checksum" is the SHA-256 of the whole file, computed with
+"margrave" is the JSON text {"format": 3, "header": {...}}. "checksum" is the SHA-256 of the whole file, computed with
 zeros in place of its own 64 digits.
 """
 
@@ -33,7 +33,7 @@ from margrave.errors import DataError, MargraveError
 from margrave.files.output import reason, replacing
 from margrave.memory import check_memory
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _ALIGNMENT = 64  # a cache line
 _MAX_TABLE = 100_000_000  # in bytes; the limit of the safetensors library
@@ -92,7 +92,7 @@ def read(path: str | PathLike[str], *, mapped: bool = False) -> tuple[dict[str, 
     metadata = table.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not isinstance(metadata.get("margrave"), str):
         raise DataError(path, None, "a safetensors file, but not a model written by Margrave.")
-    header = _header(path, metadata["margrave"])  # This is first, because a newer format can differ in anything below.
+    header = _header(path, metadata["margrave"])  # This is first, because another format can differ in anything below.
     arrays = _views(path, content, start, table)
     _verify(path, content, start, metadata.get("checksum"))
     return header, arrays
@@ -217,6 +217,12 @@ def _header(path: str | PathLike[str], text: str) -> dict[str, object]:
             path,
             None,
             f"written by a newer Margrave (format {version}, this one reads {FORMAT_VERSION}): upgrade Margrave.",
+        )
+    if version < FORMAT_VERSION:
+        raise DataError(
+            path,
+            None,
+            f"written by an older Margrave (format {version}, this one reads {FORMAT_VERSION}): train it again.",
         )
     header = content.get("header")
     if not isinstance(header, dict):
