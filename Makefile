@@ -44,7 +44,6 @@ lint: $(FOR_TESTS)
 	$(BIN)/clang-format --dry-run --Werror $(CORE)
 
 format: $(FOR_TESTS)
-	$(BIN)/python -m nanobind.stubgen -q -m margrave._core -o src/margrave/_core.pyi
 	$(BIN)/ruff check --fix-only $(PYTHON_CODE)
 	$(BIN)/ruff format $(PYTHON_CODE)
 	$(BIN)/clang-format -i $(CORE)

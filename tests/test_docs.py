@@ -23,7 +23,7 @@ _BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_FILE = re.compile(r"`([\w/]+\.(?:h|cpp|py|pyi))`")  # a file of the repository, by the end of its path
+_FILE = re.compile(r"`([\w/]+\.(?:h|cpp|py))`")  # a file of the repository, by the end of its path
 _PATTERN = re.compile(r"(^|/)(x|NAME)\.\w+$")  # how pages call any file, or one that a reader will write
 
 
