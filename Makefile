@@ -20,7 +20,7 @@ CORE_TESTS := $(addprefix tests/,core structures labels features losses learners
 ABI := cp$(subst .,,$(basename $(PYTHON_VERSION)))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 WHEEL := dist/margrave-$(VERSION)-$(ABI)-$(ABI)-$(subst -,_,$(subst .,_,$(word 2,$(INTERPRETER)))).whl
-PUBLISHED := $(SOURCES) LICENSE Makefile $(shell find docs tests benchmarks examples tools -type f -not -name '*.pyc')
+PUBLISHED := $(SOURCES) LICENSE Makefile $(shell find docs tests benchmarks examples tools -type f -not -name '*.pyc' -not -path 'docs/plots/*')
 
 CREATED := $(VENV)/python-$(PYTHON_VERSION)
 FOR_DEMO := $(VENV)/set-up-for-demo
@@ -83,7 +83,7 @@ docs: $(firstword $(wildcard $(FOR_TESTS)) $(FOR_DEMO)) $(FOR_DOCS)
 	@echo "The site is in build/docs/index.html."
 
 clean-all:
-	rm -rf .venv-* build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv-* build dist demo docs/plots .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The name contains the full version, so that the environment is made anew for another release of the same minor version.

@@ -1,9 +1,9 @@
 """Margrave against the rivals that are installed, and its learners among themselves.
 
 python -m benchmarks (or make bench) runs everything, which takes hours; python -m benchmarks ocr runs one experiment.
-Writes benchmarks/results/NAME.json, with machine and versions, and NAME.png; prints tables. Every experiment runs in a
-process of its own, one after another. Some long ones write each piece of their result, such as a treebank, as soon as
-it is measured; MARGRAVE_PIECES names the pieces to measure, and the others stay as they are.
+Writes benchmarks/results/NAME.json, with machine and versions; prints tables, and draws NAME.png beside the result.
+Every experiment runs in a process of its own, one after another. Some long ones write each piece of their result, such
+as a treebank, as soon as it is measured; MARGRAVE_PIECES names the pieces to measure, and the others stay as they are.
 """
 
 import argparse

@@ -1,11 +1,18 @@
 """Settings of the documentation site, which `make docs` builds with Sphinx, MyST and autodoc."""
 
 import re
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for the plots of the benchmarks
+
+from benchmarks.experiment import experiment, names
+from benchmarks.machine import read_result
 from margrave.files.stored import Stored
 from margrave.learners import Learner, learner_table
 
@@ -120,6 +127,16 @@ def _shorten(types: str | None) -> str | None:
     return types.replace("(self, ", "(").replace("(self)", "()")
 
 
+def draw_plots(app: Sphinx, config: Config) -> None:
+    """Draws the plots that pages link to, as plots/NAME.png, from the results of the benchmarks."""
+    folder = Path(app.srcdir, "plots")
+    folder.mkdir(exist_ok=True)
+    pages = "".join(page.read_text(encoding="utf-8") for page in Path(app.srcdir).rglob("*.md"))
+    for shown in map(experiment, names()):
+        if f"plots/{shown.RESULT}.png)" in pages:
+            shown.plot(read_result(shown.RESULT)).savefig(folder / f"{shown.RESULT}.png", dpi=110)
+
+
 def insert_learner_table(app: Sphinx, docname: str, source: list[str]) -> None:
     """Puts the table of learners, which is made from the code, into the page that compares them."""
     if docname != "choosing":
@@ -132,6 +149,7 @@ def insert_learner_table(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def setup(app: Sphinx) -> None:
     """Converts docstrings before napoleon reads them, which has the default priority of 500."""
+    app.connect("config-inited", draw_plots)
     app.connect("source-read", insert_learner_table)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-signature", shorten_signature)
