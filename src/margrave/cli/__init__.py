@@ -16,7 +16,6 @@ from typer.main import get_command
 from margrave import __version__
 from margrave.cli import evaluate, inspect, predict, train
 from margrave.cli.options import build_command
-from margrave.cli.postponed import postpone_imports
 from margrave.cli.streams import one_line_messages, write
 from margrave.cli.tasks import TASKS, task_named
 from margrave.cli.tasks.base import DEFAULT_TASK
@@ -111,7 +110,6 @@ def main() -> None:
     # Modules and data sets live as long as the process. Searching them for garbage takes a tenth of a short command, so
     # that the search comes less often.
     gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
-    postpone_imports()
     app(prog_name="margrave")
 
 
