@@ -16,7 +16,7 @@ _HOMES = {
     "HomologyRanker": "margrave.estimators.homology_ranker",
     "SequenceAligner": "margrave.estimators.sequence_aligner",
     "SequenceTagger": "margrave.estimators.sequence_tagger",
-    "SequenceTaggerCV": "margrave.estimators.sequence_tagger_cv",
+    "PathCV": "margrave.estimators.path_cv",
     "StructuredClassifier": "margrave.estimators.structured_classifier",
     "TaxonomyClassifier": "margrave.estimators.taxonomy_classifier",
     "HierarchicalMultiLabelClassifier": "margrave.estimators.hierarchical_multilabel",
@@ -63,13 +63,13 @@ __all__ = [
     "LossFamily",
     "MargraveError",
     "MultiLabelClassifier",
+    "PathCV",
     "Perceptron",
     "Problem",
     "Ramp",
     "Reranker",
     "SequenceAligner",
     "SequenceTagger",
-    "SequenceTaggerCV",
     "SoftmaxMargin",
     "StructuredClassifier",
     "Taxonomy",
@@ -95,13 +95,13 @@ if TYPE_CHECKING:
         Reranker,
         SequenceAligner,
         SequenceTagger,
-        SequenceTaggerCV,
         StructuredClassifier,
         TaxonomyClassifier,
         Translator,
         load,
     )
     from margrave.estimators.generative_aligner import GenerativeAligner
+    from margrave.estimators.path_cv import PathCV
     from margrave.features.mercer import Kernel
     from margrave.labels import Taxonomy
     from margrave.losses import (

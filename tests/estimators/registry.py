@@ -18,7 +18,6 @@ from margrave import (
     Reranker,
     SequenceAligner,
     SequenceTagger,
-    SequenceTaggerCV,
     StructuredClassifier,
     TaxonomyClassifier,
 )
@@ -38,7 +37,6 @@ class Entry:
     raw: Any = None  # the same examples before the inputs
     inputs: Callable[[], Any] | None = None
     names: bool = True  # whether features have names to show
-    path: bool = True  # whether it takes a path of C
     more: dict[str, Any] = field(default_factory=dict)
 
 
@@ -96,14 +94,6 @@ def tokens() -> list[Any]:
 
 ENTRIES: dict[str, Entry] = {
     "SequenceTagger": Entry(SequenceTagger, tokens(), TAGS, [[(w,) for w in words] for words in WORDS], Templates),
-    "SequenceTaggerCV": Entry(
-        lambda **settings: SequenceTaggerCV(Cs=[0.5, 1.0], cv=2, **settings),
-        tokens(),
-        TAGS,
-        [[(w,) for w in words] for words in WORDS],
-        Templates,
-        path=False,
-    ),
     "StructuredClassifier": Entry(
         StructuredClassifier, [[f"w={w}" for w in text.split()] for text in TEXTS], ANIMALS, TEXTS, TfIdf
     ),

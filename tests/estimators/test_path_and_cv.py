@@ -13,11 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from scipy.sparse import csr_array
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 
-from margrave import Hinge, LossFamily, MargraveError, SequenceTagger, SequenceTaggerCV, StructuredClassifier, load
+from margrave import (
+    Hinge,
+    HMMTagger,
+    LossFamily,
+    MargraveError,
+    PathCV,
+    SequenceTagger,
+    StructuredClassifier,
+    load,
+)
 from margrave.datasets import load_digits, load_town
 from margrave.inputs.templates import default_templates
 from margrave.learners import (
@@ -37,6 +47,7 @@ from margrave.learners import (
 )
 from margrave.learners.task import Step
 from margrave.metrics import span_scores
+from tests.estimators.registry import ENTRIES
 from tests.registry import BUILT_IN_LEARNERS
 
 CS = [0.03, 0.1, 0.3, 1.0, 3.0]
@@ -210,7 +221,7 @@ def test_wrong_values_of_c_are_refused(Cs: Any, expected: str) -> None:
     for refused in (
         lambda: SequenceTagger().fit_path(*town(5), Cs),
         lambda: StructuredClassifier().fit_path(*digits(20), Cs),
-        lambda: SequenceTaggerCV(Cs=Cs, cv=2).fit(*town(5)),
+        lambda: PathCV(SequenceTagger(), Cs=Cs, cv=2).fit(*town(5)),
     ):
         with pytest.raises(MargraveError, match=f"^{re.escape(expected)}$"):
             refused()
@@ -225,7 +236,7 @@ def test_a_learner_that_cannot_go_on_says_so_before_any_work(monkeypatch: pytest
     with pytest.raises(MargraveError, match="^" + expected):
         model.fit_path(X, y, [1.0, 2.0])
     with pytest.raises(MargraveError, match="^fold 0: " + expected):
-        SequenceTaggerCV("hinge", learner="sgd", cv=2).fit(X, y)
+        PathCV(SequenceTagger("hinge", learner="sgd"), cv=2).fit(X, y)
 
 
 def interrupting(monkeypatch: pytest.MonkeyPatch, kind: type[Learner], after: int, error: type[BaseException]) -> None:
@@ -271,7 +282,7 @@ def f1(model: Any, X: Any, y: Any) -> float:
 def test_the_c_found_is_that_of_a_grid_search(learner: str, scoring: Any, same: Any, cv: Any) -> None:
     X, y = town(48)
     Cs = [10.0, 0.01, 1.0]
-    found = SequenceTaggerCV(Cs=Cs, cv=cv, scoring=scoring, learner=learner, tol=1e-8, n_threads=1).fit(X, y)
+    found = PathCV(tagger("log", learner, tol=1e-8), Cs=Cs, cv=cv, scoring=scoring).fit(X, y)
     search = GridSearchCV(tagger("log", learner, tol=1e-8), {"C": sorted(Cs)}, cv=cv, scoring=same).fit(X, y)
     results = search.cv_results_
     folds = found.scores_.shape[0]
@@ -284,11 +295,12 @@ def test_the_c_found_is_that_of_a_grid_search(learner: str, scoring: Any, same: 
 
 def test_of_equal_scores_the_smallest_c_wins() -> None:
     X, y = town(12)
-    same = SequenceTaggerCV(Cs=(1.0, 0.1, 10.0, 0.1), cv=3, scoring=lambda *_: 0.5).fit(X, y)
+    same = PathCV(SequenceTagger(), Cs=(1.0, 0.1, 10.0, 0.1), cv=3, scoring=lambda *_: 0.5).fit(X, y)
     assert same.C_ == 0.1 and same.Cs_.tolist() == [0.1, 1.0, 10.0] and same.scores_.tolist() == [[0.5] * 3] * 3
     points = {0.1: iter((0.3, 0.2, 0.1)), 1.0: iter((0.1, 0.2, 0.3)), 10.0: iter((0.0, 0.0, 0.0))}
     # 0.1 + 0.2 + 0.3 is more than 0.3 + 0.2 + 0.1
-    assert SequenceTaggerCV(Cs=points, cv=3, scoring=lambda model, *_: next(points[model.C])).fit(X, y).C_ == 0.1
+    by_points = PathCV(SequenceTagger(), Cs=points, cv=3, scoring=lambda model, *_: next(points[model.C]))
+    assert by_points.fit(X, y).C_ == 0.1
 
 
 def test_a_fold_is_scored_by_models_that_have_not_seen_it() -> None:
@@ -303,7 +315,7 @@ def test_a_fold_is_scored_by_models_that_have_not_seen_it() -> None:
         seen.append((model.C, numbers))
         return -model.C
 
-    model = SequenceTaggerCV(Cs=[0.1, 1.0], cv=KFold(2), scoring=score).fit(X, y)
+    model = PathCV(SequenceTagger(), Cs=[0.1, 1.0], cv=KFold(2), scoring=score).fit(X, y)
     assert seen == [(C, list(fold)) for fold in (range(6), range(6, 12)) for C in (0.1, 1.0)]
     assert model.C_ == 0.1
 
@@ -312,7 +324,7 @@ def test_weights_and_edges_go_with_their_sequences() -> None:
     X, y = town(18)
     edges = [[[f"e{len(token) % 3}"] for token in x] for x in X]
     weight = np.arange(len(X)) % 3
-    model = SequenceTaggerCV(Cs=[0.3], cv=2, tol=1e-6).fit(X, y, sample_weight=weight, edges=edges)
+    model = PathCV(SequenceTagger(tol=1e-6), Cs=[0.3], cv=2).fit(X, y, sample_weight=weight, edges=edges)
     for k, (train, test) in enumerate(KFold(2).split(X)):
         rows = [[column[i] for i in train] for column in (X, y, weight, edges)]
         alone = SequenceTagger(C=0.3, tol=1e-6).fit(rows[0], rows[1], sample_weight=rows[2], edges=rows[3])
@@ -322,14 +334,17 @@ def test_weights_and_edges_go_with_their_sequences() -> None:
     assert_array_equal(model.coef_, whole.coef_)
 
 
-def test_it_is_a_tagger_once_it_has_its_c(tmp_path: Path) -> None:
+def test_it_answers_as_its_best_estimator(tmp_path: Path) -> None:
     X, y = town(16)
-    model = SequenceTaggerCV("softmax-margin", Cs=[0.1, 1.0], cv=2, order=2, start=True, learner=OnlineEG(rate=0.5))
-    with pytest.raises(NotFittedError):
-        model.predict(X)
+    unfitted = SequenceTagger("softmax-margin", order=2, start=True, learner=OnlineEG(rate=0.5))
+    model = PathCV(unfitted, Cs=[0.1, 1.0], cv=2)
+    for use in (lambda: model.predict(X), lambda: model.predict_kbest(X, k=2), lambda: model.save(tmp_path / "model")):
+        with pytest.raises(NotFittedError):
+            use()
     model.fit(X, y)
     alone = SequenceTagger("softmax-margin", C=model.C_, order=2, start=True, learner=OnlineEG(rate=0.5)).fit(X, y)
-    assert isinstance(model, SequenceTagger)
+    assert type(model.best_estimator_) is SequenceTagger and not hasattr(unfitted, "coef_")
+    assert model.predict_kbest(X, k=2) == alone.predict_kbest(X, k=2) and not hasattr(model, "transform")
     assert model.predict(X) == alone.predict(X) and model.score(X, y) == alone.score(X, y)
     assert model.certificate_.gap == alone.certificate_.gap and model.history_[-1].passes == alone.history_[-1].passes
     model.save(tmp_path / "model", {"a": 1})
@@ -338,26 +353,28 @@ def test_it_is_a_tagger_once_it_has_its_c(tmp_path: Path) -> None:
     loaded: Any = load(tmp_path / "model")
     assert type(loaded) is SequenceTagger and loaded.C == model.C_ and loaded.predict(X) == model.predict(X)
     copied = pickle.loads(pickle.dumps(model))
-    assert type(copied) is SequenceTaggerCV and copied.C == model.C and copied.predict(X) == model.predict(X)
+    assert type(copied) is PathCV and copied.C == model.C and copied.predict(X) == model.predict(X)
     assert [type(each) for each in model.fit_path(X, y, [0.1])] == [SequenceTagger]
 
 
 def test_parameters_are_got_set_cloned_and_shown() -> None:
-    model = SequenceTaggerCV(Cs=[0.1, 2.0], cv=KFold(4), scoring="f1", learner=BCFW(order="cyclic"), tol=0.1)
+    tagger = SequenceTagger(learner=BCFW(order="cyclic"), tol=0.1)
+    model = PathCV(tagger, Cs=[0.1, 2.0], cv=KFold(4), scoring="f1")
     params = model.get_params()
-    assert {"Cs": [0.1, 2.0], "scoring": "f1", "tol": 0.1}.items() <= params.items() and "C" not in params
-    assert set(params) - {"Cs", "cv", "scoring"} == set(SequenceTagger().get_params()) - {"C"}
-    defaults, of_tagger = SequenceTaggerCV().get_params(), SequenceTagger().get_params()
-    assert all(defaults[name] == of_tagger[name] for name in set(defaults) & set(of_tagger))
+    assert {"Cs": [0.1, 2.0], "scoring": "f1", "estimator__tol": 0.1}.items() <= params.items() and "C" not in params
+    own = {name for name in params if not name.startswith("estimator__")}
+    assert own == {"estimator", "Cs", "cv", "scoring"}
+    assert set(params) - own == {f"estimator__{name}" for name in SequenceTagger().get_params()}
     twin = clone(model)
-    assert twin.Cs == [0.1, 2.0] and twin.cv.n_splits == 4 and twin.learner == model.learner
+    assert twin.Cs == [0.1, 2.0] and twin.cv.n_splits == 4
+    assert twin.estimator is not tagger and twin.estimator.learner == tagger.learner
     assert not hasattr(twin, "C_") and not hasattr(twin, "C")
     shown = " ".join(repr(model).split())
-    assert shown.startswith("SequenceTaggerCV(Cs=[0.1, 2.0], cv=KFold(n_splits=4, ") and "scoring='f1'" in shown
-    assert repr(SequenceTaggerCV()) == "SequenceTaggerCV()"
+    assert shown.startswith("PathCV(Cs=[0.1, 2.0], cv=KFold(n_splits=4, ") and "scoring='f1'" in shown
+    assert repr(PathCV(SequenceTagger())) == "PathCV(estimator=SequenceTagger())"
     with pytest.raises(ValueError, match="Invalid parameter 'C'"):
         model.set_params(C=1.0)
-    assert model.set_params(cv=2).cv == 2
+    assert model.set_params(cv=2, estimator__C=3.0).cv == 2 and tagger.C == 3.0
 
 
 @pytest.mark.parametrize(
@@ -381,7 +398,9 @@ def test_parameters_are_got_set_cloned_and_shown() -> None:
 )
 def test_wrong_settings_are_refused_in_a_sentence(settings: dict[str, Any], expected: str) -> None:
     with pytest.raises(MargraveError, match=f"^{re.escape(expected)}$"):
-        SequenceTaggerCV(**{"Cs": [1.0], "cv": 2} | settings).fit(*town(8))
+        own = {name: value for name, value in settings.items() if name in ("cv", "scoring")}
+        rest = {name: value for name, value in settings.items() if name not in own}
+        PathCV(SequenceTagger(**rest), **{"Cs": [1.0], "cv": 2} | own).fit(*town(8))
 
 
 class NoFolds:
@@ -391,20 +410,24 @@ class NoFolds:
 
 def test_data_that_do_not_fit_are_refused_in_a_sentence() -> None:
     X, y = town(8)
-    model = SequenceTaggerCV(Cs=[1.0], cv=2)
+    model = PathCV(SequenceTagger(), Cs=[1.0], cv=2)
     words = [["N"] * len(labels) for labels in y]
     edges = [[["e"]] * len(x) for x in X]
     refused: list[tuple[Callable[[], Any], str]] = [
-        (lambda: model.fit(X[:-1], y), "X must be a list with an entry for each of the 8 sequences."),
-        (lambda: model.fit(iter(X), y), "X must be a list with an entry for each of the 8 sequences."),
-        (lambda: model.fit(X, []), "there are no sequences."),
+        (lambda: model.fit(X[:-1], y), "X must be a list with an entry for each of the 8 examples."),
+        (lambda: model.fit(iter(X), y), "X must be a list with an entry for each of the 8 examples."),
+        (lambda: model.fit(X, []), "there are no examples."),
         (lambda: model.fit(X, y, sample_weight=[1]),
-         "sample_weight must be a list with an entry for each of the 8 sequences."),
-        (lambda: model.fit(X, y, edges=edges[1:]), "edges must be a list with an entry for each of the 8 sequences."),
+         "sample_weight must be a list with an entry for each of the 8 examples."),
+        (lambda: model.fit(X, y, edges=edges[1:]), "edges must be a list with an entry for each of the 8 examples."),
         (lambda: model.fit(X, [*words[:4], *y[4:]]),
          "fold 1: there is only one class, 'N': at least two are needed to learn from."),
         (lambda: clone(model).set_params(scoring="f1").fit(X, [*words[:4], *y[4:]]),
          "scoring='f1' needs labels that are tags of spans, but 'N' is not."),
+        (lambda: clone(model).set_params(scoring="f1").fit(X, ["N"] * 8),
+         "scoring='f1' needs one list of tags per example."),
+        (lambda: clone(model).set_params(estimator=HMMTagger()).fit(X, y),
+         "PathCV needs an estimator that has a C and fit_path, and HMMTagger is not one."),
         (lambda: clone(model).set_params(scoring=f1).fit(X, y, edges=edges),
          "a scoring function is called with X and y only, but there are edges: use scoring=None or 'f1'."),
         (lambda: clone(model).set_params(cv=NoFolds()).fit(X, y), "cv must have at least one fold."),
@@ -418,13 +441,42 @@ def test_spans_in_every_scheme_have_an_f1() -> None:
     X = [[["a"], ["b"], ["c"]], [["b"], ["a"]]] * 3
     iob, bioes = [["B-X", "I-X", "O"], ["O", "B-X"]] * 3, [["B-X", "E-X", "O"], ["O", "S-X"]] * 3
     for y in (iob, bioes):
-        model = SequenceTaggerCV(Cs=[100.0], cv=3, scoring="f1", start=True, stop=True).fit(X, y)
+        model = PathCV(SequenceTagger(start=True, stop=True), Cs=[100.0], cv=3, scoring="f1").fit(X, y)
         assert model.scores_.tolist() == [[1.0]] * 3
+
+
+def test_every_estimator_with_paths_gets_its_c() -> None:
+    for name, entry in ENTRIES.items():
+        X, y = [*entry.X, *entry.X], [*entry.y, *entry.y]  # Both folds have every class.
+        estimator = entry.make(n_threads=1, tol=1e-2)
+        model = PathCV(estimator, Cs=[0.5, 5.0], cv=2).fit(X, y)
+        half = len(X) // 2
+        alone = entry.make(n_threads=1, tol=1e-2).set_params(C=0.5).fit(X[half:], y[half:])
+        assert type(model.best_estimator_) is type(estimator), name
+        assert model.scores_[0, 0] == alone.score(X[:half], y[:half]), name
+        assert model.best_estimator_.C == model.C_, name
+        best = entry.make(n_threads=1, tol=1e-2).set_params(C=model.C_).fit(X, y)
+        assert_array_equal(model.coef_, best.coef_, err_msg=name)
+
+
+def test_a_grid_search_searches_in_it() -> None:
+    X, y = town(16)
+    search = GridSearchCV(PathCV(SequenceTagger(), Cs=[0.1, 1.0], cv=2), {"estimator__order": [1, 2]}, cv=2).fit(X, y)
+    assert search.best_estimator_.C_ in (0.1, 1.0)
+    assert search.best_params_["estimator__order"] == search.best_estimator_.best_estimator_.order
+
+
+def test_arrays_and_sparse_arrays_are_split_by_rows() -> None:
+    X, y = digits(120)
+    dense = PathCV(StructuredClassifier(tol=1e-3), Cs=[0.01, 0.1], cv=3).fit(X, y)
+    sparse = PathCV(StructuredClassifier(tol=1e-3), Cs=[0.01, 0.1], cv=3).fit(csr_array(X), y)
+    assert is_classifier(dense) and dense.scores_.shape == (3, 2) and dense.scores_.min() > 0.5
+    assert_allclose(sparse.scores_, dense.scores_, atol=0.03)
 
 
 def test_ctrl_c_while_c_is_sought_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = town(12)
-    model = SequenceTaggerCV(Cs=[0.1, 1.0], cv=2, learner="lbfgs")
+    model = PathCV(SequenceTagger(learner="lbfgs"), Cs=[0.1, 1.0], cv=2)
     passes = sum(each.n_iter_ for each in SequenceTagger(learner="lbfgs").fit_path(X[6:], y[6:], [0.1, 1.0]))
     for after in (passes - 1, passes, passes + 2):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

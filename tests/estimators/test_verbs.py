@@ -102,7 +102,7 @@ def test_files_give_back_the_model(entry: Entry, tmp_path: Path) -> None:
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
 
 
-@pytest.mark.parametrize("entry", [e for e in EVERY.values() if e.path], ids=[n for n, e in EVERY.items() if e.path])
+@every
 def test_a_path_is_its_models_one_by_one(entry: Entry) -> None:
     path = entry.make(tol=1e-8, n_threads=1).fit_path(entry.X, entry.y, [0.5, 1.0])
     assert [model.C for model in path] == [0.5, 1.0]

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from margrave.estimators.reranker import Reranker
     from margrave.estimators.sequence_aligner import SequenceAligner
     from margrave.estimators.sequence_tagger import SequenceTagger
-    from margrave.estimators.sequence_tagger_cv import SequenceTaggerCV
     from margrave.estimators.structured_classifier import StructuredClassifier
     from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
     from margrave.estimators.translator import Translator
@@ -43,7 +42,6 @@ __all__ = [
     "Reranker",
     "SequenceAligner",
     "SequenceTagger",
-    "SequenceTaggerCV",
     "StructuredClassifier",
     "TaxonomyClassifier",
     "Translator",

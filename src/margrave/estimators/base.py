@@ -543,10 +543,6 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     # ---- model files -------------------------------------------------------------------------------------------------
 
-    def _kind_in_files(self) -> str:
-        """The name of the class that `load` creates from a file."""
-        return type(self).__name__
-
     def _stored_parameters(self) -> dict[str, Any]:
         """The parameters of the constructor that are saved."""
         parameters = self.get_params(deep=False)
@@ -582,7 +578,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             features, weights = features.without_zeros(weights)
         arrays: dict[str, NDArray[Any]] = {}
         header: dict[str, object] = {
-            "estimator": self._kind_in_files(),
+            "estimator": type(self).__name__,
             "parameters": {name: pack(value, arrays, name) for name, value in self._stored_parameters().items()},
             "inputs": pack(self.inputs_, arrays, "inputs_"),
             "outputs": pack(self.outputs_, arrays, "outputs_"),
