@@ -1,11 +1,16 @@
 """The front door: `import margrave` is cheap, and every public name is behind it."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import margrave
+import margrave.estimators
+from margrave.estimators.files import SavedEstimator
+from margrave.files.stored import import_modules
 
 HEAVY = ("numpy", "scipy", "sklearn", "rich", "typer", "safetensors", "matplotlib", "pandas")
 
@@ -56,9 +61,26 @@ def test_everything_can_be_imported_at_once() -> None:
 
 
 def test_the_list_of_names_is_sorted_and_says_everything_once() -> None:
-    assert sorted(margrave.__all__, key=lambda name: (not name.isupper(), name)) == margrave.__all__  # PCFG is first
-    assert len(set(margrave.__all__)) == len(margrave.__all__)
-    assert dir(margrave) == sorted(set(dir(margrave)))
+    assert sorted(set(margrave.__all__)) == margrave.__all__
+    assert dir(margrave) == margrave.__all__
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    seen = {}
+    for statement in ast.walk(ast.parse(Path(margrave.__file__).read_text(encoding="utf-8"))):
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("margrave"):
+            for name in statement.names:
+                assert name.asname == name.name  # Otherwise it is imported but not exported.
+                seen[name.name] = statement.module
+    assert seen == margrave._HOMES
+
+
+def test_every_estimator_is_a_public_name() -> None:
+    import_modules("margrave.estimators")
+    own = {name for name, kind in SavedEstimator.registered.items() if kind.__module__.startswith("margrave.")}
+    bases = {"StructuredEstimator", "MatrixInputs", "AlignmentEstimator", "ApproximateEstimator"}
+    assert own - bases <= set(margrave.__all__)
+    assert set(dir(margrave.estimators)) == (own - bases) | {"PathCV", "load"}
 
 
 def test_the_version_is_that_of_the_distribution() -> None:

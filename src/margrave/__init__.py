@@ -5,117 +5,82 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# The module of each public name. They are imported on first use, so that `import margrave` is fast.
+# The module of each public name. They are imported on first use, so `import margrave` is fast. Type checkers cannot
+# read this table: they need the same names below, and a test compares the two.
 _HOMES = {
     "ConstituencyParser": "margrave.estimators.constituency_parser",
-    "PCFG": "margrave.estimators.pcfg",
+    "CustomProblem": "margrave.custom",
     "DependencyParser": "margrave.estimators.dependency_parser",
+    "DifferenceOfLosses": "margrave.losses",
+    "ExpectedCostBound": "margrave.losses",
+    "GenerativeAligner": "margrave.estimators.generative_aligner",
     "GraphLabeler": "margrave.estimators.graph_labeler",
     "HMMTagger": "margrave.estimators.hmm_tagger",
-    "GenerativeAligner": "margrave.estimators.generative_aligner",
-    "HomologyRanker": "margrave.estimators.homology_ranker",
-    "SequenceAligner": "margrave.estimators.sequence_aligner",
-    "SequenceTagger": "margrave.estimators.sequence_tagger",
-    "PathCV": "margrave.estimators.path_cv",
-    "StructuredClassifier": "margrave.estimators.structured_classifier",
-    "TaxonomyClassifier": "margrave.estimators.taxonomy_classifier",
     "HierarchicalMultiLabelClassifier": "margrave.estimators.hierarchical_multilabel",
-    "MultiLabelClassifier": "margrave.estimators.multi_label_classifier",
-    "LatticeDecoder": "margrave.estimators.lattice_decoder",
-    "Reranker": "margrave.estimators.reranker",
-    "Translator": "margrave.estimators.translator",
-    "Taxonomy": "margrave.labels",
-    "Problem": "margrave._core",
-    "CustomProblem": "margrave.custom",
-    "Kernel": "margrave.features.mercer",
-    "LossFamily": "margrave.losses",
-    "Log": "margrave.losses",
     "Hinge": "margrave.losses",
-    "SoftmaxMargin": "margrave.losses",
-    "Perceptron": "margrave.losses",
-    "DifferenceOfLosses": "margrave.losses",
-    "Ramp": "margrave.losses",
-    "ExpectedCostBound": "margrave.losses",
+    "HomologyRanker": "margrave.estimators.homology_ranker",
+    "Kernel": "margrave.features.mercer",
     "LatentHinge": "margrave.losses",
     "LatentLog": "margrave.losses",
+    "LatticeDecoder": "margrave.estimators.lattice_decoder",
+    "Log": "margrave.losses",
+    "LossFamily": "margrave.losses",
     "MargraveError": "margrave.errors",
+    "MultiLabelClassifier": "margrave.estimators.multi_label_classifier",
+    "PCFG": "margrave.estimators.pcfg",
+    "PathCV": "margrave.estimators.path_cv",
+    "Perceptron": "margrave.losses",
+    "Problem": "margrave._core",
+    "Ramp": "margrave.losses",
+    "Reranker": "margrave.estimators.reranker",
+    "SequenceAligner": "margrave.estimators.sequence_aligner",
+    "SequenceTagger": "margrave.estimators.sequence_tagger",
+    "SoftmaxMargin": "margrave.losses",
+    "StructuredClassifier": "margrave.estimators.structured_classifier",
+    "Taxonomy": "margrave.labels",
+    "TaxonomyClassifier": "margrave.estimators.taxonomy_classifier",
+    "Translator": "margrave.estimators.translator",
     "load": "margrave.estimators",
 }
 
-__all__ = [
-    "PCFG",
-    "ConstituencyParser",
-    "CustomProblem",
-    "DependencyParser",
-    "DifferenceOfLosses",
-    "ExpectedCostBound",
-    "GenerativeAligner",
-    "GraphLabeler",
-    "HMMTagger",
-    "HierarchicalMultiLabelClassifier",
-    "Hinge",
-    "HomologyRanker",
-    "Kernel",
-    "LatentHinge",
-    "LatentLog",
-    "LatticeDecoder",
-    "Log",
-    "LossFamily",
-    "MargraveError",
-    "MultiLabelClassifier",
-    "PathCV",
-    "Perceptron",
-    "Problem",
-    "Ramp",
-    "Reranker",
-    "SequenceAligner",
-    "SequenceTagger",
-    "SoftmaxMargin",
-    "StructuredClassifier",
-    "Taxonomy",
-    "TaxonomyClassifier",
-    "Translator",
-    "load",
-]
-
 if TYPE_CHECKING:
-    from margrave._core import Problem
-    from margrave.custom import CustomProblem
-    from margrave.errors import MargraveError
-    from margrave.estimators import (
-        PCFG,
-        ConstituencyParser,
-        DependencyParser,
-        GraphLabeler,
-        HierarchicalMultiLabelClassifier,
-        HMMTagger,
-        HomologyRanker,
-        LatticeDecoder,
-        MultiLabelClassifier,
-        Reranker,
-        SequenceAligner,
-        SequenceTagger,
-        StructuredClassifier,
-        TaxonomyClassifier,
-        Translator,
-        load,
+    from margrave._core import Problem as Problem
+    from margrave.custom import CustomProblem as CustomProblem
+    from margrave.errors import MargraveError as MargraveError
+    from margrave.estimators import load as load
+    from margrave.estimators.constituency_parser import ConstituencyParser as ConstituencyParser
+    from margrave.estimators.dependency_parser import DependencyParser as DependencyParser
+    from margrave.estimators.generative_aligner import GenerativeAligner as GenerativeAligner
+    from margrave.estimators.graph_labeler import GraphLabeler as GraphLabeler
+    from margrave.estimators.hierarchical_multilabel import (
+        HierarchicalMultiLabelClassifier as HierarchicalMultiLabelClassifier,
     )
-    from margrave.estimators.generative_aligner import GenerativeAligner
-    from margrave.estimators.path_cv import PathCV
-    from margrave.features.mercer import Kernel
-    from margrave.labels import Taxonomy
-    from margrave.losses import (
-        DifferenceOfLosses,
-        ExpectedCostBound,
-        Hinge,
-        LatentHinge,
-        LatentLog,
-        Log,
-        LossFamily,
-        Perceptron,
-        Ramp,
-        SoftmaxMargin,
-    )
+    from margrave.estimators.hmm_tagger import HMMTagger as HMMTagger
+    from margrave.estimators.homology_ranker import HomologyRanker as HomologyRanker
+    from margrave.estimators.lattice_decoder import LatticeDecoder as LatticeDecoder
+    from margrave.estimators.multi_label_classifier import MultiLabelClassifier as MultiLabelClassifier
+    from margrave.estimators.path_cv import PathCV as PathCV
+    from margrave.estimators.pcfg import PCFG as PCFG
+    from margrave.estimators.reranker import Reranker as Reranker
+    from margrave.estimators.sequence_aligner import SequenceAligner as SequenceAligner
+    from margrave.estimators.sequence_tagger import SequenceTagger as SequenceTagger
+    from margrave.estimators.structured_classifier import StructuredClassifier as StructuredClassifier
+    from margrave.estimators.taxonomy_classifier import TaxonomyClassifier as TaxonomyClassifier
+    from margrave.estimators.translator import Translator as Translator
+    from margrave.features.mercer import Kernel as Kernel
+    from margrave.labels import Taxonomy as Taxonomy
+    from margrave.losses import DifferenceOfLosses as DifferenceOfLosses
+    from margrave.losses import ExpectedCostBound as ExpectedCostBound
+    from margrave.losses import Hinge as Hinge
+    from margrave.losses import LatentHinge as LatentHinge
+    from margrave.losses import LatentLog as LatentLog
+    from margrave.losses import Log as Log
+    from margrave.losses import LossFamily as LossFamily
+    from margrave.losses import Perceptron as Perceptron
+    from margrave.losses import Ramp as Ramp
+    from margrave.losses import SoftmaxMargin as SoftmaxMargin
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -125,4 +90,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return __all__

@@ -13,8 +13,8 @@ from margrave.errors import DataError, MargraveError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from margrave import ConstituencyParser, DependencyParser, LatticeDecoder, SequenceAligner
     from margrave.datasets import Lattice
-    from margrave.estimators import ConstituencyParser, DependencyParser, LatticeDecoder, SequenceAligner
     from margrave.estimators.dependency_parser import Explanation
     from margrave.estimators.translator import Translator
     from margrave.labels.constituents import Tree

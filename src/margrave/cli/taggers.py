@@ -14,8 +14,8 @@ from margrave.cli.tasks.tagging import own_tagger
 from margrave.errors import DataError
 
 if TYPE_CHECKING:
+    from margrave import SequenceTagger
     from margrave.datasets.opening import Block
-    from margrave.estimators import SequenceTagger
 
 
 @dataclass(eq=False, repr=False)

@@ -4,49 +4,16 @@ A module is imported when one of its names is used, and a new estimator needs no
 """
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from margrave import _HOMES
 from margrave.checks import flag
 from margrave.errors import DataError
 from margrave.estimators.files import SavedEstimator
 from margrave.files import model as model_file
 from margrave.files.stored import UnknownClassError, import_modules
 
-if TYPE_CHECKING:
-    from margrave.estimators.constituency_parser import ConstituencyParser
-    from margrave.estimators.dependency_parser import DependencyParser
-    from margrave.estimators.graph_labeler import GraphLabeler
-    from margrave.estimators.hierarchical_multilabel import HierarchicalMultiLabelClassifier
-    from margrave.estimators.hmm_tagger import HMMTagger
-    from margrave.estimators.homology_ranker import HomologyRanker
-    from margrave.estimators.lattice_decoder import LatticeDecoder
-    from margrave.estimators.multi_label_classifier import MultiLabelClassifier
-    from margrave.estimators.pcfg import PCFG
-    from margrave.estimators.reranker import Reranker
-    from margrave.estimators.sequence_aligner import SequenceAligner
-    from margrave.estimators.sequence_tagger import SequenceTagger
-    from margrave.estimators.structured_classifier import StructuredClassifier
-    from margrave.estimators.taxonomy_classifier import TaxonomyClassifier
-    from margrave.estimators.translator import Translator
-
-__all__ = [
-    "PCFG",
-    "ConstituencyParser",
-    "DependencyParser",
-    "GraphLabeler",
-    "HMMTagger",
-    "HierarchicalMultiLabelClassifier",
-    "HomologyRanker",
-    "LatticeDecoder",
-    "MultiLabelClassifier",
-    "Reranker",
-    "SequenceAligner",
-    "SequenceTagger",
-    "StructuredClassifier",
-    "TaxonomyClassifier",
-    "Translator",
-    "load",
-]
+__all__ = ["load", *(name for name, home in _HOMES.items() if home.startswith(f"{__name__}."))]
 
 
 def load(path: str | PathLike[str], *, mmap: bool = False) -> Any:
@@ -91,4 +58,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

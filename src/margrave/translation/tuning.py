@@ -266,7 +266,7 @@ class PseudoReferences(ListLearner):
 
     def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
         """The optimum; the weights of the round before if it is zero, which would make all translations equal."""
-        from margrave.estimators import Reranker
+        from margrave import Reranker
 
         scales = lists.deviations(len(start), dense)
         X, good, costs = [], [], []

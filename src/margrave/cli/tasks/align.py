@@ -12,7 +12,7 @@ from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
-    from margrave.estimators import SequenceAligner
+    from margrave import SequenceAligner
 
 _DECODERS = ("score", "accuracy")
 _NUCLEOTIDES = 6  # letters of DNA and RNA with N, all of which are letters of proteins as well

@@ -12,7 +12,7 @@ from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, unknown
 
 if TYPE_CHECKING:
-    from margrave.estimators import ConstituencyParser
+    from margrave import ConstituencyParser
     from margrave.labels.constituents import Constituent, Tree
 
 _BATCH = 500  # trees

@@ -12,8 +12,8 @@ from margrave.cli.tasks.base import Job, Model, Task, top_table
 from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
+    from margrave import GraphLabeler
     from margrave.datasets.graphs import LabelledGraph
-    from margrave.estimators import GraphLabeler
 
 _BATCH = 256  # graphs that are predicted at once
 _PAIRS = ("auto", "directed", "symmetric", "equal")

@@ -19,7 +19,7 @@ from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, MargraveError
 
 if TYPE_CHECKING:
-    from margrave.estimators import HierarchicalMultiLabelClassifier
+    from margrave import HierarchicalMultiLabelClassifier
     from margrave.labels.taxonomy import Taxonomy
 
 _BETWEEN = ";"  # classes of one example

@@ -16,10 +16,9 @@ from margrave.cli.trees import Prepare, Treebank, read_gold, read_treebank
 from margrave.errors import DataError, MargraveError, counted, unknown
 
 if TYPE_CHECKING:
-    from margrave import _core
+    from margrave import DependencyParser, _core
     from margrave.cli.taggers import Tagger
     from margrave.datasets.opening import Block
-    from margrave.estimators import DependencyParser
     from margrave.inputs import ArcTemplates
 
 _SENTENCES = 200  # that are evaluated at once

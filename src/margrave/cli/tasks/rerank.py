@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from margrave import Reranker
     from margrave.datasets import NBestList
     from margrave.datasets.opening import TextSource
-    from margrave.estimators import Reranker
     from margrave.inputs import NGrams
 
 Candidates = list[Mapping[str, float]]  # of one list: the features of every hypothesis

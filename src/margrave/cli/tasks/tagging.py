@@ -19,7 +19,7 @@ from margrave.cli.tasks.base import Job, Model, Task, top_table
 from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
-    from margrave.estimators import SequenceTagger
+    from margrave import SequenceTagger
     from margrave.inputs.templates import Templates
     from margrave.metrics import Counts, SpanScores
 

@@ -13,7 +13,7 @@ from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError
 
 if TYPE_CHECKING:
-    from margrave.estimators import TaxonomyClassifier
+    from margrave import TaxonomyClassifier
     from margrave.labels.taxonomy import Taxonomy
 
 
