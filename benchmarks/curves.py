@@ -37,7 +37,7 @@ class Follower(Observer):
 
     def begin(self, task: Task, learner: Learner) -> None:
         self._task, self._task.tol = task, self._left[0]
-        self._other = Task(task.problem, task.loss, C=task.C, n_threads=1)  # whose passes do not count
+        self._other = Task(task.problem, task.loss, C=task.C, n_jobs=1)  # whose passes do not count
 
     def note(self, record: Record, w: Weights) -> str | None:
         primal = self._other.primal(w) if record.primal is None else record.primal
@@ -128,7 +128,7 @@ def compare(
         except MargraveError as refusal:
             runs[name] = {"refused": str(refusal), "reached": {}}
             continue
-        runs[name] = follow(learner, Task(problem, loss, C=C, n_threads=1), goals, seconds)
+        runs[name] = follow(learner, Task(problem, loss, C=C, n_jobs=1), goals, seconds)
         runs[name]["auto"] = learner == Auto().resolve(loss, problem)
     best = max(point["D"] for run in runs.values() for point in run.get("curve", []) if point["D"] is not None)
     for run in runs.values():

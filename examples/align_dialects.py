@@ -12,8 +12,8 @@ import numpy as np
 
 from margrave import GenerativeAligner, SequenceAligner
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.features import SubstitutionMatrix
-from margrave.inputs import Sequences
+from margrave.features import Sequences
+from margrave.maps import SubstitutionMatrix
 from margrave.plots import posterior_diagram, save_figure, substitution_diagram
 
 FOLDER = Path("demo")
@@ -51,7 +51,7 @@ def main() -> None:
 
     equal = aligner_of(SubstitutionMatrix(LETTERS, 2 * np.eye(len(LETTERS)) - 1, -2.0, -0.5))
     counted = GenerativeAligner(mode="global", alphabet=LETTERS).fit(X[train], y[train])
-    learned = SequenceAligner(C=1.0, symmetric=False, inputs=Sequences(LETTERS)).fit(X[train], y[train])
+    learned = SequenceAligner(C=1.0, symmetric=False, features=Sequences(LETTERS)).fit(X[train], y[train])
     for name, model in (("equal letters", equal), ("counted", counted), ("learned", learned)):
         print(f"{name:<14} F1 {100 * model.score(X[test], y[test]):.1f} %")
     print("\n".join(learned.aligned(X[test])[0]))

@@ -31,7 +31,7 @@ def main() -> None:
         report = attachment_report(gold[0], heads, gold[1], labels, ignored)
         print(f"  order {order:<32d} {report.uas:7.1%} {report.las or 0:7.1%} {report.whole_trees:13.1%}")
         print(f"    certificate: relative gap {parser.certificate_.relative_gap:.1e}, {parser.stop_reason_}")
-    sure = parser.confidence(X["test"], trees)
+    sure = parser.predict_proba(X["test"], trees)
     short = [k for k in range(len(test)) if len(test[k].words) <= LONGEST]
     k = min(short, key=lambda k: float(np.min(sure[k])))
     words, tags = [word.form for word in test[k].words], [word.upos for word in test[k].words]

@@ -21,7 +21,7 @@ def main() -> None:
     parsers = {
         "rules, counted": PCFG(horizontal=2),
         "rules, learned": ConstituencyParser(C=1.0, tol=1e-2),
-        "spans": ConstituencyParser(C=0.1, grammar="spans", features="hash:18", tol=1e-2),
+        "spans": ConstituencyParser(C=0.1, grammar="spans", weights="hash:18", tol=1e-2),
     }
     for name, parser in parsers.items():
         parser.fit(None, train)

@@ -52,8 +52,8 @@ def main() -> None:
     for name, ranker in {**given, **learned}.items():
         chosen = ranker.predict(X_test)
         regret = np.mean([cost[k] for cost, k in zip(costs_test, chosen, strict=True)])
-        print(f"  {name:38s}  {ranker.score(X_test, y_test):7.1%} {regret:8.3f} {len(ranker.weights()):9d}")
-    draw({"the diner's own": TASTE, **{name: ranker.weights() for name, ranker in learned.items()}})
+        print(f"  {name:38s}  {ranker.score(X_test, y_test):7.1%} {regret:8.3f} {len(ranker.feature_weights()):9d}")
+    draw({"the diner's own": TASTE, **{name: ranker.feature_weights() for name, ranker in learned.items()}})
     print(f"picture of the learned weights: {PICTURE}")
 
 

@@ -4,11 +4,12 @@ Prints the splits of words that were not learned from with their probabilities, 
 demo/lattice.png.
 """
 
+from math import exp
 from pathlib import Path
 
 from margrave import LatticeDecoder
 from margrave.datasets import Lattice
-from margrave.inputs import EdgeFeatures
+from margrave.features import EdgeFeatures
 from margrave.plots import lattice_diagram, save_figure
 
 PICTURE = Path("demo/lattice.png")
@@ -45,13 +46,13 @@ def splits(word: str) -> Lattice:
 
 def main() -> None:
     X = [splits(word) for word in WORDS]
-    decoder = LatticeDecoder(C=10.0, inputs=EdgeFeatures(words=True)).fit(X, list(WORDS.values()))
+    decoder = LatticeDecoder(C=10.0, features=EdgeFeatures(words=True)).fit(X, list(WORDS.values()))
     starts = ", ".join(f"{start['objective']:.3f}" for start in decoder.starts_)
     print(f"objectives of {len(decoder.starts_)} starts: {starts}")
     unseen = [splits(word) for word in UNSEEN]
     predicted = decoder.predict(unseen)
-    for word, split, p in zip(UNSEEN, predicted, decoder.probability(unseen, predicted), strict=True):
-        print(f"{word:<10} {split:<12} {p:.2f}")
+    for word, split, p in zip(UNSEEN, predicted, decoder.log_probability(unseen, predicted), strict=True):
+        print(f"{word:<10} {split:<12} {exp(p):.2f}")
     marginals = decoder.predict_marginals(unseen)[-1]
     PICTURE.parent.mkdir(exist_ok=True)
     save_figure(PICTURE, lattice_diagram(unseen[-1], marginals.clip(0.0, 1.0).tolist(), title=UNSEEN[-1]))

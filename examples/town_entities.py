@@ -15,7 +15,7 @@ from rich.text import Text
 
 from margrave import SequenceTagger
 from margrave.datasets import load_town
-from margrave.inputs import Templates
+from margrave.features import Templates
 from margrave.labels.tags import Span, spans
 from margrave.learners import Observer, Record, Weights
 from margrave.metrics import SpanScores, span_scores
@@ -44,7 +44,7 @@ def main() -> None:
     X_test, y_test = words_and_tags(load_town("test"))
     curve = Curve()
     # L-BFGS computes P at every iteration, which the learning curve needs. eg computes it only near the end.
-    tagger = SequenceTagger(loss="log", C=1.0, learner="lbfgs", inputs=Templates(), tol=TOLERANCE, verbose=True)
+    tagger = SequenceTagger(loss="log", C=1.0, learner="lbfgs", features=Templates(), tol=TOLERANCE, verbose=True)
     tagger.fit(X, y, observers=[curve])
     predicted = tagger.predict(X_test)
 

@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Kernel, MargraveError, Taxonomy
 from margrave.binding import bind, bind_shards
-from margrave.features import AttributeTable, ChainFeatures, NodeFeatures, SparseFeatures
 from margrave.files.stored import pack
 from margrave.losses import Hamming
+from margrave.maps import ChainMap, FeatureTable, NodeMap, SparseMap
 from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NonProjectiveTree, ProjectiveTree
 from margrave.structures.node_sets import Nodes
 
@@ -51,18 +51,18 @@ def trees(rng: np.random.Generator, n: int) -> tuple[list[Any], list[Any]]:
 
 
 MAKERS: dict[str, tuple[Any, Any, Any]] = {
-    "chain": (Chain(), lambda: ChainFeatures(start=True, stop=True), sequences),
-    "chain, all pairs": (Chain(), lambda: ChainFeatures(AttributeTable("all")), sequences),
-    "chain, hashed": (Chain(), lambda: ChainFeatures(AttributeTable("all", 3)), sequences),
-    "chain of order 2": (Chain(order=2), ChainFeatures, sequences),
-    "chain, kernel": (Chain(), lambda: ChainFeatures(Kernel("polynomial")), sequences),
-    "classes": (Multiclass(), AttributeTable, classes),
+    "chain": (Chain(), lambda: ChainMap(start=True, stop=True), sequences),
+    "chain, all pairs": (Chain(), lambda: ChainMap(FeatureTable("all")), sequences),
+    "chain, hashed": (Chain(), lambda: ChainMap(FeatureTable("all", 3)), sequences),
+    "chain of order 2": (Chain(order=2), ChainMap, sequences),
+    "chain, kernel": (Chain(), lambda: ChainMap(Kernel("polynomial")), sequences),
+    "classes": (Multiclass(), FeatureTable, classes),
     "classes, kernel": (Multiclass(), lambda: Kernel("rbf"), classes),
     "classes, landmarks": (Multiclass(), lambda: Kernel("rbf", nystroem=5), classes),
-    "candidates": (CandidateLists(), SparseFeatures, lists),
-    "sets of nodes": (NodeSets("."), lambda: NodeFeatures(AttributeTable("observed")), sets),
-    "trees": (NonProjectiveTree(), SparseFeatures, trees),
-    "projective trees": (ProjectiveTree(), SparseFeatures, trees),
+    "candidates": (CandidateLists(), SparseMap, lists),
+    "sets of nodes": (NodeSets("."), lambda: NodeMap(FeatureTable("observed")), sets),
+    "trees": (NonProjectiveTree(), SparseMap, trees),
+    "projective trees": (ProjectiveTree(), SparseMap, trees),
 }
 
 
@@ -103,13 +103,13 @@ def test_shards_with_attributes_of_transitions_share_them() -> None:
     rng = np.random.default_rng(3)
     X, Y = sequences(rng, 8)
     edges = [[names(rng) for _ in x] for x in X]
-    whole_features, shard_features = ChainFeatures(), ChainFeatures()
-    whole = bind(Chain(tied=False), whole_features, X, Y, to_features={"edges": edges})
+    whole_features, shard_features = ChainMap(), ChainMap()
+    whole = bind(Chain(tied=False), whole_features, X, Y, to_map={"edges": edges})
     parts = bind_shards(
         Chain(tied=False),
         shard_features,
         [(X[:3], Y[:3]), (X[3:], Y[3:])],
-        to_features=[{"edges": edges[:3]}, {"edges": edges[3:]}],
+        to_map=[{"edges": edges[:3]}, {"edges": edges[3:]}],
     )
     w = rng.standard_normal(whole.problem.dim)
     assert_array_equal(parts[1].problem.score(0, w), whole.problem.score(3, w))

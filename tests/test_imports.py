@@ -78,7 +78,7 @@ def test_type_checkers_see_the_same_names() -> None:
 def test_every_estimator_is_a_public_name() -> None:
     import_modules("margrave.estimators")
     own = {name for name, kind in SavedEstimator.registered.items() if kind.__module__.startswith("margrave.")}
-    bases = {"StructuredEstimator", "MatrixInputs", "AlignmentEstimator", "ApproximateEstimator"}
+    bases = {"StructuredEstimator", "MatrixExamples", "AlignmentEstimator", "ApproximateEstimator"}
     assert own - bases <= set(margrave.__all__)
     assert set(dir(margrave.estimators)) == (own - bases) | {"PathCV", "load"}
 

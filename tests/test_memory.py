@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from margrave import Kernel, MargraveError, StructuredClassifier, memory
+from margrave import Kernel, LinearClassifier, MargraveError, memory
 from margrave.datasets import read_svmlight
 
 CLASSES = 100_000
@@ -106,7 +106,7 @@ def test_a_large_feature_number_is_refused_in_one_sentence(learner: str, tmp_pat
     path.write_text("1 1:1\n2 2147483646:1\n1 1:0.5\n")
     data = read_svmlight(path)
     with pytest.raises(MargraveError, match=r"a model with 4294967292 weights would take 96 GiB of memory, and .*"):
-        StructuredClassifier(learner=learner).fit(data[0], data[1])
+        LinearClassifier(learner=learner).fit(data[0], data[1])
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_what_a_learner_will_take_is_refused_if_there_is_less(
     settings: dict[str, Any], what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = [[f"w{i}", "all"] for i in range(1000)], [f"c{i}" for i in range(1000)]
-    model = StructuredClassifier(
-        features="all" if settings.get("learner") in ("lbfgs", "cg", "svrg", "lp") else "observed", **settings
+    model = LinearClassifier(
+        weights="all" if settings.get("learner") in ("lbfgs", "cg", "svrg", "lp") else "observed", **settings
     )
     little(30_000_000 if model.features == "all" else 2_000_000, monkeypatch)
     with pytest.raises(MargraveError, match=what):
@@ -138,7 +138,7 @@ def test_the_kernels_of_landmarks_are_refused_if_there_is_less_memory(monkeypatc
     little(1_000_000, monkeypatch)
     X = np.random.default_rng(0).normal(size=(400, 3))
     with pytest.raises(MargraveError, match=r"the kernels of 400 inputs with 400 landmarks would take"):
-        StructuredClassifier(features=Kernel("rbf", nystroem=400)).fit(X, [i % 2 for i in range(400)])
+        LinearClassifier(kernel=Kernel("rbf", nystroem=400)).fit(X, [i % 2 for i in range(400)])
 
 
 @pytest.mark.parametrize("cost", ["ZeroOne()", "Hamming()", "Tree(taxonomy)"])

@@ -12,7 +12,7 @@ from benchmarks.corpora.columns import conll2003, last_column
 from benchmarks.corpora.lines import Attributes
 from benchmarks.corpora.problems import Tagging
 from margrave.estimators import SequenceTagger
-from margrave.inputs import Templates
+from margrave.features import Templates
 from margrave.learners import Weights
 from margrave.metrics import approximate_randomisation, span_scores
 

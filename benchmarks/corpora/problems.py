@@ -15,10 +15,10 @@ from margrave.binding import bind
 from margrave.datasets import Sentence
 from margrave.estimators import DependencyParser
 from margrave.estimators.base import Given
-from margrave.features import AttributeTable, ChainFeatures, Kernel, SparseFeatures, TreeFeatures
-from margrave.inputs import ArcTemplates
+from margrave.features import ArcTemplates
 from margrave.learners import Weights
 from margrave.losses.costs import Hamming
+from margrave.maps import ChainMap, FeatureTable, Kernel, SparseMap, TreeMap
 from margrave.metrics import (
     attachment_scores,
     attachment_statistics,
@@ -43,7 +43,7 @@ class Tagging:
         self, X: Any, Y: Sequence[Sequence[str]], pairs: str = "observed", order: int = 1, edges: Any = None
     ) -> None:
         self.X, self.Y, self.order, self.edges = X, Y, order, edges
-        self.features = ChainFeatures(AttributeTable(pairs))
+        self.features = ChainMap(FeatureTable(pairs))
         self.outputs = Chain().learn(Y)
         self.tokens = sum(map(len, Y))
 
@@ -57,7 +57,7 @@ class Tagging:
             self.Y,
             outputs=self.outputs,
             costs=Hamming(),
-            to_features={"edges": self.edges},
+            to_map={"edges": self.edges},
         ).problem
 
     def tags(self, X: Any) -> Callable[[Weights], list[list[str]]]:
@@ -78,7 +78,7 @@ class SavedTagging:
     """
 
     def __init__(self, path: str, X: Any, Y: Sequence[Sequence[str]]) -> None:
-        features, outputs = ChainFeatures(), Chain().learn(Y)
+        features, outputs = ChainMap(), Chain().learn(Y)
         rows = features.encode(X, grow=True)
         features.learn(rows, Chain().bind(outputs, np.diff(rows.example_begin), Y))
         assert features.tokens.weighted is not None
@@ -122,7 +122,7 @@ class Parsing:
     """Sentences bound to non-projective trees, and others parsed by the same features."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
-        self.features = SparseFeatures(unit="arc")
+        self.features = SparseMap(unit="arc")
         heads = [sentence.heads for sentence in sentences]
         examples = Attributes(sentences, arc_attributes)
         self.problem = bind(NonProjectiveTree(), self.features, examples, heads, costs=Hamming()).problem
@@ -154,11 +154,11 @@ class TemplateParsing:
         punctuation: bool = True,
         built_in: str = "arcs",
     ) -> None:
-        self.tree, self.columns, self.features = tree, columns, TreeFeatures(bits)
+        self.tree, self.columns, self.features = tree, columns, TreeMap(bits)
         self.punctuation = punctuation
         rows, heads = self._rows(sentences), [sentence.heads for sentence in sentences]
-        self.inputs = ArcTemplates(built_in=built_in).learn(rows)
-        words = self.inputs.transform(rows)
+        self.features = ArcTemplates(built_in=built_in).learn(rows)
+        words = self.features.transform(rows)
         self.pairs = TagPairs() if prune == "lengths" else None
         self.pruner: DependencyParser | None = None
         if self.pairs is not None:
@@ -172,7 +172,7 @@ class TemplateParsing:
     def statistics(self, sentences: Sequence[Sentence]) -> Callable[[Weights], Any]:
         """The words and right heads of each of some other sentences, by weights."""
         rows = self._rows(sentences)
-        words = self.inputs.transform(rows)
+        words = self.features.transform(rows)
         gold, arcs = [sentence.heads for sentence in sentences], {"arcs": self._arcs(rows, words)}
         others = bind(self.tree, self.features, words, outputs=self.tree.learn(gold), to_structure=arcs)
         forms = ([word.form for word in sentence.words] for sentence in sentences)
@@ -196,7 +196,7 @@ class TemplateParsing:
 def _posterior_pruning(rows: Rows, heads: list[list[int]], bits: int) -> tuple[Arcs, DependencyParser, float]:
     """The arcs of the training sentences that cross-fitting leaves, the pruner, and the share of lost gold arcs."""
     parser = DependencyParser(
-        C=_PRUNER_C, order=2, projective=False, labels=False, features=f"hash:{bits}", n_threads=1, max_words=2**31 - 1
+        C=_PRUNER_C, order=2, projective=False, labels=False, weights=f"hash:{bits}", n_jobs=1, max_words=2**31 - 1
     )
     given, _ = parser._checked(Given(rows, heads), None)
     return given.to_structure["arcs"], given.fitted["pruner_"], given.fitted["lost_arcs_"]
@@ -218,7 +218,7 @@ class KernelTagging:
         self.outputs = Chain().learn(Y["train"])
         number = {tag: k for k, tag in enumerate(self.outputs.classes.tolist())}
         self.gold = [np.array([number[tag] for tag in tags], dtype=np.int32) for tags in Y["train"]]
-        features = ChainFeatures(Kernel("polynomial", degree=2))
+        features = ChainMap(Kernel("polynomial", degree=2))
         self.bound = {
             "train": bind(Chain(), features, X["train"], Y["train"], outputs=self.outputs, costs=Hamming()),
             "test": bind(Chain(), features, X["test"], outputs=self.outputs),
@@ -254,5 +254,5 @@ def digits_problem() -> _core.Problem:
 def classes_problem(X: Any, labels: Any, classes: int) -> _core.Problem:
     """So many classes with a weight for every column and class."""
     return bind(
-        Multiclass(), AttributeTable("all"), X, labels, outputs=Labels.of(range(classes)), costs=Hamming()
+        Multiclass(), FeatureTable("all"), X, labels, outputs=Labels.of(range(classes)), costs=Hamming()
     ).problem

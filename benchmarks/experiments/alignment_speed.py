@@ -12,9 +12,9 @@ import numpy as np
 from benchmarks.tables import markdown
 from margrave import SequenceAligner
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.features import BLOSUM62
-from margrave.features.substitution import HALF_BIT
-from margrave.inputs import Sequences
+from margrave.features import Sequences
+from margrave.maps import BLOSUM62
+from margrave.maps.substitution import HALF_BIT
 from margrave.structures import Alignment, Letters, NoOutputs
 
 Result = dict[str, Any]
@@ -136,7 +136,7 @@ def known_pairs(count: int, length: int) -> tuple[list[tuple[str, str]], list[li
 def training() -> dict[str, Any]:
     """Seconds to a gap of 1e-3 on pairs of 200 letters, with two threads."""
     X, Y = known_pairs(PAIRS, TRAIN_LENGTH)
-    model = SequenceAligner(tol=TOLERANCE, n_threads=2, inputs=Sequences(LETTERS))
+    model = SequenceAligner(tol=TOLERANCE, n_jobs=2, features=Sequences(LETTERS))
     begin = perf_counter()
     model.fit(X, Y)
     seconds = perf_counter() - begin

@@ -67,7 +67,7 @@ def sentences() -> tuple[list[Any], list[list[str]]]:
 def training(learner: Learner, tols: Sequence[float]) -> list[Point]:
     """Passes, seconds and P wherever the learner computed P."""
     problem = Tagging(*sentences()).bind(True)
-    histories = [learner.solve(Task(problem, Log(), C=C, tol=tol, n_threads=1)).history for tol in tols]
+    histories = [learner.solve(Task(problem, Log(), C=C, tol=tol, n_jobs=1)).history for tol in tols]
     return [
         {"passes": record.passes, "seconds": record.seconds, "P": record.primal}
         for history in histories

@@ -17,9 +17,9 @@ from benchmarks.plots import draw, panels
 from benchmarks.tables import markdown, number
 from margrave import Hinge, _core
 from margrave.estimators.pcfg import log_probabilities
-from margrave.features import SpanFeatures
 from margrave.labels.constituents import Tree
 from margrave.learners import Task
+from margrave.maps import SpanMap
 from margrave.structures import ContextFreeTree, Grammar
 
 Result = dict[str, Any]
@@ -64,7 +64,7 @@ def timed(grammar: Grammar, trees: list[Tree], n: int) -> Result:
     """Milliseconds per sentence of n words."""
     chosen = [list(zip(tree.words, tree.tags, strict=True)) for tree in trees if len(tree.words) == n][:SENTENCES]
     bound = ContextFreeTree().bind(grammar, np.zeros(len(chosen), np.int64), sentences=chosen)
-    features = SpanFeatures()
+    features = SpanMap()
     problem = _core.join(bound, features.map(features.encode(chosen, grow=True), bound))
     w = log_probabilities(grammar, 0.0)
     times = {name: 1e3 * shortest(partial(call, problem, w)) / len(chosen) for name, call in OPERATIONS.items()}
@@ -75,10 +75,10 @@ def timed_f1(grammar: Grammar, trees: list[Tree], n: int) -> Result:
     """Milliseconds of the search with the F1 cost for one sentence of n words, at the weights of a PCFG."""
     chosen = [tree for tree in trees if len(tree.words) == n][:F1_SENTENCES]
     bound = ContextFreeTree().bind(grammar, np.zeros(len(chosen), np.int64), chosen)
-    features = SpanFeatures()
+    features = SpanMap()
     sentences = [list(zip(tree.words, tree.tags, strict=True)) for tree in chosen]
     problem = _core.join(bound, features.map(features.encode(sentences, grow=True), bound))
-    task = Task(problem, Hinge(cost="f1", slack=2), C=1.0, n_threads=1)
+    task = Task(problem, Hinge(cost="f1", slack=2), C=1.0, n_jobs=1)
     started = perf_counter()
     task.primal(log_probabilities(grammar, 0.0))
     return {"words": n, "F1": 1e3 * (perf_counter() - started) / len(chosen)}
@@ -99,7 +99,7 @@ def timed_dense(n: int) -> Result:
     grammar = Grammar.of_rules(rules, names[0])
     sentences = [[(word, word) for word in words]] * BATCH
     bound = ContextFreeTree(grammar=grammar).bind(grammar, np.zeros(BATCH, np.int64), sentences=sentences)
-    features = SpanFeatures()
+    features = SpanMap()
     problem = _core.join(bound, features.map(features.encode(sentences, grow=True), bound))
     compiled = grammar.compiled
     w = rng.standard_normal(len(compiled.rule_names()))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from benchmarks.tables import markdown, number
 from margrave import _core
 from margrave.binding import bind
-from margrave.features import AttributeTable, ChainFeatures
-from margrave.inputs.graphs import grid_edges
+from margrave.features.graphs import grid_edges
+from margrave.maps import ChainMap, FeatureTable
 from margrave.structures import Chain, FactorGraph, Labels
 from margrave.structures.factor_graph import GraphArrays
 
@@ -74,7 +74,7 @@ def of_chain(rng: np.random.Generator, labels: int) -> Result:
     names = [f"label {k:02}" for k in range(labels)]
     chain = bind(
         Chain(tied=False),
-        ChainFeatures(AttributeTable("all")),
+        ChainMap(FeatureTable("all")),
         [np.eye(LENGTH)],
         [[names[t % labels] for t in range(LENGTH)]],
         outputs=Labels(np.array(names)),

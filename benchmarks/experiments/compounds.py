@@ -9,7 +9,7 @@ from benchmarks.corpora.compounds import compounds, split_lattice
 from benchmarks.summaries import Result, plain_folds
 from benchmarks.tables import markdown
 from margrave.estimators import LatticeDecoder
-from margrave.inputs import EdgeFeatures
+from margrave.features import EdgeFeatures
 from margrave.learners import LP
 
 CORPORA = ("lattice-compound-split-de",)
@@ -21,7 +21,7 @@ MODELS: dict[str, Any] = {
     "latent log loss": lambda C: LatticeDecoder("latent-log", C=C, tol=1e-3, starts=1, **SETTINGS),
     "one reference": lambda C: LatticeDecoder("log", C=C, tol=1e-3, **SETTINGS),
 }
-SETTINGS: dict[str, Any] = {"inputs": EdgeFeatures(words=True), "unreachable": "skip", "n_threads": 1}
+SETTINGS: dict[str, Any] = {"features": EdgeFeatures(words=True), "unreachable": "skip", "n_jobs": 1}
 
 
 def measure() -> Result:

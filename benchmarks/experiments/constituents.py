@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.corpora.constituents import constituents
 from benchmarks.tables import markdown
 from margrave import PCFG, ConstituencyParser
-from margrave.inputs import SpanTemplates
+from margrave.features import SpanTemplates
 from margrave.labels.constituents import Tree
 from margrave.metrics import bracket_scores
 
@@ -26,7 +26,7 @@ ON_ALL = "perceptron, spans, all sentences"
 SETTINGS: dict[str, Result] = {
     "rules": {"grammar": "rules", "horizontal": 2},
     "spans": {"grammar": "spans"},
-    "rules and spans": {"grammar": "rules", "horizontal": 2, "inputs": SpanTemplates()},
+    "rules and spans": {"grammar": "rules", "horizontal": 2, "features": SpanTemplates()},
 }
 
 
@@ -55,11 +55,11 @@ def on_all(corpus: str, test: list[Tree]) -> Result:
 def parsers() -> dict[str, ConstituencyParser]:
     """The parsers by name."""
     return {
-        "PCFG": PCFG(horizontal=2, n_threads=1),
-        "PCFG, parents": PCFG(horizontal=1, vertical=2, n_threads=1),
+        "PCFG": PCFG(horizontal=2, n_jobs=1),
+        "PCFG, parents": PCFG(horizontal=1, vertical=2, n_jobs=1),
         **{
             f"perceptron, {name}": ConstituencyParser(
-                "perceptron", learner="perceptron", max_iter=PASSES, n_threads=1, **settings
+                "perceptron", learner="perceptron", max_iter=PASSES, n_jobs=1, **settings
             )
             for name, settings in SETTINGS.items()
         },

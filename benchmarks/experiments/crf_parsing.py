@@ -12,9 +12,9 @@ from benchmarks.curves import View, follow, near, reached, thinned
 from benchmarks.plots import DOTS, coloured, draw, finished, panels
 from benchmarks.tables import markdown, number
 from margrave import _core
-from margrave.features import SpanFeatures
 from margrave.learners import LBFGS, Learner, OnlineEG, Task
 from margrave.losses import Log
+from margrave.maps import SpanMap
 from margrave.structures import ContextFreeTree
 
 Result = dict[str, Any]
@@ -36,12 +36,12 @@ def measure() -> Result:
     trees = constituents("ptb-sample", "train", LONGEST)[:SENTENCES]
     structure = ContextFreeTree(horizontal=HORIZONTAL)
     grammar = structure.learn(trees)
-    features = SpanFeatures(0, grammar.compiled.rule_names())
+    features = SpanMap(0, grammar.compiled.rule_names())
     sentences = [list(zip(tree.words, tree.tags, strict=True)) for tree in trees]
     bound = structure.bind(grammar, np.zeros(len(trees), np.int64), trees, sentences=sentences)
     problem = _core.join(bound, features.map(features.encode(sentences, grow=True), bound))
     runs = {
-        name: follow(learner, Task(problem, Log(), C=C, n_threads=1), [TOL], SECONDS, {})
+        name: follow(learner, Task(problem, Log(), C=C, n_jobs=1), [TOL], SECONDS, {})
         for name, learner in LEARNERS.items()
     }
     best = max(point["D"] for run in runs.values() for point in run["curve"] if point["D"] is not None)

@@ -29,7 +29,7 @@ RESULT = "crossing_parsers"
 COLUMNS = ("form", "upos", "xpos", "feats")
 SETTINGS: dict[str, Any] = {
     **{"loss": "softmax-margin", "C": 0.1, "learner": "mira", "max_iter": 5, "projective": False},
-    **{"labels": False, "features": "hash:22", "n_threads": 1},
+    **{"labels": False, "weights": "hash:22", "n_jobs": 1},
 }
 TRIALS = 2_000
 

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.corpora.images import mnist
 from benchmarks.tables import markdown
 from margrave import GraphLabeler
-from margrave.inputs import Graph, image_graph
-from margrave.inputs.graphs import grid_edges
+from margrave.features import Graph, image_graph
+from margrave.features.graphs import grid_edges
 
 Result = dict[str, Any]
 Images = NDArray[np.int64]
@@ -95,7 +95,7 @@ def chosen(seen: Images, true: Images, window: int) -> tuple[GraphLabeler, float
     X = [strip(image, first, window) for image in seen[:TRAIN] for first in range(0, 28, STRIP)]
     y = [image[first : first + STRIP] for image in true[:TRAIN] for first in range(0, 28, STRIP)]
     models = {
-        C: GraphLabeler(C=C, pairs="symmetric", window=window, neighbours=NEIGHBOURS, tol=TOL, n_threads=1).fit(X, y)
+        C: GraphLabeler(C=C, pairs="symmetric", window=window, neighbours=NEIGHBOURS, tol=TOL, n_jobs=1).fit(X, y)
         for C in CS
     }
     scores = {C: (predicted(model, seen[TRAIN:]) == true[TRAIN:]).mean() for C, model in models.items()}

@@ -15,8 +15,8 @@ from benchmarks.corpora.columns import conll2000, conll2003
 from benchmarks.corpora.lines import Rows
 from benchmarks.tables import markdown
 from margrave import SequenceTagger
-from margrave.features.rows import RowEncoder
-from margrave.inputs.templates import default_templates
+from margrave.features.templates import default_templates
+from margrave.maps.rows import RowEncoder
 
 Result = dict[str, Any]
 
@@ -58,7 +58,7 @@ def of_training(X: list[list[list[str]]], y: list[list[str]]) -> Result:
             encoding[threads].append(perf_counter() - started)
     for threads in THREADS:
         started = perf_counter()
-        model = SequenceTagger(n_threads=threads).fit(X, y)
+        model = SequenceTagger(n_jobs=threads).fit(X, y)
         found[str(threads)] = {
             "encoding": min(encoding[threads]),
             "learner": model.history_[-1].seconds,
@@ -70,7 +70,7 @@ def of_training(X: list[list[list[str]]], y: list[list[str]]) -> Result:
 def of_one_sentence(X: list[list[list[str]]], y: list[list[str]]) -> Result:
     """Microseconds of `predict([x])` for sentences of some lengths, by the number of tokens."""
     X = [[token[:ATTRIBUTES] for token in tokens] for tokens in X]
-    model = SequenceTagger(n_threads=1, tol=0.05).fit(X, y)
+    model = SequenceTagger(n_jobs=1, tol=0.05).fit(X, y)
     sentences = {n: next(tokens for tokens in X if len(tokens) == n) for n in LENGTHS}
     return {str(n): microseconds(partial(model.predict, [x])) for n, x in sentences.items()}
 

@@ -17,7 +17,7 @@ from benchmarks.experiments.alignment_speed import LETTERS, known_pairs
 from benchmarks.tables import markdown
 from margrave import SequenceAligner, _core
 from margrave.estimators.base import Given
-from margrave.inputs import Sequences
+from margrave.features import Sequences
 from margrave.learners import LBFGS, OnlineEG
 from margrave.learners.auto import FEW_WEIGHTS
 from margrave.losses import Log
@@ -42,7 +42,7 @@ class Case:
 def alignments(pairs: int, symmetric: bool, **features: Any) -> _core.Problem:
     """Pairs of 100 letters with a table of pairs of letters."""
     X, Y = known_pairs(pairs, 100)
-    model = SequenceAligner(symmetric=symmetric, inputs=Sequences(LETTERS), **features)
+    model = SequenceAligner(symmetric=symmetric, features=Sequences(LETTERS), **features)
     return model._training(Given(X, Y), None, Log()).bound.problem
 
 

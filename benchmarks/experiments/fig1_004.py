@@ -43,7 +43,7 @@ LEARNERS = {PRINTED: LP(separation="master", restarts=False, step="frobenius", t
 
 def measure() -> Result:
     """The methods of the paper and of the library, each on the whole program and with column generation."""
-    task = Task(short_sentences(), Hinge(), C=C, tol=GOAL, n_threads=1)
+    task = Task(short_sentences(), Hinge(), C=C, tol=GOAL, n_jobs=1)
     best = LP().solve(replace(task, tol=NEAREST)).kept
     assert best.primal is not None
     methods = {

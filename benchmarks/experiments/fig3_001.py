@@ -86,7 +86,7 @@ def measure_learner(entities: Entities, learner: Learner) -> tuple[Result, list[
 def train(entities: Entities, learner: Learner, C: float, seed: int) -> Trained:
     """One run on one thread: a fixed number of passes, or to convergence."""
     online = not isinstance(learner, LBFGS)
-    task = Task(entities.problem, Log(), C=C, n_threads=1, seed=seed, dev_score=entities.dev_f1)
+    task = Task(entities.problem, Log(), C=C, n_jobs=1, random_state=seed, dev_score=entities.dev_f1)
     task.max_iter = PASSES if online else None
     last = Last()
     task.observers = (last,)

@@ -20,7 +20,7 @@ from benchmarks.plots import draw, finished, panels
 from benchmarks.summaries import summary
 from benchmarks.tables import markdown, with_interval
 from margrave import _core
-from margrave.inputs import Templates
+from margrave.features import Templates
 from margrave.learners import BCFW, SMO, Hybrid, Learner, OnlineEG, Step, Task
 from margrave.learners.dual import DualState
 from margrave.losses import Hinge
@@ -140,7 +140,7 @@ def compare(problem: _core.Problem, C: float, *, drawn: bool) -> Result:
     learners: dict[str, Learner] = {"SMO": SMO(), "SMO, random pairs": RandomPairs(), "EG": OnlineEG()}
     learners |= {f"EG, eta {step / C:g}": fixed(step / C, start) for step in (STEPS if C < 1 else SMALL_STEPS)}
     learners |= {"EG after SMO": Hybrid()}
-    bound = BCFW().solve(Task(problem, Hinge(), C=C, max_iter=3 * PASSES, tol=1e-5, n_threads=1)).kept.primal
+    bound = BCFW().solve(Task(problem, Hinge(), C=C, max_iter=3 * PASSES, tol=1e-5, n_jobs=1)).kept.primal
     passes = DRAWN[2] if drawn else PASSES
     return {"bound": bound, "start": start, "runs": runs(problem, C, learners, passes, drawn=drawn)}
 
@@ -160,7 +160,7 @@ def runs(problem: _core.Problem, C: float, learners: dict[str, Learner], passes:
 
 def dual_after_passes(learner: Learner, problem: _core.Problem, C: float, passes: int, seed: int) -> list[float]:
     """D after every pass; a run that ends at the optimum stays there."""
-    task = Task(problem, Hinge(), C=C, max_iter=passes, tol=1e-9, seed=seed, n_threads=1)
+    task = Task(problem, Hinge(), C=C, max_iter=passes, tol=1e-9, random_state=seed, n_jobs=1)
     duals = [record.dual for record in learner.solve(task).history]
     assert all(dual is not None for dual in duals)
     return duals + [duals[-1]] * (passes - len(duals))

@@ -75,7 +75,7 @@ def one_run(
 ) -> Result:
     """UAS on test sentences after each pass, and on the held-out ones after the last."""
     scores = Scores(on_test)
-    task = Task(data.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_threads=1)
+    task = Task(data.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1)
     task.dev_score, task.observers = on_held_out, [scores]
     solution = learner.solve(task)
     run = {"held_out": on_held_out(solution.w), "UAS": scores.found, "UAS_after": along(scores.found, MARKS)}

@@ -96,7 +96,7 @@ def one_run(
     trees = data.bound.core
     assert isinstance(trees, _core.ArcPairTreeStructure)
     seen = AlongTheWay(on_test, trees)
-    task = Task(data.problem, Log(), C=C, max_iter=passes, tol=0.0, n_threads=1, approximate=trees)
+    task = Task(data.problem, Log(), C=C, max_iter=passes, tol=0.0, n_jobs=1, approximate=trees)
     task.dev_score, task.observers = on_held_out, [seen]
     solution = learner.solve(task)
     losses, _ = _core.losses_and_gradient(data.problem, solution.w, Log().core(C, None), 1, False)

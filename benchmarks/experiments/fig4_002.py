@@ -53,12 +53,12 @@ def measure() -> Result:
     test = treebank("ud-slovenian-ssj", "test")[:TEST]
     data = TemplateParsing(train, ProjectiveTree(), COLUMNS, BITS, prune="lengths")
     accuracy = data.uas(held_out)
-    by_C = {C: accuracy(OnlineEG().solve(Task(data.problem, Log(), C=C, tol=1e-2, n_threads=1)).w) for C in CS}
+    by_C = {C: accuracy(OnlineEG().solve(Task(data.problem, Log(), C=C, tol=1e-2, n_jobs=1)).w) for C in CS}
     C = max(by_C, key=lambda C: (by_C[C], -C))
     questions = {"accuracy": data.uas(test)}
     runs = {}
     for name, learner in LEARNERS.items():
-        task = Task(data.problem, Log(), C=C, n_threads=1, observers=[Enough()])
+        task = Task(data.problem, Log(), C=C, n_jobs=1, observers=[Enough()])
         runs[name] = follow(learner, task, [TOL], inf, questions)
     best = max(point["D"] for run in runs.values() for point in run["curve"] if point["D"] is not None)
     for run in runs.values():

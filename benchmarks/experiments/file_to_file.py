@@ -21,7 +21,7 @@ from benchmarks.corpora.folder import data_file
 from benchmarks.experiments.startup import compiled_into
 from benchmarks.plots import finished, panels
 from benchmarks.tables import markdown
-from margrave.inputs.templates import Templates, default_templates
+from margrave.features.templates import Templates, default_templates
 
 Result = dict[str, Any]
 

@@ -17,7 +17,7 @@ from benchmarks.corpora.entities import chosen_tagger, p_value, span_counts, tes
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
 from margrave.estimators import SequenceTagger
-from margrave.inputs import Templates
+from margrave.features import Templates
 from margrave.labels.tags import alternatives_of
 from margrave.metrics import span_scores
 
@@ -58,7 +58,7 @@ def best(X: Any, y: Any, right: Any, loss: str) -> tuple[Result, NDArray[np.int6
     """The model with the C that is best on the development part; what each test sentence counts."""
 
     def make(C: float, starts: int = 1) -> SequenceTagger:
-        settings: Any = {"inputs": Templates(), "segments": True, "tol": TOL, "n_threads": 1}
+        settings: Any = {"features": Templates(), "segments": True, "tol": TOL, "n_jobs": 1}
         return SequenceTagger(loss, C=C, learner=LEARNERS[loss], starts=starts, **settings)
 
     found = chosen_tagger(make, CS, (X["train"], right), (X["devtest"], y["devtest"]))

@@ -14,7 +14,7 @@ from benchmarks.lp_struct import peak_mb
 from benchmarks.machine import in_new_process
 from benchmarks.plots import draw_beside_linear, finished, panels
 from benchmarks.tables import markdown
-from margrave.inputs import Templates
+from margrave.features import Templates
 from margrave.learners import Auto, Task
 from margrave.losses import Log
 
@@ -73,7 +73,7 @@ def solved(saved: SavedTagging, tokens: int, own_pairs: bool) -> Result:
     loss = Log()
     learner = Auto().resolve(loss, problem)
     started = process_time()
-    solution = learner.solve(Task(problem, loss, C=GROWTH_C, tol=GROWTH_TOL, n_threads=1))
+    solution = learner.solve(Task(problem, loss, C=GROWTH_C, tol=GROWTH_TOL, n_jobs=1))
     return {
         "tokens": tokens,
         "weights": problem.dim,

@@ -21,10 +21,10 @@ from benchmarks.pieces import Pieces
 from benchmarks.tables import markdown
 from margrave.binding import Bound, bind
 from margrave.estimators.graph_labeler import shared_graphs
-from margrave.features import GraphFeatures
-from margrave.inputs import image_graph
+from margrave.features import image_graph
 from margrave.learners import MIRA, SGD, Learner, Observer, Record, Task, Weights
 from margrave.losses import Log
+from margrave.maps import GraphMap
 from margrave.structures import ArcPairTree, FactorGraph
 
 Result = dict[str, Any]
@@ -76,14 +76,14 @@ def denoising(keep: float) -> Bound:
     graphs = [image_graph(2 * image - 1) for image in seen]
     labels = [image.ravel().tolist() for image in true]
     structure = FactorGraph(inference="bp", keep=keep)
-    features = GraphFeatures("symmetric")
+    features = GraphMap("symmetric")
     return bind(structure, features, graphs, labels, to_structure={"graphs": shared_graphs(graphs)})
 
 
 def one_run(bound: Bound, learner: Learner) -> Result:
     """Sweeps and seconds of some passes, and the objective at their end."""
     seen = Pass(bound.approximate)
-    task = Task(bound.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_threads=1, approximate=bound.approximate)
+    task = Task(bound.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1, approximate=bound.approximate)
     task.observers = [seen]
     solution = learner.solve(task)
     seconds = np.diff(seen.ends).tolist()

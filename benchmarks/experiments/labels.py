@@ -76,7 +76,7 @@ def one_run(X: Sequence[Any], Y: Sequence[Sequence[str]]) -> Result:
     tagging = Tagging(X, Y)
     problem = tagging.bind(True)
     labels = len(tagging.outputs.classes)
-    w = LBFGS().solve(Task(problem, Log(), C=1.0, tol=0.0, max_iter=ITERATIONS, n_threads=1)).w
+    w = LBFGS().solve(Task(problem, Log(), C=1.0, tol=0.0, max_iter=ITERATIONS, n_jobs=1)).w
     family = Log().core(1.0)
     return {
         "labels": labels,

@@ -58,7 +58,7 @@ def wide_program() -> Result:
     before = peak_mb()
     rounds = Rounds()
     started, cpu = perf_counter(), process_time()
-    task = Task(problem, Hinge(), C=WIDE_C, tol=0.0, max_iter=WIDE_ROUNDS, n_threads=2, observers=[rounds])
+    task = Task(problem, Hinge(), C=WIDE_C, tol=0.0, max_iter=WIDE_ROUNDS, n_jobs=2, observers=[rounds])
     solution = LP().solve(task)
     return {
         "features": problem.dim,
@@ -82,7 +82,7 @@ def by_sentences() -> Curve:
     for n in SENTENCES:
         rows = [sentences[i] for i in order[:n]]
         rounds = Rounds()
-        tagger = SequenceTagger("hinge", C=SCALE_C, learner="lp", tol=0.0, max_iter=ROUNDS, n_threads=2)
+        tagger = SequenceTagger("hinge", C=SCALE_C, learner="lp", tol=0.0, max_iter=ROUNDS, n_jobs=2)
         with catch_warnings():
             simplefilter("ignore")  # that it is not done after these rounds
             X, y = [[[word] for word, _ in each] for each in rows], [[*map(tag_of, each)] for each in rows]

@@ -20,7 +20,7 @@ from benchmarks.corpora.trees import treebank
 from benchmarks.experiments.clique_trees import fastest, graph_problem, random_scores
 from benchmarks.tables import markdown, number
 from margrave.estimators import DependencyParser
-from margrave.inputs.graphs import grid_edges
+from margrave.features.graphs import grid_edges
 from margrave.structures import FactorGraph
 
 Result = dict[str, Any]
@@ -104,8 +104,8 @@ def parsing(corpus: str) -> Result:
         prune="posterior",
         learner="mira",
         max_iter=PASSES,
-        features="hash:22",
-        n_threads=1,
+        weights="hash:22",
+        n_jobs=1,
     )
     parser.fit(word_rows(train, COLUMNS), [sentence.heads for sentence in train])
     X = word_rows(test, COLUMNS)

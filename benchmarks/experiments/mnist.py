@@ -31,7 +31,7 @@ def measure() -> Result:
     problem = digits_problem()
 
     def solve(C: float, tol: float) -> Weights:
-        return LBFGS().solve(Task(problem, Log(), C=C, tol=tol, n_threads=1)).w
+        return LBFGS().solve(Task(problem, Log(), C=C, tol=tol, n_jobs=1)).w
 
     def accuracy(w: Weights, part: str) -> float:
         X, y = parts[part]
@@ -47,7 +47,7 @@ def measure() -> Result:
         lowest = primal(best)
         questions: Questions = {"P": primal, "dev_accuracy": lambda w: accuracy(w, "dev")}
         runs = {
-            learner.name: follow(learner, Task(problem, Log(), C=C, n_threads=1), [1e-6], SECONDS, questions)
+            learner.name: follow(learner, Task(problem, Log(), C=C, n_jobs=1), [1e-6], SECONDS, questions)
             for learner in (OnlineEG(), CG(), LBFGS())
         }
         for solver in ("lbfgs", "saga", "newton-cholesky"):

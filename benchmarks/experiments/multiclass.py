@@ -10,7 +10,7 @@ from benchmarks.machine import in_new_process
 from benchmarks.rivals import sklearn_logistic
 from benchmarks.rivals.sklearn_logistic import FORMS, REPEATS, objective
 from benchmarks.tables import markdown
-from margrave import StructuredClassifier
+from margrave import LinearClassifier
 
 Result = dict[str, Any]
 
@@ -68,11 +68,11 @@ def timing(n: int, form: str, threads: int) -> dict[str, Any]:
     images, labels, _, _ = mnist()
     X = FORMS[form](images[:n].astype(np.float64) / 255)
     y = labels[:n].astype(np.int64)
-    StructuredClassifier(C=C, tol=1e-1, n_threads=threads).fit(X[:1000], y[:1000])  # lazy imports
+    LinearClassifier(C=C, tol=1e-1, n_jobs=threads).fit(X[:1000], y[:1000])  # lazy imports
     seconds = []
     for _ in range(REPEATS):
         started = perf_counter()
-        model = StructuredClassifier(C=C, tol=GOAL, n_threads=threads).fit(X, y)
+        model = LinearClassifier(C=C, tol=GOAL, n_jobs=threads).fit(X, y)
         seconds.append(perf_counter() - started)
     primal, gap = objective(X, y, np.ascontiguousarray(model.coef_), C)
     last = model.history_[-1]
@@ -97,7 +97,7 @@ def optimum(n: int, C: float) -> dict[str, Any]:
     images, labels, _, _ = mnist()
     X = images[:n].astype(np.float64) / 255
     y = labels[:n].astype(np.int64)
-    ours = StructuredClassifier(C=C, tol=1e-12).fit(X, y)
+    ours = LinearClassifier(C=C, tol=1e-12).fit(X, y)
     theirs = LogisticRegression(C=C, fit_intercept=False, tol=1e-8, max_iter=10_000).fit(X, y)
     ours_at, _ = objective(X, y, np.ascontiguousarray(ours.coef_), C)
     theirs_at, _ = objective(X, y, theirs.coef_, C)

@@ -84,7 +84,7 @@ def found_sets(
 ) -> list[set[Any]]:
     """The nodes predicted for the test part."""
     X, other = corpus.scaled(train, test)
-    model = HierarchicalMultiLabelClassifier("hinge", taxonomy=hierarchy, C=C, tol=MULTILABEL_TOL, n_threads=1)
+    model = HierarchicalMultiLabelClassifier("hinge", taxonomy=hierarchy, C=C, tol=MULTILABEL_TOL, n_jobs=1)
     return [set(nodes) for nodes in model.fit(X, [closed[i] for i in train]).predict(other)]
 
 

@@ -10,7 +10,7 @@ from benchmarks.corpora.problems import KernelTagging
 from benchmarks.summaries import Result, chosen, plain_folds, summary
 from benchmarks.tables import markdown, with_deviation
 from margrave.estimators import HMMTagger, SequenceTagger
-from margrave.inputs import Templates
+from margrave.features import Templates
 from margrave.learners import AveragedPerceptron, CuttingPlane, Task
 from margrave.losses import Hinge, Perceptron
 
@@ -100,20 +100,20 @@ class Fold:
         inner, outer = next(plain_folds(len(X), 5))
 
         def better(C: float) -> float:
-            tagger = SequenceTagger("log", C=C, n_threads=1).fit([X[i] for i in inner], [y[i] for i in inner])
+            tagger = SequenceTagger("log", C=C, n_jobs=1).fit([X[i] for i in inner], [y[i] for i in inner])
             return tagger.score([X[i] for i in outer], [y[i] for i in outer])
 
-        tagger = SequenceTagger("log", C=chosen(CS, better), n_threads=1).fit(X, y)
+        tagger = SequenceTagger("log", C=chosen(CS, better), n_jobs=1).fit(X, y)
         return 1 - tagger.score(self.X["test"], self.y["test"])
 
     def perceptron(self) -> float:
         """That of the averaged perceptron with the kernel."""
-        task = Task(self.tagging.bound["train"].problem, Perceptron(), n_threads=1)
+        task = Task(self.tagging.bound["train"].problem, Perceptron(), n_jobs=1)
         return self.tagging.error("test", AveragedPerceptron().solve(task).w)
 
     def svm(self, loss: Hinge, C: float) -> Result:
         """Errors, constraints, and number and mean Hamming loss of those with mass; no constraint ever leaves."""
-        task = Task(self.tagging.bound["train"].problem, loss, C=C, tol=0.0, n_threads=1)
+        task = Task(self.tagging.bound["train"].problem, loss, C=C, tol=0.0, n_jobs=1)
         solution = CuttingPlane(epsilon=NER_EPSILON, rounds=10**9).solve(task)
         gold, classes = self.tagging.gold, len(self.tagging.outputs.classes)
         losses = [

@@ -53,7 +53,7 @@ def measure() -> Result:
 def training(order: int, path: str) -> Result:
     """Trains a parser with two threads and saves it; its scores on the test part."""
     X, y, words = examples("train")
-    parser = DependencyParser("log", C=C, order=order, tol=TOL[order], features=f"hash:{BITS}", n_threads=2)
+    parser = DependencyParser("log", C=C, order=order, tol=TOL[order], weights=f"hash:{BITS}", n_jobs=2)
     started = perf_counter()
     parser.fit(X, y)
     seconds = perf_counter() - started

@@ -95,7 +95,7 @@ def methods(limit: float) -> dict[str, Method]:
     """The rows of Table 1; the simplex gives up after `limit` CPU seconds."""
 
     def tagger(loss: str, learner: str | Learner, C: float = 1.0, **options: Any) -> SequenceTagger:
-        return SequenceTagger(loss, learner=learner, C=C, n_threads=1, **options)
+        return SequenceTagger(loss, learner=learner, C=C, n_jobs=1, **options)
 
     def mira(C: float, most: int = PASSES, **options: Any) -> SequenceTagger:
         return tagger("hinge", MIRA(**options), C, max_iter=most)

@@ -37,7 +37,7 @@ def errors() -> Result:
     """Table 1 of the paper with a margin of one for every wrong tag, on the same sentences."""
     known = methods(0.0)
     by_cost = Method(
-        lambda C: SequenceTagger("hinge", learner=LP(margin="cost"), C=C, n_threads=1, tol=LP_TOL),
+        lambda C: SequenceTagger("hinge", learner=LP(margin="cost"), C=C, n_jobs=1, tol=LP_TOL),
         (10.0,),
         limit=inf,
     )
@@ -67,7 +67,7 @@ def one_run(name: str, margin: str) -> Result:
     every = load()
     sentences = [every[i] for i in np.random.default_rng(0).permutation(len(every))[:SENTENCES]]
     rounds = Rounds()
-    tagger = SequenceTagger("hinge", learner=LP(margin=margin), C=C, tol=TOL, n_threads=1)
+    tagger = SequenceTagger("hinge", learner=LP(margin=margin), C=C, tol=TOL, n_jobs=1)
     tagger.fit([attributes(rows) for rows in sentences], last_column(sentences), observers=[rounds])
     return {
         "tokens": sum(map(len, sentences)),

@@ -25,9 +25,9 @@ from benchmarks.tables import markdown
 from margrave import GenerativeAligner, SequenceAligner
 from margrave.estimators.generative_aligner import aligner_of
 from margrave.estimators.sequence_aligner import most_accurate
-from margrave.features import BLOSUM62, SubstitutionMatrix
-from margrave.features.substitution import HALF_BIT
-from margrave.inputs import Sequences
+from margrave.features import Sequences
+from margrave.maps import BLOSUM62, SubstitutionMatrix
+from margrave.maps.substitution import HALF_BIT
 from margrave.metrics.alignments import f1_of, pair_counts
 
 Result = dict[str, Any]
@@ -203,7 +203,7 @@ def fitted(
     """A model for every C."""
     start = matrix.scaled(HALF_BIT) if variant.near else None
     model = SequenceAligner(
-        variant.loss, mode=mode, inputs=Sequences(ALPHABET), tol=1e-3, n_threads=1, start=start, **variant.features
+        variant.loss, mode=mode, features=Sequences(ALPHABET), tol=1e-3, n_jobs=1, start=start, **variant.features
     )
     weights = np.array([pair.weight for pair in train]) * len(train) / sum(pair.weight for pair in train)
     return model.fit_path(texts(train, variant.encode), [pair.matches for pair in train], cs, sample_weight=weights)

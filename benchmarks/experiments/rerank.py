@@ -109,7 +109,7 @@ def by_lp(
         return ngram_indicators([texts], names, features=[dense])[0]
 
     costs = [lists.costs[i][kept[i][0]] * (np.arange(len(kept[i][0])) >= kept[i][1]) for i in train]
-    model = Reranker("hinge", C=at.C, learner=learner(), tol=RERANK_TOL, n_threads=1)
+    model = Reranker("hinge", C=at.C, learner=learner(), tol=RERANK_TOL, n_jobs=1)
     model.fit([candidates(i, kept[i][0]) for i in train], [list(range(kept[i][1])) for i in train], costs)
     return [int(k) for k in model.predict([candidates(i, slice(None)) for i in test])]
 
@@ -118,7 +118,7 @@ def by_mira(lists: Lists, train: Numbers, test: Numbers, at: Setting) -> list[in
     """k-best MIRA on scaled features; the cost of a candidate is what it loses in BLEU."""
     scales = lists.scales(train)
     good = [int(np.argmin(lists.costs[i])) for i in train]
-    model = Reranker("hinge", C=at.C, learner=KBestMIRA(), n_threads=1)
+    model = Reranker("hinge", C=at.C, learner=KBestMIRA(), n_jobs=1)
     model.fit([lists.features[i] / scales for i in train], good, [lists.costs[i] for i in train])
     return [int(k) for k in model.predict([lists.features[i] / scales for i in test])]
 

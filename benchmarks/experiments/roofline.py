@@ -46,7 +46,7 @@ from benchmarks.plots import finished, panels
 from benchmarks.rivals.sklearn_logistic import blas_threads
 from benchmarks.tables import markdown
 from margrave import _core
-from margrave.inputs import default_templates
+from margrave.features import default_templates
 from margrave.learners import OnlineEG, Task
 from margrave.losses import Log
 
@@ -122,7 +122,7 @@ def operations(tagging: Tagging) -> Result:
     sizes = sizes_of(tagging, problem)
     counted = counts(**sizes)
     family = Log().core(C, None)
-    w = OnlineEG().solve(Task(problem, Log(), C=C, tol=0.0, max_iter=PASSES, n_threads=1)).w
+    w = OnlineEG().solve(Task(problem, Log(), C=C, tol=0.0, max_iter=PASSES, n_jobs=1)).w
     result: Result = {}
     for threads in THREADS:
         seconds = {
@@ -136,7 +136,7 @@ def operations(tagging: Tagging) -> Result:
 
 def eg_pass(problem: _core.Problem, threads: int) -> float:
     """Seconds of EG per effective pass, without the evaluation of P."""
-    history = OnlineEG().solve(Task(problem, Log(), C=C, tol=0.0, max_iter=PASSES, n_threads=threads)).history
+    history = OnlineEG().solve(Task(problem, Log(), C=C, tol=0.0, max_iter=PASSES, n_jobs=threads)).history
     return min(
         (after.seconds - before.seconds) / (after.passes - before.passes)
         for before, after in pairwise(history)

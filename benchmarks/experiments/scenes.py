@@ -49,7 +49,7 @@ def measure() -> Result:
 
 def fitted(X: Any, Y: Any, loss: str, graph: str, C: float) -> MultiLabelClassifier:
     learner = LEARNERS[loss]
-    return MultiLabelClassifier(loss, graph=graph, C=C, learner=learner, max_iter=2000, tol=TOL, n_threads=1).fit(X, Y)
+    return MultiLabelClassifier(loss, graph=graph, C=C, learner=learner, max_iter=2000, tol=TOL, n_jobs=1).fit(X, Y)
 
 
 def scored(model: MultiLabelClassifier, X: Any, Y: Any) -> Result:

@@ -12,8 +12,8 @@ from benchmarks.summaries import Result
 from benchmarks.tables import markdown
 from margrave import _core
 from margrave.binding import bind
-from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures
-from margrave.inputs import Templates
+from margrave.features import Templates
+from margrave.maps import ChainMap, FeatureTable, SegmentMap
 from margrave.structures import Chain, SemiMarkov
 
 RESULT = "segment_pass"
@@ -34,9 +34,9 @@ def passes(X: Any, y: Any) -> Result:
     attributes = Templates().learn(X).transform(X)
     structure = SemiMarkov()
     outputs = structure.learn(y)
-    chain = bind(Chain(), ChainFeatures(AttributeTable()), attributes, y)
+    chain = bind(Chain(), ChainMap(FeatureTable()), attributes, y)
     longest = max(outputs.longest)
-    segments = bind(structure, SegmentFeatures(AttributeTable(), outputs.labels, longest), attributes, y)
+    segments = bind(structure, SegmentMap(FeatureTable(), outputs.labels, longest), attributes, y)
     family = _core.LossFamily(1.0, 0.0)
     seconds = {}
     for name, bound in (("chain", chain), ("segments", segments)):

@@ -12,7 +12,7 @@ from benchmarks.machine import has_result, read_result
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
 from margrave.estimators import SequenceTagger
-from margrave.inputs import SegmentTemplates, Templates
+from margrave.features import SegmentTemplates, Templates
 
 CORPORA = ("conll2003-en", "conll2002-es")
 RESULT = "segments"
@@ -56,7 +56,7 @@ def best(X: Any, y: Any, segments: Any) -> tuple[Result, NDArray[np.int64]]:
     """The model with the C that is best on the development part; what each test sentence counts."""
 
     def make(C: float) -> SequenceTagger:
-        return SequenceTagger(C=C, inputs=Templates(), segments=segments, tol=TOL, n_threads=1)
+        return SequenceTagger(C=C, features=Templates(), segments=segments, tol=TOL, n_jobs=1)
 
     found = chosen_tagger(make, CS, (X["train"], y["train"]), (X["testa"], y["testa"]))
     counts = span_counts(y["testb"], found.tagger.predict(X["testb"]))

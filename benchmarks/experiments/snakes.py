@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.corpora.graphs import Snake, snakes
 from benchmarks.tables import markdown
 from margrave import GraphLabeler
-from margrave.inputs import Graph
+from margrave.features import Graph
 
 Result = dict[str, Any]
 
@@ -75,7 +75,7 @@ def of_model(train: list[Snake], test: list[Snake], background: set[int], edges:
 def fitted(pictures: list[Snake], background: set[int], edges: str, loss: str, C: float) -> GraphLabeler:
     X = [graph(picture, background, edges) for picture in pictures]
     y = [picture.labels[~np.isin(picture.colours, list(background))].tolist() for picture in pictures]
-    return GraphLabeler(loss, C=C, tol=TOL, n_threads=1).fit(X, y)
+    return GraphLabeler(loss, C=C, tol=TOL, n_jobs=1).fit(X, y)
 
 
 def accuracy(model: GraphLabeler, pictures: list[Snake], background: set[int], edges: str) -> float:

@@ -13,7 +13,7 @@ from benchmarks.corpora.constituents import constituents
 from benchmarks.tables import markdown
 from margrave import ConstituencyParser
 from margrave.estimators.span_pruning import spans_left
-from margrave.inputs import SpanTemplates
+from margrave.features import SpanTemplates
 from margrave.labels.constituents import Tree
 from margrave.metrics import bracket_scores
 
@@ -27,7 +27,7 @@ LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 40), (41, 80))  # words
 SETTINGS: dict[str, Result] = {
     "rules": {"grammar": "rules", "horizontal": 2},
     "spans": {"grammar": "spans"},
-    "rules and spans": {"grammar": "rules", "horizontal": 2, "inputs": SpanTemplates()},
+    "rules and spans": {"grammar": "rules", "horizontal": 2, "features": SpanTemplates()},
 }
 
 
@@ -38,7 +38,7 @@ def measure() -> Iterator[Result]:
     for name, settings in SETTINGS.items():
         for prune in (None, LEAST):
             parser = ConstituencyParser(
-                "perceptron", learner="perceptron", max_iter=PASSES, n_threads=1, prune=prune, **settings
+                "perceptron", learner="perceptron", max_iter=PASSES, n_jobs=1, prune=prune, **settings
             )
             seconds, _ = timed(partial(parser.fit, None, train))
             scores = bracket_scores(test, parser.predict(parser.sentences_of(test)))

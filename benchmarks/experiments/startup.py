@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.tables import markdown
 from margrave import SequenceTagger
 from margrave.datasets import load_town
-from margrave.inputs import Templates
+from margrave.features import Templates
 
 Result = dict[str, Any]
 
@@ -77,7 +77,7 @@ def save_tagger(path: Path) -> None:
     sentences = load_town("train")
     X = [[(word, part_of_speech) for word, part_of_speech, _ in rows] for rows in sentences]
     y = [[tag for _, _, tag in rows] for rows in sentences]
-    SequenceTagger(inputs=Templates(), n_threads=1).fit(X, y).save(path)
+    SequenceTagger(features=Templates(), n_jobs=1).fit(X, y).save(path)
 
 
 def table(result: Result) -> str:

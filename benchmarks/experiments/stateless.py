@@ -23,7 +23,7 @@ from benchmarks.machine import in_new_process, read_result
 from benchmarks.plots import draw, finished, gap_axes, panels
 from benchmarks.tables import markdown, when
 from margrave import Problem
-from margrave.inputs import Templates
+from margrave.features import Templates
 from margrave.learners import CG, LBFGS, SVRG, BatchEG, Checkpoint, Learner, Observer, OnlineEG, Record, Task, Weights
 from margrave.losses import Log
 
@@ -78,7 +78,7 @@ def solved(saved: SavedTagging, tokens: int, name: str, seconds: float, threads:
     """One learner: when it reached the goals, CPU seconds in all, and the most memory that this process had."""
     problem = saved.bind(tokens)
     before = process_time()
-    points = follow(LEARNERS[name], Task(problem, Log(), C=C, n_threads=threads), GOALS, seconds)["curve"]
+    points = follow(LEARNERS[name], Task(problem, Log(), C=C, n_jobs=threads), GOALS, seconds)["curve"]
     return {
         "threads": threads,
         "cpu_seconds": process_time() - before,
@@ -103,7 +103,7 @@ def continued(saved: SavedTagging, tokens: int, name: str, threads: int, before:
     start = process_time()
     path = Path(gettempdir(), f"stateless-{name}.checkpoint")
     before = before if path.exists() else {}
-    task = Task(problem, Log(), C=C, tol=GOALS[-1], max_iter=MOST_PASSES, n_threads=threads)
+    task = Task(problem, Log(), C=C, tol=GOALS[-1], max_iter=MOST_PASSES, n_jobs=threads)
     task.checkpoint, task.observers = Checkpoint(path, every=1e6), (TimeLimit(PIECE),)
     solution = LEARNERS[name].solve(task)
     points = [

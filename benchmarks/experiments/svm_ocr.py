@@ -60,7 +60,7 @@ def timed(learner: Learner, problem: _core.Problem, tol: float, seconds: float, 
     """The fastest of up to three runs that fit into the time."""
     runs: list[Result] = []
     while not runs or (len(runs) < 3 and sum(run["seconds"] for run in runs) < seconds):
-        solution = learner.solve(Task(problem, Hinge(), C=OCR_C, tol=tol, n_threads=1, max_iter=max_iter))
+        solution = learner.solve(Task(problem, Hinge(), C=OCR_C, tol=tol, n_jobs=1, max_iter=max_iter))
         end = solution.kept
         state = solution.state
         runs.append(

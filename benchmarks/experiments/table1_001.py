@@ -107,7 +107,7 @@ def measure_setting(entities: Entities, setting: Setting) -> tuple[Result, list[
 
 def task_of(entities: Entities, setting: Setting, C: float, passes: int, seed: int = 0) -> Task:
     """So many passes on one thread."""
-    return Task(entities.problem, setting.loss(), C=C, max_iter=passes, tol=0.0, n_threads=1, seed=seed)
+    return Task(entities.problem, setting.loss(), C=C, max_iter=passes, tol=0.0, n_jobs=1, random_state=seed)
 
 
 def continued(solution: Solution) -> Weights:

@@ -79,7 +79,7 @@ def sample() -> list[Sentence]:
 
 def trained(data: TemplateParsing, setting: Setting, C: float) -> Weights:
     """The average of all models."""
-    return MIRA().solve(Task(data.problem, setting.loss(), C=C, max_iter=PASSES, tol=0.0, n_threads=1)).w
+    return MIRA().solve(Task(data.problem, setting.loss(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1)).w
 
 
 def label_of(row: Result) -> str:

@@ -16,9 +16,9 @@ from benchmarks.tables import markdown
 from margrave import GenerativeAligner, Hinge, HomologyRanker
 from margrave.estimators.base import Given
 from margrave.estimators.generative_aligner import aligner_of
-from margrave.features import SubstitutionMatrix
-from margrave.inputs import Sequences
+from margrave.features import Sequences
 from margrave.learners import CuttingPlane
+from margrave.maps import SubstitutionMatrix
 
 Result = dict[str, Any]
 
@@ -168,7 +168,7 @@ def off(reading: dict[str, Any]) -> float:
 def trained(X: Sequence[Any], y: Sequence[Any], C: float, epsilon: float = 0.1) -> tuple[HomologyRanker, int]:
     """SVM2 with 400 substitutions and one score of gaps, and the number of its constraints."""
     learner = CuttingPlane(epsilon=epsilon, rounds=10**6)
-    model = HomologyRanker(Hinge(slack=2), C=C, learner=learner, inputs=Sequences(LETTERS), n_threads=1, tol=1e-9)
+    model = HomologyRanker(Hinge(slack=2), C=C, learner=learner, features=Sequences(LETTERS), n_jobs=1, tol=1e-9)
     loss = model._settings()
     training = model._training(Given(X, y), None, loss)
     with catch_warnings():

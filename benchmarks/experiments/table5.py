@@ -83,7 +83,7 @@ def rows_of(corpus: str, longest: int) -> Result:
     splits = splits_of(corpus, longest)
     sizes = {"train": len(splits[0][0]), "test": sum(len(test) for _, test in splits), "folds": len(splits)}
     rows: Result = {}
-    base, rows["PCFG"] = scored(lambda n: PCFG(n_threads=1), splits)
+    base, rows["PCFG"] = scored(lambda n: PCFG(n_jobs=1), splits)
     for C in (PER_EXAMPLE, DIVIDED):
         zero_one = None
         for name, loss in LOSSES.items():
@@ -126,7 +126,7 @@ def svm(loss: Hinge, C: str, n: int) -> ConstituencyParser:
     """A grammar whose weights cutting planes learn from n sentences, to epsilon."""
     of_example = 1.0 if C == PER_EXAMPLE else 1.0 / n
     learner = Watched(epsilon=EPSILON)
-    return ConstituencyParser(loss, C=of_example, learner=learner, horizontal=None, n_threads=1, tol=0.0, max_iter=200)
+    return ConstituencyParser(loss, C=of_example, learner=learner, horizontal=None, n_jobs=1, tol=0.0, max_iter=200)
 
 
 def scored(make: Callable[[int], ConstituencyParser], splits: list[Split]) -> tuple[BracketScores, Result]:

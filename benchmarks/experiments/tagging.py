@@ -97,14 +97,14 @@ def train(
     X, y = Attributes(sentences, conll2000_attributes), [[row[2] for row in rows] for rows in sentences]
     started = perf_counter()
     trials = Trials()
-    tagger = margrave.SequenceTagger(C=C, learner=learner, tol=tol, n_threads=threads)
+    tagger = margrave.SequenceTagger(C=C, learner=learner, tol=tol, n_jobs=threads)
     tagger.fit(X, y, observers=[trials])
     seconds = perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     last = tagger.certificate_
     assert last.primal is not None
     early = [
-        margrave.SequenceTagger(C=C, learner=learner, tol=each, n_threads=threads).fit(X, y).certificate_
+        margrave.SequenceTagger(C=C, learner=learner, tol=each, n_jobs=threads).fit(X, y).certificate_
         for each in sorted(looser, reverse=True)
     ]
     history = [[at.passes, at.seconds, at.primal / C] for at in (*early, *tagger.history_) if at.primal is not None]
@@ -116,8 +116,8 @@ def train(
             "learner": learner,
             "threads": threads,
             "weights": len(tagger.coef_),
-            "attributes": tagger.features_.tokens.encoder.attributes,
-            "transitions": tagger.features_.gram_weights,
+            "attributes": tagger.map_.tokens.encoder.attributes,
+            "transitions": tagger.map_.gram_weights,
             "P_over_C": last.primal / C,
             "D_over_C": (last.dual or 0.0) / C,
             "relative_gap": last.relative_gap,
@@ -158,7 +158,7 @@ def tag(tagger: margrave.SequenceTagger) -> dict[str, Any]:
         loaded = margrave.load(path)
         opened = perf_counter() - started
         assert isinstance(loaded, margrave.SequenceTagger)
-        loaded.set_params(n_threads=1)
+        loaded.set_params(n_jobs=1)
         seconds = []
         for _ in range(5):
             started = perf_counter()

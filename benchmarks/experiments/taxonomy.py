@@ -16,7 +16,7 @@ from benchmarks.corpora.taxonomies import Corpus, books, images, newsgroups
 from benchmarks.plots import finished, panels
 from benchmarks.summaries import Numbers, Result, chosen, summary, verdict
 from benchmarks.tables import markdown, with_interval
-from margrave.estimators import StructuredClassifier, TaxonomyClassifier
+from margrave.estimators import LinearClassifier, TaxonomyClassifier
 from margrave.labels import Taxonomy
 from margrave.losses import Hinge
 
@@ -187,13 +187,13 @@ def inner_score(taxonomy: Taxonomy, column: Column, splits: Sequence[Split], C: 
 def scores(taxonomy: Taxonomy, column: Column, C: float, split: Split) -> Result:
     """Accuracy and mean tree loss of one classifier."""
     learner = "auto" if column.rescale == "margin" else "cutting-plane"
-    settings: dict[str, Any] = {"C": C, "tol": TAXONOMY_TOL, "learner": learner, "n_threads": 1}
+    settings: dict[str, Any] = {"C": C, "tol": TAXONOMY_TOL, "learner": learner, "n_jobs": 1}
     if column.taxonomy:
         loss = Hinge(rescale=column.rescale)
         model = TaxonomyClassifier(loss, taxonomy=taxonomy, cost="tree" if column.tree else "zero-one", **settings)
     else:
         cost = taxonomy.tree_losses(sorted(set(split.y))) if column.tree else "zero-one"
-        model = StructuredClassifier(Hinge(cost, rescale=column.rescale), **settings)
+        model = LinearClassifier(Hinge(cost, rescale=column.rescale), **settings)
     predicted = model.fit(split.X, split.y).predict(split.other)
     every = sorted({*split.y, *split.gold})
     number = {label: k for k, label in enumerate(every)}

@@ -35,7 +35,7 @@ def measure() -> Result:
     result: Result = {}
     for name, (learner, problem, loss, C, tol, most) in runs.items():
         solved = [
-            (number, learner.solve(Task(problem, loss, C=C, tol=tol, max_iter=most, n_threads=number)).kept)
+            (number, learner.solve(Task(problem, loss, C=C, tol=tol, max_iter=most, n_jobs=number)).kept)
             for _ in range(THREADS_REPEATS)
             for number in (1, 2)
         ]

@@ -14,7 +14,7 @@ from benchmarks.plots import finished, panels
 from benchmarks.tables import markdown, number
 from margrave.datasets import Sentence
 from margrave.estimators import DependencyParser, SequenceTagger
-from margrave.inputs import Templates
+from margrave.features import Templates
 from margrave.metrics import (
     attachment_statistics,
     bootstrap_interval,
@@ -31,7 +31,7 @@ CS = (0.03, 0.1, 0.3)
 CHOOSING = 1_000  # training sentences with which C is chosen
 TOL = 1e-2  # the relative gap at which training ends
 # With 3,000 English sentences, this loss has a UAS on dev that is 0.8 points above that of the log loss.
-SETTINGS: dict[str, Any] = {"loss": "softmax-margin", "tol": TOL, "n_threads": 1}
+SETTINGS: dict[str, Any] = {"loss": "softmax-margin", "tol": TOL, "n_jobs": 1}
 DECODINGS = ("best", "mbr")  # the tree with the highest score, and the one with the least risk
 FOLDS = 5  # of the training part, each tagged by a tagger that has not seen it
 
@@ -122,7 +122,7 @@ def predicted_tags(bank: Bank, C: float) -> Result:
 
 def tags_of(train: Sequence[Sentence], others: Sequence[Sentence]) -> list[list[str]]:
     """The universal tags of some sentences, by a tagger that has learned from others."""
-    tagger = SequenceTagger(C=1.0, tol=TOL, n_threads=1, inputs=Templates())
+    tagger = SequenceTagger(C=1.0, tol=TOL, n_jobs=1, features=Templates())
     tagger.fit(forms(train), [[word.upos for word in sentence.words] for sentence in train])
     return list(tagger.predict(forms(others)))
 

@@ -36,7 +36,7 @@ def measure() -> Result:
             except MargraveError as refusal:
                 runs[name] = {"refused": str(refusal)}
                 continue
-            task = Task(data.problem, loss, C=TREES_C, n_threads=1)
+            task = Task(data.problem, loss, C=TREES_C, n_jobs=1)
             runs[name] = follow(learner, task, [AGREEMENT], SECONDS, questions)
             break
     primals = {

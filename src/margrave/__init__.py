@@ -19,7 +19,7 @@ _HOMES = {
     "HierarchicalMultiLabelClassifier": "margrave.estimators.hierarchical_multilabel",
     "Hinge": "margrave.losses",
     "HomologyRanker": "margrave.estimators.homology_ranker",
-    "Kernel": "margrave.features.mercer",
+    "Kernel": "margrave.maps.mercer",
     "LatentHinge": "margrave.losses",
     "LatentLog": "margrave.losses",
     "LatticeDecoder": "margrave.estimators.lattice_decoder",
@@ -36,7 +36,7 @@ _HOMES = {
     "SequenceAligner": "margrave.estimators.sequence_aligner",
     "SequenceTagger": "margrave.estimators.sequence_tagger",
     "SoftmaxMargin": "margrave.losses",
-    "StructuredClassifier": "margrave.estimators.structured_classifier",
+    "LinearClassifier": "margrave.estimators.linear_classifier",
     "Taxonomy": "margrave.labels",
     "TaxonomyClassifier": "margrave.estimators.taxonomy_classifier",
     "Translator": "margrave.estimators.translator",
@@ -58,16 +58,15 @@ if TYPE_CHECKING:
     from margrave.estimators.hmm_tagger import HMMTagger as HMMTagger
     from margrave.estimators.homology_ranker import HomologyRanker as HomologyRanker
     from margrave.estimators.lattice_decoder import LatticeDecoder as LatticeDecoder
+    from margrave.estimators.linear_classifier import LinearClassifier as LinearClassifier
     from margrave.estimators.multi_label_classifier import MultiLabelClassifier as MultiLabelClassifier
     from margrave.estimators.path_cv import PathCV as PathCV
     from margrave.estimators.pcfg import PCFG as PCFG
     from margrave.estimators.reranker import Reranker as Reranker
     from margrave.estimators.sequence_aligner import SequenceAligner as SequenceAligner
     from margrave.estimators.sequence_tagger import SequenceTagger as SequenceTagger
-    from margrave.estimators.structured_classifier import StructuredClassifier as StructuredClassifier
     from margrave.estimators.taxonomy_classifier import TaxonomyClassifier as TaxonomyClassifier
     from margrave.estimators.translator import Translator as Translator
-    from margrave.features.mercer import Kernel as Kernel
     from margrave.labels import Taxonomy as Taxonomy
     from margrave.losses import DifferenceOfLosses as DifferenceOfLosses
     from margrave.losses import ExpectedCostBound as ExpectedCostBound
@@ -79,6 +78,7 @@ if TYPE_CHECKING:
     from margrave.losses import Perceptron as Perceptron
     from margrave.losses import Ramp as Ramp
     from margrave.losses import SoftmaxMargin as SoftmaxMargin
+    from margrave.maps.mercer import Kernel as Kernel
 
 __all__ = sorted(_HOMES)
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.features.base import Features
 from margrave.losses.costs import Cost
+from margrave.maps.base import FeatureMap
 from margrave.structures.base import Structure, Units
 
 Weights = NDArray[np.float64]
@@ -59,13 +59,13 @@ class Bound:
 
 def bind(
     structure: Structure,
-    features: Features,
+    feature_map: FeatureMap,
     X: Any,
     Y: Any = None,
     *,
     outputs: Any = None,
     costs: Cost | None = None,
-    to_features: Mapping[str, Any] | None = None,
+    to_map: Mapping[str, Any] | None = None,
     to_structure: Mapping[str, Any] | None = None,
     threads: int = 1,
 ) -> Bound:
@@ -81,32 +81,32 @@ def bind(
     to_features, to_structure : further arguments of `features.encode` and `structure.bind`.
     threads : the number of threads for encoding, which does not change the problem.
 
-    >>> from margrave.features import ChainFeatures
+    >>> from margrave.maps import ChainMap
     >>> from margrave.structures import Chain
-    >>> bind(Chain(), ChainFeatures(), [[["the"], ["dog"]]], [["D", "N"]]).problem.dim
+    >>> bind(Chain(), ChainMap(), [[["the"], ["dog"]]], [["D", "N"]]).problem.dim
     3
     """
-    training = not features.learned
+    training = not feature_map.learned
     if training and Y is None:
         raise MargraveError("features are learned from examples with outputs, but there are no outputs.")
     if outputs is None:
         outputs = structure.learn(Y)
-    rows = features.encode(X, grow=training, threads=threads, **(to_features or {}))
+    rows = feature_map.encode(X, grow=training, threads=threads, **(to_map or {}))
     units = _core.lengths(rows.example_begin)
     bound = structure.bind(outputs, units, Y, costs=costs, **(to_structure or {}))
     if training:
-        features.learn(rows, bound)
-    problem = structure.join(bound, features.map(rows, bound, training=training))
+        feature_map.learn(rows, bound)
+    problem = structure.join(bound, feature_map.map(rows, bound, training=training))
     return Bound(problem, structure, outputs, units, bound)
 
 
 def bind_shards(
     structure: Structure,
-    features: Features,
+    feature_map: FeatureMap,
     shards: Sequence[tuple[Any, Any]],
     *,
     costs: Cost | None = None,
-    to_features: Sequence[Mapping[str, Any]] | None = None,
+    to_map: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[Bound]:
     """Make one problem per shard (X, Y) of a data set, with one label set and one vocabulary.
 
@@ -119,15 +119,15 @@ def bind_shards(
     to_features : further arguments of `features.encode` for each shard.
     """
     outputs = reduce(lambda one, other: one.merge(other), [structure.learn(Y) for _, Y in shards])
-    more = to_features or [{}] * len(shards)
-    copies = [features.fresh() for _ in shards]
+    more = to_map or [{}] * len(shards)
+    copies = [feature_map.fresh() for _ in shards]
     encoded = [each.encode(X, grow=True, **extra) for each, (X, _), extra in zip(copies, shards, more, strict=True)]
-    rows = [features.renumber(each, features.merge(copy)) for each, copy in zip(encoded, copies, strict=True)]
+    rows = [feature_map.renumber(each, feature_map.merge(copy)) for each, copy in zip(encoded, copies, strict=True)]
     units = [np.diff(each.example_begin) for each in rows]
     bounds = [structure.bind(outputs, n, Y, costs=costs) for n, (_, Y) in zip(units, shards, strict=True)]
     for each, bound in zip(rows, bounds, strict=True):
-        features.learn(each, bound)
+        feature_map.learn(each, bound)
     return [
-        Bound(structure.join(bound, features.map(each, bound)), structure, outputs, n, bound)
+        Bound(structure.join(bound, feature_map.map(each, bound)), structure, outputs, n, bound)
         for each, bound, n in zip(rows, bounds, units, strict=True)
     ]

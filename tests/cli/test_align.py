@@ -71,7 +71,7 @@ def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
 
 def test_a_file_to_start_from_is_used_in_the_unit_that_it_states(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text(PAIRS)
-    margrave.features.BLOSUM62.write(tmp_path / "blosum62.txt")
+    margrave.maps.BLOSUM62.write(tmp_path / "blosum62.txt")
     found = []
     for start in ("BLOSUM62", tmp_path / "blosum62.txt"):
         assert (

@@ -145,7 +145,7 @@ def test_the_label_may_be_any_column(file: Callable[..., Path], tmp_path: Path, 
     data = file(header + COLUMNS)
     done("train", data, "-o", tmp_path / "m", "-q", "-C", 10, *label)
     model: Any = margrave.load(tmp_path / "m")
-    assert model.classes_.tolist() == ["D", "N"] and (model.inputs_.columns, model.inputs_.label) == (2, 0)
+    assert model.classes_.tolist() == ["D", "N"] and (model.features_.columns, model.features_.label) == (2, 0)
     assert model.predict([[("the", "x"), ("dog", "y")]]) == model.predict([[("?", "the", "x"), ("?", "dog", "y")]])
     assert json.loads(done("evaluate", tmp_path / "m", data, "--json"))["accuracy"] == 1.0
 

@@ -61,6 +61,6 @@ def test_options_that_do_not_fit(files: tuple[Path, Path], tmp_path: Path) -> No
         ("--pairs", "both", "pairs"),
         ("--neighbours", "5", "must be 4 or 8"),
         ("--inference", "exat", "did you mean 'exact'"),
-        ("--features", "observed", "features"),
+        ("--weights", "observed", "weights"),
     ):
         assert why in message(run("train", "--task", "graph", data, "-o", tmp_path / "n", flag, value))

@@ -94,7 +94,7 @@ def test_texts_and_classes_without_a_hierarchy(file: Callable[..., Path], tmp_pa
     done("train", "--task", "multilabel", data, "-o", tmp_path / "m", "-q", "-C", 100)
     model: Any = margrave.load(tmp_path / "m")
     assert set(model.taxonomy_.nodes) == {"pets", "noise"}
-    assert model.inputs_.words[0] == "bark"
+    assert model.features_.words[0] == "bark"
     assert done("predict", tmp_path / "m", data).splitlines() == ["noise;pets", "pets", "noise", ""]
     texts = [text for _, text in read_texts(data, multilabel=True)]
     assert model.predict(texts) == [["noise", "pets"], ["pets"], ["noise"], []]
@@ -107,7 +107,7 @@ def test_texts_and_classes_without_a_hierarchy(file: Callable[..., Path], tmp_pa
     [
         (["--cost", "zero-one"], {"loss": margrave.Hinge("zero-one")}),
         (["--loss", "log"], {"loss": "log"}),
-        (["--features", "observed"], {"features": "observed"}),
+        (["--weights", "observed"], {"weights": "observed"}),
     ],
 )
 def test_options_are_the_parameters_of_the_classifier(
@@ -123,8 +123,8 @@ def test_mistakes_are_named(mails: Path, file: Callable[..., Path], tmp_path: Pa
     train = ("train", "--task", "multilabel", mails / "train.svm", "-o", tmp_path / "m")
     tree = file("1\n1/1\n", "tree")
     assert message(run(*train, "--taxonomy", tree)) == f"{mails / 'train.svm'}: the taxonomy has no class '1/2'."
-    refused = message(run(*train, "--features", "all", "--kernel", "rbf"))
-    assert refused == "--features and --kernel exclude each other: give one of them."
+    refused = message(run(*train, "--weights", "all", "--kernel", "rbf"))
+    assert refused == "--weights and --kernel exclude each other: give one of them."
     refused = message(run("evaluate", mails / "m", "-", stdin=b"7/7 1:1\n"))
     assert refused == "<stdin>: the taxonomy has no class '7/7'."
     assert message(run("evaluate", mails / "m", "-", stdin=b"1:1\n")) == "<stdin>: none of its examples has a class."

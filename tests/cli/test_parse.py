@@ -60,14 +60,14 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
         "auto",
         "best",
     )
-    assert (model.features, model.decode) == ("auto", "best") and model.max_words == 80 and model.single_root is True
+    assert (model.weights, model.decode) == ("auto", "best") and model.max_words == 80 and model.single_root is True
     assert model.metadata_ == {"format": "conllu", "columns": ["form", "upos", "feats"]}
     done(*train, "--order", 2, "--projective", "yes", "--crossing", "drop", "--labels", "joint", "--prune", "lengths",
-         "--decode", "mbr", "--max-words", 5, "--columns", "form,xpos", "--features", "hash:10")  # fmt: skip
+         "--decode", "mbr", "--max-words", 5, "--columns", "form,xpos", "--weights", "hash:10")  # fmt: skip
     model = margrave.load(tmp_path / "m")
     assert (model.order, model.projective, model.crossing) == (2, True, "drop")
     assert (model.labels, model.prune, model.decode, model.max_words) == ("joint", "lengths", "mbr", 5)
-    assert model.features == "hash:10" and model.metadata_["columns"] == ["form", "xpos"]
+    assert model.weights == "hash:10" and model.metadata_["columns"] == ["form", "xpos"]
     done(*train, "--projective", "no", "--prune", "no", "--labels", "stages", "--several-roots")
     model = margrave.load(tmp_path / "m")
     assert (model.projective, model.prune, model.labels, model.single_root) == (False, False, True, False)
@@ -85,7 +85,7 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
         (["--columns", "form,tag"], "unknown CoNLL-U column 'tag'"),
         (["--columns", "form,deprel"], "--columns names deprel, which a parser predicts."),
         (["--format", "conll"], "unknown --format 'conll'"),
-        (["--features", "hash:x"], "unknown features 'hash:x'"),
+        (["--weights", "hash:x"], "unknown weights 'hash:x'"),
     ],
 )
 def test_a_wrong_option_is_refused_before_data_are_read(tmp_path: Path, options: list[str], expected: str) -> None:
@@ -153,7 +153,7 @@ def test_what_is_written_is_what_the_estimator_predicts(harbour: Path, tmp_path:
             rows(of, "form", "lemma", "upos", "feats") for of in gold
         ]
         if "--marginals" in options:
-            for of, probabilities in zip(written, model.confidence(X, predicted), strict=True):
+            for of, probabilities in zip(written, model.predict_proba(X, predicted), strict=True):
                 for word, p in zip(of.words, probabilities, strict=True):
                     assert f"Probability={p:.4f}" in word.misc.split("|")
 
@@ -213,7 +213,7 @@ def test_arc_templates_come_from_a_file(file: Callable[..., Path], tmp_path: Pat
     data, templates = file(TREE * 2, "t.conllu"), file("# tags\nh[1]|w[1]\nway\n", "templates")
     train = ("train", "--task", "parse", data, "-o", tmp_path / "m", "-q", "--templates", templates)
     done(*train)
-    assert margrave.load(tmp_path / "m").inputs_.templates == ("h[1]|w[1]", "way")
+    assert margrave.load(tmp_path / "m").features_.templates == ("h[1]|w[1]", "way")
     for text, options, expected in (
         ("h[1]|v[1]", [], "bad template 'h[1]|v[1]'"),
         ("h[3]", [], "it asks for column 3, but --columns has only columns 0 to 2."),

@@ -17,7 +17,7 @@ import margrave
 from margrave import metrics
 from margrave.datasets import NBestList, read_nbest, read_ranking, relevance_targets, write_nbest
 from margrave.estimators import Reranker
-from margrave.inputs import NGrams
+from margrave.features import NGrams
 from margrave.learners import LP
 from margrave.translation.pseudo_references import pseudo_references, sentence_bleu_costs
 from tests.references.commands import done, message, run
@@ -151,10 +151,10 @@ def test_lower_case_ignores_capitals(moses: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("features", ["all", "hash:16"])
 def test_n_grams_are_features_in_training_and_after_it(moses: Path, features: str) -> None:
-    report, model = learned(moses, "--ngrams", 2, "--features", features, "-C", 10, "--lowercase")
+    report, model = learned(moses, "--ngrams", 2, "--weights", features, "-C", 10, "--lowercase")
     assert report["n_weights"] > 100
     if features == "all":
-        names = {name for name in model.weights() if name.startswith("ngram:")}
+        names = {name for name in model.feature_weights() if name.startswith("ngram:")}
         assert {name.count(" ") for name in names} == {0, 1}
     lists = list(read_nbest(moses / "train.nbest"))
     good = pseudo_references([one.hypotheses for one in lists], (moses / "train.ref").read_text().splitlines(), best=1)
@@ -173,7 +173,7 @@ def test_linear_programs_are_learned_as_in_python(moses: Path, solver: str, prog
     report, model = learned(moses, "-C", 0.1, "--good", 1, "--free-sign", *learner)
     same = in_python(moses, best=1, learner=LP(solver, free_sign=True, program=program))
     np.testing.assert_array_equal(model.coef_, same.coef_)
-    assert report["converged"] and report["cost"] == "zero-one" and model.weights()["fit"] > 0
+    assert report["converged"] and report["cost"] == "zero-one" and model.feature_weights()["fit"] > 0
     report, model = learned(moses, "-C", 0.1, "--good", 2, "--cost", "bleu", *learner)
     same = in_python(moses, best=2, costs=True, learner=LP(solver, margin="cost", program=program))
     np.testing.assert_array_equal(model.coef_, same.coef_)
@@ -231,7 +231,7 @@ def test_hypotheses_without_a_right_word_are_not_good(moses: Path, tmp_path: Pat
     )
     for options in ((), ("--cost", "bleu"), ("--within", 0.1)):
         report = json.loads(done(*train, "--no-good", "skip", "--json", *options))
-        assert report["n_skipped"] == 2 and isinstance(margrave.load(tmp_path / "m").inputs_, NGrams)
+        assert report["n_skipped"] == 2 and isinstance(margrave.load(tmp_path / "m").features_, NGrams)
     (tmp_path / "ref").write_text("nothing-of-it\n" * len(references))
     refused = message(run(*train, "--no-good", "skip"))
     assert refused.endswith("none of its lists has a candidate that shares a word with its reference.")
@@ -244,7 +244,7 @@ def test_predict_writes_the_best_hypothesis_of_each_list(moses: Path) -> None:
     model: Any = margrave.load(moses / "m")
     X = lists = list(read_nbest(moses / "test.nbest"))
     best = model.predict(X)
-    assert (best == model.without_inputs().predict([one.features for one in lists])).all()
+    assert (best == model.without_features().predict([one.features for one in lists])).all()
     words = [one.hypotheses[k] for one, k in zip(lists, best, strict=True)]
     assert done("predict", moses / "m", moses / "test.nbest").splitlines() == words
     rows = [line.split("\t") for line in done("predict", moses / "m", moses / "test.nbest", "--scores").splitlines()]
@@ -375,9 +375,9 @@ def test_inspect_shows_the_heaviest_features(moses: Path, pages: Path) -> None:
     model: Any = margrave.load(moses / "m")
     report = json.loads(done("inspect", moses / "m", "--top", 9, "--json"))
     assert report["estimator"] == "Reranker" and report["cost"] == "zero-one"
-    assert list(report["weights"]) == ["fit", "noise"] and report["weights"] == model.weights()
+    assert list(report["weights"]) == ["fit", "noise"] and report["weights"] == model.feature_weights()
     assert report["zero_weights"] == 0 and report["n_weights"] == 2
-    assert f"fit  {model.weights()['fit']:+.6g}" in done("inspect", moses / "m", "--top", 1).splitlines()
+    assert f"fit  {model.feature_weights()['fit']:+.6g}" in done("inspect", moses / "m", "--top", 1).splitlines()
     assert "noise" not in done("inspect", moses / "m", "--top", 1)
     assert "weights" not in json.loads(done("inspect", moses / "m", "--json"))
 
@@ -426,7 +426,7 @@ def test_lp_says_from_which_c_on_a_weight_pays(tmp_path: Path) -> None:
         (["--good", 2, "--within", 0.1], "--good and --within both say which candidates are good: give one of them."),
         (["--no-good", "leave"], "unknown --no-good 'leave'; (valid: stop, skip)"),
         (["--cost", "hamming"], "unknown --cost 'hamming'; (valid: zero-one, bleu, relevance)"),
-        (["--features", "some"], "unknown features 'some'"),
+        (["--weights", "some"], "unknown weights 'some'"),
         (["--templates", "t"], "--templates belongs to --task tagging or parse, and this is --task rerank."),
         (["--taxonomy", "t"], "--taxonomy belongs to --task multilabel or taxonomy, and this is"),
         (["--dev", "d"], "--dev has no references: measure with 'margrave evaluate MODEL DEV --references FILE'."),
@@ -538,7 +538,7 @@ def test_a_file_of_another_kind_is_refused(moses: Path, pages: Path, tmp_path: P
 
 def test_features_whose_weights_were_zero_are_not_foreign(tmp_path: Path) -> None:
     model = Reranker.of_weights({"lm": 1.0, "tm": 0.0, "wp": 0.0})
-    model.inputs_ = NGrams()
+    model.features_ = NGrams()
     model.save(tmp_path / "m")
     (tmp_path / "t").write_text("0 ||| a ||| tm=1\n0 ||| b ||| tm=2\n")
     assert done("predict", tmp_path / "m", tmp_path / "t") == "a\n"
@@ -552,7 +552,7 @@ def test_a_model_that_does_not_say_how_to_read_is_refused(moses: Path, tmp_path:
 
 
 def test_names_of_hashed_features_are_not_known(moses: Path) -> None:
-    learned(moses, "--features", "hash:8")
+    learned(moses, "--weights", "hash:8")
     refused = message(run("inspect", moses / "new.model", "--top", 1))
     assert refused == f"{moses / 'new.model'}: hashed features do not store names."
 

@@ -21,7 +21,7 @@ import pytest
 import margrave
 from margrave import metrics
 from margrave.datasets import convert_tags, load_town, read_columns, write_columns
-from margrave.inputs.templates import Templates, default_templates
+from margrave.features.templates import Templates, default_templates
 from margrave.learners import LEARNERS, LP, Task
 from margrave.structures import Chain
 from tests.references.commands import message, run
@@ -167,7 +167,7 @@ def test_help_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("train", "-o --dev -C --loss --learner --features --order --templates --separator --max-iter --tol --threads "
+        ("train", "-o --dev -C --loss --learner --weights --order --templates --separator --max-iter --tol --threads "
                   "--seed --checkpoint --json --quiet 0[-1]|0[0]"),
         ("predict", "-o --marginals"),
         ("evaluate", "--json --scheme"),
@@ -227,7 +227,7 @@ def test_predict_adds_what_the_model_says_in_python(town: Path) -> None:
     tagger: Any = margrave.load(town / "town.model")
     labels = tagger.predict(sentences)
     templates = default_templates(2)
-    assert labels == tagger.without_inputs().predict([templates.attributes(rows) for rows in sentences])
+    assert labels == tagger.without_features().predict([templates.attributes(rows) for rows in sentences])
     result = run("predict", town / "town.model", town / "test.conll")
     assert result.exit_code == 0 and result.stderr == ""
     assert fields(result.stdout) == [
@@ -369,8 +369,8 @@ def test_spans_count_the_same_in_every_scheme(small: Path, tmp_path: Path) -> No
         (["--loss", "hinge"], "bcfw", True),
         (["--loss", "perceptron"], "perceptron", False),
         (["--learner", "sgd", "--max-iter", "5"], "sgd", True),
-        (["--features", "all", "--order", "2"], "lbfgs", True),
-        (["--features", "hash:10", "--threads", "1", "--seed", "3"], "lbfgs", True),
+        (["--weights", "all", "--order", "2"], "lbfgs", True),
+        (["--weights", "hash:10", "--threads", "1", "--seed", "3"], "lbfgs", True),
         (["--learner", "eg"], "eg", True),
         (["--learner", "cg"], "cg", True),
         (["--learner", "eg-batch"], "eg-batch", True),
@@ -410,7 +410,7 @@ def test_the_reported_objective_is_that_of_the_weights_kept(small: Path, tmp_pat
     sentences = list(read_columns(small))
     X = [default_templates(2).attributes(rows) for rows in sentences]
     y = np.array([classes.index(row[-1]) for rows in sentences for row in rows], dtype=np.int32)
-    problem = bind(Chain(), X, y, features=tagger.features_, classes=classes, loss=margrave.Hinge())
+    problem = bind(Chain(), X, y, feature_map=tagger.map_, classes=classes, loss=margrave.Hinge())
     primal, _, _ = Task(problem, margrave.Hinge(), C=0.1).certify(tagger.coef_)
     assert report["primal"] == pytest.approx(primal, rel=1e-9)
 
@@ -473,8 +473,8 @@ def test_templates_travel_with_the_model(small: Path, tmp_path: Path) -> None:
     templates.write_text("# the word and its last letters\n0[0]\n0[0].suffix2\n0[-1]\n")
     assert run("train", small, "-o", model, "--templates", templates, "-q").exit_code == 0
     tagger: Any = margrave.load(model)
-    assert tagger.inputs_.templates == ("0[0]", "0[0].suffix2", "0[-1]")
-    assert (tagger.inputs_.columns, tagger.metadata_) == (2, {"separator": None})
+    assert tagger.features_.templates == ("0[0]", "0[0].suffix2", "0[-1]")
+    assert (tagger.features_.columns, tagger.metadata_) == (2, {"separator": None})
     write_columns(words, read_columns(small, columns=[0]))  # all that the templates ask for, but not as in training
     refused = message(run("predict", model, words))
     assert refused == f"{words}: 1 column, but the model was trained on 2 columns and a label."
@@ -513,7 +513,7 @@ def test_text_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
             "expected-cost, latent-log, latent-hinge)",
         ),
         (["--learner", "lbgfs"], "unknown learner 'lbgfs'; did you mean 'lbfgs'?"),
-        (["--features", "hash:99"], "unknown features 'hash:99'; did you mean 'hash:18'?"),
+        (["--weights", "hash:99"], "unknown weights 'hash:99'; did you mean 'hash:18'?"),
         (["-C", "0"], "C must be positive and finite, and it is 0.0."),
         (["--separator", ""], "separator is empty"),
         (["--loss", "hinge", "--learner", "lbfgs"], "learner 'lbfgs' needs a smooth loss"),
@@ -724,9 +724,9 @@ def test_a_model_without_templates_is_refused(small: Path, tmp_path: Path) -> No
 
 def test_a_model_of_another_kind_is_refused(small: Path, tmp_path: Path) -> None:
     model = tmp_path / "classifier.model"
-    margrave.StructuredClassifier().fit(np.eye(2), ["a", "b"]).save(model)
+    margrave.LinearClassifier().fit(np.eye(2), ["a", "b"]).save(model)
     refused = message(run("evaluate", model, small))
-    assert refused == f"{model}: it holds a StructuredClassifier, not what 'margrave train' makes."
+    assert refused == f"{model}: it holds a LinearClassifier, not what 'margrave train' makes."
 
 
 def test_a_model_that_was_counted_has_no_training_to_show(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from margrave.cli.options import option
 from margrave.cli.reports import certificate_rows
 from margrave.cli.tasks import TASKS, task_named
 from margrave.cli.tasks.base import DEFAULT_TASK, Task
-from margrave.features import Kernel
 from margrave.learners import LEARNERS, LP, OnlineEG
 from margrave.losses import loss_names
+from margrave.maps import Kernel
 from tests.references.commands import done, message, run
 
 
@@ -379,11 +379,11 @@ def test_kernels_are_learned_and_applied(name: str, tmp_path: Path) -> None:
     train = ("train", "--task", name, data, "-o", tmp_path / "m", "--loss", "hinge", "-q", "--tol", 0.1)
     done(*train, "--kernel", "polynomial", "--degree", 3, "--gamma", 0.5, "--coef0", 2)
     model: Any = margrave.load(tmp_path / "m")
-    assert model.features == Kernel("polynomial", degree=3, gamma=0.5, coef0=2.0)
+    assert model.kernel == Kernel("polynomial", degree=3, gamma=0.5, coef0=2.0)
     assert json.loads(done("evaluate", tmp_path / "m", data, "--json"))[TINY[name].score] == 1.0
     assert "a kernel has coefficients for training inputs" in message(run("inspect", tmp_path / "m", "--top", 3))
     done(*train, "--kernel", "rbf", "--nystroem", 2)
-    assert margrave.load(tmp_path / "m").features == Kernel("rbf", nystroem=2)
+    assert margrave.load(tmp_path / "m").kernel == Kernel("rbf", nystroem=2)
 
     assert message(run(*train, "--degree", 2)) == "--degree belongs to --kernel, which is not given."
     assert message(run(*train, "--kernel", "rgb")).startswith("unknown --kernel 'rgb'; did you mean 'rbf'?")

@@ -196,8 +196,8 @@ def test_texts_are_learned_by_their_tf_idf_and_the_file_keeps_it(posts: Path) ->
     model: Any = TaxonomyClassifier(taxonomy=".").fit(X, [name for name, _ in train])
     loaded: Any = margrave.load(posts / "m")
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
-    assert loaded.inputs_.words == vectorizer.get_feature_names_out().tolist()
-    assert loaded.inputs_.idf.tolist() == vectorizer.idf_.tolist()
+    assert loaded.features_.words == vectorizer.get_feature_names_out().tolist()
+    assert loaded.features_.idf.tolist() == vectorizer.idf_.tolist()
     expected = model.predict(vectorizer.transform([text for _, text in test])).tolist()
     assert loaded.predict([text for _, text in test]).tolist() == expected
     assert done("predict", posts / "m", posts / "test.txt").split() == expected
@@ -354,8 +354,8 @@ def test_inspect_shows_taggers_and_classifiers_too(tags: Path, tmp_path: Path) -
     assert (report["estimator"], report["labels"], report["loss"], report["cost"]) == (
         "SequenceTagger", ["D", "J", "N"], "log", None
     )  # fmt: skip
-    margrave.StructuredClassifier().fit(np.eye(2), ["a", "b"]).save(tmp_path / "c")
-    assert "StructuredClassifier" in done("inspect", tmp_path / "c")
+    margrave.LinearClassifier().fit(np.eye(2), ["a", "b"]).save(tmp_path / "c")
+    assert "LinearClassifier" in done("inspect", tmp_path / "c")
 
 
 def test_inspect_shows_the_words_that_speak_for_each_node(posts: Path) -> None:
@@ -364,7 +364,7 @@ def test_inspect_shows_the_words_that_speak_for_each_node(posts: Path) -> None:
     for name, own in WORDS.items():
         assert words[name][0] in own.split(), words
     model: Any = margrave.load(posts / "m")
-    known = model.inputs_.words
+    known = model.features_.words
     for node, best in words.items():
         weights = model.coef_[model.output_features_.index(node)]
         assert [weights[known.index(word)] for word in best] == sorted(weights, reverse=True)[:3]
@@ -410,7 +410,7 @@ def test_inspect_shows_the_features_of_each_node(images: Path) -> None:
         (["--task", "taxonomy", "--order", "2"], "--order belongs to --task tagging or parse, and this is --task"),
         (["--task", "taxonomy", "--templates", "t"], "--templates belongs to --task tagging"),
         (["--task", "taxonomy", "--separator", "TAB"], "--separator belongs to --task tagging"),
-        (["--task", "taxonomy", "--features", "all"], "--features belongs to --task tagging"),
+        (["--task", "taxonomy", "--weights", "all"], "--weights belongs to --task tagging"),
     ],
 )
 def test_a_wrong_option_is_refused_before_any_work(

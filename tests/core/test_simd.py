@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.features import AttributeTable
+from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
 from tests.references.problems import bind
 
@@ -59,8 +59,8 @@ def rows_problem(labels: int, packed: bool, valued: bool) -> tuple[_core.Problem
     tokens = _core.Tokens(ends, np.array(begin, dtype=np.int64), np.array(index, dtype=np.int32), value)
     pairs = _core.Pairs(labels, bounds, columns) if packed else _core.Pairs(attributes, labels)
     without = np.full(labels**2, -1, dtype=np.int64)
-    features = _core.table(tokens, pairs, without, 0, 1, True, 1.0, False, False, None, None)
-    problem = _core.join(_core.chain(labels, ends, None, None, None, 1, True, None), features)
+    feature_map = _core.table(tokens, pairs, without, 0, 1, True, 1.0, False, False, None, None)
+    problem = _core.join(_core.chain(labels, ends, None, None, None, 1, True, None), feature_map)
     number = np.where(has, np.cumsum(has).reshape(has.shape) - 1, -1)
     matrices = []
     for first, last in pairwise(ends):
@@ -110,7 +110,7 @@ def chain_problem(labels: int, pairs: str, tied: bool, valued: bool, seed: int =
         for n in lengths
     ]
     gold = rng.integers(0, labels, size=sum(lengths)).astype(np.int32)
-    return bind(Chain(tied=tied), tokens, gold, features=AttributeTable(pairs), classes=list(range(labels)))
+    return bind(Chain(tied=tied), tokens, gold, feature_map=FeatureTable(pairs), classes=list(range(labels)))
 
 
 @pytest.mark.parametrize("pairs", ["observed", "all"])
@@ -168,7 +168,9 @@ def test_softmax_is_exact_for_extreme_scores(name: str) -> None:
     rng = np.random.default_rng(0)
     for labels in range(1, 12):
         gold = np.zeros(1, dtype=np.int32)
-        problem = bind(Multiclass(), np.ones((1, 2)), gold, features=AttributeTable("all"), classes=list(range(labels)))
+        problem = bind(
+            Multiclass(), np.ones((1, 2)), gold, feature_map=FeatureTable("all"), classes=list(range(labels))
+        )
         for scale in (1e-3, 1.0, 50.0, 1e3, 1e6):
             theta = rng.normal(scale=scale, size=labels)
             with instruction_set(name):
@@ -241,7 +243,9 @@ def test_viterbi_over_tuples_breaks_ties_as_plain_loops_do(name: str, order: int
         length = 6
         gold = np.zeros(length, dtype=np.int32)
         structure = Chain(order=order, forbidden=sorted(forbidden))
-        problem = bind(structure, [[["a"]] * length], gold, features=AttributeTable("all"), classes=list(range(labels)))
+        problem = bind(
+            structure, [[["a"]] * length], gold, feature_map=FeatureTable("all"), classes=list(range(labels))
+        )
         emission = rng.integers(0, 2, size=(length, labels)).astype(float)
         grams = [{t: float(rng.integers(-1, 2)) for t in level} for level in tuples[1:]]
         theta = np.concatenate([emission.ravel(), *([level[t] for t in sorted(level)] for level in grams)])

@@ -356,7 +356,7 @@ def test_forbidden_transitions_may_leave_fewer_tuples_than_labels(order: int, al
     Y = [[label] for label in single] + [["B", "M", "E"], ["B", "E"], ["B", "M", "M", "M", "E"]] * 4
     X = [[[f"w={label}", f"t={t}"] for t, label in enumerate(y)] for y in Y]
     sparse, dense = (
-        SequenceTagger(order=order, forbidden=forbidden, features=features, n_threads=1, tol=1e-6, learner="lbfgs")
+        SequenceTagger(order=order, forbidden=forbidden, weights=features, n_jobs=1, tol=1e-6, learner="lbfgs")
         for features in ("observed", "all")
     )
     assert sparse.fit(X, Y).predict(X) == Y and dense.fit(X, Y).predict(X) == Y
@@ -367,4 +367,4 @@ def test_forbidden_transitions_may_leave_fewer_tuples_than_labels(order: int, al
 def test_a_chain_without_any_tuple_of_its_order_has_a_gradient() -> None:
     forbidden = [("first", "first"), ("last", "first"), ("last", "last")]
     X, Y = [[["a"], ["b"]]] * 9, [["first", "last"]] * 9
-    assert SequenceTagger(order=3, forbidden=forbidden, n_threads=1).fit(X, Y).predict(X) == Y
+    assert SequenceTagger(order=3, forbidden=forbidden, n_jobs=1).fit(X, Y).predict(X) == Y

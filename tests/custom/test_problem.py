@@ -28,7 +28,6 @@ from margrave import (
     SoftmaxMargin,
     _core,
 )
-from margrave.features import AttributeTable
 from margrave.learners import (
     BCFW,
     CG,
@@ -45,6 +44,7 @@ from margrave.learners import (
     OneSlack,
     Task,
 )
+from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
 from tests.references.problems import bind
 from tests.references.svm import FORMS, Example, Form, optimum
@@ -58,14 +58,14 @@ COST = np.array([[0.0, 1.0, 1.7], [0.6, 0.0, 1.2], [1.4, 0.8, 0.0]])  # no two a
 def multiclass() -> Problem:
     random = np.random.default_rng(0)
     X, labels = random.normal(size=(14, 4)), random.integers(0, LABELS, size=14).astype(np.int32)
-    return bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge(COST))
+    return bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[*range(LABELS)], loss=Hinge(COST))
 
 
 def chain() -> Problem:
     random = np.random.default_rng(1)
     X = [[[f"a{a}" for a in random.integers(0, 6, size=2)] for _ in range(n)] for n in (1, 2, 3, 4, 2, 3, 3)]
     labels = random.integers(0, LABELS, size=sum(map(len, X))).astype(np.int32)
-    return bind(Chain(), X, labels, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge(COST))
+    return bind(Chain(), X, labels, feature_map=FeatureTable("all"), classes=[*range(LABELS)], loss=Hinge(COST))
 
 
 NATIVE = {"multiclass": multiclass, "chain": chain}
@@ -154,8 +154,8 @@ ENDS: list[Learner] = [  # rounding decides between outputs of the same slope: o
 def test_it_takes_the_same_steps_as_the_native_problem(kind: str, learner: Learner, loss: LossFamily) -> None:
     native = NATIVE[kind]()
     counted = Counted(native)
-    own_task = Task(counted.full(), loss, C=0.7, max_iter=8, tol=1e-7, n_threads=1)
-    expected = learner.solve(Task(native, loss, C=0.7, max_iter=8, tol=1e-7, n_threads=1))
+    own_task = Task(counted.full(), loss, C=0.7, max_iter=8, tol=1e-7, n_jobs=1)
+    expected = learner.solve(Task(native, loss, C=0.7, max_iter=8, tol=1e-7, n_jobs=1))
     found = learner.solve(own_task)
     assert_allclose(found.w, expected.w, rtol=1e-7, atol=1e-8)
     assert len(found.history) == len(expected.history)
@@ -208,8 +208,8 @@ def test_threads_ask_one_at_a_time_and_come_to_the_same_end(learner: Learner) ->
     problem = counted.problem()
     problem._argmax = argmax
     most = 20 if learner.name == "mira" else 300
-    alone = learner.solve(Task(counted.problem(), Hinge(), C=0.5, tol=1e-6, max_iter=most, n_threads=1))
-    together = learner.solve(Task(problem, Hinge(), C=0.5, tol=1e-6, max_iter=most, n_threads=3))
+    alone = learner.solve(Task(counted.problem(), Hinge(), C=0.5, tol=1e-6, max_iter=most, n_jobs=1))
+    together = learner.solve(Task(problem, Hinge(), C=0.5, tol=1e-6, max_iter=most, n_jobs=3))
     if learner.name == "mira":
         assert together.kept.primal == pytest.approx(alone.kept.primal, rel=0.1)
     else:
@@ -219,9 +219,7 @@ def test_threads_ask_one_at_a_time_and_come_to_the_same_end(learner: Learner) ->
 def test_losses_and_gradients_have_the_same_bits_with_any_number_of_threads() -> None:
     w = np.random.default_rng(3).normal(size=chain().dim)
     for loss in (Hinge(), Perceptron(), Log()):
-        one, four = (
-            Task(Counted(chain()).full(), loss, n_threads=threads).losses(w, gradient=True) for threads in (1, 4)
-        )
+        one, four = (Task(Counted(chain()).full(), loss, n_jobs=threads).losses(w, gradient=True) for threads in (1, 4))
         assert one[0] == four[0] and np.array_equal(one[1], four[1])
 
 
@@ -282,7 +280,7 @@ def test_costs_of_its_own_reach_what_the_loss_calls_zero_one_and_a_hard_margin()
 def test_a_hard_margin_is_kept_by_the_two_best() -> None:
     X = np.repeat(np.eye(LABELS), 3, axis=0) + np.random.default_rng(0).normal(scale=0.1, size=(9, LABELS))
     Y = np.repeat(np.arange(LABELS, dtype=np.int32), 3)
-    native = bind(Multiclass(), X, Y, features=AttributeTable("all"), classes=[*range(LABELS)], loss=Hinge())
+    native = bind(Multiclass(), X, Y, feature_map=FeatureTable("all"), classes=[*range(LABELS)], loss=Hinge())
     expected, found = (
         CuttingPlane().solve(Task(each, Hinge(slack=0), tol=1e-6)) for each in (native, Counted(native).full())
     )
@@ -294,7 +292,7 @@ def test_the_learner_that_chooses_takes_one_that_works() -> None:
         Multiclass(),
         np.random.default_rng(0).normal(size=(60, 2)),
         np.arange(60, dtype=np.int32) % LABELS,
-        features=AttributeTable("all"),
+        feature_map=FeatureTable("all"),
         classes=[*range(LABELS)],
         loss=Hinge(COST),
     )
@@ -567,7 +565,7 @@ def test_what_a_kernel_cannot_do_is_refused() -> None:
 
 def test_a_kernel_with_threads_comes_to_the_same_end() -> None:
     expected = BCFW().solve(Task(labels(), Hinge(), C=0.5, tol=1e-6))
-    found = BCFW().solve(Task(of_kernel(), Hinge(), C=0.5, tol=1e-6, max_iter=300, n_threads=3))
+    found = BCFW().solve(Task(of_kernel(), Hinge(), C=0.5, tol=1e-6, max_iter=300, n_jobs=3))
     assert found.kept.primal == pytest.approx(expected.kept.primal, rel=1e-5)
 
 
@@ -1024,7 +1022,7 @@ def test_a_mistake_is_told_with_its_example(change: dict[str, Any], message: str
     with pytest.raises(MargraveError, match=message) as caught:
         if "Y" in change and change["Y"] and isinstance(change["Y"][0], list):
             change = change | {"joint_feature": lambda x, y: feature(x, y[0]), "cost": lambda y, other: 0.0}
-        MIRA().solve(Task(labels(**change), Hinge(), n_threads=1))
+        MIRA().solve(Task(labels(**change), Hinge(), n_jobs=1))
     if "failed" in message:
         assert isinstance(caught.value.__cause__, KeyError)
 
@@ -1076,7 +1074,7 @@ def test_a_logsum_that_cannot_be_one_is_found_out() -> None:
     counted = Counted(multiclass())
 
     def learn(logsum: Callable[..., Any]) -> None:
-        LBFGS().solve(Task(counted.problem(logsum=logsum), Log(), n_threads=1))
+        LBFGS().solve(Task(counted.problem(logsum=logsum), Log(), n_jobs=1))
 
     with pytest.raises(MargraveError, match="logsum of example 0 returned -1, and a single output scores 0"):
         learn(lambda i, w: (-1.0, np.zeros(counted.native.dim)))
@@ -1096,8 +1094,8 @@ def test_log_losses_and_other_temperatures_are_those_of_enumeration() -> None:
     every = [np.array([feature(x, y) for y in range(LABELS)]) for x in X]
 
     def logsum(x: Weights, w: Weights) -> tuple[float, Weights]:
-        features = np.array([feature(x, y) for y in range(LABELS)])
-        return float(logsumexp(features @ w)), softmax(features @ w) @ features
+        feature_map = np.array([feature(x, y) for y in range(LABELS)])
+        return float(logsumexp(feature_map @ w)), softmax(feature_map @ w) @ feature_map
 
     for beta in (1.0, 2.5):
         loss, slope = Task(labels(logsum=logsum), LossFamily(beta, 0.0)).losses(w, gradient=True)
@@ -1111,8 +1109,8 @@ def test_the_zero_one_cost_in_a_partition_function_is_that_of_enumeration() -> N
     w = np.random.default_rng(6).normal(size=9)
 
     def logsum(x: Weights, w: Weights) -> tuple[float, Weights]:
-        features = np.array([feature(x, y) for y in range(LABELS)])
-        return float(logsumexp(features @ w)), softmax(features @ w) @ features
+        feature_map = np.array([feature(x, y) for y in range(LABELS)])
+        return float(logsumexp(feature_map @ w)), softmax(feature_map @ w) @ feature_map
 
     problem = labels(logsum=logsum)
     for beta in (1.0, 2.5):
@@ -1168,4 +1166,4 @@ def test_the_best_outputs_of_all_examples_are_those_of_the_native_problem() -> N
 def test_a_mistake_of_a_kernel_is_told_with_its_example(bad: Any, message: str) -> None:
     problem = of_kernel(joint_kernel=at(3, bad, inner_product))
     with pytest.raises(MargraveError, match=message):
-        AveragedPerceptron().solve(Task(problem, Hinge(), n_threads=1))
+        AveragedPerceptron().solve(Task(problem, Hinge(), n_jobs=1))

@@ -14,16 +14,16 @@ from margrave import (
     HomologyRanker,
     Kernel,
     LatticeDecoder,
+    LinearClassifier,
     MultiLabelClassifier,
     Reranker,
     SequenceAligner,
     SequenceTagger,
-    StructuredClassifier,
     TaxonomyClassifier,
 )
 from margrave.datasets import Lattice
-from margrave.inputs import ArcTemplates, Columns, NGrams, Sequences, Templates, TfIdf
-from margrave.inputs.sequences import Candidates
+from margrave.features import ArcTemplates, Columns, NGrams, Sequences, Templates, TfIdf
+from margrave.features.sequences import Candidates
 from margrave.labels.constituents import Tree
 
 
@@ -35,7 +35,7 @@ class Entry:
     X: Any
     y: Any
     raw: Any = None  # the same examples before the inputs
-    inputs: Callable[[], Any] | None = None
+    features: Callable[[], Any] | None = None
     names: bool = True  # whether features have names to show
     more: dict[str, Any] = field(default_factory=dict)
 
@@ -94,8 +94,8 @@ def tokens() -> list[Any]:
 
 ENTRIES: dict[str, Entry] = {
     "SequenceTagger": Entry(SequenceTagger, tokens(), TAGS, [[(w,) for w in words] for words in WORDS], Templates),
-    "StructuredClassifier": Entry(
-        StructuredClassifier, [[f"w={w}" for w in text.split()] for text in TEXTS], ANIMALS, TEXTS, TfIdf
+    "LinearClassifier": Entry(
+        LinearClassifier, [[f"w={w}" for w in text.split()] for text in TEXTS], ANIMALS, TEXTS, TfIdf
     ),
     "TaxonomyClassifier": Entry(
         lambda **settings: TaxonomyClassifier(taxonomy=".", **settings),
@@ -129,21 +129,21 @@ ENTRIES: dict[str, Entry] = {
         names=True,
     ),
     "DependencyParser": Entry(
-        lambda **settings: DependencyParser(**{"inputs": None, **settings}),
+        lambda **settings: DependencyParser(**{"features": None, **settings}),
         [ArcTemplates().learn(ROWS).attributes(rows) for rows in ROWS],
         HEADS,
         ROWS,
         ArcTemplates,
     ),
     "SequenceAligner": Entry(
-        lambda **settings: SequenceAligner(**{"inputs": None, **settings}),
+        lambda **settings: SequenceAligner(**{"features": None, **settings}),
         Sequences().learn(PAIRS).transform(PAIRS),
         MATCHES,
         PAIRS,
         Sequences,
     ),
     "HomologyRanker": Entry(
-        lambda **settings: HomologyRanker(**{"inputs": None, **settings}),
+        lambda **settings: HomologyRanker(**{"features": None, **settings}),
         Sequences().learn(NATIVES).transform(NATIVES) * 2,
         HOMOLOGUES * 2,
         NATIVES * 2,
@@ -154,9 +154,9 @@ ENTRIES: dict[str, Entry] = {
 
 VARIANTS: dict[str, Entry] = {
     "a kernel": Entry(
-        lambda **settings: SequenceTagger(features=Kernel("polynomial"), **settings), tokens(), TAGS, names=False
+        lambda **settings: SequenceTagger(kernel=Kernel("polynomial"), **settings), tokens(), TAGS, names=False
     ),
-    "hashed": Entry(lambda **settings: SequenceTagger(features="hash:8", **settings), tokens(), TAGS, names=False),
+    "hashed": Entry(lambda **settings: SequenceTagger(weights="hash:8", **settings), tokens(), TAGS, names=False),
     "images": Entry(
         GraphLabeler,
         [np.eye(3), np.eye(3)[:2], np.ones((1, 2)), np.zeros((2, 2))],
@@ -169,5 +169,5 @@ VARIANTS: dict[str, Entry] = {
         [[(w,) for w in words] for words in WORDS],
         Templates,
     ),
-    "columns": Entry(StructuredClassifier, np.eye(6), ANIMALS, np.eye(6), Columns),
+    "columns": Entry(LinearClassifier, np.eye(6), ANIMALS, np.eye(6), Columns),
 }

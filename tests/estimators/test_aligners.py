@@ -14,9 +14,9 @@ from margrave.errors import MargraveError
 from margrave.estimators.base import Given
 from margrave.estimators.generative_aligner import aligner_of
 from margrave.estimators.sequence_aligner import known_matches, most_accurate
-from margrave.features import BLOSUM62, read_matrix
-from margrave.inputs import Sequences
+from margrave.features import Sequences
 from margrave.learners import LEARNERS
+from margrave.maps import BLOSUM62, read_matrix
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
 
 PAIRS = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
@@ -34,8 +34,8 @@ def test_tied_parts_and_parts_at_their_places_learn_the_same_weights() -> None:
 
 @pytest.mark.parametrize("loss", ["log", "softmax-margin", "hinge"])
 def test_a_small_c_stays_close_to_the_matrix_to_start_from(loss: str) -> None:
-    inputs = Sequences("ACGT")
-    near = SequenceAligner(loss, C=1e-6, start="BLOSUM62", inputs=inputs).fit(PAIRS, KNOWN)
+    features = Sequences("ACGT")
+    near = SequenceAligner(loss, C=1e-6, start="BLOSUM62", features=features).fit(PAIRS, KNOWN)
     expected = BLOSUM62.table("ACGT") * np.log(2) / 2
     assert_allclose(near.matrix_.values, expected, atol=1e-4)
     assert_allclose([near.matrix_.gap_open, near.matrix_.gap_extend], [-5 * np.log(2), -np.log(2) / 2], atol=1e-4)
@@ -50,7 +50,7 @@ def test_a_matrix_to_start_from_is_the_same_by_name_as_an_object_and_from_a_file
     (tmp_path / "BLOSUM62").write_text(text)
     BLOSUM62.write(tmp_path / "written")
     starts = ["BLOSUM62", BLOSUM62, read_matrix(tmp_path / "BLOSUM62"), read_matrix(tmp_path / "written")]
-    fitted = [SequenceAligner(start=start, inputs=Sequences("ACGT")).fit(PAIRS, KNOWN).coef_ for start in starts]
+    fitted = [SequenceAligner(start=start, features=Sequences("ACGT")).fit(PAIRS, KNOWN).coef_ for start in starts]
     for coef in fitted:
         assert_allclose(coef, fitted[0], atol=1e-8)
 
@@ -74,16 +74,16 @@ def test_files_state_the_unit_of_their_scores(tmp_path) -> None:
 
 def test_the_objective_with_a_matrix_to_start_from_is_that_of_the_definition() -> None:
     """1/2 |w - w0|^2 + C sum of log losses, at the weights that were learned."""
-    model = SequenceAligner(C=0.7, start=BLOSUM62.scaled(0.2), tol=1e-9, inputs=Sequences("ACGT")).fit(PAIRS, KNOWN)
-    plain = SequenceAligner(inputs=Sequences("ACGT")).fit(PAIRS, KNOWN)
-    w0 = model.features_.from_matrix(BLOSUM62.scaled(0.2), len(model.coef_))
+    model = SequenceAligner(C=0.7, start=BLOSUM62.scaled(0.2), tol=1e-9, features=Sequences("ACGT")).fit(PAIRS, KNOWN)
+    plain = SequenceAligner(features=Sequences("ACGT")).fit(PAIRS, KNOWN)
+    w0 = model.map_.from_matrix(BLOSUM62.scaled(0.2), len(model.coef_))
     bound = plain._bind(type(plain)._dev_given(plain, (PAIRS, None)))
     loss = 0.0
     for i, (x, y) in enumerate(KNOWN):
         theta = bound.problem.score(i, model.coef_)
         log_z = bound.problem.logsum(i, theta)[0]
         letters = plain.matrix_.letters
-        score, at = 0.0, model.features_._gaps_begin()
+        score, at = 0.0, model.map_._gaps_begin()
         before = None
         for a, b in zip(x, y, strict=True):
             kind = "x" if b == "-" else "y" if a == "-" else "m"
@@ -109,7 +109,7 @@ def test_the_most_accurate_alignment_is_that_of_the_enumeration() -> None:
 
 def test_a_confidence_belongs_to_every_column() -> None:
     model = SequenceAligner().fit(PAIRS, KNOWN)
-    for (x, y), columns in zip(PAIRS, model.predict_confidence(PAIRS), strict=True):
+    for (x, y), columns in zip(PAIRS, model.predict_proba(PAIRS), strict=True):
         assert [i for i, _, _ in columns if i >= 0] == list(range(len(x)))
         assert [j for _, j, _ in columns if j >= 0] == list(range(len(y)))
         assert all(0 <= p <= 1 + 1e-12 for _, _, p in columns)
@@ -128,7 +128,7 @@ def test_columns_attributes_and_profiles_are_features() -> None:
         for x, y in PAIRS
     ]
     model = SequenceAligner(window=1, gap_residues=True, gap_context=1, end_gaps=True).fit(with_columns, KNOWN)
-    names = model.features_.names()
+    names = model.map_.names()
     assert len(names) == len(model.coef_)
     assert {"kind=s:kind=w", "profile=0:profile=2", "A@+1:outside@+1", "open:A", "end extend:C@-1"} <= set(names)
     assert model.score(with_columns, KNOWN) == 1.0
@@ -138,7 +138,7 @@ def test_columns_attributes_and_profiles_are_features() -> None:
 
 def score_by_names(model: SequenceAligner, x: dict, y: dict, pairs: list[tuple[int, int]]) -> float:
     """The score of a global alignment, from the names of the weights alone."""
-    weights = dict(zip(model.features_.names(), model.coef_, strict=True))
+    weights = dict(zip(model.map_.names(), model.coef_, strict=True))
 
     def at(column: list[str], k: int, offset: int) -> str:
         return f"{column[k + offset] if 0 <= k + offset < len(column) else 'outside'}@{offset:+d}"
@@ -188,7 +188,7 @@ def test_every_weight_scores_what_its_name_says(gaps: str, symmetric: bool) -> N
 def test_attributes_of_tokens_score_in_all_pairs() -> None:
     X = [([["w=a", "n"], ["w=b"]], [["w=b", "v"]]), ([["w=b", "v"]], [["w=a"], ["w=b", "n"]])]
     model = SequenceAligner(symmetric=False, gaps="linear").fit(X, [[(1, 0)], [(0, 1)]])
-    weights = dict(zip(model.features_.names(), model.coef_, strict=True))
+    weights = dict(zip(model.map_.names(), model.coef_, strict=True))
     for (x, y), ((value, pairs),) in zip(X, model.predict_kbest(X, k=1), strict=True):
         expected = weights["gap"] * (len(x) + len(y) - 2 * len(pairs))
         expected += sum(weights[f"{a}:{b}"] for i, j in pairs for a in x[i] for b in y[j])
@@ -231,8 +231,8 @@ OTHERS = [
 
 def trained(loss: str, learner: str) -> tuple[HomologyRanker, SequenceAligner]:
     """Both estimators, fitted."""
-    ranker = HomologyRanker(loss, C=10.0, learner=learner, n_threads=1, max_iter=300)
-    aligner = SequenceAligner(loss, C=10.0, learner=learner, n_threads=1, max_iter=300)
+    ranker = HomologyRanker(loss, C=10.0, learner=learner, n_jobs=1, max_iter=300)
+    aligner = SequenceAligner(loss, C=10.0, learner=learner, n_jobs=1, max_iter=300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return ranker.fit(NATIVES, HOMOLOGUES), aligner.fit(PAIRS, KNOWN)
@@ -265,7 +265,7 @@ def test_only_learners_that_need_a_part_for_every_edge_are_refused(learner: str)
 @pytest.mark.parametrize("mode", ["global", "local", "semi-global"])
 @pytest.mark.parametrize(("loss", "learner"), [("hinge", "smo"), ("hinge", "smo-eg"), ("log", "eg")])
 def test_parts_of_edges_learn_the_weights_of_places(mode: str, loss: str, learner: str) -> None:
-    settings = {"mode": mode, "end_gaps": mode != "local", "window": 1, "tol": 1e-5, "max_iter": 2000, "n_threads": 1}
+    settings = {"mode": mode, "end_gaps": mode != "local", "window": 1, "tol": 1e-5, "max_iter": 2000, "n_jobs": 1}
     places = SequenceAligner(loss, learner="lbfgs" if loss != "hinge" else "bcfw", tied=False, **settings)
     edges = SequenceAligner(loss, learner=learner, edges=True, **settings).fit(PAIRS, KNOWN)
     places.fit(PAIRS, KNOWN)
@@ -279,7 +279,7 @@ def test_parts_of_edges_learn_the_weights_of_places(mode: str, loss: str, learne
 @pytest.mark.parametrize("gaps", ["affine", "linear"])
 def test_there_is_a_name_for_every_weight(mode: str, gaps: str) -> None:
     model = SequenceAligner(mode=mode, gaps=gaps, end_gaps=True, gap_residues=True).fit(PAIRS, KNOWN)
-    assert len(model.features_.names()) == len(model.coef_)
+    assert len(model.map_.names()) == len(model.coef_)
 
 
 def test_local_alignments_have_no_end_gaps() -> None:
@@ -377,7 +377,7 @@ def test_the_ranker_finds_homologues_and_the_generative_model_counts(tmp_path) -
 def test_the_best_candidate_is_that_of_all_its_alignments(mode: str, gaps: str) -> None:
     model = HomologyRanker(mode=mode, gaps=gaps, end_gaps=mode != "local").fit(NATIVES, HOMOLOGUES)
     model.coef_[:] = np.random.default_rng(4).standard_normal(len(model.coef_))
-    model.coef_[model.features_._gaps_begin() :] -= 2
+    model.coef_[model.map_._gaps_begin() :] -= 2
     bound = model._bind(Given(model._raw(NATIVES)))
     for i, (x, candidates) in enumerate(NATIVES):
         theta = bound.problem.score(i, model.coef_)

@@ -20,20 +20,20 @@ from sklearn.exceptions import NotFittedError
 
 from margrave import (
     Hinge,
+    LinearClassifier,
     LossFamily,
     MargraveError,
     Problem,
     Reranker,
     SequenceTagger,
     SoftmaxMargin,
-    StructuredClassifier,
     _core,
     load,
 )
 from margrave.binding import bind as bind_examples
-from margrave.features import AttributeTable, ChainFeatures, SparseFeatures
 from margrave.files import model as model_file
 from margrave.learners import LBFGS, SGD, Task
+from margrave.maps import ChainMap, FeatureTable, SparseMap
 from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree, NoOutputs
 from tests.references.problems import bind
 from tests.references.refusals import refusal
@@ -59,8 +59,8 @@ def fitted_tagger() -> SequenceTagger:
 
 
 @cache
-def fitted_classifier() -> StructuredClassifier:
-    return StructuredClassifier().fit(np.eye(3), ["a", "b", "c"])
+def fitted_classifier() -> LinearClassifier:
+    return LinearClassifier().fit(np.eye(3), ["a", "b", "c"])
 
 
 # ---- sequences that are none -----------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ EXAMPLES: dict[str, tuple[Any, Any, str]] = {
 def test_examples_that_cannot_be_learned_from(name: str) -> None:
     """Rows of numbers are checked by scikit-learn, in its words."""
     data, labels, message = EXAMPLES[name]
-    model = StructuredClassifier().fit(np.eye(4), list("abcd"))
+    model = LinearClassifier().fit(np.eye(4), list("abcd"))
     before = state(model)
     with pytest.raises(ValueError, match=message):
         model.fit(data, labels)
@@ -323,7 +323,7 @@ def test_examples_that_cannot_be_learned_from(name: str) -> None:
 
 
 def test_a_refused_parameter_leaves_the_old_model_as_it_was() -> None:
-    model = StructuredClassifier().fit(np.eye(3), list("abc"))
+    model = LinearClassifier().fit(np.eye(3), list("abc"))
     before = state(model.set_params(C=-1.0))
     refusal(lambda: model.fit(np.eye(4), list("abcd")))
     assert_unchanged(model, before)
@@ -331,7 +331,7 @@ def test_a_refused_parameter_leaves_the_old_model_as_it_was() -> None:
 
 
 def test_messages_about_examples_speak_of_no_tokens() -> None:
-    assert "token" not in refusal(lambda: StructuredClassifier().fit([{"a": 1.0}, {"a": nan}], [0, 1]))
+    assert "token" not in refusal(lambda: LinearClassifier().fit([{"a": 1.0}, {"a": nan}], [0, 1]))
 
 
 def test_more_columns_than_can_be_numbered_are_refused() -> None:
@@ -342,12 +342,12 @@ def test_more_columns_than_can_be_numbered_are_refused() -> None:
 
 def test_rows_that_the_model_does_not_fit() -> None:
     model = fitted_classifier()
-    with pytest.raises(ValueError, match="X has 4 features, but StructuredClassifier is expecting 3 features as input"):
+    with pytest.raises(ValueError, match="X has 4 features, but LinearClassifier is expecting 3 features as input"):
         model.predict(np.eye(4))
     assert refusal(lambda: model.predict(NAMED)).startswith(
         "the model was trained on vectors, and this input has named"
     )
-    named = StructuredClassifier().fit(NAMED, list("abc"))
+    named = LinearClassifier().fit(NAMED, list("abc"))
     assert refusal(lambda: named.predict(np.eye(3))).startswith("the model was trained on named attributes, and this")
     for method in (model.predict, model.predict_proba, model.decision_function, model.predict_log_proba):
         with pytest.raises(ValueError, match="NaN"):
@@ -359,7 +359,7 @@ def test_rows_that_the_model_does_not_fit() -> None:
 
 
 def test_a_model_that_has_not_learned_says_so(tmp_path: Path) -> None:
-    tagger, classifier = SequenceTagger(), StructuredClassifier()
+    tagger, classifier = SequenceTagger(), LinearClassifier()
     calls: list[Callable[[], object]] = [
         lambda: tagger.predict(X),
         lambda: tagger.predict([]),
@@ -388,11 +388,11 @@ PARAMETERS: list[tuple[str, Any, str]] = [
     *(("C", value, r"^C must be .*") for value in (None, "1", [1.0], 1j)),
     *(("tol", value, rf"^tol must .*negative, and it is {value}\.$") for value in (-1, nan)),
     *(("tol", value, r"^tol must ") for value in (None, "x", [0.1])),
-    *(("max_iter", value, rf"^max_iter must be .*\b1\b.*, and it is {value}\.$") for value in (0, -1)),
+    *(("max_iter", value, rf"^max_iter must be .*\b1\b.*, and it is {value}\.$") for value in (0, -2)),
     *(("max_iter", value, r"^max_iter must be ") for value in (2.5, "3", nan)),
-    *(("n_threads", value, rf"^n_threads must be .*1\b.*{value}\.$") for value in (0, -1)),
-    *(("n_threads", value, r"^n_threads must be ") for value in (2.0, "2", 10**6, 2**70)),
-    *(("seed", value, r"^seed must ") for value in (-1, 1.5, "a")),
+    *(("n_jobs", value, rf"^n_jobs must be .*1\b.*{value}\.$") for value in (0, -2)),
+    *(("n_jobs", value, r"^n_jobs must be ") for value in (2.0, "2", 10**6, 2**70)),
+    *(("random_state", value, r"^random_state must ") for value in (-1, 1.5, "a")),
     (
         "loss",
         "hing",
@@ -403,9 +403,9 @@ PARAMETERS: list[tuple[str, Any, str]] = [
     *(("loss", value, r"^unknown loss ") for value in ("", None, 3, [], Hinge)),
     ("learner", "lbgfs", r"^unknown learner 'lbgfs'; did you mean 'lbfgs'\? \(valid: auto, bcfw, .*lbfgs.*\)$"),
     *(("learner", value, r"^unknown learner ") for value in ("", None, 3, [], LBFGS)),
-    ("features", "observd", r"^unknown features 'observd'; did you mean 'observed'\?"),
-    *(("features", value, r"^unknown features ") for value in ("", None, 3, [], "all:3", "hash", "hash:", "hash:x")),
-    *(("features", value, r"^unknown features 'hash:[0-9]+'|1 to 30") for value in ("hash:0", "hash:31", "hash:99999")),
+    ("weights", "observd", r"^unknown weights 'observd'; did you mean 'observed'\?"),
+    *(("weights", value, r"^unknown weights ") for value in ("", None, 3, [], "all:3", "hash", "hash:", "hash:x")),
+    *(("weights", value, r"^unknown weights 'hash:[0-9]+'|1 to 30") for value in ("hash:0", "hash:31", "hash:99999")),
 ]
 
 TAGGER_PARAMETERS: list[tuple[str, Any, str]] = [
@@ -440,7 +440,7 @@ TAGGER_PARAMETERS: list[tuple[str, Any, str]] = [
 def test_parameters_that_no_estimator_has(name: str, value: Any, message: str, learner: str) -> None:
     for model, data in (
         (SequenceTagger(learner=learner).fit(X, Y), (X, Y)),
-        (StructuredClassifier(learner=learner).fit(NAMED, [0, 1, 2]), (NAMED, [0, 1, 2])),
+        (LinearClassifier(learner=learner).fit(NAMED, [0, 1, 2]), (NAMED, [0, 1, 2])),
     ):
         before = state(model.set_params(**{name: value}))
         assert re.search(message, found := refusal(lambda model=model, data=data: model.fit(*data))), found  # type: ignore[misc]
@@ -476,7 +476,7 @@ def test_a_parameter_is_refused_before_the_data_are_read() -> None:
             return super().__iter__()
 
     no_gradient = {"loss": "hinge", "learner": "lbfgs"}
-    for settings in ({"C": -1}, {"learner": "x"}, no_gradient, {"tol": -1}, {"order": 7}, {"n_threads": 0}):
+    for settings in ({"C": -1}, {"learner": "x"}, no_gradient, {"tol": -1}, {"order": 7}, {"n_jobs": 0}):
         refusal(lambda settings=settings: SequenceTagger(**settings).fit(Listening(X), Y))  # type: ignore[misc]
     assert not read
     SequenceTagger().fit(Listening(X), Y)
@@ -516,12 +516,12 @@ def test_anything_true_is_verbose(value: Any, capfd: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("value", [np.int64(3), np.uint8(3), 0, 2**62])
 def test_any_whole_number_is_a_seed(value: Any) -> None:
-    assert SequenceTagger(learner="sgd", seed=value).fit(X, Y).predict(X) == Y
+    assert SequenceTagger(learner="sgd", random_state=value).fit(X, Y).predict(X) == Y
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{"start": np.True_}, {"stop": np.False_}, {"tied": np.False_}, {"order": np.int64(2)}, {"n_threads": np.int64(2)}],
+    [{"start": np.True_}, {"stop": np.False_}, {"tied": np.False_}, {"order": np.int64(2)}, {"n_jobs": np.int64(2)}],
     ids=str,
 )
 def test_numbers_of_numpy_are_numbers(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -564,7 +564,7 @@ def test_weights_that_no_example_has(weight: Any, message: str) -> None:
     assert_unchanged(model, before)
     if weight != 1.0:  # which scikit-learn takes for the weight of all
         with pytest.raises(ValueError):
-            StructuredClassifier().fit(np.eye(2), [0, 1], sample_weight=weight)
+            LinearClassifier().fit(np.eye(2), [0, 1], sample_weight=weight)
 
 
 # ---- losses and learners ---------------------------------------------------------------------------------------------
@@ -596,7 +596,7 @@ def test_weights_that_no_example_has(weight: Any, message: str) -> None:
 )
 def test_costs_that_no_labels_have(cost: Any, message: str) -> None:
     for loss in (SoftmaxMargin, Hinge):
-        model = StructuredClassifier(loss(cost=cost), learner="sgd")
+        model = LinearClassifier(loss(cost=cost), learner="sgd")
         assert re.search(message, found := refusal(lambda model=model: model.fit(np.eye(3), list("abc")))), found  # type: ignore[misc]
 
 
@@ -670,19 +670,19 @@ def arcs(words: int) -> list[list[str]]:
     ids=str,
 )
 def test_heads_that_make_no_tree(heads: Any, message: str) -> None:
-    features = SparseFeatures()
-    found = refusal(lambda: bind(NonProjectiveTree(), [arcs(2), arcs(3)], [[0, 1], heads], features=features))
+    feature_map = SparseMap()
+    found = refusal(lambda: bind(NonProjectiveTree(), [arcs(2), arcs(3)], [[0, 1], heads], feature_map=feature_map))
     assert re.search(message, found), found
 
 
 def test_several_roots_are_trees_where_they_are_allowed() -> None:
-    problem = bind(NonProjectiveTree(single_root=False), [arcs(3)], [[0, 0, 1]], features=SparseFeatures())
+    problem = bind(NonProjectiveTree(single_root=False), [arcs(3)], [[0, 0, 1]], feature_map=SparseMap())
     assert NonProjectiveTree().decode(NoOutputs(), np.array([9]), np.array([0, 3]), problem.gold(0)) == [[0, 0, 1]]
 
 
 def test_arcs_that_belong_to_no_sentence() -> None:
     def refused(X: Any, heads: Any) -> str:
-        return refusal(lambda: bind(NonProjectiveTree(), X, heads, features=SparseFeatures(unit="arc")))
+        return refusal(lambda: bind(NonProjectiveTree(), X, heads, feature_map=SparseMap(unit="arc")))
 
     assert refused([arcs(2), arcs(3)[:-1]], [[0, 1], [0, 1, 1]]).startswith("example 1 has attributes for 8 arcs; ")
     assert refused([arcs(2)], [[0, 1], [0, 1]]) == "there are 1 sentences and 2 lists of heads."
@@ -746,7 +746,7 @@ def test_a_structure_and_features_that_do_not_fit_are_refused(child: Callable[[s
         OUTCOMES.format(data=json.dumps(long_data()))
         + f"""
 from margrave import SequenceTagger
-from margrave.features import AttributeTable
+from margrave.maps import FeatureTable
 from margrave.structures import Chain
 from tests.references.problems import bind
 
@@ -756,10 +756,10 @@ def changed(before, **after):
     return "as before" if model.set_params(**after).predict(X) == expected else "another prediction"
 
 def bound(first, then):
-    features = AttributeTable()
+    feature_map = FeatureTable()
     labels = np.array([int(label) % first for labels in Y for label in labels], dtype=np.int32)
-    bind(Chain(), X, labels, features=features, classes=list(range(first)))
-    problem = bind(Chain(), X, features=features, classes=list(range(then)))
+    bind(Chain(), X, labels, feature_map=feature_map, classes=list(range(first)))
+    problem = bind(Chain(), X, feature_map=feature_map, classes=list(range(then)))
     return [problem.score(i, np.ones(problem.dim)).sum() for i in range(problem.size)]
 
 print(json.dumps({{name: attempt(lambda: eval(code)) for name, code in {MISFITS!r}.items()}}))
@@ -771,14 +771,14 @@ print(json.dumps({{name: attempt(lambda: eval(code)) for name, code in {MISFITS!
 
 
 def test_features_learned_for_chains_do_not_serve_classes() -> None:
-    features = ChainFeatures()
-    bind(Chain(), X, np.array([0, 1, 2] * 2, np.int32), features=features, classes=[0, 1, 2])
-    refusal(lambda: bind_examples(Multiclass(), features, [[["the"]]], outputs=Labels(np.arange(3))))
+    feature_map = ChainMap()
+    bind(Chain(), X, np.array([0, 1, 2] * 2, np.int32), feature_map=feature_map, classes=[0, 1, 2])
+    refusal(lambda: bind_examples(Multiclass(), feature_map, [[["the"]]], outputs=Labels(np.arange(3))))
 
 
 def test_a_structure_learns_its_features_from_labels() -> None:
     for structure, data in ((Chain(), X), (Multiclass(), [["a"]])):
-        message = refusal(lambda s=structure, d=data: bind(s, d, features=AttributeTable(), classes=[0, 1]))  # type: ignore[misc]
+        message = refusal(lambda s=structure, d=data: bind(s, d, feature_map=FeatureTable(), classes=[0, 1]))  # type: ignore[misc]
         assert re.search("features are learned from examples with outputs, but there are no outputs", message)
 
 
@@ -815,9 +815,9 @@ def test_a_file_with_a_class_of_somebody_else_asks_for_its_module(
 ) -> None:
     path = tmp_path / "model"
     fitted_tagger().save(path)
-    monkeypatch.delitem(ChainFeatures.registered, ChainFeatures.name)
+    monkeypatch.delitem(ChainMap.registered, ChainMap.name)
     assert refusal(lambda: load(path)) == (
-        f"{path}: it holds the features {ChainFeatures.name!r}, which this Margrave does not know: import the module "
+        f"{path}: it holds the feature map {ChainMap.name!r}, which this Margrave does not know: import the module "
         "that defines it, or upgrade Margrave."
     )
 
@@ -854,7 +854,7 @@ def honest_models(tmp_path: Path) -> dict[str, tuple[dict[str, Any], dict[str, A
     data, labels = long_data()
     tagger = SequenceTagger(max_iter=3, tol=1.0).fit(data, labels)
     with_edges = SequenceTagger(max_iter=3, tol=1.0).fit(data, labels, edges=data)
-    dense = StructuredClassifier(max_iter=3, tol=1.0).fit(np.eye(7), list("abcdefg"))
+    dense = LinearClassifier(max_iter=3, tol=1.0).fit(np.eye(7), list("abcdefg"))
     models = {}
     for name, model in (("tagger", tagger), ("edges", with_edges), ("dense", dense)):
         model.save(tmp_path / name)
@@ -911,15 +911,15 @@ def lbfgs(**settings: Any) -> dict[str, Any]:
     return {"kind": "learner", "name": "lbfgs", "settings": settings, "state": {}}
 
 
-ENCODER = ("features", "settings", "tokens", "state", "encoder", "state")
-TOKEN_PAIRS = ("features", "settings", "tokens", "state", "pairs", "items")  # attributes, labels, begin, column
-EDGE_PAIRS = ("features", "state", "edges", "state", "pairs", "items")
-DENSE_PAIRS = ("features", "state", "pairs", "items")
+ENCODER = ("map", "settings", "tokens", "state", "encoder", "state")
+TOKEN_PAIRS = ("map", "settings", "tokens", "state", "pairs", "items")  # attributes, labels, begin, column
+EDGE_PAIRS = ("map", "state", "edges", "state", "pairs", "items")
+DENSE_PAIRS = ("map", "state", "pairs", "items")
 CLASSES = ("outputs", "settings", "classes")
-NAMES, OFFSETS = "features_.tokens.encoder.bytes", "features_.tokens.encoder.offsets"
-BEGIN, COLUMN = "features_.tokens.pairs.begin", "features_.tokens.pairs.column"
-PLACE, VALUE = "features_.gram_weight.place", "features_.gram_weight.value"
-TUPLES = ("features", "state", "gram_weight", "length")
+NAMES, OFFSETS = "map_.tokens.encoder.bytes", "map_.tokens.encoder.offsets"
+BEGIN, COLUMN = "map_.tokens.pairs.begin", "map_.tokens.pairs.column"
+PLACE, VALUE = "map_.gram_weight.place", "map_.gram_weight.value"
+TUPLES = ("map", "state", "gram_weight", "length")
 
 LIES: dict[str, tuple[str, Edit]] = {
     "an offset past the end": ("tagger", put(OFFSETS, 2, 10**12)),
@@ -964,25 +964,25 @@ LIES: dict[str, tuple[str, Edit]] = {
     **{f"no {name}": ("tagger", drop(name)) for name in ("weights", PLACE, VALUE, NAMES, OFFSETS, BEGIN, COLUMN)},
     **{
         f"no {name} in the header": ("tagger", unsay(name))
-        for name in ("parameters", "inputs", "outputs", "features", "weights", "n_weights", "certificate", "metadata")
+        for name in ("parameters", "features", "outputs", "map", "weights", "n_weights", "certificate", "metadata")
     },
     **{
         f"a number for {name}": ("tagger", say(name, 3))
-        for name in ("parameters", "inputs", "outputs", "features", "weights", "certificate", "metadata")
+        for name in ("parameters", "features", "outputs", "map", "weights", "certificate", "metadata")
     },
-    "a list for features": ("tagger", say("features", [1])),
+    "a list for features": ("tagger", say("map", [1])),
     "features of another kind": (
         "tagger",
         say("features", {"kind": "loss", "name": "log", "settings": {}, "state": {}}),
     ),
-    "an unknown kind of object": ("tagger", say("features", "kind", "module")),
-    "an unknown feature map": ("tagger", say("features", "name", "telepathy")),
-    "a class by its path": ("tagger", say("features", "name", "os.system")),
-    "a list for settings": ("tagger", say("features", "settings", [1])),
-    "an unknown setting of the features": ("tagger", say("features", "settings", "colour", "red")),
-    "a setting of Python": ("tagger", say("features", "settings", "self", 1)),
+    "an unknown kind of object": ("tagger", say("map", "kind", "module")),
+    "an unknown feature map": ("tagger", say("map", "name", "telepathy")),
+    "a class by its path": ("tagger", say("map", "name", "os.system")),
+    "a list for settings": ("tagger", say("map", "settings", [1])),
+    "an unknown setting of the features": ("tagger", say("map", "settings", "colour", "red")),
+    "a setting of Python": ("tagger", say("map", "settings", "self", 1)),
     "state where there is none": ("tagger", say("outputs", "state", {"more": 1})),
-    "hash bits for a vocabulary": ("tagger", say("features", "settings", "tokens", "settings", "hash_bits", 12)),
+    "hash bits for a vocabulary": ("tagger", say("map", "settings", "tokens", "settings", "hash_bits", 12)),
     "another kind of attributes": ("tagger", say(*ENCODER, "form", "columns")),
     "an unknown kind of attributes": ("tagger", say(*ENCODER, "form", "telepathy")),
     "hashed, with no bits": ("tagger", say(*ENCODER, "form", "hashed")),
@@ -997,7 +997,7 @@ LIES: dict[str, tuple[str, Edit]] = {
     "another order": ("tagger", say("parameters", "order", 3)),
     "an impossible order": ("tagger", say("parameters", "order", 9)),
     "an order in words": ("tagger", say("parameters", "order", "one")),
-    "scores of the start": ("tagger", say("features", "settings", "start", True)),
+    "scores of the start": ("tagger", say("map", "settings", "start", True)),
     "an unknown parameter": ("tagger", say("parameters", "colour", "red")),
     "a parameter of Python": ("tagger", say("parameters", "self", 1)),
     "forbidden labels that are none": ("tagger", say("parameters", "forbidden", [["x", "y"]])),
@@ -1009,29 +1009,29 @@ LIES: dict[str, tuple[str, Edit]] = {
     "a setting that losses lack": ("tagger", say("parameters", "loss", family(colour="red"))),
     "a negative C": ("tagger", say("parameters", "C", -1.0)),
     "a C in words": ("tagger", say("parameters", "C", "one")),
-    "a seed in words": ("tagger", say("parameters", "seed", "one")),
+    "a seed in words": ("tagger", say("parameters", "random_state", "one")),
     "a negative tolerance": ("tagger", say("parameters", "tol", -1.0)),
     "an unknown setting of the learner": ("tagger", say("parameters", "learner", lbfgs(speed=3))),
     "an impossible setting of the learner": ("tagger", say("parameters", "learner", lbfgs(memory=-1))),
-    "an unknown choice of pairs": ("tagger", say("features", "settings", "tokens", "settings", "pairs", "some")),
+    "an unknown choice of pairs": ("tagger", say("map", "settings", "tokens", "settings", "pairs", "some")),
     "a certificate in words": ("tagger", say("certificate", "primal", "low")),
     "fewer weights learned than there are": ("tagger", say("n_weights", 3)),
-    "another estimator": ("tagger", say("estimator", "StructuredClassifier")),
+    "another estimator": ("tagger", say("estimator", "LinearClassifier")),
     "no estimator": ("tagger", unsay("estimator")),
-    "an edge column out of range": ("edges", put("features_.edges.pairs.column", 0, 60000)),
+    "an edge column out of range": ("edges", put("map_.edges.pairs.column", 0, 60000)),
     "fewer edge columns than tuples": ("edges", say(*EDGE_PAIRS, 1, 1, 3)),
-    "edge pairs, and no edges": ("edges", say("features", "state", "edges", "state", "encoder", "state", "form", None)),
+    "edge pairs, and no edges": ("edges", say("map", "state", "edges", "state", "encoder", "state", "form", None)),
     "no edge pairs": ("edges", say(*EDGE_PAIRS[:-1], None)),
-    "a text for edges": ("edges", say("features", "state", "edges", "none")),
-    "more columns": ("dense", say("features", "state", "encoder", "state", "columns", 500)),
-    "fewer columns": ("dense", say("features", "state", "encoder", "state", "columns", 1)),
-    "negative columns": ("dense", say("features", "state", "encoder", "state", "columns", -1)),
+    "a text for edges": ("edges", say("map", "state", "edges", "none")),
+    "more columns": ("dense", say("map", "state", "encoder", "state", "columns", 500)),
+    "fewer columns": ("dense", say("map", "state", "encoder", "state", "columns", 1)),
+    "negative columns": ("dense", say("map", "state", "encoder", "state", "columns", -1)),
     "more attributes": ("dense", say(*DENSE_PAIRS, 0, 1, 50)),
     "negative attributes": ("dense", say(*DENSE_PAIRS, 0, 1, -1)),
     "a table too large": ("dense", say(*DENSE_PAIRS, 0, 1, 2**60)),
     "more labels of rows": ("dense", say(*DENSE_PAIRS, 1, 1, 49)),
     "fewer classes of rows": ("dense", say(*CLASSES, ["a", "b"])),
-    "a chain for rows": ("dense", say("features", "name", "chain")),
+    "a chain for rows": ("dense", say("map", "name", "chain")),
 }
 
 
@@ -1050,7 +1050,7 @@ def answers_to_lies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         paths[kind] = str(folder / kind)
     script = (
         "from margrave.errors import MargraveError\nfrom margrave import load\n"
-        "from margrave import SequenceTagger, StructuredClassifier\n"  # once, and not in every fork
+        "from margrave import SequenceTagger, LinearClassifier\n"  # once, and not in every fork
         + OUTCOMES.format(data=json.dumps(long_data()))
         + f"print(json.dumps({{name: attempt(lambda: load(path)) for name, path in {paths!r}.items()}}))"
     )
@@ -1078,7 +1078,7 @@ def test_a_file_that_tells_the_truth_is_accepted(answers_to_lies: dict[str, str]
 
 def chains() -> Problem:
     labels = np.array([0, 1, 2] * 2, np.int32)
-    return bind(Chain(), X, labels, features=AttributeTable(), classes=[0, 1, 2])
+    return bind(Chain(), X, labels, feature_map=FeatureTable(), classes=[0, 1, 2])
 
 
 def kept_outputs() -> dict[str, tuple[Callable[..., object], list[Any]]]:
@@ -1151,7 +1151,7 @@ def test_training_that_overflows_says_so_and_any_other_can_be_saved(
     learner: str, loss: str, size: float, C: float, tmp_path: Path
 ) -> None:
     X: list[Any] = [[{"a": size}, {"b": 1.0}], [{"b": -size}]]
-    model = SequenceTagger(loss, C=C, learner=learner, features="all", tied=False, max_iter=5)
+    model = SequenceTagger(loss, C=C, learner=learner, weights="all", tied=False, max_iter=5)
     try:
         model.fit(X, [["A", "B"], ["A"]])
     except MargraveError as error:

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from margrave import Kernel, SequenceTagger, StructuredClassifier, TaxonomyClassifier, load
+from margrave import Kernel, LinearClassifier, SequenceTagger, TaxonomyClassifier, load
 from margrave.errors import MargraveError
 from margrave.estimators import HierarchicalMultiLabelClassifier, Reranker
 from margrave.estimators.base import token_table
@@ -81,14 +81,14 @@ def classifier(model: Any, size: int, vocabulary: int, form: str) -> Any:
     return model, answers
 
 
-def reranker(size: int, vocabulary: int, form: str, features: str = "all") -> Any:
+def reranker(size: int, vocabulary: int, form: str, weights: str = "all") -> Any:
     def lists(seed: int, size: int) -> list[Any]:
         rng = np.random.default_rng(seed)
         if form == "columns":
             return [rows(seed + i, 3, vocabulary) for i in range(size)]
         return [names(rng, 3, vocabulary) for _ in range(size)]
 
-    model = Reranker("perceptron", learner="perceptron", max_iter=1, features=features)
+    model = Reranker("perceptron", learner="perceptron", max_iter=1, weights=weights)
 
     def answers(model: Any) -> list[Any]:
         X = lists(1, 15)
@@ -100,21 +100,21 @@ def reranker(size: int, vocabulary: int, form: str, features: str = "all") -> An
 QUICK: dict[str, Any] = {"loss": "perceptron", "learner": "perceptron", "max_iter": 1}
 MAKERS: dict[str, Callable[[int, int], Any]] = {
     "observed": lambda n, v: tagger(n, v),
-    "all pairs": lambda n, v: tagger(n, v, features="all"),
-    "hashed": lambda n, v: tagger(n, v, features="hash:12" if v > 100 else "hash:6"),
+    "all pairs": lambda n, v: tagger(n, v, weights="all"),
+    "hashed": lambda n, v: tagger(n, v, weights="hash:12" if v > 100 else "hash:6"),
     "order 2": lambda n, v: tagger(n, v, order=2),
-    "order 2, all pairs": lambda n, v: tagger(n, v, order=2, features="all"),
+    "order 2, all pairs": lambda n, v: tagger(n, v, order=2, weights="all"),
     "start and stop": lambda n, v: tagger(n, v, start=True, stop=True, transition_scale=0.5),
     "edges": lambda n, v: tagger(n, v, edges=True, start=True, stop=True, tied=False),
-    "edges, all pairs": lambda n, v: tagger(n, v, edges=True, features="all", tied=False),
+    "edges, all pairs": lambda n, v: tagger(n, v, edges=True, weights="all", tied=False),
     "edges of order 2": lambda n, v: tagger(n, v, edges=True, order=2, stop=True, tied=False),
-    "edges, hashed": lambda n, v: tagger(n, v, edges=True, features="hash:6", tied=False),
+    "edges, hashed": lambda n, v: tagger(n, v, edges=True, weights="hash:6", tied=False),
     "vectors": lambda n, v: tagger(n, v, vectors=True),
     "vectors with edges": lambda n, v: tagger(n, v, vectors=True, edges=True, tied=False),
-    "named classes": lambda n, v: classifier(StructuredClassifier(**QUICK), n, v, "names"),
-    "observed classes": lambda n, v: classifier(StructuredClassifier(features="observed", **QUICK), n, v, "names"),
-    "columns": lambda n, v: classifier(StructuredClassifier(**QUICK), n, v, "columns"),
-    "sparse columns": lambda n, v: classifier(StructuredClassifier(**QUICK), n, v, "sparse"),
+    "named classes": lambda n, v: classifier(LinearClassifier(**QUICK), n, v, "names"),
+    "observed classes": lambda n, v: classifier(LinearClassifier(weights="observed", **QUICK), n, v, "names"),
+    "columns": lambda n, v: classifier(LinearClassifier(**QUICK), n, v, "columns"),
+    "sparse columns": lambda n, v: classifier(LinearClassifier(**QUICK), n, v, "sparse"),
     "taxonomy": lambda n, v: classifier(TaxonomyClassifier(taxonomy=".", **QUICK), n, v, "names"),
     "taxonomy of columns": lambda n, v: classifier(TaxonomyClassifier(taxonomy=".", **QUICK), n, v, "columns"),
     "sets of nodes": lambda n, v: classifier(HierarchicalMultiLabelClassifier(taxonomy=".", **QUICK), n, v, "names"),
@@ -150,8 +150,8 @@ def saved(model: Any, path: Path) -> bytes:
 
 def encoder(model: Any) -> Any:
     """What turns the attributes of tokens, examples or candidates into rows."""
-    table = token_table(model.features_)
-    return model.features_.encoder if table is None else table.encoder
+    table = token_table(model.map_)
+    return model.map_.encoder if table is None else table.encoder
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -178,7 +178,7 @@ def test_only_what_is_not_zero_is_kept(name: str, tmp_path: Path) -> None:
     read: Any = load(tmp_path / "model")
     w = model._weights()
     assert_array_equal(read._weights(), w[w != 0])
-    words, pairs = encoder(model).vocabulary.names(), getattr(token_table(model.features_), "weighted", None)
+    words, pairs = encoder(model).vocabulary.names(), getattr(token_table(model.map_), "weighted", None)
     begin = pairs.arrays()[0] if pairs is not None and pairs.packed else np.arange(len(words) + 1)
     used = [word for k, word in enumerate(words) if w[begin[k] : begin[k + 1]].any()]
     assert encoder(read).vocabulary.names() == used
@@ -225,7 +225,7 @@ def test_a_sparse_model_with_all_its_zeros_in_the_file_is_read_too(name: str, tm
 
 def test_kernels_keep_their_rows(tmp_path: Path) -> None:
     X, y = rows(0, 60, 3), np.random.default_rng(0).choice(LABELS, size=60)
-    model = StructuredClassifier("hinge", features=Kernel("rbf"), C=0.1, tol=1e-2).fit(X, y)
+    model = LinearClassifier("hinge", kernel=Kernel("rbf"), C=0.1, tol=1e-2).fit(X, y)
     w = model._weights().copy()
     w[np.arange(len(w)) % 5 != 0] = 0.0
     model._set_weights(w)
@@ -291,8 +291,8 @@ def test_a_sparse_reranker_keeps_its_weights_by_name(tmp_path: Path) -> None:
     model = Reranker(learner=LP(free_sign=True)).fit(X, [1] * 30)
     model.save(tmp_path / "model")
     read: Any = load(tmp_path / "model")
-    assert read.weights() == model.weights() != {}
-    assert read.features_.encoder.attributes == len(model.weights()) < model.n_weights_ / 2
+    assert read.feature_weights() == model.feature_weights() != {}
+    assert read.map_.encoder.attributes == len(model.feature_weights()) < model.n_weights_ / 2
     assert read.n_weights_ == model.n_weights_
     assert_array_equal(read.predict(X), model.predict(X))
 
@@ -332,12 +332,12 @@ def changed(name: str, of_model: str, tmp_path: Path, change: Callable[[Any, Any
     return message
 
 
-VECTORS = [("weights", "hashed candidates"), ("features_.gram_weight", "observed")]
+VECTORS = [("weights", "hashed candidates"), ("map_.gram_weight", "observed")]
 
 
 def of_file(header: Any, name: str) -> Any:
     """What a header says of a vector."""
-    return header["weights"] if name == "weights" else header["features"]["state"]["gram_weight"]
+    return header["weights"] if name == "weights" else header["map"]["state"]["gram_weight"]
 
 
 @pytest.mark.parametrize(("name", "of_model"), VECTORS)

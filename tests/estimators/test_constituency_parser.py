@@ -44,7 +44,7 @@ def test_cutting_planes_take_every_cost(cost: str, rescale: str) -> None:
 
 
 def test_spans_need_no_grammar(tmp_path) -> None:
-    parser = ConstituencyParser(grammar="spans", C=10.0, features="hash:12").fit(None, TREES)
+    parser = ConstituencyParser(grammar="spans", C=10.0, weights="hash:12").fit(None, TREES)
     assert f1(parser, TREES) == 1.0
     X = parser.sentences_of(TREES)
     parser.save(tmp_path / "spans.model")
@@ -55,7 +55,7 @@ def test_spans_need_no_grammar(tmp_path) -> None:
     assert parser.n_partial_ == 0
 
 
-@pytest.mark.parametrize("settings", [{}, {"binarise": "head"}, {"grammar": "spans", "features": "hash:10"}])
+@pytest.mark.parametrize("settings", [{}, {"binarise": "head"}, {"grammar": "spans", "weights": "hash:10"}])
 def test_pruning_leaves_the_gold_trees_and_is_saved(tmp_path, settings: dict) -> None:
     trees = TREES * 4
     parser = ConstituencyParser(C=10.0, prune=1e-3, tol=1e-2, **settings).fit(None, trees)
@@ -90,7 +90,7 @@ def test_a_beam_must_be_a_probability(prune) -> None:
         ConstituencyParser(prune=prune).fit(None, TREES)
 
 
-@pytest.mark.parametrize("settings", [{"horizontal": 0}, {"grammar": "spans", "features": "hash:8"}])
+@pytest.mark.parametrize("settings", [{"horizontal": 0}, {"grammar": "spans", "weights": "hash:8"}])
 def test_learners_of_the_dual_agree_on_grammars(settings: dict) -> None:
     """Online EG over the tied parts, batch EG in both forms, and L-BFGS reach the same optimum."""
     trees = AMBIGUOUS if settings == {"horizontal": 0} else TREES

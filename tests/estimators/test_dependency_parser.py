@@ -11,7 +11,7 @@ from sklearn.base import clone
 from margrave import DependencyParser, Kernel, MargraveError, load
 from margrave.datasets import load_harbour
 from margrave.estimators.base import Given
-from margrave.inputs import ArcTemplates
+from margrave.features import ArcTemplates
 from margrave.labels.trees import is_projective
 from margrave.learners import Checkpoint
 
@@ -35,8 +35,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "second order, not projective": {"order": 2, "projective": False},
     "jointly labelled": {"labels": "joint"},
     "second order, jointly labelled": {"order": 2, "labels": "joint"},
-    "hashed": {"features": "hash:16"},
-    "pruned by posteriors": {"prune": "posterior", "features": "hash:16"},
+    "hashed": {"weights": "hash:16"},
+    "pruned by posteriors": {"prune": "posterior", "weights": "hash:16"},
     "not pruned": {"prune": False},
     "minimum risk": {"decode": "mbr"},
 }
@@ -94,7 +94,7 @@ def test_the_minimum_risk_tree_has_the_most_expected_heads(parsers: dict[str, De
     assert_allclose(best.coef_, risk.coef_)
 
     def expected(model: DependencyParser) -> list[float]:
-        return [float(each.sum()) for each in best.confidence(NEW, model.predict(NEW))]
+        return [float(each.sum()) for each in best.predict_proba(NEW, model.predict(NEW))]
 
     assert all(a >= b - 1e-9 for a, b in zip(expected(risk), expected(best), strict=True))
 
@@ -199,20 +199,20 @@ def arc_score(model: DependencyParser, x: Any, head: int, word: int) -> float:
     [
         ({"order": 3}, "order must be"),
         (
-            {"order": 2, "projective": False, "inputs": ArcTemplates(["h[1]|s[1]"])},
+            {"order": 2, "projective": False, "features": ArcTemplates(["h[1]|s[1]"])},
             "a template with s needs order=2 and projective trees",
         ),
-        ({"order": 2, "inputs": ArcTemplates(["h[1]|c[1]"])}, "a template with c needs order=2 and projective=False"),
+        ({"order": 2, "features": ArcTemplates(["h[1]|c[1]"])}, "a template with c needs order=2 and projective=False"),
         ({"labels": "both"}, "labels"),
         ({"prune": "hard"}, "prune"),
         ({"crossing": "ignore"}, "crossing"),
         ({"decode": "worst"}, "decode"),
-        ({"inputs": None, "order": 2}, "order=2 needs inputs"),
-        ({"inputs": "templates"}, "inputs"),
-        ({"features": "all"}, "features"),
-        ({"features": Kernel("rbf")}, "features of a parser must be a name, not Kernel"),
-        ({"inputs": ArcTemplates(["h[1]|s[1]"])}, "a template with s needs order=2"),
-        ({"inputs": ArcTemplates(["h[1]|label"])}, "a template with label needs labels='joint'"),
+        ({"features": None, "order": 2}, "order=2 needs inputs"),
+        ({"features": "templates"}, "features"),
+        ({"weights": "all"}, "weights"),
+        ({"weights": Kernel("rbf")}, "weights of a parser must be a name, not Kernel"),
+        ({"features": ArcTemplates(["h[1]|s[1]"])}, "a template with s needs order=2"),
+        ({"features": ArcTemplates(["h[1]|label"])}, "a template with label needs labels='joint'"),
     ],
 )
 def test_wrong_settings_are_refused_in_one_sentence(settings: dict[str, Any], message: str) -> None:
@@ -246,7 +246,7 @@ def test_learners_go_on_with_approximate_inference(loss: str, learner: str) -> N
         "projective": False,
         "labels": False,
         "max_iter": 8,
-        "features": "hash:16",
+        "weights": "hash:16",
         "prune": "lengths",
     }
     model = DependencyParser(loss, learner=learner, C=0.1, **settings).fit(X[:25], heads_of(Y[:25]))
@@ -278,7 +278,7 @@ def test_what_is_not_a_list_of_sentences_or_trees_is_refused_in_one_sentence(
     with pytest.raises(MargraveError, match="a tree for each sentence"):
         model.score(NEW, NEW_Y[:-1])
     with pytest.raises(MargraveError, match="word 1: its head is not 0 or the number of another word"):
-        model.confidence(NEW[:1], [[99] * len(NEW[0])])
+        model.predict_proba(NEW[:1], [[99] * len(NEW[0])])
     begin, heads, labels = model.predict_numbers([])
     assert labels is not None
     assert (begin.tolist(), len(heads), len(labels)) == ([0], 0, 0)
@@ -299,7 +299,7 @@ def test_second_order_has_a_lower_optimum_than_first_order() -> None:
 def test_a_fit_that_is_interrupted_in_the_label_stage_goes_on_from_its_checkpoints(
     order: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = DependencyParser(C=0.1, order=order, tol=1e-3, n_threads=1, learner="eg")
+    model = DependencyParser(C=0.1, order=order, tol=1e-3, n_jobs=1, learner="eg")
     whole = model.fit(X, Y)
     file, of_labels = tmp_path / "run", tmp_path / "run.labels"
     real, written = Checkpoint.write, []

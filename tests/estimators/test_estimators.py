@@ -27,16 +27,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from margrave import Hinge, LossFamily, SequenceTagger, SoftmaxMargin, StructuredClassifier, _core, load
-from margrave.features.table import RowEncoder
+from margrave import Hinge, LinearClassifier, LossFamily, SequenceTagger, SoftmaxMargin, _core, load
 from margrave.learners import LBFGS, SGD, Learner, Task
 from margrave.learners.task import Step
 from margrave.losses import loss_named
+from margrave.maps.table import RowEncoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def expected_failures(estimator: StructuredClassifier) -> dict[str, str]:
+def expected_failures(estimator: LinearClassifier) -> dict[str, str]:
     if estimator.learner not in ("sgd", "perceptron"):
         return {}
     reason = "one visit with a doubled step is not two visits"
@@ -45,16 +45,16 @@ def expected_failures(estimator: StructuredClassifier) -> dict[str, str]:
 
 @parametrize_with_checks(
     [
-        StructuredClassifier(),
-        StructuredClassifier(features="observed"),
-        StructuredClassifier("softmax-margin", learner=LBFGS(memory=3), n_threads=2),
-        StructuredClassifier("hinge", learner="sgd"),
-        StructuredClassifier("perceptron", learner="perceptron"),
+        LinearClassifier(),
+        LinearClassifier(weights="observed"),
+        LinearClassifier("softmax-margin", learner=LBFGS(memory=3), n_jobs=2),
+        LinearClassifier("hinge", learner="sgd"),
+        LinearClassifier("perceptron", learner="perceptron"),
     ],
     expected_failed_checks=expected_failures,
 )
 def test_the_classifier_keeps_all_of_scikit_learns_conventions(
-    estimator: StructuredClassifier, check: Callable[[Any], None]
+    estimator: LinearClassifier, check: Callable[[Any], None]
 ) -> None:
     check(estimator)
 
@@ -112,10 +112,10 @@ def weight_numbers(pairs: _core.Pairs) -> dict[tuple[int, int], int]:
 
 
 class ByDefinition:
-    """The score of a labelling, from the weights' order as `ChainFeatures` documents it, and nothing of the core."""
+    """The score of a labelling, from the weights' order as `ChainMap` documents it, and nothing of the core."""
 
     def __init__(self, tagger: SequenceTagger) -> None:
-        self.tagger, self.classes, features = tagger, tagger.classes_.tolist(), tagger.features_
+        self.tagger, self.classes, feature_map = tagger, tagger.classes_.tolist(), tagger.map_
         width = len(self.classes)
         forbidden = {tuple(pair) for pair in tagger.forbidden}
         self.tuples = [
@@ -127,12 +127,12 @@ class ByDefinition:
         ]
         self.number = {labels: k for k, labels in enumerate(self.tuples)}
         self.forbidden = forbidden
-        self.token_weight = weight_numbers(features.tokens.weighted)
+        self.token_weight = weight_numbers(feature_map.tokens.weighted)
         self.gram_at = len(self.token_weight)
-        self.start_at = self.gram_at + features.gram_weights
+        self.start_at = self.gram_at + feature_map.gram_weights
         self.stop_at = self.start_at + width * tagger.start
         self.edge_at = self.stop_at + width * tagger.stop
-        self.edge_weight = {} if features.edges is None else weight_numbers(features.edges.weighted)
+        self.edge_weight = {} if feature_map.edges is None else weight_numbers(feature_map.edges.weighted)
         assert self.edge_at + len(self.edge_weight) == tagger.coef_.size
 
     def labellings(self, n: int, allowed: Any = None) -> list[tuple[int, ...]]:
@@ -147,17 +147,17 @@ class ByDefinition:
         ]
 
     def score(self, x: Any, y: tuple[int, ...], edges: Any = None) -> float:
-        w, features, scale = self.tagger.coef_, self.tagger.features_, self.tagger.transition_scale
+        w, feature_map, scale = self.tagger.coef_, self.tagger.map_, self.tagger.transition_scale
         total = 0.0
         for token, label in zip(x, y, strict=True):
-            for a, value in rows_of(features.tokens.encoder, token):
+            for a, value in rows_of(feature_map.tokens.encoder, token):
                 total += value * w[self.token_weight[a, label]] if (a, label) in self.token_weight else 0.0
         for t in range(1, len(y)):
             for m in range(2, min(t, self.tagger.order) + 2):
                 gram = self.number[y[t + 1 - m : t + 1]]
-                at = features.gram_weight[gram]
+                at = feature_map.gram_weight[gram]
                 total += scale * w[self.gram_at + at] if at >= 0 else 0.0
-                for a, value in [] if edges is None else rows_of(features.edges.encoder, edges[t]):
+                for a, value in [] if edges is None else rows_of(feature_map.edges.encoder, edges[t]):
                     if (a, gram) in self.edge_weight:
                         total += scale * value * w[self.edge_at + self.edge_weight[a, gram]]
         if self.tagger.start:
@@ -184,9 +184,9 @@ class ByDefinition:
 
 TAGGERS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "all pairs": {"features": "all"},
+    "all pairs": {"weights": "all"},
     "order 2": {"order": 2},
-    "order 3": {"order": 3, "features": "all"},
+    "order 3": {"order": 3, "weights": "all"},
     "forbidden": {"forbidden": [("O", "I"), ("I", "I")]},
     "forbidden at order 2": {"forbidden": [("O", "I"), ("I", "I")], "order": 2},
     "forbidden at order 3": {"forbidden": {("O", "I")}, "order": 3, "start": True},
@@ -198,12 +198,12 @@ TAGGERS: dict[str, dict[str, Any]] = {
     "hinge": {"loss": "hinge", "learner": SGD(rate=0.2), "max_iter": 3},
     "perceptron": {"loss": "perceptron", "learner": "perceptron", "max_iter": 3},
     "numbers": {},
-    "vectors": {"features": "all"},
-    "vectors with edges": {"features": "observed"},
+    "vectors": {"weights": "all"},
+    "vectors with edges": {"weights": "observed"},
     "edges": {},
-    "edges of order 2": {"order": 2, "features": "all", "start": True, "transition_scale": 0.5},
+    "edges of order 2": {"order": 2, "weights": "all", "start": True, "transition_scale": 0.5},
     "edges with forbidden": {"order": 2, "forbidden": [("O", "I"), ("I", "I")]},
-    "hashed": {"features": "hash:5"},
+    "hashed": {"weights": "hash:5"},
 }
 
 
@@ -303,24 +303,24 @@ def test_forbidden_transitions_are_never_predicted() -> None:
 def test_observed_and_all_pairs_have_the_weights_that_they_say() -> None:
     X, Y = [[["a"], ["b"]], [["a"]]], [["x", "y"], ["y"]]
     assert SequenceTagger().fit(X, Y).coef_.size == 3 + 1  # a-x, b-y, a-y; x-y
-    assert SequenceTagger(features="all").fit(X, Y).coef_.size == 2 * 2 + 2 * 2
-    assert SequenceTagger(features="hash:7").fit(X, Y).coef_.size == 2**7 * 2 + 2 * 2
+    assert SequenceTagger(weights="all").fit(X, Y).coef_.size == 2 * 2 + 2 * 2
+    assert SequenceTagger(weights="hash:7").fit(X, Y).coef_.size == 2**7 * 2 + 2 * 2
     long = [[["a"], ["b"], ["a"], ["b"]]], [["x", "y", "x", "x"]]  # a-x, b-y, b-x, then x-y, y-x, x-x, x-y-x, y-x-x
     assert SequenceTagger(order=2).fit(*long).coef_.size == 3 + 3 + 2
     assert SequenceTagger(order=3).fit(*long).coef_.size == 3 + 3 + 2 + 1
-    assert SequenceTagger(features="all", order=2, start=True, stop=True).fit(X, Y).coef_.size == 4 + 4 + 8 + 2 + 2
+    assert SequenceTagger(weights="all", order=2, start=True, stop=True).fit(X, Y).coef_.size == 4 + 4 + 8 + 2 + 2
 
 
 def test_hashed_attributes_collide_and_nothing_else() -> None:
     """With many bits the hashed model is the named one; with one bit there are two rows."""
     X = sequences(0)
     Y = tags(X, 0)
-    named = SequenceTagger(features="all", tol=1e-10).fit(X, Y)
-    hashed = SequenceTagger(features="hash:14", tol=1e-10).fit(X, Y)
+    named = SequenceTagger(weights="all", tol=1e-10).fit(X, Y)
+    hashed = SequenceTagger(weights="hash:14", tol=1e-10).fit(X, Y)
     for a, b in zip(named.predict_marginals(X), hashed.predict_marginals(X), strict=True):
         assert_allclose(a, b, atol=1e-4)
     assert hashed.history_[-1].primal == pytest.approx(named.history_[-1].primal, rel=1e-8)
-    assert SequenceTagger(features="hash:1").fit(X, Y).coef_.size == 2 * 3 + 3 * 3
+    assert SequenceTagger(weights="hash:1").fit(X, Y).coef_.size == 2 * 3 + 3 * 3
 
 
 def test_attributes_of_all_scripts_are_kept_apart() -> None:
@@ -328,14 +328,14 @@ def test_attributes_of_all_scripts_are_kept_apart() -> None:
     X, Y = [[[name]] for name in names], [[k] for k in range(len(names))]
     tagger = SequenceTagger(C=100.0).fit(X, Y)
     assert tagger.predict(X) == Y
-    assert sorted(tagger.features_.tokens.encoder.vocabulary.names()) == sorted(names)
+    assert sorted(tagger.map_.tokens.encoder.vocabulary.names()) == sorted(names)
 
 
 def test_a_string_value_is_an_attribute_of_its_own() -> None:
     as_values = SequenceTagger().fit([[{"w": "a"}, {"w": "b", "n": 2.0}]], [[0, 1]])
     as_names = SequenceTagger().fit([[{"w=a": 1.0}, {"w=b": 1, "n": 2.0}]], [[0, 1]])
     assert_array_equal(as_values.coef_, as_names.coef_)
-    assert as_values.features_.tokens.encoder.vocabulary.names() == ["w=a", "w=b", "n"]
+    assert as_values.map_.tokens.encoder.vocabulary.names() == ["w=a", "w=b", "n"]
 
 
 def test_sets_tuples_and_generators_of_attributes_are_lists() -> None:
@@ -380,7 +380,7 @@ def test_labels_of_any_kind_come_back_as_they_went_in(labels: list[Any], tmp_pat
     assert from_arrays.predict(X) == Y
     assert_array_equal(from_arrays.coef_, tagger.coef_)
     named = [["a"], ["b"], ["c"]]
-    assert StructuredClassifier(C=50.0).fit(named, labels).predict(named).tolist() == labels
+    assert LinearClassifier(C=50.0).fit(named, labels).predict(named).tolist() == labels
 
 
 def test_the_score_is_the_share_of_right_tokens() -> None:
@@ -409,7 +409,7 @@ def blobs(seed: int = 0, n: int = 45, d: int = 4, width: int = 3) -> tuple[NDArr
 @pytest.mark.parametrize(("beta", "gamma"), [(1.0, 0.0), (1.0, 1.0), (3.0, 1.0)])
 def test_probabilities_are_the_softmax_of_the_decision_function(beta: float, gamma: float) -> None:
     X, y = blobs()
-    model = StructuredClassifier(LossFamily(beta, gamma)).fit(X, y)
+    model = LinearClassifier(LossFamily(beta, gamma)).fit(X, y)
     scores = model.decision_function(X)
     assert_allclose(scores, X @ model.coef_.T, atol=1e-12)
     assert_allclose(model.predict_proba(X), softmax(beta * scores, axis=1), atol=1e-12)
@@ -421,7 +421,7 @@ def test_probabilities_are_the_softmax_of_the_decision_function(beta: float, gam
 
 def test_two_classes_have_one_decision() -> None:
     X, y = blobs(width=2)
-    model = StructuredClassifier().fit(X, y)
+    model = LinearClassifier().fit(X, y)
     scores = model.decision_function(X)
     assert scores.shape == (len(X),)
     assert_array_equal(model.predict(X), model.classes_[(scores > 0).astype(int)])
@@ -431,15 +431,15 @@ def test_two_classes_have_one_decision() -> None:
 def test_dense_sparse_and_named_input_give_the_same_model() -> None:
     X, y = blobs()
     X[np.abs(X) < 0.5] = 0
-    dense = StructuredClassifier(tol=1e-10).fit(X, y)
+    dense = LinearClassifier(tol=1e-10).fit(X, y)
     for kind in (csr_array, csr_matrix, csc_array, coo_array):
-        sparse = StructuredClassifier(tol=1e-10).fit(kind(X), y)
+        sparse = LinearClassifier(tol=1e-10).fit(kind(X), y)
         assert_array_equal(sparse.coef_, dense.coef_)
         assert_array_equal(sparse.predict_proba(kind(X)), dense.predict_proba(X))
     for single in (X.astype(np.float32), np.asfortranarray(X), X.tolist()):
-        assert_allclose(StructuredClassifier(tol=1e-10).fit(single, y).coef_, dense.coef_, atol=1e-4)
+        assert_allclose(LinearClassifier(tol=1e-10).fit(single, y).coef_, dense.coef_, atol=1e-4)
     named = [{f"x{k}": value for k, value in enumerate(row)} for row in X.tolist()]
-    by_name = StructuredClassifier(tol=1e-10).fit(named, y)
+    by_name = LinearClassifier(tol=1e-10).fit(named, y)
     assert by_name.history_[-1].primal == pytest.approx(dense.history_[-1].primal, rel=1e-9)
     assert_allclose(by_name.predict_proba(named), dense.predict_proba(X), atol=1e-4)
 
@@ -449,7 +449,7 @@ def test_input_is_never_changed(kind: Any) -> None:
     """Explicit zeros and indices out of order are tidied up in a copy."""
     indptr, indices, data = np.array([0, 3, 4, 6]), np.array([2, 0, 1, 1, 3, 0]), np.array([1.0, 0, 2, 3, 0, 4])
     X = kind((data.copy(), indices.copy(), indptr.copy()), shape=(3, 4))
-    model = StructuredClassifier().fit(X, [0, 1, 2])
+    model = LinearClassifier().fit(X, [0, 1, 2])
     for step in (lambda: None, lambda: model.predict(X), lambda: model.predict_proba(X)):
         step()
         assert_array_equal(X.indptr, indptr)
@@ -473,21 +473,19 @@ def test_named_input_is_never_changed() -> None:
 def test_repeated_entries_of_a_sparse_matrix_add_up() -> None:
     twice = csr_array((np.array([1.0, 2, 1]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
     once = csr_array(np.array([[3.0, 0], [0, 1]]))
-    assert_allclose(
-        StructuredClassifier().fit(twice, [0, 1]).coef_, StructuredClassifier().fit(once, [0, 1]).coef_, atol=1e-12
-    )
+    assert_allclose(LinearClassifier().fit(twice, [0, 1]).coef_, LinearClassifier().fit(once, [0, 1]).coef_, atol=1e-12)
 
 
 def test_observed_pairs_of_a_classifier() -> None:
-    model = StructuredClassifier(features="observed").fit([{"a": 1.0}, {"b": 1.0}, {"a": 1.0, "b": 1.0}], [0, 1, 2])
+    model = LinearClassifier(weights="observed").fit([{"a": 1.0}, {"b": 1.0}, {"a": 1.0, "b": 1.0}], [0, 1, 2])
     assert model.coef_.shape == (4,)
-    assert StructuredClassifier().fit([{"a": 1.0}, {"b": 1.0}], [0, 1]).coef_.shape == (2, 2)
+    assert LinearClassifier().fit([{"a": 1.0}, {"b": 1.0}], [0, 1]).coef_.shape == (2, 2)
 
 
 def test_examples_without_attributes_are_examples() -> None:
-    named = StructuredClassifier().fit([["a"], [], ["b"]], [0, 1, 2])
+    named = LinearClassifier().fit([["a"], [], ["b"]], [0, 1, 2])
     assert named.predict([[], ["a"]]).tolist()[1] == 0
-    first = StructuredClassifier().fit([[], ["a"], ["b"]], [1, 0, 2])  # the first one must not decide the kind of input
+    first = LinearClassifier().fit([[], ["a"], ["b"]], [1, 0, 2])  # the first one must not decide the kind of input
     assert_allclose(first.predict_proba([["a"], ["b"]]), named.predict_proba([["a"], ["b"]]), atol=1e-3)
 
 
@@ -495,16 +493,16 @@ def test_examples_without_attributes_are_examples() -> None:
 
 
 def test_parameters_are_got_set_and_cloned() -> None:
-    for make in (SequenceTagger, StructuredClassifier):
+    for make in (SequenceTagger, LinearClassifier):
         settings: dict[str, Any] = {
             "loss": Hinge(cost={"a": 2.0}),
             "C": 0.25,
             "learner": SGD(rate=0.5),
-            "features": "hash:9",
+            "weights": "hash:9",
             "max_iter": 3,
             "tol": 0.1,
-            "n_threads": 1,
-            "seed": 9,
+            "n_jobs": 1,
+            "random_state": 9,
             "verbose": False,
         }
         model = make(**settings)
@@ -537,12 +535,12 @@ def test_learning_again_forgets_what_was_learned() -> None:
     again = SequenceTagger().fit([[["q"], ["r"]]], [["x", "y"]]).fit(X, Y)
     assert_array_equal(again.coef_, fresh.coef_)
     assert_array_equal(again.classes_, fresh.classes_)
-    dense = StructuredClassifier().fit(*blobs()).fit(*blobs(d=5))
+    dense = LinearClassifier().fit(*blobs()).fit(*blobs(d=5))
     assert dense.n_features_in_ == 5
-    assert_array_equal(dense.coef_, StructuredClassifier().fit(*blobs(d=5)).coef_)
+    assert_array_equal(dense.coef_, LinearClassifier().fit(*blobs(d=5)).coef_)
 
 
-@pytest.mark.parametrize("model", [SequenceTagger(), StructuredClassifier(C=2.0, loss=Hinge(), learner=SGD(rate=1.0))])
+@pytest.mark.parametrize("model", [SequenceTagger(), LinearClassifier(C=2.0, loss=Hinge(), learner=SGD(rate=1.0))])
 def test_a_representation_shows_what_was_set(model: Any) -> None:
     text = repr(model)
     assert text.startswith(type(model).__name__ + "(")
@@ -552,28 +550,26 @@ def test_a_representation_shows_what_was_set(model: Any) -> None:
 
 def test_pipelines_end_in_a_classifier() -> None:
     X, y = blobs()
-    scaled = make_pipeline(StandardScaler(), StructuredClassifier()).fit(100 * X, y)
+    scaled = make_pipeline(StandardScaler(), LinearClassifier()).fit(100 * X, y)
     assert scaled.score(100 * X, y) > 0.6
     words = ["a good day", "good good night", "bad day", "very bad night", "good", "bad bad"]
     opinions = ["+", "+", "-", "-", "+", "-"]
-    assert (
-        make_pipeline(TfidfVectorizer(), StructuredClassifier(C=10.0)).fit(words, opinions).score(words, opinions) == 1
-    )
+    assert make_pipeline(TfidfVectorizer(), LinearClassifier(C=10.0)).fit(words, opinions).score(words, opinions) == 1
     named = [{"w": word, "n": len(word)} for word in words]
     for through in (DictVectorizer(), DictVectorizer(sparse=False)):
-        assert make_pipeline(through, StructuredClassifier(C=10.0)).fit(named, opinions).score(named, opinions) == 1
+        assert make_pipeline(through, LinearClassifier(C=10.0)).fit(named, opinions).score(named, opinions) == 1
 
 
 def test_a_grid_search_over_classes() -> None:
     X, y = blobs()
-    search = GridSearchCV(StructuredClassifier(), {"C": np.logspace(-3, 1, 3), "loss": ["log", "softmax-margin"]}, cv=3)
+    search = GridSearchCV(LinearClassifier(), {"C": np.logspace(-3, 1, 3), "loss": ["log", "softmax-margin"]}, cv=3)
     search.fit(X, y)
     assert search.best_params_["C"] in np.logspace(-3, 1, 3)
     assert search.predict(X).shape == y.shape
     assert_allclose(search.predict_proba(X).sum(axis=1), 1.0)
-    assert len(cross_val_score(StructuredClassifier(), X, y, cv=4)) == 4
+    assert len(cross_val_score(LinearClassifier(), X, y, cv=4)) == 4
     named = [{"a": float(row[0]), "b": float(row[1])} for row in X]
-    assert len(cross_val_score(StructuredClassifier(), named, y, cv=3)) == 3
+    assert len(cross_val_score(LinearClassifier(), named, y, cv=3)) == 3
 
 
 def test_a_grid_search_over_sequences(tmp_path: Path) -> None:
@@ -592,7 +588,7 @@ def test_a_grid_search_over_sequences(tmp_path: Path) -> None:
 def test_a_label_missing_from_a_fold_is_a_wrong_answer_and_no_error() -> None:
     X, y = blobs()
     rare = np.where(np.arange(len(y)) == 0, "rare", y)
-    assert np.isfinite(cross_val_score(StructuredClassifier(), X, rare, cv=KFold(3))).all()
+    assert np.isfinite(cross_val_score(LinearClassifier(), X, rare, cv=KFold(3))).all()
     sequences_X = sequences(0, n=9)
     Y = tags(sequences_X, 0)
     Y[0][0] = "rare"
@@ -604,22 +600,22 @@ def test_a_label_missing_from_a_fold_is_a_wrong_answer_and_no_error() -> None:
 
 
 @cache
-def classifier(name: str) -> tuple[StructuredClassifier, Any]:
+def classifier(name: str) -> tuple[LinearClassifier, Any]:
     X, y = blobs()
     if name == "named":
         X = [{f"x{k}": float(value) for k, value in enumerate(row)} for row in X]
     if name == "sparse":
         X = csr_array(X)
     settings: dict[str, dict[str, Any]] = {
-        "named": {"features": "observed"},
-        "hashed": {"features": "hash:6"},
+        "named": {"weights": "observed"},
+        "hashed": {"weights": "hash:6"},
         "hinge": {"loss": Hinge(cost={"ant": 4.0}), "learner": "sgd"},
         "numbers": {},
     }
     if name == "hashed":
         X = [[f"x{k}" for k in np.flatnonzero(row > 0)] for row in X]
     labels: Any = np.arange(len(y)) % 3 * 10 if name == "numbers" else y
-    return StructuredClassifier(**settings.get(name, {})).fit(X, labels), X
+    return LinearClassifier(**settings.get(name, {})).fit(X, labels), X
 
 
 CLASSIFIERS = ["dense", "sparse", "named", "hashed", "hinge", "numbers"]
@@ -726,7 +722,7 @@ def test_a_loaded_model_learns_again_what_the_first_one_learned(name: str, tmp_p
 def test_the_cost_of_a_loss_is_in_the_file(tmp_path: Path) -> None:
     X, y = blobs()
     for cost in ({"ant": 4.0}, [1.0, 2.0, 3.0], np.array([[0.0, 1, 2], [3, 0, 4], [5, 6, 0]]), "zero-one"):
-        model = StructuredClassifier(SoftmaxMargin(cost=cost)).fit(X, y)
+        model = LinearClassifier(SoftmaxMargin(cost=cost)).fit(X, y)
         model.save(tmp_path / "model")
         loaded = load(tmp_path / "model")
         assert_array_equal(loaded.fit(X, y).coef_, model.coef_)

@@ -22,7 +22,7 @@ def observed_loss(model: GraphLabeler, graph, labels: list) -> float:
 
 def test_unknown_labels_are_summed_out() -> None:
     partly = [["r", None, "r", "b"], ["b", None, None], ["r"], [None, None, None]]
-    model = GraphLabeler(C=3.0, tol=1e-12, n_threads=1).fit(colour_maps(), partly)
+    model = GraphLabeler(C=3.0, tol=1e-12, n_jobs=1).fit(colour_maps(), partly)
 
     def objective(w: np.ndarray) -> float:
         other = GraphLabeler(C=3.0).fit(colour_maps(), partly)
@@ -43,8 +43,8 @@ def test_unknown_labels_are_summed_out() -> None:
 def test_without_unknown_labels_it_is_the_log_loss() -> None:
     """One label that is unknown in an example of its own adds nothing, since all its labellings agree."""
     X, y = colour_maps(), COLOURS
-    whole = GraphLabeler(C=2.0, tol=1e-9, n_threads=1).fit(X, y)
-    more = GraphLabeler(C=2.0, tol=1e-11, n_threads=1).fit([*X, X[2]], [*y, [None]])
+    whole = GraphLabeler(C=2.0, tol=1e-9, n_jobs=1).fit(X, y)
+    more = GraphLabeler(C=2.0, tol=1e-11, n_jobs=1).fit([*X, X[2]], [*y, [None]])
     assert more.learner_.name == "cccp"
     assert_allclose(more.certificate_.primal, whole.certificate_.primal, rtol=1e-6)
     assert_allclose(more.coef_, whole.coef_, atol=1e-3)

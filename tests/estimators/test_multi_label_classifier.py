@@ -75,8 +75,8 @@ def test_mistakes_are_named() -> None:
         MultiLabelClassifier().fit(X, Y[:39])
     with pytest.raises(MargraveError, match="there are no labels"):
         MultiLabelClassifier().fit([["a"], ["b"]], [[], []])
-    with pytest.raises(MargraveError, match="features"):
-        MultiLabelClassifier(features="observed").fit(X, Y)
+    with pytest.raises(MargraveError, match="weights"):
+        MultiLabelClassifier(weights="observed").fit(X, Y)
 
 
 def test_a_single_label_is_a_logistic_regression() -> None:

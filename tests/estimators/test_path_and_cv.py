@@ -21,15 +21,15 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from margrave import (
     Hinge,
     HMMTagger,
+    LinearClassifier,
     LossFamily,
     MargraveError,
     PathCV,
     SequenceTagger,
-    StructuredClassifier,
     load,
 )
 from margrave.datasets import load_digits, load_town
-from margrave.inputs.templates import default_templates
+from margrave.features.templates import default_templates
 from margrave.learners import (
     BCFW,
     LBFGS,
@@ -68,7 +68,7 @@ def digits(n: int) -> tuple[Any, Any]:
 
 def tagger(loss: str, learner: str, **settings: Any) -> SequenceTagger:
     tied = "untied" not in LEARNERS[learner].needs
-    return SequenceTagger(loss, learner=learner, tied=tied, n_threads=1, **settings)
+    return SequenceTagger(loss, learner=learner, tied=tied, n_jobs=1, **settings)
 
 
 def assert_near(one: Any, other: Any) -> None:
@@ -94,7 +94,7 @@ def test_a_cost_function_gets_the_same_outputs_along_a_path(kind: str) -> None:
         SequenceTagger(loss, max_iter=3).fit_path([[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]], [1.0])
         assert all(set(gold) | set(other) <= {"A", "B"} for gold, other in seen)
     else:
-        StructuredClassifier(loss, max_iter=3).fit_path([["a"], ["b"]], ["A", "B"], [1.0])
+        LinearClassifier(loss, max_iter=3).fit_path([["a"], ["b"]], ["A", "B"], [1.0])
         assert all({gold, other} <= {"A", "B"} for gold, other in seen)
     assert seen
 
@@ -186,7 +186,7 @@ def test_weights_and_edges_are_those_of_fit() -> None:
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_a_path_of_classifiers(loss: str) -> None:
     X, y = digits(120)
-    model = StructuredClassifier(loss, learner="auto", tol=1e-5, n_threads=1)
+    model = LinearClassifier(loss, learner="auto", tol=1e-5, n_jobs=1)
     for weight in (None, 2.0, np.arange(len(y)) % 3):
         path = model.fit_path(X, y, [0.01, 0.1], sample_weight=weight)
         assert [each.C for each in path] == [0.01, 0.1]
@@ -200,7 +200,7 @@ def test_a_path_of_classifiers(loss: str) -> None:
 def test_columns_keep_their_names_along_a_path() -> None:
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "b": [1.0, 0.0, 1.0, 0.0]})
-    for each in StructuredClassifier().fit_path(X, [0, 0, 1, 1], [0.1, 1.0]):
+    for each in LinearClassifier().fit_path(X, [0, 0, 1, 1], [0.1, 1.0]):
         assert each.feature_names_in_.tolist() == ["a", "b"]
 
 
@@ -220,7 +220,7 @@ BAD_CS = [
 def test_wrong_values_of_c_are_refused(Cs: Any, expected: str) -> None:
     for refused in (
         lambda: SequenceTagger().fit_path(*town(5), Cs),
-        lambda: StructuredClassifier().fit_path(*digits(20), Cs),
+        lambda: LinearClassifier().fit_path(*digits(20), Cs),
         lambda: PathCV(SequenceTagger(), Cs=Cs, cv=2).fit(*town(5)),
     ):
         with pytest.raises(MargraveError, match=f"^{re.escape(expected)}$"):
@@ -448,14 +448,14 @@ def test_spans_in_every_scheme_have_an_f1() -> None:
 def test_every_estimator_with_paths_gets_its_c() -> None:
     for name, entry in ENTRIES.items():
         X, y = [*entry.X, *entry.X], [*entry.y, *entry.y]  # Both folds have every class.
-        estimator = entry.make(n_threads=1, tol=1e-2)
+        estimator = entry.make(n_jobs=1, tol=1e-2)
         model = PathCV(estimator, Cs=[0.5, 5.0], cv=2).fit(X, y)
         half = len(X) // 2
-        alone = entry.make(n_threads=1, tol=1e-2).set_params(C=0.5).fit(X[half:], y[half:])
+        alone = entry.make(n_jobs=1, tol=1e-2).set_params(C=0.5).fit(X[half:], y[half:])
         assert type(model.best_estimator_) is type(estimator), name
         assert model.scores_[0, 0] == alone.score(X[:half], y[:half]), name
         assert model.best_estimator_.C == model.C_, name
-        best = entry.make(n_threads=1, tol=1e-2).set_params(C=model.C_).fit(X, y)
+        best = entry.make(n_jobs=1, tol=1e-2).set_params(C=model.C_).fit(X, y)
         assert_array_equal(model.coef_, best.coef_, err_msg=name)
 
 
@@ -468,8 +468,8 @@ def test_a_grid_search_searches_in_it() -> None:
 
 def test_arrays_and_sparse_arrays_are_split_by_rows() -> None:
     X, y = digits(120)
-    dense = PathCV(StructuredClassifier(tol=1e-3), Cs=[0.01, 0.1], cv=3).fit(X, y)
-    sparse = PathCV(StructuredClassifier(tol=1e-3), Cs=[0.01, 0.1], cv=3).fit(csr_array(X), y)
+    dense = PathCV(LinearClassifier(tol=1e-3), Cs=[0.01, 0.1], cv=3).fit(X, y)
+    sparse = PathCV(LinearClassifier(tol=1e-3), Cs=[0.01, 0.1], cv=3).fit(csr_array(X), y)
     assert is_classifier(dense) and dense.scores_.shape == (3, 2) and dense.scores_.min() > 0.5
     assert_allclose(sparse.scores_, dense.scores_, atol=0.03)
 
@@ -534,7 +534,7 @@ def test_a_fit_that_used_up_its_iterations_goes_on_when_it_gets_more(tmp_path: P
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = digits(150)
     file = tmp_path / "checkpoint"
-    model = StructuredClassifier(learner="lbfgs", tol=1e-6, n_threads=1)
+    model = LinearClassifier(learner="lbfgs", tol=1e-6, n_jobs=1)
     whole = clone(model).fit(X, y)
     with monkeypatch.context() as patch:
         interrupting(patch, LBFGS, 7, KeyboardInterrupt)
@@ -556,8 +556,8 @@ def test_a_wrong_checkpoint_is_refused_in_a_sentence(tmp_path: Path) -> None:
         (SequenceTagger(learner="lbfgs"), (X[:7], y[:7]), file, "its examples is 8, and not 7"),
         (SequenceTagger(learner="lbfgs"), (X, y), other, "this is not a checkpoint."),
         (SequenceTagger(learner="lbfgs"), (X, y), 3, "checkpoint must be a path or a Checkpoint, not int."),
-        (StructuredClassifier(learner="lbfgs"), digits(20), file, "this checkpoint is of another run"),
-        (StructuredClassifier(learner="lbfgs"), digits(20), 3, "checkpoint must be a path or a Checkpoint, not int."),
+        (LinearClassifier(learner="lbfgs"), digits(20), file, "this checkpoint is of another run"),
+        (LinearClassifier(learner="lbfgs"), digits(20), 3, "checkpoint must be a path or a Checkpoint, not int."),
     ]:  # fmt: skip
         content = file.read_bytes()
         with pytest.raises(MargraveError, match=re.escape(expected)) as refused:

@@ -108,7 +108,7 @@ def test_the_verbs_agree(fitted: Translator) -> None:
         assert len(marginals) == len(lattice.edges)
         ends = [p for edge, p in zip(lattice.edges, marginals, strict=True) if edge.head == lattice.nodes - 1]
         assert sum(ends) == pytest.approx(1.0)
-    assert all(0 < p <= 1 for p in fitted.probability(X[:3], best))
+    assert all(p <= 0 for p in fitted.log_probability(X[:3], best))
     assert len(fitted.sample(X[:1], n=3)[0]) == 3
 
 
@@ -195,7 +195,7 @@ def test_the_best_of_the_last_stack_become_candidates() -> None:
 def test_threads_and_repetitions_change_nothing_and_one_decoder_is_made(
     fitted: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = fitted.set_params(n_threads=1).predict(X), fitted.predict_kbest(X, 3)
+    alone = fitted.set_params(n_jobs=1).predict(X), fitted.predict_kbest(X, 3)
     made = []
 
     def decoder_of(self: Translator, *arguments: Any) -> Any:
@@ -204,7 +204,7 @@ def test_threads_and_repetitions_change_nothing_and_one_decoder_is_made(
 
     original = Translator._decoder_of
     monkeypatch.setattr(Translator, "_decoder_of", decoder_of)
-    assert (fitted.set_params(n_threads=3).predict(X), fitted.predict_kbest(X, 3)) == alone
+    assert (fitted.set_params(n_jobs=3).predict(X), fitted.predict_kbest(X, 3)) == alone
     assert fitted.n_unknown_ == 0 and not made
     fitted.set_params(beam=11).predict(X[:1])
     assert len(made) == 1
@@ -212,7 +212,7 @@ def test_threads_and_repetitions_change_nothing_and_one_decoder_is_made(
 
 
 def test_tuning_in_threads_gives_the_same_weights() -> None:
-    models = [Translator("mira", **SMALL, n_threads=n).fit(X, Y, LINKS) for n in (1, 3)]
+    models = [Translator("mira", **SMALL, n_jobs=n).fit(X, Y, LINKS) for n in (1, 3)]
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
 
 
@@ -220,7 +220,7 @@ def test_tuning_starts_from_given_weights_and_uses_a_given_language_model() -> N
     language_model = NGramModel.estimate(Y[::-1], order=2)
     start = {"distance": 0.9, "language model": 0.7}
     model = Translator("none", start=start).fit(X, Y, LINKS, language_model=language_model)
-    weights = dict(zip(model.features_.encoder.names(), model.coef_.tolist(), strict=True))
+    weights = dict(zip(model.map_.encoder.names(), model.coef_.tolist(), strict=True))
     assert (weights["distance"], weights["language model"], weights["words"]) == (0.9, 0.7, 1.0)
     assert model.language_model_ is not None and model.language_model_.model is language_model
 
@@ -253,7 +253,7 @@ def test_a_grammar_is_tuned_saved_and_used(name: str, tmp_path: Path) -> None:
     model = Translator(decoder=hiero(name == "mert"), start=start, rounds=3, k=20, **GRAMMAR_TUNINGS[name]).fit(X, Y)
     assert model.rounds_[0].bleu < 0.5 and model.score(X, Y) == max(each.bleu for each in model.rounds_) == 1.0
     assert model.predict(["la tour verte est ici"]) == ["the green tour is here"] and model.n_unknown_ == 1
-    weights = dict(zip(model.features_.encoder.names(), model.coef_.tolist(), strict=True))
+    weights = dict(zip(model.map_.encoder.names(), model.coef_.tolist(), strict=True))
     assert weights["PassThrough"] == -100.0  # it is not tuned
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")

@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from margrave import MargraveError, Reranker, SequenceTagger, load
 from margrave.estimators.base import StructuredEstimator
 from margrave.estimators.files import SavedEstimator
-from margrave.estimators.matrix_inputs import MatrixInputs
+from margrave.estimators.matrix_examples import MatrixExamples
+from margrave.features import Templates
 from margrave.files.stored import import_modules
-from margrave.inputs import Templates
 from margrave.learners import Observer
 from tests.estimators.registry import ENTRIES, VARIANTS, Entry
 
@@ -31,16 +31,16 @@ def plain(value: Any) -> Any:
 
 
 def fitted(entry: Entry, **settings: Any) -> Any:
-    return entry.make(**{"n_threads": 1, **settings}).fit(entry.X, entry.y)
+    return entry.make(**{"n_jobs": 1, **settings}).fit(entry.X, entry.y)
 
 
 def test_every_estimator_is_registered_here() -> None:
     import_modules("margrave.estimators")  # Otherwise an estimator that no test has imported would go unnoticed.
     own = {name for name, kind in SavedEstimator.registered.items() if kind.__module__.startswith("margrave.")}
-    bases = {"StructuredEstimator", "MatrixInputs", "AlignmentEstimator", "ApproximateEstimator"}
+    bases = {"StructuredEstimator", "MatrixExamples", "AlignmentEstimator", "ApproximateEstimator"}
     counting = {"HMMTagger", "PCFG", "GenerativeAligner"}
     assert own - set(ENTRIES) == bases | counting | {"Translator"}  # whose fit takes alignments
-    assert issubclass(MatrixInputs, StructuredEstimator)
+    assert issubclass(MatrixExamples, StructuredEstimator)
 
 
 @every
@@ -57,15 +57,15 @@ def test_marginals_kbest_and_samples_are_of_one_distribution(entry: Entry) -> No
     model = fitted(entry)
     best = model.predict(entry.X)
     kbest = model.predict_kbest(entry.X, k=3)
-    samples = model.sample(entry.X, n=5, seed=7)
+    samples = model.sample(entry.X, n=5, random_state=7)
     assert plain([each[0][1] for each in kbest]) == plain(list(best))
     for each in kbest:
         scores = [score for score, _ in each]
         assert scores == sorted(scores, reverse=True) and 1 <= len(each) <= 3
         assert len({json.dumps(plain(output)) for _, output in each}) == len(each)
     assert [len(each) for each in samples] == [5] * len(entry.y)
-    assert plain(model.sample(entry.X, n=5, seed=7)) == plain(samples)
-    assert plain(model.set_params(n_threads=2).sample(entry.X, n=5, seed=7)) == plain(samples)
+    assert plain(model.sample(entry.X, n=5, random_state=7)) == plain(samples)
+    assert plain(model.set_params(n_jobs=2).sample(entry.X, n=5, random_state=7)) == plain(samples)
     assert plain(model.predict_kbest(entry.X, k=3)) == plain(kbest)
     for each in model.predict_marginals(entry.X):
         assert ((np.asarray(each) >= -1e-12) & (np.asarray(each) <= 1 + 1e-12)).all()
@@ -75,7 +75,7 @@ def test_marginals_kbest_and_samples_are_of_one_distribution(entry: Entry) -> No
 
 @every
 def test_one_example_at_a_time_gives_the_same_as_all_at_once(entry: Entry) -> None:
-    model = fitted(entry, n_threads=None)
+    model = fitted(entry, n_jobs=None)
     n = len(entry.y)
     for verb in (model.predict, model.predict_kbest, model.predict_marginals):
         together = plain(list(verb(entry.X)))
@@ -104,16 +104,16 @@ def test_files_give_back_the_model(entry: Entry, tmp_path: Path) -> None:
 
 @every
 def test_a_path_is_its_models_one_by_one(entry: Entry) -> None:
-    path = entry.make(tol=1e-8, n_threads=1).fit_path(entry.X, entry.y, [0.5, 1.0])
+    path = entry.make(tol=1e-8, n_jobs=1).fit_path(entry.X, entry.y, [0.5, 1.0])
     assert [model.C for model in path] == [0.5, 1.0]
     for model in path:
-        alone = entry.make(tol=1e-8, n_threads=1, C=model.C).fit(entry.X, entry.y)
+        alone = entry.make(tol=1e-8, n_jobs=1, C=model.C).fit(entry.X, entry.y)
         assert_allclose(model.certificate_.primal, alone.certificate_.primal, rtol=1e-6)
 
 
 @every
 def test_a_checkpoint_takes_up_the_run(entry: Entry, tmp_path: Path) -> None:
-    settings = {"learner": "eg", "loss": "log", "tol": 1e-9, "n_threads": 1}
+    settings = {"learner": "eg", "loss": "log", "tol": 1e-9, "n_jobs": 1}
     whole = entry.make(**settings, max_iter=6).fit(entry.X, entry.y)
     entry.make(**settings, max_iter=3).fit(entry.X, entry.y, checkpoint=tmp_path / "run")
     rest = entry.make(**settings, max_iter=6).fit(entry.X, entry.y, checkpoint=tmp_path / "run")
@@ -124,7 +124,7 @@ def test_a_checkpoint_takes_up_the_run(entry: Entry, tmp_path: Path) -> None:
 def test_weights_of_examples_count(entry: Entry) -> None:
     weight = np.ones(len(entry.y))
     weight[0] = 5.0
-    settings = {"tol": 1e-8, "n_threads": 1, "loss": "log"}  # under which no loss is zero
+    settings = {"tol": 1e-8, "n_jobs": 1, "loss": "log"}  # under which no loss is zero
     weighted = entry.make(**settings).fit(entry.X, entry.y, sample_weight=weight)
     same = entry.make(**settings).fit(entry.X, entry.y, sample_weight=np.ones(len(entry.y)))
     assert same.certificate_.primal == pytest.approx(fitted(entry, **settings).certificate_.primal, rel=1e-9)
@@ -154,7 +154,7 @@ def test_observers_see_every_pass(entry: Entry) -> None:
             self.seen += 1
 
     counting = Counting()
-    model = entry.make(n_threads=1).fit(entry.X, entry.y, observers=[counting])
+    model = entry.make(n_jobs=1).fit(entry.X, entry.y, observers=[counting])
     assert counting.seen == model.n_iter_ > 0
 
 
@@ -179,25 +179,25 @@ RAW = {name: entry for name, entry in EVERY.items() if entry.raw is not None}
 
 @pytest.mark.parametrize("entry", RAW.values(), ids=RAW)
 def test_inputs_travel_with_the_model(entry: Entry, tmp_path: Path) -> None:
-    assert entry.inputs is not None
+    assert entry.features is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = entry.make(inputs=entry.inputs(), n_threads=1).fit(entry.raw, entry.y)
+        model = entry.make(features=entry.features(), n_jobs=1).fit(entry.raw, entry.y)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert plain(again.predict(entry.raw)) == plain(model.predict(entry.raw))
     assert model.score(entry.raw, entry.y) >= 0.75
-    bare = again.without_inputs()
-    attributes = model.inputs_.transform(entry.raw)
+    bare = again.without_features()
+    attributes = model.features_.transform(entry.raw)
     assert plain(bare.predict(attributes)) == plain(model.predict(entry.raw))
-    assert again.inputs_ is not None and bare.inputs_ is None  # the model itself keeps them
+    assert again.features_ is not None and bare.features_ is None  # the model itself keeps them
     assert repr(load(tmp_path / "model")) == repr(again)
 
 
 def test_a_model_with_inputs_takes_exactly_its_columns() -> None:
     entry = ENTRIES["SequenceTagger"]
-    assert entry.inputs is not None
-    model = entry.make(inputs=entry.inputs()).fit(entry.raw, entry.y)
+    assert entry.features is not None
+    model = entry.make(features=entry.features()).fit(entry.raw, entry.y)
     labelled = [[(*row, "?") for row in rows] for rows in entry.raw]
     assert model.predict(labelled) == model.predict(entry.raw)
     for wrong in ([[()]], [[("a", "b", "c")]]):
@@ -260,7 +260,7 @@ def test_sequences_need_no_length_that_is_right() -> None:
             return 1 + super().__len__()
 
     model = SequenceTagger().fit([[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]])
-    rows = SequenceTagger(inputs=Templates()).fit([[("a",), ("b",)], [("b",)]], [["A", "B"], ["B"]])
+    rows = SequenceTagger(features=Templates()).fit([[("a",), ("b",)], [("b",)]], [["A", "B"], ["B"]])
     for tagger, sentence in ((model, [["a"], ["b"]]), (rows, [("a",), ("b",)])):
         for made in (iter, Longer, tuple, lambda tokens: (token for token in tokens)):
             try:

@@ -17,9 +17,9 @@ from numpy.testing import assert_array_equal
 from margrave import Hinge, Kernel, LossFamily, MargraveError, Taxonomy, load
 from margrave.features.base import Features
 from margrave.files.stored import Stored, pack, unpack
-from margrave.inputs.base import Inputs
 from margrave.learners import BCFW, CCCP, Learner, OnlineEG
 from margrave.losses import Cost
+from margrave.maps.base import FeatureMap
 from margrave.structures import Structure
 
 
@@ -148,8 +148,8 @@ def test_every_kind_has_classes_that_are_found_without_a_table() -> None:
         (Learner, "eg"),
         (LossFamily, "log"),
         (Structure, "chain"),
-        (Features, "table"),
-        (Inputs, "tf-idf"),
+        (FeatureMap, "table"),
+        (Features, "tf-idf"),
         (Cost, "tree"),
     ):
         assert few in kind.registered

@@ -18,15 +18,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrave import (
     Hinge,
-    StructuredClassifier,
+    LinearClassifier,
     Taxonomy,
     TaxonomyClassifier,
     _core,
     load,
 )
-from margrave.features import AttributeTable
-from margrave.features.outputs import class_ancestors, class_similarity, class_words, side_by_side
 from margrave.losses import LossFamily, loss_named
+from margrave.maps import FeatureTable
+from margrave.maps.outputs import class_ancestors, class_similarity, class_words, side_by_side
 from margrave.structures import Multiclass
 from tests.references.problems import bind
 from tests.references.refusals import refusal
@@ -205,7 +205,12 @@ def test_the_features_of_an_output_are_the_tensor_product(pairs: str, seed: int)
     lambdas = rng.standard_normal((classes, width)) * (rng.random((classes, width)) < 0.6)
     gold = rng.integers(0, classes, n).astype(np.int32)
     problem = bind(
-        Multiclass(), phi, gold, features=AttributeTable(pairs), classes=list(range(classes)), output=csr_array(lambdas)
+        Multiclass(),
+        phi,
+        gold,
+        feature_map=FeatureTable(pairs),
+        classes=list(range(classes)),
+        output=csr_array(lambdas),
     )
     kept = np.ones((d, width), dtype=bool) if pairs == "all" else (phi != 0).T @ (lambdas[gold] != 0)
     assert problem.dim == kept.sum()
@@ -232,13 +237,13 @@ def test_the_features_of_an_output_are_the_tensor_product(pairs: str, seed: int)
 
 
 def test_classes_without_any_feature_leave_an_observed_table_empty() -> None:
-    features = AttributeTable("observed")
+    feature_map = FeatureTable("observed")
     output = csr_array(np.array([[0.0], [1.0]]))
     problem = bind(
         Multiclass(),
         np.eye(300),
         np.zeros(300, dtype=np.int32),
-        features=features,
+        feature_map=feature_map,
         classes=["nothing", "something"],
         output=output,
     )
@@ -301,7 +306,7 @@ CLASSES = ["carp", "cat", "dog", "trout"]
 @pytest.mark.parametrize("loss", ["hinge", "log", "softmax-margin"])
 def test_a_flat_taxonomy_is_the_structured_classifier(loss: str) -> None:
     X, y = blobs(np.random.default_rng(0), CLASSES)
-    plain = StructuredClassifier(loss, tol=1e-3).fit(X, y)
+    plain = LinearClassifier(loss, tol=1e-3).fit(X, y)
     flat = [
         TaxonomyClassifier(loss, tol=1e-3),
         TaxonomyClassifier(loss, tol=1e-3, taxonomy=dict.fromkeys(CLASSES)),
@@ -430,8 +435,8 @@ def test_classes_without_examples_do_not_change_what_is_learned() -> None:
         {"taxonomy": Taxonomy(ANIMALS | {"dog": ["mammal", "fish"]}), "cost": "zero-one", "loss": "softmax-margin"},
         {"descriptions": {name: f"the {name} eats" for name in CLASSES}, "cost": {"cat": 2.0}},
         {"descriptions": dict.fromkeys(CLASSES, "x") | {"cat": "y"}, "node_weights": {"cat": 0.5}},
-        {"similarity": np.eye(4) + 1.0, "cost": 1 - np.eye(4), "features": "observed"},
-        {"taxonomy": "a", "features": "hash:6"},
+        {"similarity": np.eye(4) + 1.0, "cost": 1 - np.eye(4), "weights": "observed"},
+        {"taxonomy": "a", "weights": "hash:6"},
         {"taxonomy": ANIMALS, "loss": Hinge(rescale="slack", slack=2), "learner": "cutting-plane"},
     ],
 )
@@ -458,11 +463,11 @@ def test_files_keep_the_classifier(settings_of: dict[str, Any], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("array", "value"),
     [
-        ("features_.column", np.array([0, 99, 1, 2], dtype=np.int32)),
-        ("features_.begin", np.array([0, 1, 2, 3], dtype=np.int64)),
-        ("features_.begin", np.array([0, 9, 2, 3, 4], dtype=np.int64)),
-        ("features_.value", np.array([1.0, np.nan, 1.0, 1.0])),
-        ("features_.value", np.ones((2, 2))),
+        ("map_.column", np.array([0, 99, 1, 2], dtype=np.int32)),
+        ("map_.begin", np.array([0, 1, 2, 3], dtype=np.int64)),
+        ("map_.begin", np.array([0, 9, 2, 3, 4], dtype=np.int64)),
+        ("map_.value", np.array([1.0, np.nan, 1.0, 1.0])),
+        ("map_.value", np.ones((2, 2))),
         ("weights", np.zeros(7)),
     ],
 )
@@ -537,7 +542,7 @@ def expected_failures(estimator: TaxonomyClassifier) -> dict[str, str]:
 
 
 @parametrize_with_checks(
-    [TaxonomyClassifier(), TaxonomyClassifier("log", features="observed")], expected_failed_checks=expected_failures
+    [TaxonomyClassifier(), TaxonomyClassifier("log", weights="observed")], expected_failed_checks=expected_failures
 )
 def test_it_keeps_all_of_scikit_learns_conventions(estimator: TaxonomyClassifier, check: Any) -> None:
     check(estimator)
@@ -549,7 +554,7 @@ def test_costs_of_the_problem_are_those_of_the_classifier() -> None:
         Multiclass(),
         np.eye(4),
         np.arange(4, dtype=np.int32),
-        features=AttributeTable("all"),
+        feature_map=FeatureTable("all"),
         classes=CLASSES,
         loss=LossFamily(cost=losses),
         output=class_ancestors(Taxonomy(ANIMALS), CLASSES).matrix,

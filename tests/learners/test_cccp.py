@@ -16,16 +16,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import (
     Hinge,
+    LinearClassifier,
     Log,
     LossFamily,
     MargraveError,
     Perceptron,
     SequenceTagger,
-    StructuredClassifier,
     _core,
     load,
 )
-from margrave.features import AttributeTable
 from margrave.learners import (
     BCFW,
     LBFGS,
@@ -43,6 +42,7 @@ from margrave.learners import (
 from margrave.learners.cccp import CCCP
 from margrave.learners.checks import check_loss
 from margrave.losses import LOSSES, DifferenceOfLosses, ExpectedCostBound, Ramp, loss_named
+from margrave.maps import FeatureTable
 from margrave.structures import Multiclass
 from tests.learners.test_learners import KINDS, Matching, Watched, Weights, matching, solve
 from tests.references.dual import untied_chain
@@ -101,7 +101,7 @@ def test_the_objective_is_that_of_the_enumeration(kind: Kind, seed: int) -> None
         w = rng.choice([0.3, 1.0, 3.0]) * rng.standard_normal(case.problem.dim)
         weight = rng.uniform(0.0, 2.0, len(case))
         for loss in DIFFERENCES:
-            task = Task(case.problem, loss, C=0.7, sample_weight=weight, n_threads=1)
+            task = Task(case.problem, loss, C=0.7, sample_weight=weight, n_jobs=1)
             expected = 0.5 * w @ w + 0.7 * weight @ values_of(case, w, loss)
             assert_allclose(task.primal(w), expected, rtol=1e-9, atol=1e-9)
             assert task.passes == 2
@@ -112,7 +112,7 @@ def test_the_objective_is_that_of_the_enumeration(kind: Kind, seed: int) -> None
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
 def test_the_gradient_agrees_with_finite_differences(name: str, loss: DifferenceOfLosses) -> None:
     case = kind_named(name)(2)
-    task = Task(case.problem, loss, C=0.7, n_threads=1)
+    task = Task(case.problem, loss, C=0.7, n_jobs=1)
     w = np.random.default_rng(2).standard_normal(case.problem.dim)
     assert_allclose(task.objective(w)[1], numerical_gradient(task.primal, w), atol=1e-5)
 
@@ -127,7 +127,7 @@ def test_a_difference_lies_between_the_cost_and_its_largest_value(kind: Kind, se
     for i in range(len(case)):
         scores, cost = case.outputs[i].values(case.matrices[i] @ w), case.costs[i]
         one = case.problem.slice(i, i + 1)
-        ramp, bound = (Task(one, loss, n_threads=1).losses(w)[0] for loss in (Ramp(), ExpectedCostBound()))
+        ramp, bound = (Task(one, loss, n_jobs=1).losses(w)[0] for loss in (Ramp(), ExpectedCostBound()))
         assert cost[int(scores.argmax())] - 1e-9 <= ramp <= cost.max() + 1e-9
         assert float(distribution(scores) @ cost) - 1e-9 <= bound <= cost.max() + 1e-9
 
@@ -261,7 +261,7 @@ def test_every_round_minimises_a_bound_that_touches_the_objective(kind: str, los
     random = np.random.default_rng(3)
     for _ in range(3):
         here = random.standard_normal(problem.dim)
-        task = Task(problem, loss, C=0.7, sample_weight=random.uniform(0, 2, problem.size), start=here, n_threads=1)
+        task = Task(problem, loss, C=0.7, sample_weight=random.uniform(0, 2, problem.size), start=here, n_jobs=1)
         state = CCCP().begin(task)
         bound = state.convex_problem(1e-6)
         assert bound.loss.convex
@@ -279,7 +279,7 @@ def test_every_round_minimises_a_bound_that_touches_the_objective(kind: str, los
 @pytest.mark.parametrize(("inner", "loss"), combinations(DIFFERENCES[:3]))
 def test_the_objective_never_rises_from_round_to_round(kind: str, inner: Learner, loss: DifferenceOfLosses) -> None:
     problem, _ = KINDS[kind](1, loss)
-    task = Task(problem, loss, n_threads=1)
+    task = Task(problem, loss, n_jobs=1)
     solution = CCCP(inner, rounds=4, inner_tol=1e-3).solve(task)
     for record in solution.history:
         assert (record.dual, record.gap) == (None, None)
@@ -298,7 +298,7 @@ def test_the_objective_never_rises_from_round_to_round(kind: str, inner: Learner
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
 def test_a_smooth_difference_ends_where_its_gradient_is_zero(kind: str, loss: DifferenceOfLosses) -> None:
     problem, _ = KINDS[kind](1, loss)
-    task = Task(problem, loss, n_threads=1, tol=1e-13)
+    task = Task(problem, loss, n_jobs=1, tol=1e-13)
     solution = CCCP(LBFGS(), rounds=300, inner_tol=1e-12).solve(task)
     assert solution.converged
     assert np.linalg.norm(task.objective(solution.w)[1]) <= 1e-4
@@ -329,16 +329,16 @@ def test_it_goes_on_from_given_weights_and_never_to_worse_ones() -> None:
     stays = solve(CCCP(MIRA()), problem, loss, start=local)  # no minimiser, and so no better
     assert (stays.converged, stays.reason) == (False, "learner 'mira' found nothing lower")
     assert_array_equal(stays.w, local)
-    assert stays.kept.primal == pytest.approx(Task(problem, loss, n_threads=1).primal(local), rel=1e-12)
+    assert stays.kept.primal == pytest.approx(Task(problem, loss, n_jobs=1).primal(local), rel=1e-12)
 
 
 def test_another_c_begins_where_the_last_one_ended() -> None:
     problem, _ = matching(1)
     learner = CCCP(rounds=3)
     low = solve(learner, problem, Ramp())
-    state = learner.carry(low.state, Task(problem, Ramp(), C=2.0, n_threads=1))
+    state = learner.carry(low.state, Task(problem, Ramp(), C=2.0, n_jobs=1))
     high = learner.solve(state.task, state)
-    assert high.history[0].primal <= Task(problem, Ramp(), C=2.0, n_threads=1).primal(low.w)
+    assert high.history[0].primal <= Task(problem, Ramp(), C=2.0, n_jobs=1).primal(low.w)
     assert high.history[0].passes > 2
 
 
@@ -371,7 +371,7 @@ def test_auto_is_the_procedure_for_a_difference(loss: DifferenceOfLosses) -> Non
 @pytest.mark.parametrize(("inner", "loss"), [(LBFGS(), ExpectedCostBound()), (BatchEG(), Ramp())])
 def test_the_number_of_threads_changes_no_bit(inner: Learner, loss: DifferenceOfLosses) -> None:
     problem, _ = KINDS["chain"](0, loss)
-    one, two = (solve(CCCP(inner, rounds=3), problem, loss, n_threads=threads) for threads in (1, 2))
+    one, two = (solve(CCCP(inner, rounds=3), problem, loss, n_jobs=threads) for threads in (1, 2))
     assert_array_equal(one.w, two.w)
     assert [record.primal for record in one.history] == [record.primal for record in two.history]
 
@@ -412,7 +412,7 @@ def test_the_zero_one_cost_of_classes_is_that_of_parts() -> None:
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20, dtype=np.int32) % 3
     uneven = Ramp(np.array([[0, 5, 5], [2, 0, 2], [3, 3, 0]]))
     plain, other = (
-        bind(Multiclass(), X, y, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+        bind(Multiclass(), X, y, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=loss)
         for loss in (Ramp(), uneven)
     )
     expected = solve(CCCP(), plain, Ramp())
@@ -434,12 +434,12 @@ def test_the_ramp_loss_ignores_an_outlier_and_the_hinge_loss_does_not() -> None:
     X = np.column_stack([np.where(y == 1, 1.0, -1.0) * random.uniform(0.5, 1.5, 40), random.normal(size=40)])
     X_all, y_all = np.vstack([X, [6.0, 6.0]]), np.append(y, 0)
 
-    def line(model: StructuredClassifier) -> Weights:
+    def line(model: LinearClassifier) -> Weights:
         return model.coef_[1] - model.coef_[0]
 
-    clean = line(StructuredClassifier("hinge", learner="bcfw", tol=1e-6).fit(X, y))
-    hinge = line(StructuredClassifier("hinge", learner="bcfw", tol=1e-6).fit(X_all, y_all))
-    ramp = StructuredClassifier("ramp", learner=CCCP(inner_tol=1e-6)).fit(X_all, y_all)
+    clean = line(LinearClassifier("hinge", learner="bcfw", tol=1e-6).fit(X, y))
+    hinge = line(LinearClassifier("hinge", learner="bcfw", tol=1e-6).fit(X_all, y_all))
+    ramp = LinearClassifier("ramp", learner=CCCP(inner_tol=1e-6)).fit(X_all, y_all)
     assert_allclose(clean, [1.917, -0.030], atol=2e-3)
     assert_allclose(hinge, [1.218, -0.254], atol=2e-3)
     assert_allclose(line(ramp), clean, atol=2e-3)
@@ -544,7 +544,7 @@ def test_an_interrupt_keeps_the_last_whole_round_or_what_there_is_of_the_first()
         solve(learner, Watched(inner, interrupt_once(3)), loss)
     partial = solve(learner, Watched(inner, interrupt_once(5.5 * inner.size)), loss)
     assert (partial.reason, partial.converged, len(partial.history)) == ("interrupted", False, 1)
-    assert partial.kept.primal == pytest.approx(Task(inner, loss, n_threads=1).primal(partial.w), rel=1e-12)
+    assert partial.kept.primal == pytest.approx(Task(inner, loss, n_jobs=1).primal(partial.w), rel=1e-12)
     assert (partial.w != solve(learner, inner, loss, max_iter=1).w).any()
 
 
@@ -553,7 +553,7 @@ def test_a_run_that_goes_on_from_a_checkpoint_ends_with_the_same_bits(tmp_path: 
     problem, _ = matching(0)
     learner = CCCP(SGD(rates=(0.01, 0.1)))
     path = tmp_path / "run.checkpoint"
-    task = Task(problem, loss, n_threads=1, max_iter=2, checkpoint=Checkpoint(path))
+    task = Task(problem, loss, n_jobs=1, max_iter=2, checkpoint=Checkpoint(path))
     begun = learner.solve(task)
     assert len(begun.history) == 2
     on = learner.solve(replace(task, max_iter=4, checkpoint=Checkpoint(path)))

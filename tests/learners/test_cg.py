@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, StructuredClassifier
+from margrave import Hinge, LinearClassifier, Log, LossFamily, MargraveError, Perceptron
 from margrave.learners import Task
 from margrave.learners.cg import CG, FORMULAS
 from tests.learners.test_learners import (
@@ -66,7 +66,7 @@ def test_every_step_and_every_direction_is_that_of_the_formula(kind: str, formul
     bent = 0
     for (beta, gamma), C in product(FAMILY, (0.03, 1.0, 1e3)):
         loss = LossFamily(beta, gamma)
-        state = CG().begin(Task(KINDS[kind](1, loss)[0], loss, C=C, n_threads=1))
+        state = CG().begin(Task(KINDS[kind](1, loss)[0], loss, C=C, n_jobs=1))
         assert_array_equal(state.d, -state.slope)
         for _ in range(5):
             w, primal, slope, d = state.w, state.primal, state.slope, state.d.copy()
@@ -104,7 +104,7 @@ def test_a_direction_always_leads_down(seed: int, overshoot: float, size: float,
     """Whatever the step before left: a slope along it of either sign, a gradient alike or unlike the one before."""
     random = np.random.default_rng(seed)
     problem, _ = matching(0)
-    state = CG().begin(Task(problem, Log(), n_threads=1))
+    state = CG().begin(Task(problem, Log(), n_jobs=1))
     before = random.normal(size=problem.dim)
     d = -size * before
     slope = random.normal(size=problem.dim) * random.choice([0.1, 1.0])
@@ -118,7 +118,7 @@ def test_a_direction_always_leads_down(seed: int, overshoot: float, size: float,
 
 def test_a_search_that_fails_begins_again_from_the_gradient() -> None:
     problem, _ = matching(1)
-    state = CG().begin(Task(problem, Log(), n_threads=1))
+    state = CG().begin(Task(problem, Log(), n_jobs=1))
     CG().one_pass(state)
     passes, primal, slope, w = state.task.passes, state.primal, state.slope, state.w
     state.d = slope.copy()  # uphill, which a search can only find out
@@ -154,7 +154,7 @@ def test_every_inference_is_counted() -> None:
 def test_the_weights_returned_are_those_of_the_lowest_p() -> None:
     problem, _ = matching(2)
     solution = solve(CG(), problem, Log(), C=3.0, max_iter=4, tol=0.0)
-    primal, dual, gap = Task(problem, Log(), C=3.0, n_threads=1).certify(solution.w)
+    primal, dual, gap = Task(problem, Log(), C=3.0, n_jobs=1).certify(solution.w)
     assert (solution.kept.primal, solution.kept.dual, solution.kept.gap) == (primal, dual, gap)
     assert primal == min(record.primal for record in solution.history)
 
@@ -164,7 +164,7 @@ def test_a_search_goes_on_from_a_copy_of_its_state() -> None:
     problem, _ = KINDS["chain"](0, Log())
 
     def task() -> Task:
-        return Task(problem, Log(), C=10.0, n_threads=1)
+        return Task(problem, Log(), C=10.0, n_jobs=1)
 
     state = CG().begin(task())
     for _ in range(4):
@@ -181,7 +181,7 @@ def test_a_search_goes_on_from_a_copy_of_its_state() -> None:
 
 def test_the_number_of_threads_does_not_change_a_bit() -> None:
     problem, _ = KINDS["chain"](0, Log())
-    one, two = (solve(CG(), problem, Log(), C=10.0, n_threads=threads) for threads in (1, 2))
+    one, two = (solve(CG(), problem, Log(), C=10.0, n_jobs=threads) for threads in (1, 2))
     assert_array_equal(one.w, two.w)
 
 
@@ -224,7 +224,7 @@ def test_a_gradient_too_small_to_square_is_zero() -> None:
 @pytest.mark.parametrize("scale", [1e100, 1e160, 1e300])
 def test_a_search_that_fails_far_from_the_optimum_is_no_convergence(scale: float) -> None:
     try:
-        model = StructuredClassifier(learner=CG()).fit(np.eye(3) * scale, [0, 1, 2])
+        model = LinearClassifier(learner=CG()).fit(np.eye(3) * scale, [0, 1, 2])
     except MargraveError as error:
         assert "scale the features" in str(error)
     else:

@@ -147,7 +147,9 @@ def problem_of(kind: str, beta: float, gamma: float) -> Problem:
 
 def run(learner: Learner, problem: Problem, loss: LossFamily, path: Path | None = None, **settings: Any) -> Solution:
     file = None if path is None else Checkpoint(path, every=0)
-    return learner.solve(Task(problem, loss, checkpoint=file, **{"n_threads": 1, "tol": 0.0, "seed": 3, **settings}))
+    return learner.solve(
+        Task(problem, loss, checkpoint=file, **{"n_jobs": 1, "tol": 0.0, "random_state": 3, **settings})
+    )
 
 
 def bits(solution: Solution) -> tuple[Any, ...]:
@@ -269,8 +271,8 @@ def test_batch_learners_go_on_with_any_number_of_threads(one: Case, tmp_path: Pa
         whole = bits(run(one.make(), problem, loss, max_iter=8))
         for threads in ((2, 2), (1, 2), (2, 1)):
             path = tmp_path / f"{beta}-{gamma}-{threads}"
-            run(one.make(), problem, loss, path, max_iter=3, n_threads=threads[0])
-            assert bits(run(one.make(), problem, loss, path, max_iter=8, n_threads=threads[1])) == whole
+            run(one.make(), problem, loss, path, max_iter=3, n_jobs=threads[0])
+            assert bits(run(one.make(), problem, loss, path, max_iter=8, n_jobs=threads[1])) == whole
 
 
 SEQUENTIAL = [one for one in CASES if one.name not in BATCH]
@@ -297,8 +299,8 @@ for k in range(3):
 def go_on_with_two_threads(one: Case, path: Path, seed: int = 0) -> None:
     beta, gamma = one.losses[-1]
     loss, problem = one.loss(beta, gamma), large(beta, gamma)
-    before = run(one.make(), problem, loss, path, max_iter=4, n_threads=2, C=0.1, seed=seed)
-    after = run(one.make(), problem, loss, path, max_iter=8, n_threads=2, C=0.1, seed=seed)
+    before = run(one.make(), problem, loss, path, max_iter=4, n_jobs=2, C=0.1, seed=seed)
+    after = run(one.make(), problem, loss, path, max_iter=8, n_jobs=2, C=0.1, seed=seed)
     assert repr(after.history[:3]) == repr(before.history[:3])
     if "tol" in one.make().offers and ("adaptive", False) not in one.options and ("averaging", True) not in one.options:
         duals = [record.dual for record in after.history]
@@ -396,7 +398,7 @@ KILLED = """
 import os, signal, sys, time
 from margrave import LossFamily
 from margrave.files import model as model_file
-from margrave.features import AttributeTable
+from margrave.maps import FeatureTable
 from margrave.learners import LEARNERS, Checkpoint, Task
 from margrave.structures import Multiclass
 from tests.references.problems import bind
@@ -405,10 +407,10 @@ name, beta, path = {name!r}, float('{beta}'), {path!r}
 random = np.random.default_rng(0)
 X, labels = random.normal(size=(300, 20)), random.integers(0, 5, size=300).astype(np.int32)
 loss = LossFamily(beta, 1.0)
-problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=list(range(5)), loss=loss)
+problem = bind(Multiclass(), X, labels, features=FeatureTable("all"), classes=list(range(5)), loss=loss)
 
 def run(checkpoint=None):
-    return LEARNERS[name]().solve(Task(problem, loss, 100.0, tol=0.0, max_iter=90, n_threads=1, checkpoint=checkpoint))
+    return LEARNERS[name]().solve(Task(problem, loss, 100.0, tol=0.0, max_iter=90, n_jobs=1, checkpoint=checkpoint))
 
 def bits(solution):
     return solution.w.tobytes(), [(r.passes, r.primal, r.dual, r.gap) for r in solution.history]
@@ -617,8 +619,8 @@ def changed(name: str) -> tuple[Learner, Problem, LossFamily, dict[str, Any]]:
             loss = LossFamily(1.0000001, 1.0)
         case "C":
             settings = {"C": 1.0000001}
-        case "seed":
-            settings = {"seed": 4}
+        case "random_state":
+            settings = {"random_state": 4}
         case "data":
             problem = multiclass(1, LOSS)[0]
         case "cost":
@@ -651,7 +653,7 @@ CHANGES = [
     "setting 'order'",
     "loss",
     "C",
-    "seed",
+    "random_state",
     "data",
     "cost",
     "examples",
@@ -685,7 +687,7 @@ def test_a_refusal_shows_both_values(path: Path) -> None:
         (SGD(rate=0.2), {}, "its setting 'rate' is 0.1, and not 0.2"),
         (SGD(rate=0.1, rates=[0.1]), {}, r"its setting 'rates' is \[0.001, .*\], and not \[0.1\]"),
         (SGD(rate=0.1), {"C": 2.0}, "its C is 1.0, and not 2.0"),
-        (SGD(rate=0.1), {"seed": 9}, "its seed is 3, and not 9"),
+        (SGD(rate=0.1), {"random_state": 9}, "its random_state is 3, and not 9"),
     ):
         with pytest.raises(MargraveError, match=shown):
             run(learner, problem, Hinge(), path, max_iter=3, **settings)
@@ -711,7 +713,7 @@ def test_data_that_differ_in_one_example_are_other_data(example: int, path: Path
 def test_the_number_of_threads_the_tolerance_and_the_passes_may_change(path: Path) -> None:
     problem = problem_of("chain", *SMOOTH)
     run(LBFGS(), problem, LOSS, path, max_iter=2)
-    solution = run(LBFGS(), problem, LOSS, path, max_iter=200, tol=1e-6, n_threads=2)
+    solution = run(LBFGS(), problem, LOSS, path, max_iter=200, tol=1e-6, n_jobs=2)
     assert bits(solution) == bits(run(LBFGS(), problem, LOSS, max_iter=200, tol=1e-6))
 
 
@@ -837,7 +839,7 @@ def test_a_place_where_no_checkpoint_can_be_is_refused_before_the_first_pass(eve
     ):
         problem = Watched(matching()[0])
         with pytest.raises(MargraveError) as error:
-            LBFGS().solve(Task(problem, Log(), checkpoint=Checkpoint(tmp_path / place, every), n_threads=1))
+            LBFGS().solve(Task(problem, Log(), checkpoint=Checkpoint(tmp_path / place, every), n_jobs=1))
         assert str(error.value) == f"{tmp_path / place}: {why}"
         assert problem.calls == 0
 
@@ -887,7 +889,7 @@ def test_a_checkpoint_is_written_after_the_first_pass_and_at_the_end(path: Path)
         records.append(len(model_file.read(path)[0]["history"]) if path.exists() else 0)
 
     problem = Watched(matching()[0], look)
-    LBFGS().solve(Task(problem, LOSS, max_iter=4, tol=0.0, n_threads=1, checkpoint=Checkpoint(path, every=1e6)))
+    LBFGS().solve(Task(problem, LOSS, max_iter=4, tol=0.0, n_jobs=1, checkpoint=Checkpoint(path, every=1e6)))
     assert set(records) == {0, 1}
     assert len(model_file.read(path)[0]["history"]) == 4
 

@@ -25,7 +25,7 @@ def case_of(name: str) -> Case:
 
 def solved(case: Case, learner: str, loss: LossFamily, accuracy: float) -> float:
     """P, which is no further than this from the optimum."""
-    task = Task(case.problem, loss, C=1.0, tol=accuracy, max_iter=3000, n_threads=1)
+    task = Task(case.problem, loss, C=1.0, tol=accuracy, max_iter=3000, n_jobs=1)
     solution = learner_named(learner).solve(task)
     assert solution.converged and solution.exact
     assert solution.kept.relative_gap is not None and solution.kept.relative_gap <= accuracy
@@ -59,9 +59,9 @@ def test_learners_of_the_hinge_loss_agree(name: str) -> None:
 def test_the_other_learners_run(name: str) -> None:
     case = case_of(name)
     for learner, loss in NO_CERTIFICATE.items():
-        solution = learner_named(learner).solve(Task(case.problem, loss, C=1.0, max_iter=5, n_threads=1))
+        solution = learner_named(learner).solve(Task(case.problem, loss, C=1.0, max_iter=5, n_jobs=1))
         assert solution.w.any()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of one graph the optimum is w = 0
-        assert LP(free_sign=True).solve(Task(case.problem, Hinge(), C=10.0, tol=1e-6, n_threads=1)).converged
+        assert LP(free_sign=True).solve(Task(case.problem, Hinge(), C=10.0, tol=1e-6, n_jobs=1)).converged
     assert set(BUILT_IN_LEARNERS) == {*SMOOTH, *MARGIN, *OF_PARTS, *NO_CERTIFICATE, "lp"}

@@ -16,8 +16,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Hinge, LossFamily, MargraveError, _core
 from margrave.datasets import load_town
-from margrave.features import AttributeTable
 from margrave.learners import BCFW, LEARNERS, CuttingPlane, Learner, OneSlack, OnlineEG, Solution, Task
+from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
 from tests.learners.test_checkpoints import Measured, bits, once_after, run
 from tests.learners.test_learners import matching
@@ -159,7 +159,7 @@ def solved(name: str, setup: Setup) -> Solution:
 
 
 def solve(learner: Learner, setup: Setup, **options: Any) -> Solution:
-    settings = {"C": setup.C, "n_threads": 1, "tol": 1e-9, "max_iter": PLENTY, **options}
+    settings = {"C": setup.C, "n_jobs": 1, "tol": 1e-9, "max_iter": PLENTY, **options}
     return learner.solve(Task(setup.case.problem, setup.loss, **settings))
 
 
@@ -386,7 +386,7 @@ def tagging(sentences: int, loss: Hinge) -> Any:
         X.append([[columns.setdefault(f"{k}={name}", len(columns)) for k, name in enumerate(row)] for row in names])
     dense = [np.array([np.bincount(row, minlength=len(columns)) for row in rows], dtype=float) for rows in X]
     labels = np.array([classes.index(tag) for sentence in some for _, _, tag in sentence], dtype=np.int32)
-    return bind(Chain(), dense, labels, features=AttributeTable("all"), classes=classes, loss=loss)
+    return bind(Chain(), dense, labels, feature_map=FeatureTable("all"), classes=classes, loss=loss)
 
 
 @pytest.mark.parametrize(
@@ -507,14 +507,14 @@ def priced_chain(form: Form, price: float) -> Any:
     X = [rng.integers(-2, 3, (n, 3)) / 2.0 for n in (1, 4, 3, 3)]
     labels = rng.integers(0, 3, 11).astype(np.int32)
     loss = Hinge(np.full(3, price), rescale=form.rescale, slack=form.slack)
-    return bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss), loss
+    return bind(Chain(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=loss), loss
 
 
 def priced_classes(form: Form, price: float) -> Any:
     rng = np.random.default_rng(6)
     X, labels = rng.normal(size=(9, 4)), rng.integers(0, 3, 9).astype(np.int32)
     loss = Hinge(price * np.array([[0, 1, 3.5], [2, 0, 0.25], [0.5, 1, 0]]), rescale=form.rescale, slack=form.slack)
-    return bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss), loss
+    return bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=loss), loss
 
 
 @pytest.mark.parametrize(("name", "form"), [(name, form) for form in FORMS for name in learners_for(form)], ids=str)
@@ -524,7 +524,7 @@ def test_the_scale_of_the_cost_is_one_with_that_of_the_slack(name: str, make: An
     found = []
     for eta in (1.0, 3.0):
         problem, loss = make(form, eta)
-        found.append(LEARNED[name].solve(Task(problem, loss, C=0.5 / eta, tol=1e-10, n_threads=1)))
+        found.append(LEARNED[name].solve(Task(problem, loss, C=0.5 / eta, tol=1e-10, n_jobs=1)))
     assert all(one.converged for one in found)
     apart = np.abs(found[0].w - found[1].w).max()
     if form.rescale == "slack":
@@ -634,7 +634,7 @@ def test_costs_that_are_no_whole_numbers_are_searched_and_bounded() -> None:
         labels = rng.integers(0, 3, 4).astype(np.int32)
         price = rng.uniform(0.3, 2.0, (3, 3)) * (1 - np.eye(3))
         loss = Hinge(price, rescale="slack")
-        problem = bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+        problem = bind(Chain(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=loss)
         w = rng.normal(size=problem.dim)
         zero = np.zeros(problem.parts(0))
         theta = problem.score(0, w)
@@ -699,7 +699,7 @@ def test_the_example_that_cannot_be_separated_is_named(name: str) -> None:
     X = np.eye(8)
     X[6] = X[3]  # with another label
     labels = np.array([0, 1, 2, 0, 1, 2, 1, 0], dtype=np.int32)
-    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
+    problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2])
     with pytest.raises(MargraveError, match=r"not separable.*example [36]\b"):
         LEARNED[name].solve(Task(problem, Hinge(slack=0)))
 
@@ -711,7 +711,7 @@ def test_cost_and_factor_play_no_part_in_a_hard_margin() -> None:
     for C, cost in ((1.0, "hamming"), (1e-3, "zero-one"), (50.0, rng.uniform(1, 4, (3, 3)) * (1 - np.eye(3)))):
         for rescale in ("margin", "slack"):
             loss = Hinge(cost, rescale=rescale, slack=0)
-            problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+            problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=loss)
             found.append(CuttingPlane().solve(Task(problem, loss, C=C, tol=1e-9)).w)
     for w in found[1:]:
         assert_allclose(w, found[0], atol=1e-5)
@@ -734,7 +734,7 @@ def test_a_hard_margin_that_is_stopped_early_does_not_pretend() -> None:
 def test_one_output_alone_needs_no_weights() -> None:
     """No other output, no constraint: P = D = 0."""
     X, labels = np.eye(3), np.zeros(3, dtype=np.int32)
-    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=["only"])
+    problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=["only"])
     for form in ALL_FORMS:
         for name in learners_for(form):
             solution = LEARNED[name].solve(Task(problem, hinge(form), max_iter=5))
@@ -763,7 +763,7 @@ def test_examples_without_weight_need_not_be_separable() -> None:
     X = np.eye(4)
     X[3] = X[0]
     labels = np.array([0, 1, 2, 1], dtype=np.int32)
-    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
+    problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2])
     with pytest.raises(MargraveError, match="not separable"):
         CuttingPlane().solve(Task(problem, Hinge(slack=0)))
     solution = CuttingPlane().solve(Task(problem, Hinge(slack=0), sample_weight=np.array([1.0, 2.0, 0.5, 0.0])))
@@ -797,17 +797,17 @@ def test_constraints_without_mass_leave() -> None:
 def test_any_number_of_threads_gives_the_same_bits(name: str, setup: Setup) -> None:
     whole = bits(solve(LEARNED[name], setup, max_iter=12))
     for threads in (2, 3, None):
-        assert bits(solve(LEARNED[name], setup, max_iter=12, n_threads=threads)) == whole
+        assert bits(solve(LEARNED[name], setup, max_iter=12, n_jobs=threads)) == whole
 
 
 def test_threads_share_many_examples() -> None:
     rng = np.random.default_rng(7)
     X, labels = rng.normal(size=(300, 5)), rng.integers(0, 4, 300).astype(np.int32)
-    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2, 3])
+    problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2, 3])
     for name, learner in LEARNED.items():
         for form in (one for one in FORMS if name in learners_for(one)):
             task = {"max_iter": 2 if name == "a" else 6, "C": 0.1, "tol": 1e-12}
-            found = [bits(learner.solve(Task(problem, hinge(form), n_threads=k, **task))) for k in (1, 2, 4)]
+            found = [bits(learner.solve(Task(problem, hinge(form), n_jobs=k, **task))) for k in (1, 2, 4)]
             assert found[0] == found[1] == found[2]
     for form in FORMS:
         w = rng.normal(size=problem.dim)
@@ -847,7 +847,7 @@ def test_a_run_stopped_after_every_pass_has_the_bits_of_one_that_never_was(
 def test_a_hard_margin_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X, labels = rng.normal(size=(9, 12)), rng.integers(0, 3, 9).astype(np.int32)
-    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2])
+    problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2])
     whole = run(CuttingPlane(), problem, Hinge(slack=0), tol=1e-9, max_iter=500)
     assert whole.converged
     path = tmp_path / "hard"
@@ -964,7 +964,7 @@ def test_settings_are_checked() -> None:
 def test_inner_products_that_do_not_fit_into_memory_are_computed_again() -> None:
     rng = np.random.default_rng(3)
     X, labels = rng.normal(size=(30, 5)), rng.integers(0, 4, 30).astype(np.int32)
-    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2, 3])
+    problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2, 3])
     for slack in (1, 2):
         task = Task(problem, Hinge(slack=slack), C=0.3, tol=1e-6)
         found = []

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Problem, _core
-from margrave.features import AttributeTable, SparseFeatures
 from margrave.learners import LEARNERS, Learner, OnlineEG, Record, Solution, Task, eg_bound, eg_steps
+from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import Chain, NonProjectiveTree
 from tests.learners.test_learners import FAMILY, KINDS, Matching, Outputs, Watched, Weights, dual, matching, solve
 from tests.references.dual import (
@@ -403,7 +403,7 @@ def test_the_safe_rates_of_online_eg_keep_their_promise(kind: str, beta: float, 
     loss, C = LossFamily(beta, gamma), 2.0
     problem, _ = problem_of(kind, beta, gamma)
     learner = made("eg", rate="safe", start=0.0)
-    state = learner.begin(Task(problem, loss, C=C, n_threads=1))
+    state = learner.begin(Task(problem, loss, C=C, n_jobs=1))
     curve = C * np.array([problem.radius(i) for i in range(problem.size)]) ** 2
     rates = 1 / (1 + beta * curve) if loss.smooth else 1 / curve
     assert_allclose(state.rate, rates, rtol=1e-12)
@@ -413,7 +413,7 @@ def test_the_safe_rates_of_online_eg_keep_their_promise(kind: str, beta: float, 
         assert state.dual() >= dual - 1e-12 * abs(dual)
         dual = state.dual()
     assert_allclose(state.rate, rates, rtol=1e-12)  # they are not adapted
-    assert dual > learner.begin(Task(problem, loss, C=C, n_threads=1)).dual()
+    assert dual > learner.begin(Task(problem, loss, C=C, n_jobs=1)).dual()
 
 
 @pytest.mark.parametrize("radius", [0.0, 1e-9])
@@ -423,9 +423,9 @@ def test_safe_rates_are_bounded_for_examples_with_hardly_any_features(radius: fl
     y = [random.integers(0, 3, size=len(x)).tolist() for x in X]
     labels = np.concatenate(y).astype(np.int32)
     loss = LossFamily(inf, 2.0)
-    problem = bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+    problem = bind(Chain(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=loss)
     learner = made("eg", rate="safe")
-    state = learner.begin(Task(problem, loss, C=4.6, n_threads=1))
+    state = learner.begin(Task(problem, loss, C=4.6, n_jobs=1))
     dual = state.dual()
     for _ in range(300):
         learner.one_pass(state)
@@ -446,7 +446,7 @@ def test_halving_takes_the_first_rate_that_raises_the_dual(beta: float, gamma: f
         at = first_eg_step(problem, 6.0, loss, C, at_gold=False)
         trials = next(k for k in range(60) if at(0.9 * 0.5**k)[0] >= at(0.0)[0])
         learner = made("eg", rate=0.9, start=6.0, halving=True)
-        state = learner.begin(Task(problem, loss, C=C, n_threads=1))
+        state = learner.begin(Task(problem, loss, C=C, n_jobs=1))
         learner.one_pass(state)
         value, w = at(0.9 * 0.5**trials)
         assert state.trials == trials + 1
@@ -507,7 +507,7 @@ def test_safe_rates_keep_the_promises_of_their_theorems(kind: str, beta: float, 
     loss, C, T = LossFamily(beta, gamma), 1.0, 25
     problem, examples = problem_of(kind, beta, gamma)
     optimum = optimum_of(kind, beta, gamma)
-    task = Task(problem, loss, C=C, n_threads=1)
+    task = Task(problem, loss, C=C, n_jobs=1)
     step = safe_rate(problem, loss, C)
     duals = duals_of(made("eg-batch", rate="safe", start=0.0), problem, loss, C, T)
     path = eg_path(examples, loss, C, step, T + 1)
@@ -535,7 +535,7 @@ def test_the_bound_of_002_is_known_before_the_first_step(kind: str, beta: float,
     examples = listed(problem)
     weight = np.random.default_rng(1).uniform(0.2, 1.5, size=problem.size)
     optimum = best(examples, loss, [*weight])
-    task = Task(problem, loss, C=1.0, sample_weight=weight, n_threads=1)
+    task = Task(problem, loss, C=1.0, sample_weight=weight, n_jobs=1)
     right = [[sum(part in x.ys[x.gold] for part in y) for y in x.ys] for x in examples]
     first = [np.exp(start * np.array(counts)) for counts in right]
     largest = sum(c * np.log(p.sum()) for c, p in zip(weight, first, strict=True))
@@ -652,7 +652,7 @@ def assert_takes_the_steps(
     expected = dca(examples, update, C, shuffles(problem.size, 2, seed), weight)
     factors = [C] * problem.size if weight is None else [C * k for k in weight]
     optimum = best(examples, loss, factors)
-    settings: dict[str, Any] = {"C": C, "seed": seed, "sample_weight": weight}
+    settings: dict[str, Any] = {"C": C, "random_state": seed, "sample_weight": weight}
     for passes, model in enumerate(expected, start=1):
         solution = solve(learner, problem, loss, tol=0.0, max_iter=passes, **settings)
         assert_allclose(solution.w, model.average, rtol=0, atol=tolerance * float(np.abs(model.average).max()))
@@ -698,7 +698,7 @@ def test_cumulative_steps_sum_to_c_and_have_a_dual(kind: str, beta: float, gamma
     expected = dca(examples, update, C, shuffles(problem.size, passes, seed))
     optimum = best(examples, loss, [*(C * weight)])
     learner = made("mira", cumulative=True, prediction=prediction)
-    settings: dict[str, Any] = {"C": C, "seed": seed, "sample_weight": weight, "tol": 0.0}
+    settings: dict[str, Any] = {"C": C, "random_state": seed, "sample_weight": weight, "tol": 0.0}
     solution = solve(learner, problem, loss, max_iter=passes, **settings)
     expected = expected[: len(solution.history)]  # It ends early if no example takes a step.
     assert len(expected) > 1
@@ -800,7 +800,7 @@ def odd_problem(name: str, loss: LossFamily) -> tuple[Problem, list[Outputs]]:
             return Matching(random.normal(size=(3, 1, 4)), [(0,)] * 3), [Outputs(np.ones((1, 4)), np.zeros(1), 0)]
         case "one-word trees":
             arcs = [random.normal(size=(1, 4)) for _ in range(3)]
-            problem = bind(NonProjectiveTree(), arcs, [[0]] * 3, features=SparseFeatures())
+            problem = bind(NonProjectiveTree(), arcs, [[0]] * 3, feature_map=SparseMap())
             return problem, [Outputs(np.ones((1, 4)), np.zeros(1), 0)]
     raise AssertionError(name)
 
@@ -925,7 +925,7 @@ def test_two_threads_keep_the_bounds_exact(case: Case) -> None:
     """Whatever order two threads work in, P, D and the gap are those of the weights and of some alpha."""
     problem, examples, optimum = large_optimum(case.beta, case.gamma)
     tol = max(case.accuracy, 1e-5)
-    solution = solve(case.variant.make(), problem, case.loss, C=0.1, tol=tol, max_iter=PLENTY, n_threads=2)
+    solution = solve(case.variant.make(), problem, case.loss, C=0.1, tol=tol, max_iter=PLENTY, n_jobs=2)
     assert_solved(solution, optimum, tol)
     assert_bounds(solution.history, optimum)
     P, D, _ = certificate(solution.kept)
@@ -939,7 +939,7 @@ def test_two_threads_keep_the_bounds_exact(case: Case) -> None:
 def test_two_threads_reach_the_same_optimum(case: Case) -> None:
     problem, _ = problem_of(case.kind, case.beta, case.gamma)
     optimum = optimum_of(case.kind, case.beta, case.gamma)
-    solution = solve(case.variant.make(), problem, case.loss, tol=case.accuracy, max_iter=PLENTY, n_threads=2)
+    solution = solve(case.variant.make(), problem, case.loss, tol=case.accuracy, max_iter=PLENTY, n_jobs=2)
     assert_solved(solution, optimum, case.accuracy)
     assert_bounds(solution.history, optimum)
 
@@ -960,7 +960,7 @@ def test_threads_that_share_all_weights_need_few_more_passes_than_one(name: str,
     problem = of_common_weights(Log())
 
     def passes(number: int) -> int:
-        solution = solve(made(name), problem, Log(), C=1.0, tol=1e-4, max_iter=100, n_threads=number)
+        solution = solve(made(name), problem, Log(), C=1.0, tol=1e-4, max_iter=100, n_jobs=number)
         assert solution.converged, solution.reason
         return len(solution.history)
 
@@ -974,7 +974,7 @@ def most_above_the_optimum(name: str, beta: float) -> float:
     X, labels = random.normal(size=(100, 10)), [int(k) for k in random.integers(0, 8, size=100)]
     problem, examples = of_classes(X, labels, loss, 1 - np.eye(8))
     limit = best(examples, loss, list(0.1 * heavy)).primal
-    settings: dict[str, Any] = {"C": 0.1, "sample_weight": heavy, "tol": 1e-6, "max_iter": 60, "n_threads": 2}
+    settings: dict[str, Any] = {"C": 0.1, "sample_weight": heavy, "tol": 1e-6, "max_iter": 60, "n_jobs": 2}
     histories = [solve(made(name, order="gap"), problem, loss, **settings).history for _ in range(6)]
     return max((record.dual or -inf) / limit - 1 for history in histories for record in history)
 
@@ -1012,7 +1012,7 @@ def single_step(learner: Learner, state: Any, i: int) -> None:
 def test_no_single_step_lowers_the_dual_and_w_stays_that_of_alpha(case: Case) -> None:
     problem, _ = problem_of(case.kind, case.beta, case.gamma)
     learner = case.variant.make()
-    task = Task(problem, case.loss, C=2.0, n_threads=1)
+    task = Task(problem, case.loss, C=2.0, n_jobs=1)
     state = learner.begin(task)
     before = state.dual()
     for _ in range(6):
@@ -1034,7 +1034,7 @@ def test_no_single_step_lowers_the_dual_and_w_stays_that_of_alpha(case: Case) ->
 def test_every_example_has_a_gibbs_distribution_after_the_first_pass_of_eg(beta: float, gamma: float, C: float) -> None:
     """Also where C is so large that D falls below that of the gold outputs with every trial of a first visit."""
     problem, _ = problem_of("chain", beta, gamma)
-    state = OnlineEG().begin(Task(problem, LossFamily(beta, gamma), C=C, n_threads=1))
+    state = OnlineEG().begin(Task(problem, LossFamily(beta, gamma), C=C, n_jobs=1))
     assert state.dual() == 0 and not state.w.any()
     OnlineEG().one_pass(state)
     state.verify()  # marginals, entropies, costs and w are those of the natural parameters
@@ -1050,7 +1050,7 @@ def test_eg_begins_where_it_is_told(beta: float, gamma: float) -> None:
         assert OnlineEG().begin(Task(problem, loss, start=start)).dual() < inf  # any distributions will do
         return
     start = solve(made("cg"), problem, loss, tol=1e-10).w
-    state = OnlineEG().begin(Task(problem, loss, start=start, n_threads=1))
+    state = OnlineEG().begin(Task(problem, loss, start=start, n_jobs=1))
     certificate = OnlineEG().certify(state)
     assert certificate.gap is not None and certificate.primal is not None
     assert certificate.gap <= 1e-8 * certificate.primal

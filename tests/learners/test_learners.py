@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, SequenceTagger, StructuredClassifier
-from margrave.features import AttributeTable, SparseFeatures
+from margrave import Hinge, LinearClassifier, Log, LossFamily, MargraveError, Perceptron, Problem, SequenceTagger
 from margrave.learners import LBFGS, LEARNERS, SGD, AveragedPerceptron, Learner, Solution, Task, learner_named
 from margrave.learners.task import Step
+from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import CandidateLists, Chain, Multiclass, NonProjectiveTree
 from tests.references.problems import bind
 from tests.registry import BUILT_IN_LEARNERS
@@ -141,7 +141,7 @@ def multiclass(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     cost = random.uniform(0.5, 2, size=(width, width)) * (1 - np.eye(width))
     if loss is not None:
         loss = LossFamily(loss.beta, loss.gamma, cost)
-    problem = bind(Multiclass(), X, labels, features=AttributeTable("all"), classes=list(range(width)), loss=loss)
+    problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=list(range(width)), loss=loss)
     return problem, [Outputs(np.kron(np.eye(width), X[i]), cost[labels[i]], labels[i]) for i in range(n)]
 
 
@@ -157,7 +157,7 @@ def chain(seed: int = 0, loss: LossFamily | None = None, pairs: str = "observed"
     width = 3
     X, Y = chain_data(seed)
     flat = np.array([label for labels in Y for label in labels], dtype=np.int32)
-    problem = bind(Chain(), X, flat, features=AttributeTable(pairs), classes=list(range(width)), loss=loss)
+    problem = bind(Chain(), X, flat, feature_map=FeatureTable(pairs), classes=list(range(width)), loss=loss)
 
     def occurring(x: list[list[str]], y: Any) -> Iterator[tuple[Any, Any]]:
         for attributes, label in zip(x, y, strict=True):
@@ -207,7 +207,7 @@ def tree(seed: int = 0, loss: LossFamily | None = None, single_root: bool = True
         X.append(vectors)
         golds.append(gold)
         examples.append(Outputs(np.array(features), cost, outputs.index(gold)))
-    return bind(NonProjectiveTree(single_root), X, golds, features=SparseFeatures()), examples
+    return bind(NonProjectiveTree(single_root), X, golds, feature_map=SparseMap()), examples
 
 
 def candidates(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Outputs]]:
@@ -219,7 +219,7 @@ def candidates(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     costs = [random.uniform(0.5, 3.0, size=n) for n in counts]
     for cost, numbers in zip(costs, good, strict=True):
         cost[numbers] = 0
-    problem = bind(CandidateLists(), X, good, costs, features=SparseFeatures(), loss=loss)
+    problem = bind(CandidateLists(), X, good, costs, feature_map=SparseMap(), loss=loss)
     return problem, [Outputs(*each) for each in zip(X, costs, [numbers[0] for numbers in good], strict=True)]
 
 
@@ -264,7 +264,7 @@ def optimum(examples: list[Outputs], loss: LossFamily, C: float) -> float:
 
 
 def solve(learner: Learner, problem: Problem, loss: LossFamily, **settings: Any) -> Solution:
-    return learner.solve(Task(problem, loss, **{"n_threads": 1, **settings}))
+    return learner.solve(Task(problem, loss, **{"n_jobs": 1, **settings}))
 
 
 def assert_certified(solution: Solution) -> None:
@@ -344,7 +344,7 @@ def test_the_log_loss_of_classes_is_scikit_learns_logistic_regression(C: float) 
     random = np.random.default_rng(0)
     X, y = random.normal(size=(60, 5)), random.integers(0, 4, size=60)
     theirs = LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y)
-    ours = StructuredClassifier(C=C, tol=1e-12).fit(X, y)
+    ours = LinearClassifier(C=C, tol=1e-12).fit(X, y)
     scores = X @ theirs.coef_.T
     best = 0.5 * (theirs.coef_**2).sum() + C * (logsumexp(scores, axis=1) - scores[np.arange(60), y]).sum()
     assert ours.history_[-1].primal == pytest.approx(best, rel=1e-6)
@@ -397,7 +397,7 @@ def test_ending_early_is_a_warning_and_not_convergence() -> None:
 def test_a_search_that_fails_far_from_the_optimum_is_no_convergence(scale: float) -> None:
     """Features so large that no step can be taken: an error or a warning, never a model called converged."""
     try:
-        model = StructuredClassifier().fit(np.eye(3) * scale, [0, 1, 2])
+        model = LinearClassifier().fit(np.eye(3) * scale, [0, 1, 2])
     except MargraveError as error:
         assert "scale the features" in str(error)
     else:
@@ -413,8 +413,8 @@ def test_a_weight_is_so_many_copies_and_no_weight_is_no_example(beta: float, gam
     X, y = random.normal(size=(10, 4)), np.arange(10) % 3
     weight = np.array([0, 1, 2, 3, 0, 1, 1, 2, 0, 1])
     settings: dict[str, Any] = {"loss": LossFamily(beta, gamma), "C": 2.0, "tol": 1e-13}
-    weighted = StructuredClassifier(**settings).fit(X, y, sample_weight=weight)
-    repeated = StructuredClassifier(**settings).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    weighted = LinearClassifier(**settings).fit(X, y, sample_weight=weight)
+    repeated = LinearClassifier(**settings).fit(X.repeat(weight, axis=0), y.repeat(weight))
     assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6 * np.abs(repeated.coef_).max())
     assert weighted.history_[-1].primal == pytest.approx(repeated.history_[-1].primal, rel=1e-10)
 
@@ -423,7 +423,7 @@ def test_weights_of_sequences_are_copies_too() -> None:
     X, Y = chain_data(2)
     weight = [2, 1, 0, 1, 3, 1]
     copies = [i for i, k in enumerate(weight) for _ in range(k)]
-    settings: dict[str, Any] = {"features": "hash:6", "tol": 1e-13}  # with names, the example left out would be missed
+    settings: dict[str, Any] = {"weights": "hash:6", "tol": 1e-13}  # with names, the example left out would be missed
     weighted = SequenceTagger(**settings).fit(X, Y, sample_weight=weight)
     repeated = SequenceTagger(**settings).fit([X[i] for i in copies], [Y[i] for i in copies])
     assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6 * np.abs(repeated.coef_).max())
@@ -488,7 +488,7 @@ def test_the_weights_returned_are_those_that_a_record_speaks_of(kind: str, loss:
     for learner in learners:
         problem, _ = KINDS[kind](0, loss)
         solution = solve(learner, problem, loss, C=3.0, max_iter=6, tol=0.0)
-        at_w = Task(problem, loss, C=3.0, n_threads=1).certify(solution.w)[0]
+        at_w = Task(problem, loss, C=3.0, n_jobs=1).certify(solution.w)[0]
         best = min(record.primal for record in solution.history)
         assert at_w == (solution.history[-1].primal if "last weights" in learner.offers else best)
 
@@ -499,7 +499,7 @@ def test_a_saved_certificate_is_that_of_the_weights_saved(tmp_path: Path) -> Non
 
     random = np.random.default_rng(0)
     X, y = random.normal(size=(12, 3)), np.arange(12) % 3
-    model = StructuredClassifier(learner=SGD(rate=4.0), max_iter=9, C=5.0, tol=0.0).fit(X, y)
+    model = LinearClassifier(learner=SGD(rate=4.0), max_iter=9, C=5.0, tol=0.0).fit(X, y)
     best = min(record.primal for record in model.history_)
     assert model.history_[-1].primal > best, "the example must be one where the last pass is not the best"
     model.save(tmp_path / "model")
@@ -595,7 +595,7 @@ def test_sgd_takes_the_steps_of_its_formula(kind: str, loss: LossFamily, weighte
         reached.append(w)
     for rounds in range(1, 5):
         learner = SGD(rate=eta)
-        task = Task(problem, loss, C=C, seed=17, n_threads=1, sample_weight=weight if weighted else None)
+        task = Task(problem, loss, C=C, random_state=17, n_jobs=1, sample_weight=weight if weighted else None)
         state = learner.begin(task)
         for _ in range(rounds):
             step = learner.one_pass(state)
@@ -682,7 +682,7 @@ def test_the_perceptron_is_the_average_of_naive_steps(kind: str, weighted: bool)
             w = w - weight[i] * gradient(problem, int(i), w, Perceptron())
             visited.append(w)
         learner = AveragedPerceptron()
-        task = Task(problem, Perceptron(), seed=23, n_threads=1, sample_weight=weight if weighted else None)
+        task = Task(problem, Perceptron(), random_state=23, n_jobs=1, sample_weight=weight if weighted else None)
         state = learner.begin(task)
         for _ in range(rounds):
             step = learner.one_pass(state)
@@ -722,7 +722,7 @@ COMBINATIONS = [("log", "lbfgs"), ("log", "sgd"), ("hinge", "sgd"), ("perceptron
 @pytest.mark.parametrize(("loss", "learner"), COMBINATIONS)
 def test_the_number_of_threads_changes_no_bit(loss: str, learner: str) -> None:
     X, Y = chain_data(0, n=70)
-    fitted = [SequenceTagger(loss, learner=learner, n_threads=k, max_iter=6).fit(X, Y) for k in (1, 2, 4)]
+    fitted = [SequenceTagger(loss, learner=learner, n_jobs=k, max_iter=6).fit(X, Y) for k in (1, 2, 4)]
     for model in fitted[1:]:
         assert_array_equal(model.coef_, fitted[0].coef_)
         assert [r.primal for r in model.history_] == [r.primal for r in fitted[0].history_]
@@ -734,7 +734,7 @@ def test_the_number_of_threads_changes_no_bit(loss: str, learner: str) -> None:
 def test_the_number_of_threads_changes_no_bit_of_any_structure(kind: str) -> None:
     loss = LossFamily(1.0, 1.0)
     problem, _ = KINDS[kind](0, loss)
-    one, two, four = (solve(LBFGS(), problem, loss, n_threads=k, tol=1e-8).w for k in (1, 2, 4))
+    one, two, four = (solve(LBFGS(), problem, loss, n_jobs=k, tol=1e-8).w for k in (1, 2, 4))
     assert_array_equal(one, two)
     assert_array_equal(one, four)
 
@@ -744,7 +744,7 @@ def test_the_number_of_threads_changes_no_bit_of_any_structure(kind: str) -> Non
 def test_the_same_seed_gives_the_same_bits(loss: str, learner: str) -> None:
     X, Y = chain_data(0, n=20)
     first, again, other = (
-        SequenceTagger(loss, learner=learner, seed=seed, max_iter=3).fit(X, Y).coef_ for seed in (7, 7, 8)
+        SequenceTagger(loss, learner=learner, random_state=seed, max_iter=3).fit(X, Y).coef_ for seed in (7, 7, 8)
     )
     assert_array_equal(first, again)
     assert (first != other).any() == (learner != "lbfgs")
@@ -811,9 +811,9 @@ def test_the_zero_one_cost_of_a_hinge_needs_two_best() -> None:
 
 
 def test_a_problem_without_gold_outputs_cannot_be_learned_from() -> None:
-    features = AttributeTable("all")
-    bind(Multiclass(), np.eye(3), np.array([0, 1, 2], np.int32), features=features, classes=[0, 1, 2])
-    problem = bind(Multiclass(), np.eye(3), features=features, classes=[0, 1, 2])
+    feature_map = FeatureTable("all")
+    bind(Multiclass(), np.eye(3), np.array([0, 1, 2], np.int32), feature_map=feature_map, classes=[0, 1, 2])
+    problem = bind(Multiclass(), np.eye(3), feature_map=feature_map, classes=[0, 1, 2])
     for learner in (LBFGS(), SGD(), AveragedPerceptron()):
         with pytest.raises(MargraveError, match="without gold outputs, and learning needs them"):
             solve(learner, problem, Log())
@@ -849,7 +849,7 @@ def test_an_interrupt_keeps_the_solution_so_far(learner: Learner, loss: LossFami
     whole = solve(learner, inner, loss, max_iter=5, tol=0.0)
     calls = round(whole.history[2].passes * inner.size) + 2  # in the middle of the fourth iteration
     problem = Watched(inner, interrupt_after(calls))
-    solution = solve(learner, problem, loss, max_iter=50, tol=0.0, n_threads=threads)
+    solution = solve(learner, problem, loss, max_iter=50, tol=0.0, n_jobs=threads)
     assert solution.reason == "interrupted"
     assert not solution.converged
     assert [r.primal for r in solution.history] == [r.primal for r in whole.history[:3]]
@@ -905,9 +905,9 @@ def test_weights_that_overflow_are_an_error() -> None:
     with pytest.raises(
         MargraveError, match=r"^example 0: the square of its .* overflows: scale the features, or lower C"
     ):
-        StructuredClassifier(learner=SGD(rate=1.0)).fit(np.eye(3) * 1e200, [0, 1, 2])
+        LinearClassifier(learner=SGD(rate=1.0)).fit(np.eye(3) * 1e200, [0, 1, 2])
     with pytest.raises(MargraveError, match=r"^the objective is (nan|inf) after .*: scale the features, or lower C\.$"):
-        StructuredClassifier(learner=SGD(rate=1e300)).fit(np.eye(3) * 1e10, [0, 1, 2])
+        LinearClassifier(learner=SGD(rate=1e300)).fit(np.eye(3) * 1e10, [0, 1, 2])
 
 
 def test_an_exception_in_a_structure_of_the_user_comes_out_unchanged() -> None:
@@ -920,7 +920,7 @@ def test_an_exception_in_a_structure_of_the_user_comes_out_unchanged() -> None:
 
     for threads in (1, 3):
         with pytest.raises(MineError, match="here"):
-            solve(LBFGS(), Watched(matching()[0], event), Log(), n_threads=threads)
+            solve(LBFGS(), Watched(matching()[0], event), Log(), n_jobs=threads)
 
 
 def test_a_structure_of_the_user_that_answers_wrongly_is_told_so() -> None:

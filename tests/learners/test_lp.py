@@ -18,10 +18,10 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from margrave import CustomProblem, MargraveError, Reranker, _core
-from margrave.features import AttributeTable, SparseFeatures
 from margrave.learners import LP, Checkpoint, Solution, Task
 from margrave.learners.lp import LPConstraints, LPState
 from margrave.losses import Hinge, Log, LossFamily
+from margrave.maps import FeatureTable, SparseMap
 from margrave.solvers.lp_master import Constraints
 from margrave.structures import CandidateLists, Multiclass
 from tests.references.problems import bind
@@ -97,7 +97,7 @@ def primal(case: Case, w: Array, C: Array, **options: Any) -> float:
 
 
 def solve(case: Case, C: float = 2.0, tol: float = 1e-7, **options: Any) -> Any:
-    return LP(**options).solve(Task(case.problem, Hinge(), C=C, tol=tol, n_threads=1))
+    return LP(**options).solve(Task(case.problem, Hinge(), C=C, tol=tol, n_jobs=1))
 
 
 TOL = {"simplex": 1e-7, "extragradient": 1e-4, "pdlp": 1e-4}
@@ -394,7 +394,7 @@ def test_weights_that_are_all_zero_are_warned_about_with_the_smallest_c() -> Non
 
 
 def test_features_that_never_pay_are_said_to() -> None:
-    problem = bind(CandidateLists(), [np.zeros((3, 2))] * 2, [0, 1], features=SparseFeatures())
+    problem = bind(CandidateLists(), [np.zeros((3, 2))] * 2, [0, 1], feature_map=SparseMap())
     with pytest.warns(UserWarning, match="and so they are at 10000 times this C: use other features"):
         LP().solve(Task(problem, Hinge(), tol=1e-6))
 
@@ -552,7 +552,7 @@ def test_the_extragradient_measures_each_feature_in_its_own_unit(scale: float, m
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(4, 3)) * [1.0, scale, 1.0] for _ in range(8)]
     costs = [np.array([0.0, *rng.uniform(0.2, 1.0, 3)]) for _ in X]
-    problem = bind(CandidateLists(), X, [0] * 8, costs, features=SparseFeatures())
+    problem = bind(CandidateLists(), X, [0] * 8, costs, feature_map=SparseMap())
     solution = LP(margin=margin).solve(Task(problem, Hinge(), C=2.0, tol=1e-5))
     assert solution.converged
     assert solution.kept.gap >= 0
@@ -563,7 +563,7 @@ def test_margins_are_exact_however_large_the_scores(solver: str) -> None:
     rng = np.random.default_rng(0)
     X = [np.array([[0.0], [1e14 * rng.uniform(1, 9)]]) for _ in range(10)]
     costs = [np.array([0.0, cost]) for cost in rng.uniform(0.1, 1, 10)]
-    problem = bind(CandidateLists(), X, [0] * 10, costs, features=SparseFeatures())
+    problem = bind(CandidateLists(), X, [0] * 10, costs, feature_map=SparseMap())
     kept = LP(solver=solver, margin="cost").solve(Task(problem, Hinge(), tol=1e-6)).kept
     optimum = sum(cost[1] for cost in costs)  # at w = 0
     assert kept.primal == pytest.approx(optimum, rel=1e-12)
@@ -600,7 +600,7 @@ def test_weights_are_zero_or_count(solver: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         X, y = [rng.normal(size=(6, 8)) for _ in range(10)], rng.integers(0, 6, 10).tolist()
-        problem = bind(CandidateLists(), X, y, features=SparseFeatures())
+        problem = bind(CandidateLists(), X, y, feature_map=SparseMap())
         w = LP(solver=solver, free_sign=True).solve(Task(problem, Hinge(), C=1.0, tol=1e-6)).w
         assert (np.abs(w[w != 0]) > 1e-6).all()
 
@@ -790,7 +790,7 @@ def test_the_number_of_threads_changes_no_bit() -> None:
 def test_learning_is_the_same_on_two_threads() -> None:
     case = case_of("chain", 2, 6)
     one, two = (
-        LP(free_sign=True).solve(Task(case.problem, Hinge(), C=3.0, tol=1e-3, n_threads=threads)) for threads in (1, 2)
+        LP(free_sign=True).solve(Task(case.problem, Hinge(), C=3.0, tol=1e-3, n_jobs=threads)) for threads in (1, 2)
     )
     assert (one.w == two.w).all()
 
@@ -820,7 +820,11 @@ def test_a_master_that_is_not_finished_is_reported_with_its_status(monkeypatch: 
 @pytest.mark.parametrize("solver", ["simplex", "pdlp"])
 def test_features_that_highs_would_leave_out_are_refused(solver: str, scale: float) -> None:
     problem = bind(
-        Multiclass(), scale * np.eye(3), np.arange(3, dtype=np.int32), features=AttributeTable("all"), classes=[0, 1, 2]
+        Multiclass(),
+        scale * np.eye(3),
+        np.arange(3, dtype=np.int32),
+        feature_map=FeatureTable("all"),
+        classes=[0, 1, 2],
     )
     with pytest.raises(MargraveError, match=rf"HiGHS \({solver}\) does not take features .*scale them"):
         LP(solver=solver).solve(Task(problem, Hinge()))

@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 
 from margrave import LossFamily, MargraveError, Problem, _core
 from margrave.datasets import load_town
-from margrave.features import AttributeTable
 from margrave.learners import MIRA, CuttingPlane, KBestMIRA, Task
 from margrave.losses import Hinge
+from margrave.maps import FeatureTable
 from margrave.structures import Chain
 from tests.learners.test_learners import Weights
 from tests.references.dual import Update, closed_form, dca, exactly, k_best, listed, of_classes
@@ -36,7 +36,7 @@ def long_sentences() -> Problem:
         for rows in sentences
     ]
     labels = [TAGS.index(tag) for rows in sentences for _, _, tag in rows]
-    return bind(Chain(), X, labels, features=AttributeTable("all"), classes=TAGS, loss=Hinge())
+    return bind(Chain(), X, labels, feature_map=FeatureTable("all"), classes=TAGS, loss=Hinge())
 
 
 def step(i: int, loss: LossFamily, C: float, start: Weights) -> tuple[Weights, int]:
@@ -86,7 +86,7 @@ def test_exact_steps_on_long_sentences_solve_equation_11(beta: float, gamma: flo
         if loss.smooth:
             assert reached <= least(i, loss, C, start) * (1 + 2e-6)
         elif i == 0:
-            other = CuttingPlane().solve(Task(problem.slice(i, i + 1), Hinge(), C=C, tol=1e-7, n_threads=1))
+            other = CuttingPlane().solve(Task(problem.slice(i, i + 1), Hinge(), C=C, tol=1e-7, n_jobs=1))
             assert other.kept.dual is not None
             assert reached <= other.kept.dual * (1 + 2e-6)
         start = w
@@ -101,12 +101,12 @@ def test_exact_steps_solve_equation_11_at_any_c(beta: float, gamma: float, C: fl
 
 def test_a_step_that_cannot_be_solved_is_reported_once() -> None:
     """At such a C, the entropy of the optimal distribution is smaller than what rounding makes of it."""
-    task = Task(long_sentences(), LossFamily(1.0, 0.0), C=1e12, max_iter=2, n_threads=1)
+    task = Task(long_sentences(), LossFamily(1.0, 0.0), C=1e12, max_iter=2, n_jobs=1)
     solution = MIRA(exact=True).solve(task)
     assert solution.state.unsolved > 0
     assert solution.reason.count("did not reach a relative gap of 1e-06") == 1
     assert f"{solution.state.unsolved} of {2 * LONGEST} exact steps" in solution.reason
-    ordinary = MIRA(exact=True).solve(Task(long_sentences(), LossFamily(1.0, 0.0), C=1.0, max_iter=2, n_threads=1))
+    ordinary = MIRA(exact=True).solve(Task(long_sentences(), LossFamily(1.0, 0.0), C=1.0, max_iter=2, n_jobs=1))
     assert ordinary.reason == "max_iter"
 
 
@@ -138,7 +138,7 @@ def assert_takes_the_steps(
 ) -> None:
     """The last weights after two passes are those of the printed algorithm; from `least_c` on C makes no difference."""
     expected = dca(listed(problem), update, min(C, least_c), orders(problem.size, 2))[-1].last
-    state = learner.blank(Task(problem, loss, C=C, seed=SEED, n_threads=1))
+    state = learner.blank(Task(problem, loss, C=C, random_state=SEED, n_jobs=1))
     for _ in range(2):  # even if the first pass reaches the optimum
         learner.one_pass(state)
     assert_allclose(state.w, expected, rtol=0, atol=tolerance * float(np.abs(expected).max()))

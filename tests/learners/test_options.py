@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem, Ramp
-from margrave.features import AttributeTable
 from margrave.learners import (
     BCFW,
     CCCP,
@@ -26,6 +25,7 @@ from margrave.learners import (
     option,
 )
 from margrave.learners.checks import NEEDS, OFFERS, check_loss
+from margrave.maps import FeatureTable
 from margrave.structures import Chain
 from tests.learners.test_learners import chain, chain_data, matching
 from tests.references.problems import bind
@@ -137,11 +137,11 @@ def test_what_is_said_of_certificates_is_true(kind: type[Learner], beta: float) 
         Chain(tied="untied" not in kind.needs),
         X,
         np.concatenate(y).astype(np.int32),
-        features=AttributeTable(),
+        feature_map=FeatureTable(),
         classes=[0, 1, 2],
         loss=loss,
     )
-    solution = kind().solve(Task(bound, loss, max_iter=3, tol=0.0, n_threads=1))
+    solution = kind().solve(Task(bound, loss, max_iter=3, tol=0.0, n_jobs=1))
     said = {"tol", "certificate"} & set(kind.offers) or (beta < inf and "certificate at finite beta" in kind.offers)
     if "choice" not in kind.offers:
         assert (solution.history[-1].gap is not None) == bool(said)

@@ -67,7 +67,7 @@ def test_the_bound_is_at_most_the_dual_of_the_mixture_of_the_distributions(kind:
     rng = np.random.default_rng(5)
     case, loss = kind(3), LossFamily(1.5, 0.5)
     weight = rng.uniform(0.0, 2.0, size=len(case))
-    task = Task(case.problem, loss, C=0.3, sample_weight=weight, n_threads=1)
+    task = Task(case.problem, loss, C=0.3, sample_weight=weight, n_jobs=1)
     w = rng.standard_normal(task.problem.dim)
     state, mixture = PrimalState(task, w, *task.objective(w)), Mixture(case, loss, 0.3 * weight)
     mixture.mix(w, 1.0)
@@ -103,7 +103,7 @@ def test_the_dual_bounds_the_optimum_never_falls_and_is_no_worse_than_by_the_las
     best = optimum(examples, loss, C)
     for learner in PRIMAL:
         seen: list[Weights] = []
-        task = Task(problem, loss, C=C, n_threads=1, tol=1e-3, observers=(Watching(seen),))
+        task = Task(problem, loss, C=C, n_jobs=1, tol=1e-3, observers=(Watching(seen),))
         solution = learner.solve(task)
         assert solution.converged
         assert_certified(solution)
@@ -133,9 +133,9 @@ def test_the_bound_ends_runs_earlier_and_changes_no_weights(learner: Learner) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PrimalState, "mix", lambda state: None)
         patch.setattr(PrimalState, "gap", PrimalState.own_gap)
-        alone = learner.solve(Task(problem, Log(), C=30.0, n_threads=1, tol=1e-3, observers=(Watching(whole),)))
+        alone = learner.solve(Task(problem, Log(), C=30.0, n_jobs=1, tol=1e-3, observers=(Watching(whole),)))
     seen: list[Weights] = []
-    mixed = learner.solve(Task(problem, Log(), C=30.0, n_threads=1, tol=1e-3, observers=(Watching(seen),)))
+    mixed = learner.solve(Task(problem, Log(), C=30.0, n_jobs=1, tol=1e-3, observers=(Watching(seen),)))
     assert len(mixed.history) <= len(alone.history)
     for one, other in zip(seen, whole, strict=False):
         assert one.tobytes() == other.tobytes()
@@ -147,9 +147,9 @@ def test_of_approximate_inference_only_the_last_gradient_is_used(learner: Learne
     problem, _ = KINDS["matching"](1)
     problem.exact = False
     seen: list[Weights] = []
-    task = Task(problem, Log(), n_threads=1, max_iter=4, tol=0.0, observers=(Watching(seen),))
+    task = Task(problem, Log(), n_jobs=1, max_iter=4, tol=0.0, observers=(Watching(seen),))
     for record, w in zip(learner.solve(task).history, seen, strict=True):
-        _, slope = Task(problem, Log(), n_threads=1).objective(w)
+        _, slope = Task(problem, Log(), n_jobs=1).objective(w)
         assert record.gap == pytest.approx(0.5 * float(slope @ slope))
 
 

@@ -31,7 +31,7 @@ def solved(problem: _core.Problem, *, all_parts: bool = False, passes: int = PAS
     learner = OnlineEG(**settings.pop("options", {}))
     if all_parts:
         learner.stored_parts = lambda task: None  # type: ignore[method-assign]
-    task = Task(problem, loss, **{"C": 0.7, "tol": 0.0, "n_threads": 1, "max_iter": passes} | settings)
+    task = Task(problem, loss, **{"C": 0.7, "tol": 0.0, "n_jobs": 1, "max_iter": passes} | settings)
     return learner.solve(task)
 
 
@@ -168,7 +168,7 @@ def test_given_weights_do_not_matter(beta: float, gamma: float) -> None:
 
 def test_offsets_of_the_convex_concave_procedure_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     def weights() -> Any:
-        task = Task(chain_of(7), ExpectedCostBound(), max_iter=3, n_threads=1)
+        task = Task(chain_of(7), ExpectedCostBound(), max_iter=3, n_jobs=1)
         return CCCP(inner=OnlineEG(), inner_tol=1e-8).solve(task).w
 
     few = weights()

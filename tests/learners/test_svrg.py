@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Log, LossFamily, MargraveError, Problem, _core
-from margrave.features import AttributeTable
 from margrave.learners import LBFGS, SVRG, Task
+from margrave.maps import FeatureTable
 from margrave.structures import Chain
 from tests.learners.test_learners import FAMILY, KINDS, Weights, assert_certified, assert_in_order, gradient, optimum
 from tests.learners.test_learners import solve as solve_with
@@ -26,7 +26,7 @@ def many_labels(seed: int = 0, n: int = 70, labels: int = 40) -> Problem:
     X = [[[f"a{a}" for a in random.integers(0, 9, size=3)] for _ in range(m)] for m in lengths]
     flat = random.integers(0, labels, size=lengths.sum()).astype(np.int32)
     return bind(
-        Chain(), X, flat, features=AttributeTable("observed"), classes=list(range(labels)), loss=LossFamily(1.0, 1.0)
+        Chain(), X, flat, feature_map=FeatureTable("observed"), classes=list(range(labels)), loss=LossFamily(1.0, 1.0)
     )
 
 
@@ -49,7 +49,7 @@ def test_a_pass_takes_the_steps_of_its_formula(kind: str, weighted: bool) -> Non
     problem, _ = KINDS[kind](2, loss)
     n = problem.size
     weight = random.uniform(0, 2, size=n) if weighted else np.ones(n)
-    task = Task(problem, loss, C=0.7, n_threads=1, sample_weight=weight if weighted else None)
+    task = Task(problem, loss, C=0.7, n_jobs=1, sample_weight=weight if weighted else None)
     reference, order = random.normal(size=problem.dim), random.permutation(n)
     slope = task.objective(reference)[1]
     shares = np.minimum(2 << _core.drift_levels(problem, task.family).astype(np.int64), n)
@@ -71,7 +71,7 @@ def test_a_short_pass_is_a_step_against_the_difference_of_the_gradients(make: Ca
     problem = make()
     """To first order in T, w changes by -T (grad P(w) - grad P(r) + G), with or without lock-step."""
     loss, random, time = LossFamily(1.5, 0.7), np.random.default_rng(0), 1e-7
-    task = Task(problem, loss, C=1.3, n_threads=1, sample_weight=random.uniform(0, 2, size=problem.size))
+    task = Task(problem, loss, C=1.3, n_jobs=1, sample_weight=random.uniform(0, 2, size=problem.size))
     w, reference, slope = random.normal(size=(3, problem.dim))
     moved = (w - one_pass(task, w, reference, slope, time)) / time
     expected = task.objective(w)[1] - task.objective(reference)[1] + slope
@@ -80,7 +80,7 @@ def test_a_short_pass_is_a_step_against_the_difference_of_the_gradients(make: Ca
 
 def test_a_pass_stays_at_the_optimum() -> None:
     problem = many_labels(1)
-    task = Task(problem, Log(), n_threads=1)
+    task = Task(problem, Log(), n_jobs=1)
     w = solve_with(LBFGS(), problem, Log(), tol=1e-13).w
     assert_allclose(one_pass(task, w, w, np.zeros(problem.dim), 0.5), w, atol=1e-12)
 
@@ -100,7 +100,7 @@ def test_levels_count_how_often_a_weight_is_touched(sign: float) -> None:
 
 def test_a_pass_at_an_infinite_beta_is_refused() -> None:
     problem, _ = KINDS["chain"](0)
-    task, zero = Task(problem, LossFamily(inf, 1.0), n_threads=1), np.zeros(problem.dim)
+    task, zero = Task(problem, LossFamily(inf, 1.0), n_jobs=1), np.zeros(problem.dim)
     with pytest.raises(MargraveError, match="finite beta"):
         one_pass(task, zero, zero, zero, 0.1)
 
@@ -177,7 +177,7 @@ def test_every_inference_is_counted() -> None:
 
 def test_the_number_of_threads_does_not_change_the_bits() -> None:
     problem = many_labels(3, n=300)
-    one, two = (solve_with(SVRG(), problem, Log(), max_iter=3, n_threads=threads) for threads in (1, 2))
+    one, two = (solve_with(SVRG(), problem, Log(), max_iter=3, n_jobs=threads) for threads in (1, 2))
     assert_array_equal(one.w, two.w)
 
 

@@ -12,12 +12,12 @@ STACK = 2**31  # of a thread, which takes address space only: so few of them fit
 
 SCRIPT = """
 import numpy as np
-from margrave import StructuredClassifier
+from margrave import LinearClassifier
 
 random = np.random.default_rng(0)
 X, y = random.normal(size=(3000, 30)), random.integers(0, 3, 3000)
 for learner in ({"loss": "log", "learner": "lbfgs"}, {"loss": "hinge", "learner": "lp"}):
-    bits = [StructuredClassifier(**learner, n_threads=n, tol=0.5).fit(X, y).coef_.tobytes() for n in (1, 16)]
+    bits = [LinearClassifier(**learner, n_jobs=n, tol=0.5).fit(X, y).coef_.tobytes() for n in (1, 16)]
     assert bits[0] == bits[1]
 """
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from margrave import Hinge, MargraveError, SequenceTagger, StructuredClassifier
+from margrave import Hinge, LinearClassifier, MargraveError, SequenceTagger
 from margrave.learners import CuttingPlane, Learner, OneSlack
 from tests.registry import BUILT_IN_LEARNERS
 
@@ -37,7 +37,7 @@ def test_a_function_of_classes_is_a_matrix() -> None:
     x, y = RNG.normal(size=(20, 3)), RNG.integers(0, 3, 20)
     for rescale in ("margin", "slack"):
         ours, known = (
-            StructuredClassifier(Hinge(cost, rescale), C=0.2, learner="cutting-plane", tol=1e-7).fit(x, y)
+            LinearClassifier(Hinge(cost, rescale), C=0.2, learner="cutting-plane", tol=1e-7).fit(x, y)
             for cost in (lambda gold, other: matrix[gold, other], matrix)
         )
         assert_allclose(ours.coef_, known.coef_, atol=1e-3)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, SoftmaxMargin, _core
-from margrave.features import AttributeTable
 from margrave.learners import Task
 from margrave.losses import LOSSES, loss_named
+from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
 from tests.references.enumeration import LossByDefinition, Outputs, distribution, entropy_of, numerical_gradient
 from tests.references.problems import bind
@@ -174,10 +174,10 @@ def _assert_limit(case: Case, w: np.ndarray, gamma: float, *, zero_one: bool) ->
 def _two_labels(structure: str) -> _core.Problem:
     """One token, two labels: theta = w."""
     gold, x = np.zeros(1, dtype=np.int32), np.ones((1, 1))
-    features, classes = AttributeTable("all"), [0, 1]
+    feature_map, classes = FeatureTable("all"), [0, 1]
     if structure == "multiclass":
-        return bind(Multiclass(), x, gold, features=features, classes=classes, loss=Hinge())
-    return bind(Chain(), [x], gold, features=features, classes=classes, loss=Hinge())
+        return bind(Multiclass(), x, gold, feature_map=feature_map, classes=classes, loss=Hinge())
+    return bind(Chain(), [x], gold, feature_map=feature_map, classes=classes, loss=Hinge())
 
 
 @pytest.mark.parametrize("beta", [1.0, 5.0, 10.0, 14.0, 20.0, 40.0, 1000.0])
@@ -297,7 +297,7 @@ def test_the_gap_at_the_losses_own_distribution_is_half_the_squared_gradient(kin
             for _, cost, h, _, _ in (case.problem.oracle(i, w, _core.LossFamily(beta, gamma)) for i in range(len(case)))
         )
         assert_allclose(C * own - 0.5 * ((w - gradient) ** 2).sum(), value, rtol=1e-9, atol=1e-9)
-        task = Task(case.problem, LossFamily(beta, gamma), C=C, sample_weight=weight, n_threads=1)
+        task = Task(case.problem, LossFamily(beta, gamma), C=C, sample_weight=weight, n_jobs=1)
         p, d, gap = task.certify(w)
         weighted = w + batch(case, w, beta, gamma, scale=C, weight=weight)[1]
         assert_allclose(p, 0.5 * w @ w + C * losses @ weight, rtol=1e-9, atol=1e-9)
@@ -486,7 +486,7 @@ def test_a_zero_one_margin_of_a_long_chain_is_the_second_best_path() -> None:
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 4, 80).astype(np.int32)
     problem = bind(
-        Chain(tied=False), [np.eye(80)], gold, features=AttributeTable("all"), classes=list(range(4)), loss=Hinge()
+        Chain(tied=False), [np.eye(80)], gold, feature_map=FeatureTable("all"), classes=list(range(4)), loss=Hinge()
     )
     w = 0.1 * rng.standard_normal(problem.dim)
     w[: 80 * 4].reshape(80, 4)[range(80), gold] += 1.0

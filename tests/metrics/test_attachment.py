@@ -196,9 +196,9 @@ def test_the_bootstrap_of_a_difference_draws_the_same_segments_for_both() -> Non
 
 def test_intervals_depend_on_the_seed_alone() -> None:
     statistics = np.random.default_rng(1).integers(0, 9, (500, 1)) + np.array([[9, 0, 0]])
-    found = bootstrap_interval(statistics, las_of_statistics, seed=4, trials=50)
-    assert found == bootstrap_interval(statistics, las_of_statistics, seed=4, trials=50)
-    assert found != bootstrap_interval(statistics, las_of_statistics, seed=5, trials=50)
+    found = bootstrap_interval(statistics, las_of_statistics, random_state=4, trials=50)
+    assert found == bootstrap_interval(statistics, las_of_statistics, random_state=4, trials=50)
+    assert found != bootstrap_interval(statistics, las_of_statistics, random_state=5, trials=50)
 
 
 def test_the_bootstrap_in_several_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -302,7 +302,9 @@ def test_random_swaps_approach_the_exact_p_value() -> None:
     for _ in range(5):
         first, second = generator.integers(1, 9, (13, 2)), generator.integers(1, 9, (13, 2))
         exact = approximate_randomisation(first, second, ratio, trials=2**13)
-        sampled = [approximate_randomisation(first, second, ratio, trials=2**13 - 1, seed=seed) for seed in range(3)]
+        sampled = [
+            approximate_randomisation(first, second, ratio, trials=2**13 - 1, random_state=seed) for seed in range(3)
+        ]
         assert len(set(sampled)) > 1
         # Four deviations of the part of so many trials.
         assert_allclose(sampled, exact, atol=4 * np.sqrt(exact * (1 - exact) / 2**13) + 2**-12)
@@ -311,7 +313,7 @@ def test_random_swaps_approach_the_exact_p_value() -> None:
 def test_p_values_of_equal_systems_are_uniform() -> None:
     generator = np.random.default_rng(2)
     p = [
-        approximate_randomisation(*generator.normal(size=(2, 20, 1)), total, trials=199, seed=seed)
+        approximate_randomisation(*generator.normal(size=(2, 20, 1)), total, trials=199, random_state=seed)
         for seed in range(500)
     ]
     distance = np.abs(np.sort(p) - (np.arange(500) + 0.5) / 500).max()
@@ -341,9 +343,9 @@ def test_outputs_and_their_statistics_have_the_same_p_value() -> None:
         (NistStatistics(references), nist_of_statistics, nist),
     ):
         by_sums = approximate_randomisation(
-            statistics.segments(one), statistics.segments(other), of_sums, trials=150, seed=5
+            statistics.segments(one), statistics.segments(other), of_sums, trials=150, random_state=5
         )
-        by_texts = approximate_randomisation(one, other, lambda y: score(y, references), trials=150, seed=5)  # noqa: B023
+        by_texts = approximate_randomisation(one, other, lambda y: score(y, references), trials=150, random_state=5)  # noqa: B023
         assert by_sums == by_texts
         assert 0 < by_sums < 1
 
@@ -384,7 +386,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         "trials must be at least 1, and it is 0.",
     ),
     (
-        lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 1)), total, seed=-1),
+        lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 1)), total, random_state=-1),
         "seed must be at least 0, and it is -1.",
     ),
 ]

@@ -15,7 +15,7 @@ from scipy.optimize import linprog, minimize
 from scipy.special import log_softmax, softmax
 
 from margrave import LossFamily, Problem
-from margrave.features import AttributeTable
+from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
 from tests.learners.test_learners import Matching, Outputs, Weights, chain, chain_data
 from tests.references.problems import bind
@@ -52,7 +52,7 @@ def untied_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem
     """The sequences of `chain`, with a transition table for every position."""
     X, Y = chain_data(seed)
     flat = np.array([label for labels in Y for label in labels], dtype=np.int32)
-    problem = bind(Chain(tied=False), X, flat, features=AttributeTable("observed"), classes=[0, 1, 2], loss=loss)
+    problem = bind(Chain(tied=False), X, flat, feature_map=FeatureTable("observed"), classes=[0, 1, 2], loss=loss)
     return problem, chain(seed, loss)[1]
 
 
@@ -65,7 +65,7 @@ def real_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     cost = random.uniform(0.5, 2, size=(3, 3)) * (1 - np.eye(3))
     if loss is not None:
         loss = LossFamily(loss.beta, loss.gamma, cost)
-    problem = bind(Chain(), X, labels, features=AttributeTable("all"), classes=[0, 1, 2], loss=loss)
+    problem = bind(Chain(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=loss)
     return problem, list(listed(problem))
 
 
@@ -76,7 +76,7 @@ def of_classes(X: Weights, labels: Sequence[int], loss: LossFamily, cost: Weight
         Multiclass(),
         X,
         np.array(labels, dtype=np.int32),
-        features=AttributeTable("all"),
+        feature_map=FeatureTable("all"),
         classes=list(range(width)),
         loss=LossFamily(loss.beta, loss.gamma, cost),
     )

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 from margrave import _core
 from margrave.binding import bind as bind_examples
 from margrave.errors import MargraveError
-from margrave.features import AttributeTable, ChainFeatures, NodeFeatures, OutputFeatures, SparseFeatures
-from margrave.features.outputs import OutputMatrix
 from margrave.losses import LossFamily
 from margrave.losses.costs import GivenCosts, Hamming
+from margrave.maps import ChainMap, FeatureTable, NodeMap, OutputMap, SparseMap
+from margrave.maps.outputs import OutputMatrix
 from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs
 from margrave.structures.arc_trees import ArcLabels, Arcs, DependencyTree
 from margrave.structures.node_sets import Nodes
@@ -26,7 +26,7 @@ def bind(
     gold: Any = None,
     costs: Any = None,
     *,
-    features: Any,
+    feature_map: Any,
     classes: Any = None,
     loss: LossFamily | None = None,
     edges: Any = None,
@@ -45,9 +45,9 @@ def bind(
     cost = None if loss is None else loss.costs
     Y = gold
     if isinstance(structure, Chain):
-        if isinstance(features, AttributeTable):
-            features = chained(features, start=start, stop=stop, scale=scale)
-        if edges is not None or features.edges is not None:
+        if isinstance(feature_map, FeatureTable):
+            feature_map = chained(feature_map, start=start, stop=stop, scale=scale)
+        if edges is not None or feature_map.edges is not None:
             structure = Chain(structure.order, structure.forbidden, tied=False)
         if gold is not None:
             names = [classes[k] for k in np.asarray(gold).tolist()]
@@ -55,29 +55,29 @@ def bind(
             Y = [names[begin:end] for begin, end in pairwise([0, *ends])]
     elif isinstance(structure, Multiclass):
         if output is not None:
-            features = OutputFeatures(features, OutputMatrix(output, list(range(output.shape[1]))))
+            feature_map = OutputMap(feature_map, OutputMatrix(output, list(range(output.shape[1]))))
         Y = None if gold is None else [classes[k] for k in np.asarray(gold).tolist()]
     elif isinstance(structure, NodeSets):
         outputs = Nodes(structure.taxonomy)
         if classes is not None and set(classes) != set(structure.taxonomy):
             raise MargraveError("the classes of sets of nodes must be the nodes of the taxonomy.")
-        features = features if isinstance(features, NodeFeatures) else NodeFeatures(features, intercept)
+        feature_map = feature_map if isinstance(feature_map, NodeMap) else NodeMap(feature_map, intercept)
         names = outputs.classes.tolist()
         Y = None if gold is None else [[names[k] for k in nodes] for nodes in gold]
     elif isinstance(structure, CandidateLists):
-        assert isinstance(features, SparseFeatures)
+        assert isinstance(feature_map, SparseMap)
         if costs is not None:
             cost = GivenCosts(costs, cost or Hamming())
     else:
         assert isinstance(structure, DependencyTree)
     bound = bind_examples(
         structure,
-        features,
+        feature_map,
         X,
         Y,
         outputs=outputs,
         costs=cost,
-        to_features={} if edges is None else {"edges": edges},
+        to_map={} if edges is None else {"edges": edges},
         to_structure=({} if arcs is None else {"arcs": arcs})
         | ({} if arc_labels is None else {"labels": arc_labels})
         | ({} if allowed is None else {"allowed": allowed if isinstance(allowed, list) else np.asarray(allowed)}),
@@ -85,12 +85,12 @@ def bind(
     return bound.problem
 
 
-def chained(table: AttributeTable, **settings: Any) -> ChainFeatures:
+def chained(table: FeatureTable, **settings: Any) -> ChainMap:
     """The map of a chain over this table of tokens, which stays the same from one call to the next."""
     if not hasattr(table, "chain"):
-        table.chain = ChainFeatures(table, **settings)  # type: ignore[attr-defined]
-    features: ChainFeatures = table.chain  # type: ignore[attr-defined]
-    return features
+        table.chain = ChainMap(table, **settings)  # type: ignore[attr-defined]
+    feature_map: ChainMap = table.chain  # type: ignore[attr-defined]
+    return feature_map
 
 
 def _length(x: Any) -> int:

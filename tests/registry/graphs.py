@@ -7,10 +7,10 @@ import numpy as np
 
 from margrave.binding import bind as bind_examples
 from margrave.estimators.graph_labeler import shared_graphs
-from margrave.features import AttributeTable, GraphFeatures, SparseFeatures
-from margrave.inputs import Graph as NodesAndEdges
+from margrave.features import Graph as NodesAndEdges
 from margrave.labels import Taxonomy
 from margrave.losses import LossFamily
+from margrave.maps import FeatureTable, GraphMap, SparseMap
 from margrave.structures import (
     FactorGraph,
     Labels,
@@ -82,7 +82,7 @@ def graph(
     names = [[sets[kind][k] for kind, k in zip(g.variables, y, strict=True)] for g, y in zip(graphs, gold, strict=True)]
     bound = bind_examples(
         FactorGraph(labels=sets, **inference),
-        SparseFeatures(bits),
+        SparseMap(bits),
         rows.given,
         names,
         costs=None if loss is None else loss.costs,
@@ -132,10 +132,10 @@ def labelled_graph(
         NodesAndEdges(x, e, None if of_edges is None else of_edges.given[i])
         for i, (x, e) in enumerate(zip(of_nodes.given, edges, strict=True))
     ]
-    structure, features = FactorGraph(), GraphFeatures(pairs, intercept, bits)
+    structure, feature_map = FactorGraph(), GraphMap(pairs, intercept, bits)
     bound = bind_examples(
         structure,
-        features,
+        feature_map,
         graphs,
         [[classes[k] for k in y] for y in gold],
         outputs=Labels(np.array(classes)),
@@ -197,7 +197,7 @@ def node_sets(rng: np.random.Generator, cost: str, size: int, *, intercept: bool
         NodeSets(Taxonomy(above)),
         [tokens[0] for tokens in rows.given],
         gold,
-        features=AttributeTable("all"),
+        feature_map=FeatureTable("all"),
         classes=list(range(nodes)),
         loss=LossFamily(),
         intercept=intercept,

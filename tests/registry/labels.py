@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from margrave.features import AttributeTable, SparseFeatures
 from margrave.losses import LossFamily
+from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import (
     CandidateLists,
     Chain,
@@ -96,7 +96,7 @@ def multiclass(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
     gold = rng.integers(0, labels, size).astype(np.int32)
     loss, price = label_loss(rng, cost, classes)
     x = np.concatenate(rows.given) if form == "vectors" else [tokens[0] for tokens in rows.given]
-    problem = bind(Multiclass(), x, gold, features=AttributeTable(pairs), classes=classes, loss=loss)
+    problem = bind(Multiclass(), x, gold, feature_map=FeatureTable(pairs), classes=classes, loss=loss)
     table = TableByDefinition(
         ChainParts(labels, order=0), rows.count, rows.pairs, [(int(k),) for k in gold], observed=pairs == "observed"
     )
@@ -179,7 +179,7 @@ def chain(
         structure,
         rows.given,
         np.array([label for y in gold for label in y], dtype=np.int32),
-        features=AttributeTable("all" if bits else pairs, bits),
+        feature_map=FeatureTable("all" if bits else pairs, bits),
         classes=classes,
         loss=loss,
         start=start,
@@ -227,7 +227,7 @@ def output_features(
         Multiclass(),
         [tokens[0] for tokens in rows.given],
         gold,
-        features=AttributeTable(pairs),
+        feature_map=FeatureTable(pairs),
         classes=classes,
         loss=loss,
         output=csr_array(lambdas),
@@ -270,7 +270,7 @@ def candidates(rng: np.random.Generator, cost: str, size: int, *, form: str = "n
         rows.given,
         [numbers[0] if len(numbers) == 1 else numbers for numbers in good],
         prices if cost == "costs" else None,
-        features=SparseFeatures(bits, "candidate"),
+        feature_map=SparseMap(bits, "candidate"),
         loss=LossFamily(),
     )
     matrices = rows.matrices()

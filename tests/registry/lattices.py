@@ -5,8 +5,8 @@ import numpy as np
 from margrave import _core
 from margrave.binding import bind as bind_examples
 from margrave.datasets import Lattice
-from margrave.features import SparseFeatures
 from margrave.losses import Hamming
+from margrave.maps import SparseMap
 from margrave.structures import (
     ForestDerivations,
     LatticePaths,
@@ -56,7 +56,7 @@ def lattice(
     rows = Rows(rng, [len(each.edges) for each in lattices], form, 0)
     bound = bind_examples(
         LatticePaths(),
-        SparseFeatures(unit="edge"),
+        SparseMap(unit="edge"),
         rows.given,
         strings,
         outputs=NoOutputs(),
@@ -76,7 +76,7 @@ def forest(rng: np.random.Generator, cost: str, size: int, *, form: str = "names
     rows = Rows(rng, [len(found.edges) for found in forests], form, 0)
     bound = bind_examples(
         ForestDerivations(),
-        SparseFeatures(unit="edge"),
+        SparseMap(unit="edge"),
         rows.given,
         gold,
         outputs=NoOutputs(),

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from margrave.binding import bind as bind_examples
-from margrave.features import AttributeTable, SegmentFeatures
-from margrave.inputs import SegmentTemplates
+from margrave.features import SegmentTemplates
 from margrave.labels import Answers
 from margrave.losses import Segments as SegmentCost
+from margrave.maps import FeatureTable, SegmentMap
 from margrave.structures import (
     Segmentation,
     SemiMarkov,
@@ -89,8 +89,8 @@ def segments(
     of_spans = SegmentTemplates(["string", "length", "last", "ngram1.lower"], {"d": ["x", "yy x"]})
     loss, price = label_loss(rng, cost if cost in LABEL_COSTS else "hamming", tags)
     costs = SegmentCost() if cost == "segments" else loss.costs if loss else None
-    features = SegmentFeatures(
-        AttributeTable("all" if bits else pairs, bits),
+    feature_map = SegmentMap(
+        FeatureTable("all" if bits else pairs, bits),
         labels,
         max(most),
         of_spans if templates else None,
@@ -100,14 +100,12 @@ def segments(
     )
     bound = bind_examples(
         SemiMarkov(None, tied),
-        features,
+        feature_map,
         rows.given,
         answers,
         outputs=outputs,
         costs=costs,
-        to_features={"texts": texts, "gold": [[(begin, end) for begin, end, _ in y] for y in gold]}
-        if templates
-        else {},
+        to_map={"texts": texts, "gold": [[(begin, end) for begin, end, _ in y] for y in gold]} if templates else {},
         to_structure={"allowed": np.concatenate(allowed)} if allow else {},
     )
     table = SegmentsByDefinition(

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.binding import bind as bind_examples
-from margrave.features import SparseFeatures, TreeFeatures
-from margrave.inputs import ArcTemplates
+from margrave.features import ArcTemplates
 from margrave.losses import Hamming
+from margrave.maps import SparseMap, TreeMap
 from margrave.structures import (
     ArcLabels,
     ArcPairTree,
@@ -80,7 +80,7 @@ def tree(
         (ProjectiveTree if projective else NonProjectiveTree)(single_root),
         rows.given,
         gold,
-        features=SparseFeatures(bits),
+        feature_map=SparseMap(bits),
         allowed=np.concatenate(allowed) if allow else None,
         arcs=Arcs(np.array(words), np.concatenate(left)) if prune else None,
     )
@@ -148,7 +148,7 @@ def second_order_tree(
     ]
     rows = Rows(rng, [len(number) for number in numbers], form, bits)
     structure = SecondOrderTree(parts, single_root)
-    problem = bind(structure, rows.given, gold, features=SparseFeatures(bits), allowed=allowed)
+    problem = bind(structure, rows.given, gold, feature_map=SparseMap(bits), allowed=allowed)
     matrices = rows.matrices()
     return Case(
         problem,
@@ -190,7 +190,7 @@ def arc_pair_tree(
     rows = Rows(rng, [each.n for each in outputs], form, 0)
     bound = bind_examples(
         ArcPairTree(single_root, **inference),
-        SparseFeatures(),
+        SparseMap(),
         rows.given,
         [list(heads) for heads in gold],
         costs=Hamming(),
@@ -238,21 +238,21 @@ def tree_by_templates(
         *(["s[1]|w[1]|dir", "h[1]|s[0].lower", "g[1]|h[1]|dir", "g[2].each|way"] if second else []),
         *(["h[1]|w[1]|label", "w[2].each|label", "label"] if labelled else []),
     ]
-    inputs = ArcTemplates(templates).learn(X)
+    features = ArcTemplates(templates).learn(X)
     gold = [[(head, int(rng.integers(2))) for head in tree] for tree in heads]
     options = {"parts": "grandparents"} if second else {}
-    features = TreeFeatures(0, classes if labelled else [])
+    feature_map = TreeMap(0, classes if labelled else [])
     bound = bind_examples(
         structure(labelled=labelled, **options),
-        features,
-        inputs.transform(X),
+        feature_map,
+        features.transform(X),
         [[(head, classes[label]) if labelled else head for head, label in tree] for tree in gold],
         outputs=Labels.of(classes) if labelled else NoOutputs(),
         costs=Hamming(),
         to_structure={"arcs": Arcs(np.array(words), np.concatenate(left))},
     )
-    assert features.table is not None
-    columns_of = {name: k for k, name in enumerate(features.table.names())}
+    assert feature_map.table is not None
+    columns_of = {name: k for k, name in enumerate(feature_map.table.names())}
     outputs, golds, costs, matrices = [], [], [], []
     for x, n, its_arcs, every, tree in zip(X, words, arcs, all_trees, gold, strict=True):
         right = tuple((head, label if labelled else 0) for head, label in tree)
@@ -272,9 +272,9 @@ def tree_by_templates(
         costs.append(np.array([sum(a != b for a, b in zip(right, y, strict=True)) for y in ys], dtype=float))
         matrix = np.zeros((number.count, len(columns_of)))
         for part, (g, h, s, m, label) in enumerate(tuples):
-            spelled = inputs.part_attributes(x, h, m, grandparent=g, sibling=s)
+            spelled = features.part_attributes(x, h, m, grandparent=g, sibling=s)
             if labelled and label is not None:
-                spelled += inputs.part_attributes(x, h, m, label=classes[label])
+                spelled += features.part_attributes(x, h, m, label=classes[label])
             for name in spelled:
                 if name in columns_of:
                     matrix[part, columns_of[name]] += 1
@@ -337,7 +337,7 @@ def labelled_tree(
         structure(**options, parts=parts) if second else structure(**options),
         rows.given,
         [[(head, classes[label]) for head, label in y] for y in gold],
-        features=SparseFeatures(bits),
+        feature_map=SparseMap(bits),
         classes=classes,
         allowed=np.concatenate(allowed) if allow else None,
         arcs=Arcs(np.array(words), np.concatenate(left) if prune else None),

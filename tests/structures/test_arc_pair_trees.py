@@ -12,10 +12,10 @@ from scipy.optimize import linprog, minimize
 
 from margrave import MargraveError, _core
 from margrave.binding import bind as bind_examples
-from margrave.features import SparseFeatures
 from margrave.learners import SGD
 from margrave.learners.task import Task
 from margrave.losses import Log
+from margrave.maps import SparseMap
 from margrave.structures import ArcPairTree, NonProjectiveTree, NoOutputs
 from tests.references.arc_pairs import PartTuple, arc_pair_parts, every_tree, parts_of
 from tests.references.enumeration import Array, Outputs, numerical_gradient, tree_logsum_lapack, trees
@@ -31,7 +31,7 @@ def plain(n: int, single_root: bool, allowed=None, gold=None, **options) -> _cor
     structure = ArcPairTree(single_root, **options)
     rows = [[]] * len(structure.part_tuples(n, allowed))
     restrictions = None if allowed is None else [allowed]
-    return bind(structure, [rows], [gold or list(range(n))], features=SparseFeatures(), allowed=restrictions)
+    return bind(structure, [rows], [gold or list(range(n))], feature_map=SparseMap(), allowed=restrictions)
 
 
 def outputs_of(n: int, single_root: bool, allowed=None) -> tuple[dict[PartTuple, int], Outputs]:
@@ -82,7 +82,7 @@ def test_without_scores_of_pairs_it_is_the_matrix_tree_theorem(
 
 
 def bind_arcs(n: int, single_root: bool) -> _core.Problem:
-    return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [list(range(n))], features=SparseFeatures())
+    return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [list(range(n))], feature_map=SparseMap())
 
 
 def by_definition(number: dict[PartTuple, int], theta: Array, mu: Array, n: int, single_root: bool) -> float:
@@ -416,7 +416,7 @@ def test_visits_with_a_negative_loss_make_no_step_or_take_the_bound_and_are_coun
     for fallback, said in (("none", "1 of 1 visits made no step"), ("reweighted", "1 of 1 visits took the reweighted")):
         bound = bind_examples(
             ArcPairTree(single_root, fallback=fallback),
-            SparseFeatures(),
+            SparseMap(),
             [[[f"part {k}"] for k in range(len(theta))]],
             [gold],
         )

@@ -17,14 +17,14 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import tests.references.refusals as refusals
-from margrave import MargraveError, Reranker, StructuredClassifier, _core, load
-from margrave.features import SparseFeatures
-from margrave.features.mercer import Kernel
+from margrave import LinearClassifier, MargraveError, Reranker, _core, load
 from margrave.files import model as model_file
 from margrave.learners import BCFW, LP, Checkpoint, CuttingPlane, Task, learner_named
 from margrave.learners.checkpoint import fingerprint
 from margrave.learners.checks import check_loss
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
+from margrave.maps import SparseMap
+from margrave.maps.mercer import Kernel
 from margrave.structures import CandidateLists
 from tests.references.problems import bind as bind_examples
 from tests.references.svm import HARD, Example, NotSeparableError, examples_of, optimum
@@ -46,7 +46,7 @@ def named(X: list[np.ndarray]) -> list[list[dict[str, float]]]:
 
 
 def bind(X: Any, good: Any = None, costs: Any = None, **settings: Any) -> _core.Problem:
-    return bind_examples(CandidateLists(), X, good, costs, **{"features": SparseFeatures(unit="candidate"), **settings})
+    return bind_examples(CandidateLists(), X, good, costs, **{"features": SparseMap(unit="candidate"), **settings})
 
 
 def refusal(call: Any) -> str:
@@ -74,13 +74,13 @@ def test_the_good_outputs_come_best_first_also_from_slices_and_offsets() -> None
         message = refusal(lambda k=k: problem.gold(0, k))
         assert message == f"good output {k} of example 0 is out of range: there are 2."
     assert "example 3 is out of range" in refusal(lambda: problem.golds(3))
-    assert "without good candidates" in refusal(lambda: bind([np.eye(3)], features=learned(3)).golds(0))
+    assert "without good candidates" in refusal(lambda: bind([np.eye(3)], feature_map=learned(3)).golds(0))
 
 
-def learned(width: int) -> SparseFeatures:
-    features = SparseFeatures(unit="candidate")
-    bind([np.eye(width)], [0], features=features)
-    return features
+def learned(width: int) -> SparseMap:
+    feature_map = SparseMap(unit="candidate")
+    bind([np.eye(width)], [0], feature_map=feature_map)
+    return feature_map
 
 
 class GapsWithSeveral(Gaps):
@@ -243,9 +243,9 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "f1": ({"loss": Hinge(cost="f1"), "learner": "cutting-plane"}, "the cost of a candidate is 'hamming'"),
     "a function for BCFW": ({"loss": Hinge(cost=lambda a, b: 1.0), "learner": "bcfw"}, "use learner='cutting-plane'"),
     "no_good": ({"no_good": "stopp"}, "unknown no_good 'stopp'; did you mean 'stop'?"),
-    "observed": ({"features": "observed"}, "the features of candidates are 'all' or 'hash:BITS'"),
-    "a kernel": ({"features": Kernel("linear")}, "the features of candidates are 'all' or 'hash:BITS'"),
-    "unknown features": ({"features": "some"}, "unknown features 'some'"),
+    "observed": ({"weights": "observed"}, "the weights of candidates are 'all' or 'hash:BITS'"),
+    "a kernel": ({"kernel": Kernel("linear")}, "the weights of candidates are 'all' or 'hash:BITS'"),
+    "unknown weights": ({"weights": "some"}, "unknown weights 'some'"),
     "an unknown learner": ({"learner": "simplex"}, "unknown learner 'simplex'"),
     "C": ({"C": 0}, "C must be positive and finite, and it is 0."),
 }
@@ -259,7 +259,7 @@ def test_settings_that_make_no_sense_are_refused(name: str) -> None:
 
 def test_binding_needs_what_it_learns_from() -> None:
     assert "there are no outputs" in refusal(lambda: bind([[A, B]]))
-    assert "need good candidates" in refusal(lambda: bind([np.eye(2)], None, [[0, 1]], features=learned(2)))
+    assert "need good candidates" in refusal(lambda: bind([np.eye(2)], None, [[0, 1]], feature_map=learned(2)))
     assert "example 1 has no good candidate" in refusal(lambda: bind([[A, B], [A]], [0, []]))
     assert "example 0 has no candidates" in refusal(lambda: Reranker.of_weights({"a": 1.0}).predict([[]]))
     model = Reranker().fit([[A, B]], [0])
@@ -344,7 +344,7 @@ def test_classes_written_as_candidates_are_a_classifier(loss: str) -> None:
     rng = np.random.default_rng(3)
     classes, d = 3, 4
     X, y = rng.normal(size=(20, d)), rng.integers(0, classes, 20)
-    there = StructuredClassifier(loss, C=0.7, tol=1e-7).fit(X, y)
+    there = LinearClassifier(loss, C=0.7, tol=1e-7).fit(X, y)
     as_lists = [np.kron(np.eye(classes), x) for x in X]
     here = Reranker(loss, C=0.7, tol=1e-7).fit(as_lists, y)
     P = there.certificate_.primal
@@ -363,10 +363,10 @@ def test_names_rows_sparse_rows_and_cubes_are_the_same() -> None:
     for form in (cube, [csr_array(x) for x in cube], [cube[0], *(csr_array(x) for x in cube[1:])]):
         assert_array_equal(Reranker("log", tol=1e-9).fit(form, y).coef_, dense.coef_)
     words = Reranker("log", tol=1e-9).fit(named(list(cube)), y)
-    assert_allclose([words.weights()[f"x{k}"] for k in range(5)], dense.coef_, atol=1e-6)
+    assert_allclose([words.feature_weights()[f"x{k}"] for k in range(5)], dense.coef_, atol=1e-6)
     assert dense.n_features_in_ == 5
     assert not hasattr(words, "n_features_in_")
-    hashed = Reranker("log", tol=1e-9, features="hash:12").fit(named(list(cube)), y)
+    hashed = Reranker("log", tol=1e-9, weights="hash:12").fit(named(list(cube)), y)
     assert hashed.coef_.shape == (4096,)
     assert_array_equal(hashed.predict(named(list(cube))), dense.predict(cube))
 
@@ -513,7 +513,7 @@ def test_an_example_without_a_good_candidate_scores_as_wrong() -> None:
 
 def test_candidates_without_any_attribute_tie() -> None:
     model = Reranker().fit([[[], []], [[]]], [1, 0])
-    assert model.weights() == {}
+    assert model.feature_weights() == {}
     assert model.predict([[[], []]]).tolist() == [0]
 
 
@@ -523,16 +523,16 @@ def test_candidates_without_any_attribute_tie() -> None:
 def test_weights_go_in_and_come_out() -> None:
     given_weights = {"lm": 0.5, "länge": -2.0, "zero": 0.0}
     model = Reranker.of_weights(given_weights)
-    assert model.weights() == {"lm": 0.5, "länge": -2.0}
+    assert model.feature_weights() == {"lm": 0.5, "länge": -2.0}
     assert model.coef_.tolist() == [0.5, -2.0, 0.0]
     assert model.certificate_.primal == pytest.approx(0.5 * 4.25)
     assert_allclose(model.decision_function([[{"lm": 2.0, "new": 9.0}, ["länge"]]])[0], [1.0, -2.0])
     assert Reranker.of_weights({}).predict([[A, B]]).tolist() == [0]
     columns = Reranker(C=10.0).fit([np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0]])], [0])
-    assert list(columns.weights()) == [1]
+    assert list(columns.feature_weights()) == [1]
     for wrong in ({"a": np.nan}, {"a": "1"}, {1: 2.0}, ["a"], 3):
         refusal(lambda wrong=wrong: Reranker.of_weights(wrong))
-    assert "do not store names" in refusal(lambda: Reranker(features="hash:4").fit([[A, B]], [0]).weights())
+    assert "do not store names" in refusal(lambda: Reranker(weights="hash:4").fit([[A, B]], [0]).feature_weights())
 
 
 FORMS: dict[str, Any] = {
@@ -544,9 +544,11 @@ FORMS: dict[str, Any] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_model_is_what_its_file_says(form: str, tmp_path: Path) -> None:
-    as_given, features = FORMS[form]
+    as_given, feature_map = FORMS[form]
     X, y = lists(9)
-    model = Reranker(SoftmaxMargin("zero-one"), C=0.3, learner=BCFW(), features=features, no_good="skip", seed=4)
+    model = Reranker(
+        SoftmaxMargin("zero-one"), C=0.3, learner=BCFW(), weights=feature_map, no_good="skip", random_state=4
+    )
     model.fit([*as_given(X), as_given(X)[0]], [*y, []])
     model.save(tmp_path / "model", {"by": "test"})
     back = load(tmp_path / "model")
@@ -571,7 +573,7 @@ def test_given_weights_survive_a_file(tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     back = load(tmp_path / "model")
     assert isinstance(back, Reranker)
-    assert back.weights() == model.weights()
+    assert back.feature_weights() == model.feature_weights()
     assert back.stop_reason_ == "given weights"
 
 
@@ -592,8 +594,8 @@ def test_a_file_that_does_not_fit_together_is_refused(tmp_path: Path) -> None:
     assert "candidates do not have labels" in altered("outputs", labels)
     assert "unknown no_good" in altered("parameters", "no_good", "guess")
     assert "no parameter 'order'" in altered("parameters", "order", 2)
-    assert "no setting 'pairs'" in altered("features", "settings", "pairs", "observed")
-    assert "encoder does not belong" in altered("features", "settings", "hash_bits", 5)
+    assert "no setting 'pairs'" in altered("map", "settings", "pairs", "observed")
+    assert "encoder does not belong" in altered("map", "settings", "hash_bits", 5)
 
 
 def test_a_cost_function_is_kept_in_no_file(tmp_path: Path) -> None:
@@ -612,7 +614,7 @@ def test_a_metric_is_kept_in_no_file(tmp_path: Path) -> None:
 
 def test_scikit_learn_can_clone_and_search() -> None:
     X, y = lists(10, size=40)
-    model = Reranker("log", C=0.2, features="hash:6", no_good="skip")
+    model = Reranker("log", C=0.2, weights="hash:6", no_good="skip")
     assert clone(model).get_params() == model.get_params()
     search = GridSearchCV(Reranker(Log()), {"C": [0.01, 1.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.75

@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
 from margrave.binding import bind
-from margrave.features import AttributeTable, ChainFeatures, SparseFeatures
 from margrave.labels import Taxonomy
 from margrave.losses import Hamming
+from margrave.maps import ChainMap, FeatureTable, SparseMap
 from margrave.structures import (
     Allowed,
     AtMostOne,
@@ -51,11 +51,11 @@ def bound_of(graphs: list[Factors], sets=SETS, Y=None, memory: float = 64.0, **m
     counts = [part_count(graph, sets) for graph in graphs]
     rows = [np.eye(max(counts))[:n] for n in counts]
     names = [[sets[kind][0] for kind in graph.variables] for graph in graphs] if Y is None else Y
-    features = SparseFeatures()
-    features.encode(rows, grow=True)
+    feature_map = SparseMap()
+    feature_map.encode(rows, grow=True)
     return bind(
         FactorGraph(labels=sets, memory=memory),
-        features,
+        feature_map,
         rows,
         Y,
         outputs=FactorGraph(labels=sets).learn(names),
@@ -155,12 +155,12 @@ def test_clique_trees_are_the_kernel_of_chains(seed: int, length: int, labels: i
     classes = [f"label {k}" for k in range(labels)]
     graph = Factors(length, [*((t,) for t in range(length)), *((t, t + 1) for t in range(length - 1))])
     n = length * labels + (length - 1) * labels**2
-    features = SparseFeatures()
-    features.encode([np.eye(n)], grow=True)
+    feature_map = SparseMap()
+    feature_map.encode([np.eye(n)], grow=True)
     outputs = Labels(np.array(classes))
-    ours = bind(FactorGraph(), features, [np.eye(n)], outputs=outputs, to_structure={"graphs": [graph]}).problem
+    ours = bind(FactorGraph(), feature_map, [np.eye(n)], outputs=outputs, to_structure={"graphs": [graph]}).problem
     y = [[classes[int(k)] for k in rng.integers(0, labels, length)]]
-    chain = bind(Chain(tied=False), ChainFeatures(AttributeTable("all")), [np.eye(length)], y, outputs=outputs).problem
+    chain = bind(Chain(tied=False), ChainMap(FeatureTable("all")), [np.eye(length)], y, outputs=outputs).problem
     for size in (1.0, 300.0):
         theta = rng.uniform(-size, size, n)
         for a, b in zip(ours.logsum(0, theta), chain.logsum(0, theta), strict=True):
@@ -206,9 +206,9 @@ def test_clique_trees_are_the_kernel_of_node_sets(seed: int, nodes: int) -> None
     graph = Factors(["two"] * nodes, [Factor((v,), [("b",)], "zero") for v in range(nodes)], rules)
     ours = problem_of([graph], BINARY, [["a"] * nodes], costs=Hamming())
     kernel = NodeSets(taxonomy).bind(Nodes(taxonomy), np.array([1]), [[]], costs=Hamming())
-    features = SparseFeatures()
-    features.encode([np.eye(nodes)], grow=True)
-    joined = _core.join(kernel, features.map(features.encode([np.eye(nodes)], grow=False), kernel))
+    feature_map = SparseMap()
+    feature_map.encode([np.eye(nodes)], grow=True)
+    joined = _core.join(kernel, feature_map.map(feature_map.encode([np.eye(nodes)], grow=False), kernel))
     theta = rng.uniform(-3, 3, nodes)
     for a, b in zip(ours.logsum(0, theta), joined.logsum(0, theta), strict=True):
         assert_allclose(a, b, rtol=1e-9, atol=1e-12)
@@ -327,8 +327,8 @@ def test_outputs_that_do_not_fit_are_refused() -> None:
         FactorGraph(inference="exakt")
     for rows in (10, 12):
         with pytest.raises(MargraveError, match=f"example 0 has features for {rows} parts, and the structure has 11"):
-            features = SparseFeatures()
-            bind(bound, features, [np.eye(12)[:rows]], [["b", "y"]], to_structure={"graphs": [GRAPH]})
+            feature_map = SparseMap()
+            bind(bound, feature_map, [np.eye(12)[:rows]], [["b", "y"]], to_structure={"graphs": [GRAPH]})
     with pytest.raises(MargraveError, match="the set of labels 's' has no labels"):
         FactorGraph(labels={"s": []})
     with pytest.raises(MargraveError, match="a label twice"):
@@ -376,7 +376,7 @@ def test_mistakes_in_rules_of_users_name_the_graph_and_the_rule(answers, why) ->
         structure = FactorGraph(labels=BINARY, inference=inference)
         graph = Factors(["two", "two"], [(0,), (1,)], [Or([(0, "a"), (1, "a")]), Answering([0, 1], **answers)])
         with pytest.raises(MargraveError, match=rf"^graph 0, hard factor 1 \(Answering\): {why}") as caught:
-            bound = bind(structure, SparseFeatures(), [[["x"]] * 4], [["a", "b"]], to_structure={"graphs": [graph]})
+            bound = bind(structure, SparseMap(), [[["x"]] * 4], [["a", "b"]], to_structure={"graphs": [graph]})
             bound.problem.logsum(0, np.zeros(4))
         if "raised" in why:
             assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -393,7 +393,7 @@ def test_rules_without_methods_and_budgets_that_are_not_whole_are_refused() -> N
 
 RULE_AT_EXIT = """
 from margrave.binding import bind
-from margrave.features import SparseFeatures
+from margrave.maps import SparseMap
 from margrave.structures import FactorGraph, Factors, OwnRule
 
 class Any(OwnRule):
@@ -403,7 +403,7 @@ class Any(OwnRule):
 graph = Factors(["s"] * 2, [(0,), (1,)], [Any([0, 1])])
 to = {"graphs": [graph]}
 bounds = [
-    bind(FactorGraph({"s": ["x", "y"]}, inference), SparseFeatures(), [[["a"]] * 4], [["x", "y"]], to_structure=to)
+    bind(FactorGraph({"s": ["x", "y"]}, inference), SparseMap(), [[["a"]] * 4], [["x", "y"]], to_structure=to)
     for inference in ("exact", "bp")
 ]
 """

@@ -65,7 +65,7 @@ def test_distinct_strings_are_complete_and_in_order(seed: int) -> None:
 def test_samples_follow_the_distribution() -> None:
     forest, derivations = random_forest(np.random.default_rng(5))
     weighted = WeightedForest(forest, {"f0": 0.5, "f1": -0.5})
-    drawn = [tuple(sorted(each.edges)) for each in weighted.sample(4000, seed=1)]
+    drawn = [tuple(sorted(each.edges)) for each in weighted.sample(4000, random_state=1)]
     values = np.array([weighted.scores[list(edges)].sum() for edges, _ in derivations])
     probabilities = np.exp(values - weighted.log_partition())
     shares = np.array([drawn.count(edges) / len(drawn) for edges, _ in derivations])
@@ -94,7 +94,7 @@ def test_derivations_with_a_node_several_times_are_those_of_the_enumeration(seed
     strings = weighted.kbest_strings(len(derivations) + 5)
     assert sorted(each.text for each in strings) == sorted({text for _, text in derivations})
     costs = rng.integers(0, 3, len(forest.edges)).astype(float)
-    for each in [*strings, *weighted.sample(10, seed=1), *(best for _, best in weighted.best_by_cost(costs))]:
+    for each in [*strings, *weighted.sample(10, random_state=1), *(best for _, best in weighted.best_by_cost(costs))]:
         assert forest.string(each.edges) == each.text
         assert_allclose(values[tuple(sorted(each.edges)), each.text][0], each.score, rtol=1e-9, atol=1e-9)
 

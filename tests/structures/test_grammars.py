@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 
 from margrave import Hinge, MargraveError, _core
 from margrave.binding import bind as bind_examples
-from margrave.features import SparseFeatures
 from margrave.labels.constituents import Tree
 from margrave.learners import Task
+from margrave.maps import SparseMap
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
 from tests.core.test_simd import EVERY, instruction_set
 from tests.labels.test_constituents import trees as any_tree
@@ -46,10 +46,10 @@ TREES = [
 def problem_of(structure, grammar: Grammar, terminals: list[str]) -> _core.Problem:
     """One sentence without attributes; only its scores matter."""
     count = structure.bind(grammar, np.zeros(1, np.int64), sentences=[[(t, t) for t in terminals]]).part_counts[0]
-    features = SparseFeatures()
-    features.learn(rows := features.encode([[[]] * int(count)], grow=True), None)
+    feature_map = SparseMap()
+    feature_map.learn(rows := feature_map.encode([[[]] * int(count)], grow=True), None)
     bound = structure.bind(grammar, np.array([count]), sentences=[[(t, t) for t in terminals]])
-    return _core.join(bound, features.map(rows, bound))
+    return _core.join(bound, feature_map.map(rows, bound))
 
 
 @pytest.mark.parametrize("settings_of", SETTINGS)
@@ -230,10 +230,10 @@ def test_sentences_without_a_derivation_are_taken_in_as_few_pieces_as_possible()
 
 
 def problem_of_bound(bound) -> _core.Problem:
-    features = SparseFeatures()
-    rows = features.encode([[[]] * int(bound.part_counts[0])], grow=True)
-    features.learn(rows, bound)
-    return _core.join(bound, features.map(rows, bound))
+    feature_map = SparseMap()
+    rows = feature_map.encode([[[]] * int(bound.part_counts[0])], grow=True)
+    feature_map.learn(rows, bound)
+    return _core.join(bound, feature_map.map(rows, bound))
 
 
 @given(seeds)
@@ -328,9 +328,9 @@ def test_the_most_violated_tree_with_the_f1_cost_is_that_of_enumeration(rescale,
     tree = trees[rng.integers(len(trees))]
     numbers = PartNumbers(grammar.compiled, len(words))
     ys = derivations(numbers, grammar.sentence_numbers(words, words))
-    features = SparseFeatures()
+    feature_map = SparseMap()
     attributes = [[[f"part {k}"] for k in range(numbers.count)]]
-    bound = bind_examples(ContextFreeTree(grammar=grammar), features, attributes, [tree], outputs=grammar)
+    bound = bind_examples(ContextFreeTree(grammar=grammar), feature_map, attributes, [tree], outputs=grammar)
     theta = rng.choice([0.1, 1.0, 3.0]) * rng.normal(size=numbers.count)  # many violations, or few
     gold = tuple(sorted(bound.problem.gold(0).tolist()))
     right = labelled_spans(numbers, gold)
@@ -343,7 +343,7 @@ def test_the_most_violated_tree_with_the_f1_cost_is_that_of_enumeration(rescale,
         root = sqrt(cost) if slack == 2 else cost
         worst = max(worst, root - margin if rescale == "margin" else root * (1 - margin))
     loss = Hinge("f1", rescale=rescale, slack=slack)
-    primal = Task(bound.problem, loss, C=1.0, n_threads=1).primal(theta)
+    primal = Task(bound.problem, loss, C=1.0, n_jobs=1).primal(theta)
     expected = worst if slack == 1 else worst**2 / 2
     assert_allclose(primal - theta @ theta / 2, expected, rtol=1e-9, atol=1e-9 * (1 + theta @ theta))
 
@@ -424,4 +424,4 @@ def test_a_gold_tree_with_other_rules_is_refused() -> None:
 def test_untied_rules_are_for_short_sentences() -> None:
     tree = Tree("S", tuple(Tree("A", ("a",)) for _ in range(16)))
     with pytest.raises(MargraveError, match="example 0 has 16 words: at most 15 are possible with tied=False"):
-        bind_examples(ContextFreeTree(tied=False), SparseFeatures(), [[[]]], [tree])
+        bind_examples(ContextFreeTree(tied=False), SparseMap(), [[[]]], [tree])

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from margrave import LatticeDecoder, MargraveError, _core, load
 from margrave.datasets import Lattice, from_plf, read_lattices, to_plf, write_lattices
 from margrave.errors import DataError
-from margrave.inputs import EdgeFeatures
+from margrave.features import EdgeFeatures
 from margrave.learners import LP
 from margrave.losses import Hamming, Hinge, LatentHinge, SoftmaxMargin
 from margrave.structures import LatticePaths, NoOutputs
@@ -285,7 +285,7 @@ Y = [["a b" if k % 2 == 0 else "b a"] for k in range(6)]
 
 @pytest.mark.parametrize("loss", ["latent-log", "latent-hinge", "log", "hinge"])
 def test_a_decoder_learns_and_is_saved(loss: str, tmp_path) -> None:
-    decoder = LatticeDecoder(loss, C=10.0, inputs=EdgeFeatures()).fit(X, Y)
+    decoder = LatticeDecoder(loss, C=10.0, features=EdgeFeatures()).fit(X, Y)
     assert decoder.predict(X) == [strings[0] for strings in Y]
     assert decoder.score(X, Y) == 1.0
     decoder.save(tmp_path / "decoder.model")
@@ -310,7 +310,7 @@ def test_the_latent_log_loss_is_that_of_its_definition(learner: str) -> None:
     objective = 0.5 * float(decoder.coef_ @ decoder.coef_)
     for lattice, good in zip(X, Y, strict=True):
         features = EdgeFeatures().transform([lattice])[0]
-        names = decoder.features_.encoder.names()
+        names = decoder.map_.encoder.names()
         theta = np.array([sum(decoder.coef_[names.index(n)] * v for n, v in edge.items()) for edge in features])
         paths = lattice_paths(lattice)
         values = np.array([theta[list(path)].sum() for path in paths])

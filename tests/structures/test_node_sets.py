@@ -15,8 +15,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from margrave import HierarchicalMultiLabelClassifier, Hinge, Taxonomy, _core, load
-from margrave.features import AttributeTable
 from margrave.losses import LossFamily
+from margrave.maps import FeatureTable
 from margrave.structures import NodeSets
 from tests.references.enumeration import Outputs
 from tests.references.problems import bind
@@ -47,7 +47,7 @@ def problem_of(parents: list[int], gold: list[Collection[int]]) -> _core.Problem
         NodeSets(Taxonomy(parents)),
         np.ones((len(gold), 1)),
         gold,
-        features=AttributeTable("all"),
+        feature_map=FeatureTable("all"),
         classes=list(range(len(parents))),
         loss=LossFamily(),
     )
@@ -126,7 +126,7 @@ def test_the_radius_bounds_and_reaches_the_largest_difference() -> None:
             NodeSets(Taxonomy([-1, 0, 0])),
             X,
             [{0}, {0, 1}],
-            features=AttributeTable("all"),
+            feature_map=FeatureTable("all"),
             classes=[0, 1, 2],
             intercept=intercept,
         )
@@ -153,14 +153,14 @@ def test_the_structure_refuses_what_is_no_closed_set_in_one_sentence() -> None:
     assert "bounds" in refusal(make([-1, 0], [0, 1], [0], size=2))
     assert "negative" in refusal(make([-1], size=-1))
     two = NodeSets(Taxonomy([-1, 0]))
-    learned = AttributeTable("all")
-    bind(two, np.eye(1), [{0}], features=learned, classes=[0, 1])
+    learned = FeatureTable("all")
+    bind(two, np.eye(1), [{0}], feature_map=learned, classes=[0, 1])
     assert "need a tree" in refusal(lambda: NodeSets(Taxonomy({"a": ["b", "c"]})).learn([["a"]]))
-    assert "nodes of the taxonomy" in refusal(lambda: bind(two, np.eye(1), features=learned, classes=[0, 7]))
+    assert "nodes of the taxonomy" in refusal(lambda: bind(two, np.eye(1), feature_map=learned, classes=[0, 7]))
     assert "2 examples and 1 sets" in refusal(
-        lambda: bind(two, np.eye(2), [{0}], features=AttributeTable("all"), classes=[0, 1])
+        lambda: bind(two, np.eye(2), [{0}], feature_map=FeatureTable("all"), classes=[0, 1])
     )
-    assert "no outputs" in refusal(lambda: bind(two, np.eye(2), features=AttributeTable("all"), classes=[0, 1]))
+    assert "no outputs" in refusal(lambda: bind(two, np.eye(2), feature_map=FeatureTable("all"), classes=[0, 1]))
 
 
 # ---- the classifier -------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_without_a_taxonomy_labels_know_nothing_of_each_other() -> None:
     assert_allclose(by_number.coef_[:4], flat.coef_, atol=1e-3)
 
 
-@pytest.mark.parametrize("settings_of", [{}, {"intercept": False, "features": "observed"}, {"features": "hash:5"}])
+@pytest.mark.parametrize("settings_of", [{}, {"intercept": False, "weights": "observed"}, {"weights": "hash:5"}])
 def test_files_keep_the_classifier(settings_of: dict[str, Any], tmp_path: Path) -> None:
     X, Y = examples(np.random.default_rng(5))
     data = [{f"x{k}": v for k, v in enumerate(row)} for row in X] if "features" in settings_of else X

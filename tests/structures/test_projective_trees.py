@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
-from margrave.features import SparseFeatures
+from margrave.maps import SparseMap
 from margrave.structures import NonProjectiveTree, NoOutputs, ProjectiveTree
 from tests.core.test_simd import EVERY, instruction_set
 from tests.references.enumeration import (
@@ -39,7 +39,7 @@ roots = pytest.mark.parametrize("single_root", [True, False])
 
 def plain(n: int, single_root: bool, allowed=None, structure=ProjectiveTree) -> _core.Problem:
     """One sentence without attributes; only its scores matter."""
-    return bind(structure(single_root), [[[]] * (n * n)], [list(range(n))], features=SparseFeatures(), allowed=allowed)
+    return bind(structure(single_root), [[[]] * (n * n)], [list(range(n))], feature_map=SparseMap(), allowed=allowed)
 
 
 def as_hypergraph(n: int, single_root: bool) -> _core.Problem:
@@ -258,7 +258,7 @@ def test_one_thread_gives_the_bits_of_many() -> None:
     rng = np.random.default_rng(5)
     words = rng.integers(1, 30, 40).tolist()
     X = [rng.standard_normal((n * n, 6)) for n in words]
-    problem = bind(ProjectiveTree(), X, [list(range(n)) for n in words], features=SparseFeatures())
+    problem = bind(ProjectiveTree(), X, [list(range(n)) for n in words], feature_map=SparseMap())
     w = rng.standard_normal(6)
     family = _core.LossFamily(1.0, 1.0)
     for call in (

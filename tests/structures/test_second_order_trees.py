@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
-from margrave.features import SparseFeatures
+from margrave.maps import SparseMap
 from margrave.structures import NoOutputs, ProjectiveTree, SecondOrderTree
 from tests.references.enumeration import (
     Outputs,
@@ -40,7 +40,7 @@ def plain(n: int, kind: str, single_root: bool, allowed=None, gold=None) -> _cor
     structure = SecondOrderTree(kind, single_root)
     rows = [[]] * len(structure.part_tuples(n, allowed))
     restrictions = None if allowed is None else [allowed]
-    return bind(structure, [rows], [gold or list(range(n))], features=SparseFeatures(), allowed=restrictions)
+    return bind(structure, [rows], [gold or list(range(n))], feature_map=SparseMap(), allowed=restrictions)
 
 
 @kinds
@@ -232,7 +232,7 @@ def test_one_thread_gives_the_bits_of_many(kind: str) -> None:
     words = rng.integers(1, 12, 30).tolist()
     structure = SecondOrderTree(kind)
     X = [rng.standard_normal((len(structure.part_tuples(n)), 6)) for n in words]
-    problem = bind(structure, X, [list(range(n)) for n in words], features=SparseFeatures())
+    problem = bind(structure, X, [list(range(n)) for n in words], feature_map=SparseMap())
     w = rng.standard_normal(6)
     family = _core.LossFamily(1.0, 1.0)
     for call in (

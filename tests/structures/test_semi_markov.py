@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose
 from margrave import MargraveError, SequenceTagger, _core, load
 from margrave.binding import bind
 from margrave.datasets import convert_tags
-from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures
-from margrave.inputs import SegmentTemplates, Templates
+from margrave.features import SegmentTemplates, Templates
 from margrave.labels import Answers
 from margrave.learners import LP
 from margrave.losses import Hamming, Hinge, Segments
+from margrave.maps import ChainMap, FeatureTable, SegmentMap
 from margrave.metrics import span_scores
 from margrave.structures import Chain, Labels, Segmentation, SemiMarkov
 from tests.references.enumeration import (
@@ -116,10 +116,10 @@ def test_segments_of_one_token_are_a_chain() -> None:
     tags = ["B-A", "B-B", "O"]
     X = [[[f"w{rng.integers(6)}"] for _ in range(n)] for n in (1, 5, 8, 3)]
     Y = [[str(rng.choice(tags)) for _ in x] for x in X]
-    chain = bind(Chain(), ChainFeatures(AttributeTable("all"), True, True, 0.5), X, Y, outputs=Labels(np.array(tags)),
+    chain = bind(Chain(), ChainMap(FeatureTable("all"), True, True, 0.5), X, Y, outputs=Labels(np.array(tags)),
                  costs=Hamming())  # fmt: skip
     one = Segmentation(["A", "B", "O"], [1, 1, 1])
-    of_segments = SegmentFeatures(AttributeTable("all"), ["A", "B", "O"], 1, None, True, True, 0.5)
+    of_segments = SegmentMap(FeatureTable("all"), ["A", "B", "O"], 1, None, True, True, 0.5)
     segments = bind(SemiMarkov(1), of_segments, X, Y, outputs=one, costs=Hamming())
     assert chain.problem.dim == segments.problem.dim
     w = rng.standard_normal(chain.problem.dim)
@@ -167,7 +167,7 @@ TAGS = [
 )
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_a_tagger_of_segments_learns_and_is_saved(segments, loss: str, tmp_path) -> None:
-    tagger = SequenceTagger(loss, C=10.0, inputs=Templates(), segments=segments, tol=1e-3).fit(ROWS, TAGS)
+    tagger = SequenceTagger(loss, C=10.0, features=Templates(), segments=segments, tol=1e-3).fit(ROWS, TAGS)
     assert tagger.predict(ROWS) == TAGS
     assert tagger.classes_.tolist() == ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
     assert tagger.outputs_.longest == [3, 1, 2]  # LOC, O, PER
@@ -189,12 +189,12 @@ def test_a_tagger_of_segments_learns_and_is_saved(segments, loss: str, tmp_path)
 
 def test_tags_that_are_not_well_formed_are_read_as_by_conlleval() -> None:
     ill = [["I-PER", "I-PER", "O", "I-PER"], TAGS[1], TAGS[2]]
-    first, second = (SequenceTagger(inputs=Templates(), segments=True).fit(ROWS, tags) for tags in (ill, TAGS))
+    first, second = (SequenceTagger(features=Templates(), segments=True).fit(ROWS, tags) for tags in (ill, TAGS))
     assert np.array_equal(first.coef_, second.coef_)
 
 
 def test_allowed_tags_restrict_segments() -> None:
-    tagger = SequenceTagger(C=10.0, inputs=Templates(), segments=True).fit(ROWS, TAGS)
+    tagger = SequenceTagger(C=10.0, features=Templates(), segments=True).fit(ROWS, TAGS)
     (tags,) = tagger.predict(ROWS[:1], allowed=[[{"B-PER"}, {"O"}, None, None]])
     assert tags[:2] == ["B-PER", "O"]
     with pytest.raises(MargraveError, match="example 0: the constraints forbid every segmentation"):
@@ -211,13 +211,13 @@ def test_allowed_tags_restrict_segments() -> None:
         ({"max_length": {"ORG": 2}}, "unknown label in max_length"),
         ({"max_length": 2}, "example 1: the LOC at position 3 has 3 tokens, and max_length is 2"),
         ({"segments": False, "max_length": 2}, "pass segments=True"),
-        ({"segments": SegmentTemplates(), "inputs": None}, "pass inputs=Templates"),
+        ({"segments": SegmentTemplates(), "features": None}, "pass features=Templates"),
         ({"segments": SegmentTemplates(column=1)}, "ask for column 1, and there are 1"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings, message: str) -> None:
     with pytest.raises(MargraveError, match=message):
-        SequenceTagger(**{"inputs": Templates(), "segments": True, **settings}).fit(ROWS, TAGS)
+        SequenceTagger(**{"features": Templates(), "segments": True, **settings}).fit(ROWS, TAGS)
 
 
 def test_labels_that_are_no_tags_and_edges_are_refused() -> None:
@@ -239,7 +239,7 @@ def _hinge(cost):
 
 @pytest.mark.parametrize("cost", ["hamming", "segments", "zero-one"])
 def test_costs_by_tokens_by_segments_and_zero_one_are_learned(cost: str) -> None:
-    tagger = SequenceTagger(_hinge(cost), C=10.0, inputs=Templates(), segments=True, tol=1e-3).fit(ROWS, TAGS)
+    tagger = SequenceTagger(_hinge(cost), C=10.0, features=Templates(), segments=True, tol=1e-3).fit(ROWS, TAGS)
     assert tagger.predict(ROWS) == TAGS
     assert tagger.certificate_.relative_gap <= 1e-3
 
@@ -310,12 +310,14 @@ def test_alternatives_divide_the_segmentations(seed: int, tied: bool) -> None:
 
 def test_what_good_outputs_have_gets_weights() -> None:
     answers = Answers(["B-A", "I-A", "O"], [("A", 1, 3)])
-    features = SegmentFeatures(AttributeTable(), ["A", "O"], 2)
+    feature_map = SegmentMap(FeatureTable(), ["A", "O"], 2)
     outputs = SemiMarkov().learn([answers])
-    bound = bind(SemiMarkov(), features, [[["x"], ["y"], ["z"]]], [answers], outputs=outputs)
-    weighted = set(features.top(np.ones(bound.problem.dim), outputs.names, 9)["B-A"])
+    bound = bind(SemiMarkov(), feature_map, [[["x"], ["y"], ["z"]]], [answers], outputs=outputs)
+    weighted = set(feature_map.top(np.ones(bound.problem.dim), outputs.names, 9)["B-A"])
     assert {name for name, _ in weighted} == {"x", "y"}
-    assert {pair for pair, _ in features.top_transitions(np.ones(bound.problem.dim), SemiMarkov().tuples(outputs), 9)}
+    assert {
+        pair for pair, _ in feature_map.top_transitions(np.ones(bound.problem.dim), SemiMarkov().tuples(outputs), 9)
+    }
     assert bound.core.good_pairs().tolist() == [1, 2]  # A before O, and O before A
 
 
@@ -339,7 +341,7 @@ def test_tags_of_iob1_are_scored_as_the_segments_that_they_write() -> None:
 
 @pytest.mark.parametrize("loss", ["latent-log", "latent-hinge"])
 def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
-    tagger = SequenceTagger(loss, C=10.0, inputs=Templates(), segments=SegmentTemplates(), tol=1e-3)
+    tagger = SequenceTagger(loss, C=10.0, features=Templates(), segments=SegmentTemplates(), tol=1e-3)
     tagger.fit(AMBIGUOUS, ANSWERS)
     assert span_scores(ANSWERS, tagger.predict(AMBIGUOUS)).f1 == 1.0
     assert tagger.certificate_.gap is None and len(tagger.starts_) == 3
@@ -353,7 +355,7 @@ def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
 )
 def test_costs_of_whole_outputs_do_not_charge_right_answers(loss: Hinge) -> None:
     """All but LP compare with the answer of the tags alone."""
-    tagger = SequenceTagger(loss, inputs=Templates(), segments=True, tied=False)
+    tagger = SequenceTagger(loss, features=Templates(), segments=True, tied=False)
     with pytest.raises(MargraveError, match=r"charge good outputs .*use (cost='hamming'|slack=1)"):
         tagger.fit(AMBIGUOUS, ANSWERS)
     tagger.fit(AMBIGUOUS, [list(answers) for answers in ANSWERS])
@@ -362,7 +364,7 @@ def test_costs_of_whole_outputs_do_not_charge_right_answers(loss: Hinge) -> None
 @pytest.mark.parametrize("program", ["all", "closest"])
 def test_lp_places_right_answers_above_the_others(program: str) -> None:
     learner = LP(program=program, free_sign=True)
-    tagger = SequenceTagger("hinge", C=10.0, learner=learner, inputs=Templates(), segments=True, tol=1e-3)
+    tagger = SequenceTagger("hinge", C=10.0, learner=learner, features=Templates(), segments=True, tol=1e-3)
     tagger.fit(AMBIGUOUS, ANSWERS)
     assert span_scores(ANSWERS, tagger.predict(AMBIGUOUS)).f1 == 1.0
     assert tagger.certificate_.exact == (program == "all")
@@ -374,7 +376,7 @@ def test_longer_alternatives_are_learned_or_left_out() -> None:
     longer = [Answers(TAGS[0], [("PER", 0, 4)]), *TAGS[1:]]
     assert SemiMarkov().learn(longer).longest == [3, 1, 4]
     taggers = [
-        SequenceTagger(loss, C=10.0, inputs=Templates(), segments=SegmentTemplates(), max_length=3, tol=1e-6)
+        SequenceTagger(loss, C=10.0, features=Templates(), segments=SegmentTemplates(), max_length=3, tol=1e-6)
         for loss in ("latent-log", "log")
     ]
     latent, plain = (tagger.fit(ROWS, longer) for tagger in taggers)  # the same loss if no alternative is left
@@ -398,6 +400,6 @@ def test_alternatives_that_are_no_spans_are_refused(alternative, message: str) -
 
 def test_alternatives_need_segments_and_costs_of_tokens() -> None:
     with pytest.raises(MargraveError, match="pass segments=True"):
-        SequenceTagger(inputs=Templates()).fit(AMBIGUOUS, ANSWERS)
+        SequenceTagger(features=Templates()).fit(AMBIGUOUS, ANSWERS)
     with pytest.raises(MargraveError, match="needs a single right answer"):
-        SequenceTagger(_hinge("segments"), inputs=Templates(), segments=True).fit(AMBIGUOUS, ANSWERS)
+        SequenceTagger(_hinge("segments"), features=Templates(), segments=True).fit(AMBIGUOUS, ANSWERS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
-from margrave.features import AttributeTable, SparseFeatures
+from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import Chain, Labels, NonProjectiveTree, NoOutputs
 from tests.references.enumeration import (
     ChainParts,
@@ -289,11 +289,11 @@ def test_inference_at_weights_is_that_under_their_scores(kind: Kind, seed: int) 
                     assert [value for value, _ in best] == [value for value, _ in problem.kbest(i, ranking, 3)]
                 if "logsum" in problem.offers:
                     question = _core.Question("logsum", beta=2.0, gamma=gamma, scale=scale)
-                    _, (value, index, features) = problem.infer(i, w, question)
+                    _, (value, index, feature_map) = problem.infer(i, w, question)
                     expected, mu = problem.logsum(i, 2.0 * ranking)
                     assert value == expected
                     row = problem.row(i, mu)
-                    assert np.array_equal(index, row[0]) and np.array_equal(features, row[1])
+                    assert np.array_equal(index, row[0]) and np.array_equal(feature_map, row[1])
             with pytest.raises(MargraveError, match="offers no most_violated"):
                 problem.infer(i, w, _core.Question("most_violated"))
 
@@ -449,7 +449,7 @@ def plain_chain(length: int, labels: int, tied: bool, order: int = 1, forbidden=
         Chain(order=order, tied=tied, forbidden=forbidden),
         [[[]] * length],
         np.zeros(length, dtype=np.int32),
-        features=AttributeTable(),
+        feature_map=FeatureTable(),
         classes=classes,
     )
 
@@ -688,14 +688,14 @@ def test_one_token_and_one_label() -> None:
 
 def test_constraints_that_forbid_every_output_or_the_gold_one_are_refused() -> None:
     X, y = [[["a"], ["b"], ["c"]]], np.array([0, 1, 0], dtype=np.int32)
-    table = AttributeTable
+    table = FeatureTable
     with pytest.raises(MargraveError, match="example 0, position 1"):
-        bind(Chain(), X, y, features=table(), classes=[0, 1], allowed=np.array([[1, 1], [0, 0], [1, 1]], dtype=bool))
+        bind(Chain(), X, y, feature_map=table(), classes=[0, 1], allowed=np.array([[1, 1], [0, 0], [1, 1]], dtype=bool))
     with pytest.raises(MargraveError, match="example 0, position 1"):
-        bind(Chain(), X, y, features=table(), classes=[0, 1], allowed=np.array([[1, 1], [1, 0], [1, 1]], dtype=bool))
+        bind(Chain(), X, y, feature_map=table(), classes=[0, 1], allowed=np.array([[1, 1], [1, 0], [1, 1]], dtype=bool))
     for order in (1, 2, 3):
         with pytest.raises(MargraveError, match="example 0"):
-            bind(Chain(order, forbidden=[(0, 1)]), X, y, features=table(), classes=[0, 1])
+            bind(Chain(order, forbidden=[(0, 1)]), X, y, feature_map=table(), classes=[0, 1])
     with pytest.raises(MargraveError, match="forbid"):
         _core.multiclass(2, np.arange(2), np.zeros(1, np.int32), None, np.array([False, False]))
 
@@ -778,7 +778,7 @@ def test_allowed_labels_in_another_shape_are_refused() -> None:
     X, y = [[["a"], ["b"], ["c"]]], np.zeros(3, dtype=np.int32)
     for shape in ((2, 3), (6,), (1, 3, 2)):
         with pytest.raises(MargraveError, match="allowed"):
-            bind(Chain(), X, y, features=AttributeTable(), classes=[0, 1], allowed=np.ones(shape, dtype=bool))
+            bind(Chain(), X, y, feature_map=FeatureTable(), classes=[0, 1], allowed=np.ones(shape, dtype=bool))
 
 
 def test_without_gold_outputs_there_are_none_to_ask_for() -> None:
@@ -801,7 +801,7 @@ def test_without_gold_outputs_there_are_none_to_ask_for() -> None:
 
 
 def plain_tree(n: int, single_root: bool) -> _core.Problem:
-    return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [list(range(n))], features=SparseFeatures())
+    return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [list(range(n))], feature_map=SparseMap())
 
 
 @pytest.mark.parametrize("single_root", [True, False])
@@ -882,7 +882,7 @@ def test_tree_samples_have_their_frequencies_where_walks_run_in_circles(single_r
 def test_heads_that_make_no_tree_are_refused() -> None:
     def bound(heads, single_root=True):
         n = len(heads)
-        return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [heads], features=SparseFeatures())
+        return bind(NonProjectiveTree(single_root), [[[]] * (n * n)], [heads], feature_map=SparseMap())
 
     for heads, word in (([2, 1], "cycle"), ([1, 0], "own head"), ([3, 0], "out of range"), ([-1, 0], "out of range")):
         with pytest.raises(MargraveError, match=word):
@@ -899,12 +899,14 @@ def test_decoded_trees_and_sequences_are_the_gold_ones(seed: int) -> None:
     n = int(rng.integers(1, 5))
     every = list(trees(n, True))
     heads = list(every[rng.integers(len(every))])
-    problem = bind(NonProjectiveTree(), [[[]] * (n * n)], [heads], features=SparseFeatures())
+    problem = bind(NonProjectiveTree(), [[[]] * (n * n)], [heads], feature_map=SparseMap())
     tree = problem.gold(0)
     assert NonProjectiveTree().decode(NoOutputs(), np.array([n * n]), np.array([0, len(tree)]), tree) == [heads]
     lengths = rng.integers(1, 5, 3)
     labels = rng.integers(0, 3, lengths.sum()).astype(np.int32)
-    chain = bind(Chain(order=2), [[[]] * int(k) for k in lengths], labels, features=AttributeTable(), classes=[0, 1, 2])
+    chain = bind(
+        Chain(order=2), [[[]] * int(k) for k in lengths], labels, feature_map=FeatureTable(), classes=[0, 1, 2]
+    )
     gold = [chain.gold(i) for i in range(3)]
     begin = np.concatenate([[0], np.cumsum([len(y) for y in gold])])
     decoded = Chain(order=2).decode(Labels(np.arange(3)), lengths, begin, np.concatenate(gold))

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from margrave import DependencyParser, MargraveError, _core
 from margrave.binding import Bound
 from margrave.binding import bind as bind_examples
-from margrave.features import SparseFeatures
+from margrave.maps import SparseMap
 from margrave.structures import ArcLabels, Arcs, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
 from tests.references.enumeration import arc_part, projective_trees, tree_parts, trees
 
@@ -46,7 +46,7 @@ def bound_with_weights(name: str, arcs: Arcs, single_root: bool = True) -> tuple
     counts = structure.bind(NoOutputs(), arcs.count, None, arcs=arcs).part_counts
     X = [[[f"{i} {k}"] for k in range(count)] for i, count in enumerate(counts.tolist())]
     gold = [list(range(n)) for n in arcs.words.tolist()]
-    bound = bind_examples(structure, SparseFeatures(), X, gold, to_structure={"arcs": arcs})
+    bound = bind_examples(structure, SparseMap(), X, gold, to_structure={"arcs": arcs})
     return bound, np.random.default_rng(0).standard_normal(bound.problem.dim)
 
 

@@ -126,7 +126,7 @@ def test_the_average_of_mira_is_that_of_all_its_steps() -> None:
         index = np.tile(np.array([0, 1, 3, 4, 6], dtype=np.int32), len(texts))
         lists.add(i, Candidates(texts, np.arange(0, 5 * len(texts) + 1, 5), index, value))
     start = rng.normal(size=7)
-    found = HopeFearMIRA(0.2, passes=3, seed=1).learn(lists, start, 2)
+    found = HopeFearMIRA(0.2, passes=3, random_state=1).learn(lists, start, 2)
     w = start * (scales := lists.deviations(7, 2))
     rows = [lists.dense(i, 7) / scales for i in range(2)]
     gains = [np.array(each) for each in lists.bleu]

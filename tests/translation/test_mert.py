@@ -139,7 +139,7 @@ def best_of_the_plane(features: Lists, statistics: Lists) -> float:
 def test_the_best_cell_of_the_plane_is_found(seed: int) -> None:
     generator = np.random.default_rng(seed)
     features, statistics = random_lists(generator, 6, 5, 2)
-    weights, score = mert(features, statistics, share, [1.0, 1.0], restarts=5, seed=seed)
+    weights, score = mert(features, statistics, share, [1.0, 1.0], restarts=5, random_state=seed)
     assert score == pytest.approx(best_of_the_plane(features, statistics))
     assert score == score_at(features, statistics, weights, share)
     assert np.abs(weights).sum() == pytest.approx(1)
@@ -151,7 +151,7 @@ def test_the_score_is_never_below_that_of_the_start(seed: int, whole: bool) -> N
     generator = np.random.default_rng(seed)
     features, statistics = random_lists(generator, 10, 6, 3, whole=whole)
     start = np.round(generator.normal(size=3), 0 if whole else 9)
-    weights, score = mert(features, statistics, share, start, restarts=1, random_directions=2, seed=1)
+    weights, score = mert(features, statistics, share, start, restarts=1, random_directions=2, random_state=1)
     assert score >= score_at(features, statistics, start, share)
     assert score == pytest.approx(score_at(features, statistics, weights, share))
 
@@ -184,11 +184,11 @@ def test_a_hundred_lists_are_tuned_to_the_hidden_weights() -> None:
 
 def test_a_seed_gives_the_same_weights_again() -> None:
     features, statistics = random_lists(np.random.default_rng(8), 20, 8, 4)
-    first, score = mert(features, statistics, share, restarts=3, seed=4)
-    second, again = mert(features, statistics, share, restarts=3, seed=4)
+    first, score = mert(features, statistics, share, restarts=3, random_state=4)
+    second, again = mert(features, statistics, share, restarts=3, random_state=4)
     assert (first == second).all()
     assert score == again
-    assert (first != mert(features, statistics, share, restarts=3, seed=5)[0]).any()
+    assert (first != mert(features, statistics, share, restarts=3, random_state=5)[0]).any()
 
 
 def test_more_restarts_are_never_worse() -> None:
@@ -218,8 +218,8 @@ def test_of_candidates_with_equal_features_the_first_is_chosen() -> None:
 def test_the_unit_of_a_feature_does_not_matter() -> None:
     features, statistics = random_lists(np.random.default_rng(13), 20, 8, 4)
     units = np.array([1.0, 1024.0, 1 / 64, 8.0])  # powers of two, which do not round
-    one, score = mert(features, statistics, share, restarts=2, seed=3)
-    other, same = mert([of * units for of in features], statistics, share, restarts=2, seed=3)
+    one, score = mert(features, statistics, share, restarts=2, random_state=3)
+    other, same = mert([of * units for of in features], statistics, share, restarts=2, random_state=3)
     assert same == score
     np.testing.assert_allclose(other * units / np.abs(other * units).sum(), one)
 
@@ -258,7 +258,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: mert(ONE, COUNTS, restarts=-1), "restarts must be at least 0, and it is -1."),
     (lambda: mert(ONE, COUNTS, max_iter=0), "max_iter must be at least 1, and it is 0."),
     (lambda: mert(ONE, COUNTS, random_directions=-1), "random_directions must be at least 0, and it is -1."),
-    (lambda: mert(ONE, COUNTS, seed=-1), "seed must be at least 0, and it is -1."),
+    (lambda: mert(ONE, COUNTS, random_state=-1), "seed must be at least 0, and it is -1."),
     (
         lambda: line_search(ONE, COUNTS, [1.0] * 3, [1.0]),
         "direction must have one number for each of 3 features, and its shape is (1,).",

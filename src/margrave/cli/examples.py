@@ -12,13 +12,13 @@ from margrave.errors import DataError
 
 if TYPE_CHECKING:
     from margrave.datasets.opening import TextSource
-    from margrave.inputs.base import Inputs
+    from margrave.features.base import Features
     from margrave.labels.taxonomy import Taxonomy
 
 
-def training_examples(path: str, *, multilabel: bool) -> tuple["Inputs", Any, list[Any]]:
+def training_examples(path: str, *, multilabel: bool) -> tuple["Features", Any, list[Any]]:
     """The inputs that a model of these examples needs, texts or a matrix of features, and the class of each."""
-    from margrave.inputs import Columns, TfIdf
+    from margrave.features import Columns, TfIdf
 
     first, data = first_line(path, "examples")
     text = _is_text(first)
@@ -34,11 +34,11 @@ def training_examples(path: str, *, multilabel: bool) -> tuple["Inputs", Any, li
     return TfIdf() if text else Columns(), examples, classes
 
 
-def examples_like(inputs: "Inputs | None", path: str, *, multilabel: bool) -> tuple[Any, list[Any]]:
+def examples_like(features: "Features | None", path: str, *, multilabel: bool) -> tuple[Any, list[Any]]:
     """The examples of another file, which must be of the kind that the model was trained on."""
-    from margrave.inputs import TfIdf
+    from margrave.features import TfIdf
 
-    return _read(source(path), display_name(path), isinstance(inputs, TfIdf), multilabel)
+    return _read(source(path), display_name(path), isinstance(features, TfIdf), multilabel)
 
 
 def _read(data: "TextSource", name: str, text: bool, multilabel: bool) -> tuple[Any, list[Any]]:

@@ -95,7 +95,7 @@ def draw(parser: "DependencyParser", data: str, bank: Treebank, plot: str, sente
     def figure(k: int) -> "Figure":
         X = bank.table.slice(k, k + 1)
         (tree,) = parser.predict(X)
-        (probabilities,) = parser.confidence(X, [tree])
+        (probabilities,) = parser.predict_proba(X, [tree])
         gold = -1 not in bank.heads[k]
         labelled = bool(parser.labels_)
         return arc_diagram(

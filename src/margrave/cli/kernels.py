@@ -1,4 +1,4 @@
-"""The options of tasks whose features may be a kernel: those fields of `margrave.features.mercer.Kernel`."""
+"""The options of tasks whose features may be a kernel: those fields of `margrave.maps.mercer.Kernel`."""
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ from margrave.cli.options import option
 from margrave.errors import MargraveError, unknown
 
 if TYPE_CHECKING:
-    from margrave.features.mercer import Kernel
+    from margrave.maps.mercer import Kernel
 
 _FUNCTIONS = ("linear", "polynomial", "rbf")
 
@@ -47,6 +47,6 @@ class KernelOptions:
             return None
         if self.kernel not in _FUNCTIONS:
             raise unknown("--kernel", self.kernel, _FUNCTIONS)
-        from margrave.features.mercer import Kernel
+        from margrave.maps.mercer import Kernel
 
         return Kernel(self.kernel, **settings)

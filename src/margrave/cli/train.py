@@ -80,12 +80,12 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
         defaults = {each.name: each.default for each in learning_options(task.default_loss)}
         settings = {
             **{
-                name: defaults[name] if values[name] is None else values[name]
-                for name in ("C", "tol", "seed", "max_iter")
+                setting: defaults[name] if values[name] is None else values[name]
+                for name, setting in (("C", "C"), ("tol", "tol"), ("seed", "random_state"), ("max_iter", "max_iter"))
             },
             "loss": chosen_loss(values, task.default_loss, cost, chosen.loss_settings()),
             "learner": chosen_learner(values, cost),
-            "n_threads": values["threads"],
+            "n_jobs": values["threads"],
             "verbose": not values["quiet"] and sys.stderr.isatty(),
         }
         output, checkpoint = values["output"], values["checkpoint"]

@@ -11,7 +11,7 @@ import numpy as np
 from margrave.datasets.json_lines import parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
-from margrave.inputs.graphs import Graph, grid_edges
+from margrave.features.graphs import Graph, grid_edges
 
 _KEYS = ("nodes", "edges", "edge_features", "labels", "shape")
 

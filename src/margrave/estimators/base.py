@@ -24,23 +24,23 @@ from margrave.binding import Bound, bind
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.files import SavedEstimator
-from margrave.features.base import Features, Ranked
-from margrave.features.mercer import Kernel
-from margrave.features.table import AttributeTable
+from margrave.features.base import Features
 from margrave.files import model as model_file
 from margrave.files.stored import pack, unpack, vector
-from margrave.inputs.base import Inputs
 from margrave.learners import Checkpoint, Learner, Record, Solution, Task, learner_named
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.checks import check_loss, check_settings
 from margrave.learners.task import available_threads
 from margrave.losses import Cost, LossFamily, loss_named
+from margrave.maps.base import FeatureMap, Ranked
+from margrave.maps.mercer import Kernel
+from margrave.maps.table import FeatureTable
 from margrave.structures.base import Outputs, Structure
 
 Weights = NDArray[np.float64]
 
 # Parameters that belong to a run rather than to the model are not saved.
-_NOT_STORED = ("n_threads", "verbose")
+_NOT_STORED = ("n_jobs", "verbose")
 
 _SPREAD = 0.1  # the deviation of random weights to start from
 
@@ -51,7 +51,7 @@ class Given:
 
     X: Any
     Y: Any = None
-    to_features: Mapping[str, Any] = field(default_factory=dict)  # attributes of transitions
+    to_map: Mapping[str, Any] = field(default_factory=dict)  # attributes of transitions
     to_structure: Mapping[str, Any] = field(default_factory=dict)  # allowed labels
     costs: Any = None  # the costs of the outputs of each example
     original: Any = None  # X before it was converted, which can have column names
@@ -64,8 +64,8 @@ class Training:
 
     given: Given
     bound: Bound
-    features: Features
-    inputs: Inputs | None
+    feature_map: FeatureMap
+    features: Features | None
     sample_weight: Any
 
 
@@ -75,12 +75,12 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     loss: str | LossFamily
     C: float
     learner: str | Learner
-    features: Any
-    inputs: Inputs | str | None
+    feature_map: Any
+    features: Features | str | None
     max_iter: int | None
     tol: float
-    n_threads: int | None
-    seed: int
+    n_jobs: int | None
+    random_state: int
     verbose: bool
 
     coef_: Weights
@@ -90,8 +90,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     converged_: bool
     stop_reason_: str
-    features_: Any  # the features with what they have learned
-    inputs_: Inputs | None  # the inputs with what they have learned; None if X has attributes
+    map_: Any  # the features with what they have learned
+    features_: Features | None  # the inputs with what they have learned; None if X has attributes
     outputs_: Any  # what the outputs have in common
     starts_: list[dict[str, float]]  # after several starts: the objective and the norm of its gradient for each
     n_support_: int  # for kernels: the number of kernel evaluations that the prediction of one input takes
@@ -109,14 +109,14 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """The structure of these examples."""
         raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
 
-    def _features(self, outputs: Any) -> Features:
+    def _map(self, outputs: Any) -> FeatureMap:
         """New features for such outputs."""
         raise MargraveError(f"{type(self).__name__} does not say which features it has.")
 
-    def _default_inputs(self) -> Inputs:
-        """The inputs that `inputs="default"` stands for."""
+    def _default_features(self) -> Features:
+        """The inputs that `features="default"` stands for."""
         raise MargraveError(
-            f"a {type(self).__name__} has no default inputs: pass an object of margrave.inputs, or None."
+            f"a {type(self).__name__} has no default inputs: pass an object of margrave.features, or None."
         )
 
     def _costs(self, loss: LossFamily, outputs: Any, given: Given) -> Cost:
@@ -135,9 +135,9 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """New examples in the form that the inputs take or, without inputs, the features."""
         return X
 
-    def _to_features(self, given: Given, inputs: Inputs | None) -> Mapping[str, Any]:
-        """Further arguments of `Features.encode`."""
-        return given.to_features
+    def _to_map(self, given: Given, features: Features | None) -> Mapping[str, Any]:
+        """Further arguments of `FeatureMap.encode`."""
+        return given.to_map
 
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
         """Further arguments of `Structure.bind`; X is what the inputs made of the examples."""
@@ -147,7 +147,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """A function from an example and parts to an output in the form that cost functions take."""
         return training.bound.decode_one
 
-    def _no_examples(self, features: Any) -> Given:
+    def _no_examples(self, feature_map: Any) -> Given:
         """An empty list of examples for a model with these features."""
         return Given([])
 
@@ -217,7 +217,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _best_of_starts(self, starts: int, task: Callable[[], Task]) -> tuple[Learner, Solution]:
         """The solution with the lowest objective of a loss that is not convex; the first start is the learner's own."""
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         best: tuple[float, Learner, Solution] | None = None
         self.starts_ = []
         for k in range(starts):
@@ -276,16 +276,16 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> LossFamily:
         """The loss; wrong parameters are an error, except for the learner, which prediction does not need."""
         loss = loss_named(self.loss)
-        check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
-        self._chosen_inputs()
+        check_settings(self.C, self.tol, self.max_iter, self.n_jobs, self.random_state)
+        self._chosen_features()
         return loss
 
-    def _chosen_inputs(self) -> Inputs | None:
-        if isinstance(self.inputs, str) and self.inputs == "default":
-            return self._default_inputs()
-        if self.inputs is not None and not isinstance(self.inputs, Inputs):
-            raise MargraveError(f"inputs must be an object of margrave.inputs, not {type(self.inputs).__name__}.")
-        return self.inputs
+    def _chosen_features(self) -> Features | None:
+        if isinstance(self.features, str) and self.features == "default":
+            return self._default_features()
+        if self.features is not None and not isinstance(self.features, Features):
+            raise MargraveError(f"features must be an object of margrave.features, not {type(self.features).__name__}.")
+        return self.features
 
     def _training(self, given: Given, sample_weight: Any, loss: LossFamily) -> Training:
         """The problem of examples with their outputs."""
@@ -294,22 +294,22 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         outputs: Any = structure.learn(given.Y)
         structure.count_examples(given.X, given.Y)
         outputs.check()
-        features = self._features(outputs)
-        chosen = self._chosen_inputs()
-        inputs = None if chosen is None else chosen.learn(given.X)
-        X = given.X if inputs is None else inputs.transform(given.X)
+        feature_map = self._map(outputs)
+        chosen = self._chosen_features()
+        features = None if chosen is None else chosen.learn(given.X)
+        X = given.X if features is None else features.transform(given.X)
         bound = bind(
             structure,
-            features,
+            feature_map,
             X,
             given.Y,
             outputs=outputs,
             costs=self._costs(loss, outputs, given),
-            to_features=self._to_features(given, inputs),
+            to_map=self._to_map(given, features),
             to_structure=self._to_structure(given, X, outputs),
             threads=self._threads(),
         )
-        return Training(given, bound, features, inputs, sample_weight)
+        return Training(given, bound, feature_map, features, sample_weight)
 
     def _task(
         self,
@@ -327,8 +327,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             sample_weight=training.sample_weight,
             max_iter=self.max_iter,
             tol=self.tol,
-            n_threads=self.n_threads,
-            seed=self.seed,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
             verbose=bool(self.verbose),
             dev_score=dev_score,
             checkpoint=checkpoint,
@@ -350,7 +350,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         try:
             training.bound.structure.learn(given.Y)
             training.bound.structure.count_examples(given.X, given.Y)
-            bound = self._bound(given, training.bound.outputs, training.features, training.inputs)
+            bound = self._bound(given, training.bound.outputs, training.feature_map, training.features)
             bound.structure.check_sizes(bound.units, given.Y)
         except MargraveError as error:
             raise MargraveError(f"dev: {error}") from None
@@ -378,15 +378,15 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """Set the attributes that `fit` documents."""
         for name, value in training.given.fitted.items():
             setattr(self, name, value)
-        features, w = training.features.compact(w)
-        self._set_model(training.bound.outputs, features, training.inputs, w)
+        feature_map, w = training.feature_map.compact(w)
+        self._set_model(training.bound.outputs, feature_map, training.features, w)
 
-    def _set_model(self, outputs: Outputs, features: Features, inputs: Inputs | None, w: Weights) -> None:
+    def _set_model(self, outputs: Outputs, feature_map: FeatureMap, features: Features | None, w: Weights) -> None:
         """Set what was learned here or read from a file."""
-        self.outputs_, self.features_, self.inputs_ = outputs, features, inputs
+        self.outputs_, self.map_, self.features_ = outputs, feature_map, features
         if hasattr(outputs, "classes"):
             self.classes_ = outputs.classes
-        table = token_table(features)
+        table = token_table(feature_map)
         if isinstance(table, Kernel):
             self.n_support_ = table.n_support
         self._set_weights(w)
@@ -442,16 +442,16 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """
         return self._predict_kbest(Given(X), k)
 
-    def sample(self, X: Any, n: int = 1, seed: int = 0) -> list[list[Any]]:
+    def sample(self, X: Any, n: int = 1, random_state: int = 0) -> list[list[Any]]:
         """Draw n outputs of every example from the model.
 
         Parameters
         ----------
         X : as in `fit`.
         n : the number of outputs.
-        seed : the seed of the random numbers; the same seed draws the same outputs.
+        random_state : the seed of the random numbers; the same seed draws the same outputs.
         """
-        return self._sample(Given(X), n, seed)
+        return self._sample(Given(X), n, random_state)
 
     def score(self, X: Any, y: Any) -> float:
         """Compute the score of the predictions for these examples.
@@ -480,11 +480,13 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         scored = list(zip(values.tolist(), outputs, strict=True))
         return [scored[first:last] for first, last in pairwise(begin.tolist())]
 
-    def _sample(self, given: Given, n: int, seed: int) -> list[list[Any]]:
-        n, seed = whole("n", n, 1, 2**31 - 1), whole("seed", seed, 0, 2**63 - 1)
+    def _sample(self, given: Given, n: int, random_state: int) -> list[list[Any]]:
+        n, random_state = whole("n", n, 1, 2**31 - 1), whole("random_state", random_state, 0, 2**63 - 1)
         bound = self._bind(given)
         _check_offer(bound, "sample", "sample")
-        begin, parts = _core.sample_all(bound.problem, self._weights(), self._temperature(), n, seed, self._threads())
+        begin, parts = _core.sample_all(
+            bound.problem, self._weights(), self._temperature(), n, random_state, self._threads()
+        )
         outputs = bound.decode(begin, parts, np.repeat(np.arange(bound.problem.size), n))
         return [list(outputs[first : first + n]) for first in range(0, len(outputs), n)]
 
@@ -494,21 +496,21 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         raw = self._raw(given.X)
         if raw is not given.X:
             given = replace(given, X=raw)
-        return self._bound(given, self.outputs_, self.features_, self.inputs_)
+        return self._bound(given, self.outputs_, self.map_, self.features_)
 
-    def _bound(self, given: Given, outputs: Any, features: Features, inputs: Inputs | None) -> Bound:
-        X = given.X if inputs is None else inputs.transform(given.X)
+    def _bound(self, given: Given, outputs: Any, feature_map: FeatureMap, features: Features | None) -> Bound:
+        X = given.X if features is None else features.transform(given.X)
         return bind(
             self._structure(given),
-            features,
+            feature_map,
             X,
             outputs=outputs,
-            to_features=self._to_features(given, inputs),
+            to_map=self._to_map(given, features),
             to_structure=self._to_structure(given, X, outputs),
         )
 
     def _threads(self) -> int:
-        return available_threads(self.n_threads)
+        return available_threads(self.n_jobs)
 
     def _temperature(self) -> float:
         """The beta of the model's distribution: that of the loss, or 1 if that is infinite."""
@@ -528,17 +530,17 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         columns = self._structure(Given([])).part_names(self.outputs_)
-        found: dict[Any, Ranked] = self.features_.top(self._weights(), columns, whole("n", n, 1, 2**31 - 1))
-        if self.inputs_ is None or not hasattr(self.inputs_, "column_names"):
+        found: dict[Any, Ranked] = self.map_.top(self._weights(), columns, whole("n", n, 1, 2**31 - 1))
+        if self.features_ is None or not hasattr(self.features_, "column_names"):
             return found
-        names = self.inputs_.column_names()
+        names = self.features_.column_names()
         return {column: [(names[k], weight) for k, weight in ranked] for column, ranked in found.items()}
 
-    def without_inputs(self) -> Self:
+    def without_features(self) -> Self:
         """The same model without its inputs, which takes attributes instead of raw examples."""
         self._check_fitted()
         model = copy(self)
-        model.inputs = model.inputs_ = None
+        model.features = model.features_ = None
         return model
 
     # ---- model files -------------------------------------------------------------------------------------------------
@@ -546,7 +548,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _stored_parameters(self) -> dict[str, Any]:
         """The parameters of the constructor that are saved."""
         parameters = self.get_params(deep=False)
-        check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
+        check_settings(self.C, self.tol, self.max_iter, self.n_jobs, self.random_state)
         return {name: value for name, value in parameters.items() if name not in _NOT_STORED}
 
     def save(self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
@@ -573,16 +575,16 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             metadata = self.metadata_
         elif not isinstance(metadata, Mapping):
             raise MargraveError(f"metadata must be a dictionary, not {type(metadata).__name__}.")
-        features, weights = self.features_, self._weights()
+        feature_map, weights = self.map_, self._weights()
         if 2 * self.n_zero_weights_ > self.n_weights_:
-            features, weights = features.without_zeros(weights)
+            feature_map, weights = feature_map.without_zeros(weights)
         arrays: dict[str, NDArray[Any]] = {}
         header: dict[str, object] = {
             "estimator": type(self).__name__,
             "parameters": {name: pack(value, arrays, name) for name, value in self._stored_parameters().items()},
-            "inputs": pack(self.inputs_, arrays, "inputs_"),
+            "features": pack(self.features_, arrays, "features_"),
             "outputs": pack(self.outputs_, arrays, "outputs_"),
-            "features": pack(features, arrays, "features_"),
+            "map": pack(feature_map, arrays, "map_"),
             "weights": pack(weights, arrays, "weights"),
             "n_weights": self.n_weights_,
             "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": dual, "gap": gap},
@@ -627,11 +629,11 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
                 raise MargraveError(f"a {cls.__name__} has no parameter {name!r}.")
         model = cls(**{name: unpack(value, arrays) for name, value in header["parameters"].items()})
         model._check_parameters()
-        inputs, outputs, features = (unpack(header[name], arrays) for name in ("inputs", "outputs", "features"))
-        if inputs is not None and not isinstance(inputs, Inputs):
-            raise MargraveError("its inputs are not an object of margrave.inputs.")
-        if not isinstance(outputs, Outputs) or not isinstance(features, Features):
-            raise MargraveError("it has no outputs or no features.")
+        features, outputs, feature_map = (unpack(header[name], arrays) for name in ("features", "outputs", "map"))
+        if features is not None and not isinstance(features, Features):
+            raise MargraveError("its features are not an object of margrave.features.")
+        if not isinstance(outputs, Outputs) or not isinstance(feature_map, FeatureMap):
+            raise MargraveError("it has no outputs or no feature map.")
         stored = {
             name: None if value is None and name != "passes" else real(name, value, "be finite", isfinite)
             for name, value in header["certificate"].items()
@@ -648,10 +650,10 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             raise MargraveError("its weights must be finite.")
         for name in cls._more:
             setattr(model, name, cls._unpacked_more(name, header["more"][name], arrays))
-        empty = model._bound(model._no_examples(features), outputs, features, None)
+        empty = model._bound(model._no_examples(feature_map), outputs, feature_map, None)
         if len(weights) != empty.problem.dim:
             raise MargraveError(f"it has {len(weights)} weights, and needs {empty.problem.dim}.")
-        model._set_model(outputs, features, inputs, weights)
+        model._set_model(outputs, feature_map, features, weights)
         learned = whole("the number of weights learned", header["n_weights"], len(weights), 2**63)
         model._n_left_out = learned - len(weights)
         return model
@@ -671,11 +673,11 @@ def _check_offer(bound: Bound, what: str, verb: str) -> None:
         raise MargraveError(f"{verb} needs '{what}', which {type(bound.structure).__name__} does not offer{remedy}.")
 
 
-def token_table(features: Any) -> AttributeTable | None:
+def token_table(feature_map: Any) -> FeatureTable | None:
     """The table that scores tokens or examples; None if parts have their own features."""
     for name in ("tokens", "table", "kernel"):
-        features = getattr(features, name, features)
-    return features if isinstance(features, AttributeTable) else None
+        feature_map = getattr(feature_map, name, feature_map)
+    return feature_map if isinstance(feature_map, FeatureTable) else None
 
 
 def check_path(Cs: Any) -> list[float]:

@@ -13,12 +13,12 @@ from margrave.binding import Bound
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import Given, StructuredEstimator, check_choice
-from margrave.features import Features, Kernel, SpanFeatures, SpanKernel, features_named
-from margrave.features.span_kernel import check_kernel
-from margrave.inputs import Inputs, SpanTemplates
+from margrave.features import Features, SpanTemplates
 from margrave.labels.constituents import Constituent, Tree
 from margrave.learners import Checkpoint, Learner
 from margrave.losses import LossFamily
+from margrave.maps import FeatureMap, Kernel, SpanKernel, SpanMap, table_named
+from margrave.maps.span_kernel import check_kernel
 from margrave.metrics.brackets import bracket_scores
 from margrave.structures.constituents import (
     ConstituentTree,
@@ -59,11 +59,12 @@ class ConstituencyParser(StructuredEstimator):
     prune : only spans with at least this probability under a `PCFG` of the same trees are considered; None considers
         all. Inference is exact over the trees that are left. The grammar is a part of the model, and in training it has
         not seen the sentences that it prunes. 1e-4 loses little, and saves time only with very large grammars.
-    features : "hash:BITS", the size of the hash table of attributes of spans; or a `Kernel` between the attributes of
-        spans, in which case rules still have weights of their own, and templates cannot be about splits.
-    inputs : templates over spans and splits, `margrave.inputs.SpanTemplates`; "default" chooses its built-in templates
-        with grammar="spans" or a kernel, and otherwise none, so that only rules have weights; None: none.
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    weights : "hash:BITS", the size of the hash table of attributes of spans.
+    kernel : a `Kernel` between the attributes of spans. Rules still have weights of their own, and templates cannot be
+        about splits.
+    features : templates over spans and splits, `margrave.features.SpanTemplates`. "default" chooses its built-in
+        templates with grammar="spans" or a kernel, and otherwise none: only rules have weights then. None: none.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -106,12 +107,13 @@ class ConstituencyParser(StructuredEstimator):
         threshold: float = 0.3,
         max_words: int = 80,
         prune: float | None = None,
-        features: str | Kernel = f"hash:{_HASH_BITS}",
-        inputs: Inputs | str | None = "default",
+        weights: str = f"hash:{_HASH_BITS}",
+        kernel: Kernel | None = None,
+        features: Features | str | None = "default",
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -127,12 +129,13 @@ class ConstituencyParser(StructuredEstimator):
         self.threshold = threshold
         self.max_words = max_words
         self.prune = prune
+        self.weights = weights
+        self.kernel = kernel
         self.features = features
-        self.inputs = inputs
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -243,8 +246,8 @@ class ConstituencyParser(StructuredEstimator):
             for best, sentence in zip(found, sentences, strict=True)
         ]
 
-    def _sample(self, given: Given, n: int, seed: int) -> list[list[Any]]:
-        found = super()._sample(given, n, seed)
+    def _sample(self, given: Given, n: int, random_state: int) -> list[list[Any]]:
+        found = super()._sample(given, n, random_state)
         sentences = self._sentences(given.X)
         return [[spans.tree(sentence) for spans in drawn] for drawn, sentence in zip(found, sentences, strict=True)]
 
@@ -284,45 +287,44 @@ class ConstituencyParser(StructuredEstimator):
         if self.prune is not None:
             real("prune", self.prune, "lie between 0 and 1", lambda x: 0 < x < 1)
         self._structure(Given([]))
-        if self.inputs is not None and not isinstance(self.inputs, str | SpanTemplates):
-            raise MargraveError(f"inputs of a parser must be SpanTemplates, not {type(self.inputs).__name__}.")
-        if isinstance(self.features, Kernel):
-            self._check_kernel(self.features)
-        elif not isinstance(self.features, str) or not self.features.startswith("hash:"):
-            raise unknown("features", self.features, ["hash:BITS", "a Kernel"])
-        else:
-            features_named(self.features)
+        if self.features is not None and not isinstance(self.features, str | SpanTemplates):
+            raise MargraveError(f"features of a parser must be SpanTemplates, not {type(self.features).__name__}.")
+        if self.kernel is not None:
+            self._check_kernel(self.kernel)
+        if not isinstance(self.weights, str) or not self.weights.startswith("hash:"):
+            raise unknown("weights", self.weights, ["hash:BITS"])
+        table_named(self.weights, self.kernel)
         return super()._check_parameters()
 
     def _check_kernel(self, kernel: Kernel) -> None:
         check_kernel(kernel)
-        if self.inputs is None:
-            raise MargraveError("a kernel is between attributes of spans: give templates, or inputs='default'.")
-        if isinstance(self.inputs, SpanTemplates) and self.inputs.given is not None and self.inputs.has_splits:
+        if self.features is None:
+            raise MargraveError("a kernel is between attributes of spans: give templates, or features='default'.")
+        if isinstance(self.features, SpanTemplates) and self.features.given is not None and self.features.has_splits:
             raise MargraveError("a kernel is between spans: leave out the templates with split.")
 
     def _structure(self, given: Given) -> ConstituentTree:
-        inputs = self._chosen_inputs()
-        splits = isinstance(inputs, SpanTemplates) and (inputs.given is None or inputs.has_splits)
-        splits = splits and not isinstance(self.features, Kernel)
+        features = self._chosen_features()
+        splits = isinstance(features, SpanTemplates) and (features.given is None or features.has_splits)
+        splits = splits and self.kernel is None
         if self.grammar == "spans":
             return SpanTree(splits)
         return ContextFreeTree(splits, self.binarise, self.horizontal, self.vertical, self.terminals, self.rare)
 
-    def _features(self, outputs: Any) -> Features:
-        if isinstance(self.features, Kernel):
+    def _map(self, outputs: Any) -> FeatureMap:
+        if self.kernel is not None:
             compiled = outputs.compiled
-            return SpanKernel(self.features.fresh(), len(compiled.span_nodes), compiled.rule_names())
-        bits = 0 if self._chosen_inputs() is None else features_named(self.features).hash_bits
-        return SpanFeatures(bits, outputs.compiled.rule_names())
+            return SpanKernel(self.kernel.fresh(), len(compiled.span_nodes), compiled.rule_names())
+        bits = 0 if self._chosen_features() is None else table_named(self.weights).hash_bits
+        return SpanMap(bits, outputs.compiled.rule_names())
 
-    def _chosen_inputs(self) -> Inputs | None:
-        rules_only = self.grammar == "rules" and not isinstance(self.features, Kernel)
-        if isinstance(self.inputs, str) and self.inputs == "default" and rules_only:
+    def _chosen_features(self) -> Features | None:
+        rules_only = self.grammar == "rules" and self.kernel is None
+        if isinstance(self.features, str) and self.features == "default" and rules_only:
             return None
-        return super()._chosen_inputs()
+        return super()._chosen_features()
 
-    def _default_inputs(self) -> Inputs:
+    def _default_features(self) -> Features:
         return SpanTemplates()
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
@@ -362,7 +364,7 @@ class ConstituencyParser(StructuredEstimator):
             binarise="right" if spans else self.binarise,
             horizontal=0,
             rare=self.rare,
-            n_threads=self.n_threads,
+            n_jobs=self.n_jobs,
         )
         pruner, left = pruned_training(blank, given.X, given.Y, least, self._threads())
         self._new_pruner = pruner
@@ -388,7 +390,7 @@ class ConstituencyParser(StructuredEstimator):
             found["left"] = _joined(spans_left(pruner, given.X, float(self.prune or 0.0), self._threads()))
         return found
 
-    def _no_examples(self, features: Any) -> Given:
+    def _no_examples(self, feature_map: Any) -> Given:
         return Given([])
 
 

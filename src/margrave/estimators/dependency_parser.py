@@ -15,14 +15,14 @@ from margrave.checks import flag, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.approximate import ApproximateEstimator
 from margrave.estimators.base import Given, Weights, check_choice
-from margrave.features import Features, SparseFeatures, TreeFeatures, features_named
-from margrave.features.base import Ranked
-from margrave.inputs import ArcTemplates, Inputs
+from margrave.features import ArcTemplates, Features
 from margrave.labels.classes import label_numbers
 from margrave.labels.trees import crossing_words, projectivise
 from margrave.learners import Checkpoint, Learner
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
+from margrave.maps import FeatureMap, SparseMap, TreeMap, table_named
+from margrave.maps.base import Ranked
 from margrave.structures import ArcPairTree, Arcs, NonProjectiveTree, ProjectiveTree, SecondOrderTree
 from margrave.structures.arc_pair_tree import FALLBACKS
 from margrave.structures.arc_trees import DependencyTree, check_entries, flat_heads, split_labels
@@ -76,13 +76,13 @@ class DependencyParser(ApproximateEstimator):
     fallback : what a training sentence does with `order=2` and `projective=False` if belief propagation gives its tree
         a probability above 1: "none" makes no step, "reweighted" takes an upper bound in place of the estimate.
     max_words : longer sentences are left out of the training.
-    inputs : how sentences become attributes: `margrave.inputs.ArcTemplates`, "default" for its built-in templates, or
-        None if X already has the attributes of the n * n arcs of each sentence of n words, word by word and head by
+    features : how sentences become attributes: `margrave.features.ArcTemplates`, "default" for its built-in templates,
+        or None if X already has the attributes of the n * n arcs of each sentence of n words, word by word and head by
         head.
     single_root : whether the root must have exactly one child.
-    features : "observed" stores the attributes of the training trees with their names, "hash:BITS" hashes them, and
+    weights : "observed" stores the attributes of the training trees with their names, "hash:BITS" hashes them, and
         "auto" hashes them if there are many words. Without inputs: "all" or "hash:BITS".
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -126,13 +126,13 @@ class DependencyParser(ApproximateEstimator):
         decode: str = "best",
         fallback: str = "none",
         max_words: int = 80,
-        features: str = "auto",
-        inputs: Inputs | str | None = "default",
+        weights: str = "auto",
+        features: Features | str | None = "default",
         single_root: bool = True,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -146,13 +146,13 @@ class DependencyParser(ApproximateEstimator):
         self.decode = decode
         self.fallback = fallback
         self.max_words = max_words
+        self.weights = weights
         self.features = features
-        self.inputs = inputs
         self.single_root = single_root
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -213,25 +213,20 @@ class DependencyParser(ApproximateEstimator):
         trees: list[list[Any]] = self._predict(Given(X, to_structure=_allowed(allowed)))
         return trees
 
-    def predict_proba(self, X: Any, *, allowed: Any = None) -> list[NDArray[np.float64]]:
+    def predict_proba(
+        self, X: Any, trees: Sequence[Sequence[Any]] | None = None, *, allowed: Any = None
+    ) -> list[NDArray[np.float64]]:
         """Compute the probability of every head of every word: one (words, words + 1) array per sentence, root first.
 
         Parameters
         ----------
         X, allowed : as in `fit`.
+        trees : a tree for each sentence, such as the predicted ones: heads, or pairs (head, label). The result then has
+            the probability of the head of every word, one array (words,) per sentence.
         """
-        found: list[NDArray[np.float64]] = self._predict_marginals(Given(X, to_structure=_allowed(allowed)))
-        return found
-
-    def confidence(self, X: Any, trees: Sequence[Sequence[Any]]) -> list[NDArray[np.float64]]:
-        """Compute the probability of the head of every word of given trees, such as predicted ones.
-
-        Parameters
-        ----------
-        X : as in `fit`.
-        trees : a tree for each sentence: heads, or pairs (head, label).
-        """
-        tables = self.predict_proba(X)
+        tables: list[NDArray[np.float64]] = self._predict_marginals(Given(X, to_structure=_allowed(allowed)))
+        if trees is None:
+            return tables
         words = np.array([len(table) for table in tables], dtype=np.int64)
         heads = flat_heads(words, [[head_of(word) for word in tree] for tree in trees])
         found = []
@@ -256,7 +251,7 @@ class DependencyParser(ApproximateEstimator):
         """
         n = whole("n", n, 1, 2**31 - 1)
         bound = self._bind(Given([x]))
-        if not isinstance(self.features_, TreeFeatures):
+        if not isinstance(self.map_, TreeMap):
             raise MargraveError("explain needs a parser with inputs, because it names their templates.")
         trees = tree_structure(bound)
         _, heads, words, _ = trees.arcs()
@@ -272,9 +267,9 @@ class DependencyParser(ApproximateEstimator):
         for name, given in (("head", head), ("other", other)):
             if given not in candidates:
                 raise MargraveError(f"{name} {given} is not a possible head of word {word}, or it was pruned.")
-        names = [str(label) for label in self.features_.labels]
-        assert self.inputs_ is not None
-        mapped = self.features_.map(self.inputs_.transform([x]), trees)
+        names = [str(label) for label in self.map_.labels]
+        assert self.features_ is not None
+        mapped = self.map_.map(self.features_.transform([x]), trees)
         difference: dict[str, float] = {}
         for sign, place in ((1.0, candidates[head]), (-1.0, candidates[other])):
             for name, weight in mapped.explain(0, place, self.coef_, names):
@@ -315,8 +310,8 @@ class DependencyParser(ApproximateEstimator):
             for best, of in zip(found, trees, strict=True)
         ]
 
-    def _sample(self, given: Given, n: int, seed: int) -> list[list[Any]]:
-        return self._with_labels(given.X, super()._sample(given, n, seed))
+    def _sample(self, given: Given, n: int, random_state: int) -> list[list[Any]]:
+        return self._with_labels(given.X, super()._sample(given, n, random_state))
 
     def _with_labels(self, X: Any, trees: list[list[Any]]) -> list[list[Any]]:
         """Several trees of each sentence with the labels of the second stage, if there is one."""
@@ -344,7 +339,7 @@ class DependencyParser(ApproximateEstimator):
         whole("max_words", self.max_words, 1, 2**31 - 1)
         flag("single_root", self.single_root)
         self._check_features()
-        if self.inputs is None:
+        if self.features is None:
             for name, plain in (("order", 1), ("labels", False), ("prune", False)):
                 if getattr(self, name) not in (plain, "auto"):
                     raise MargraveError(f"{name}={getattr(self, name)!r} needs inputs: pass ArcTemplates.")
@@ -352,19 +347,19 @@ class DependencyParser(ApproximateEstimator):
 
     def _check_features(self) -> None:
         """Refuse features and templates that the parser would not use."""
-        inputs = self._chosen_inputs()
-        if inputs is None:
-            if self.features != "auto":
-                features_named(self.features)
+        features = self._chosen_features()
+        if features is None:
+            if self.weights != "auto":
+                table_named(self.weights)
             return
-        named = isinstance(self.features, str) and self.features not in ("auto", "observed")
-        if named and not self.features.startswith("hash:"):
-            raise unknown("features", self.features, ["auto", "observed", "hash:BITS"])
-        if not isinstance(self.features, str):
-            raise MargraveError(f"features of a parser must be a name, not {type(self.features).__name__}.")
+        named = isinstance(self.weights, str) and self.weights not in ("auto", "observed")
+        if named and not self.weights.startswith("hash:"):
+            raise unknown("weights", self.weights, ["auto", "observed", "hash:BITS"])
+        if not isinstance(self.weights, str):
+            raise MargraveError(f"weights of a parser must be a name, not {type(self.weights).__name__}.")
         if named:
-            features_named(self.features)
-        terms = inputs.terms() if isinstance(inputs, ArcTemplates) else set()
+            table_named(self.weights)
+        terms = features.terms() if isinstance(features, ArcTemplates) else set()
         crossing = self.order == 2 and self.projective is False
         for term, used, needs in (
             ("s", self.order == 2 and not crossing, "order=2 and projective trees"),
@@ -385,17 +380,17 @@ class DependencyParser(ApproximateEstimator):
         kind = ProjectiveTree if projective else NonProjectiveTree
         return kind(single_root=self.single_root, labelled=joint)
 
-    def _features(self, outputs: Any) -> Features:
-        if self._chosen_inputs() is None:
-            name = "all" if self.features == "auto" else self.features
-            return SparseFeatures(features_named(name).hash_bits, "arc")
-        if self.features in ("auto", "observed"):
-            bits = _HASH_BITS if self.features == "auto" and self._many_words else 0
+    def _map(self, outputs: Any) -> FeatureMap:
+        if self._chosen_features() is None:
+            name = "all" if self.weights == "auto" else self.weights
+            return SparseMap(table_named(name).hash_bits, "arc")
+        if self.weights in ("auto", "observed"):
+            bits = _HASH_BITS if self.weights == "auto" and self._many_words else 0
         else:
-            bits = features_named(self.features).hash_bits
-        return TreeFeatures(bits, list(outputs.names) if self.labels == "joint" else [])
+            bits = table_named(self.weights).hash_bits
+        return TreeMap(bits, list(outputs.names) if self.labels == "joint" else [])
 
-    def _default_inputs(self) -> Inputs:
+    def _default_features(self) -> Features:
         parts = "arcs"
         if self.order == 2:
             parts = "arc-pairs" if self.projective is False else "grandparents"
@@ -430,14 +425,14 @@ class DependencyParser(ApproximateEstimator):
 
     def _fit_labels(self, given: Given, sample_weight: Any, checkpoint: Checkpoint | None = None) -> None:
         """Learn the labels of the arcs of gold trees, for the second stage, which has a checkpoint of its own."""
-        if self.labels in (False, "joint") or not has_labels(given.Y) or self._chosen_inputs() is None:
+        if self.labels in (False, "joint") or not has_labels(given.Y) or self._chosen_features() is None:
             return
         if self.labels == "auto" and len({label for tree in given.Y for _, label in tree}) < 2:
             return
         shorter, sample_weight, _ = self._without_long(replace(given, to_structure={}), sample_weight)
         heads, _ = split_labels(shorter.Y)
         words = np.array([len(tree) for tree in heads], dtype=np.int64)
-        labeller = self._simpler(labels="joint", prune=False, inputs=ArcTemplates(built_in="labels"))
+        labeller = self._simpler(labels="joint", prune=False, features=ArcTemplates(built_in="labels"))
         trees = arcs_of_trees(words, flat_heads(words, heads))
         inner = replace(shorter, to_structure={"arcs": trees})
         kept = None
@@ -453,7 +448,7 @@ class DependencyParser(ApproximateEstimator):
 
     def _simpler(self, **settings: Any) -> "DependencyParser":
         """A parser of single arcs with the same settings but for these."""
-        common = ("loss", "C", "learner", "features", "max_iter", "tol", "n_threads", "seed", "verbose")
+        common = ("loss", "C", "learner", "weights", "max_iter", "tol", "n_jobs", "random_state", "verbose")
         chosen: dict[str, Any] = {name: getattr(self, name) for name in common}
         return DependencyParser(
             **{**chosen, "projective": False, "single_root": False, "max_words": 2**31 - 1, **settings}
@@ -528,7 +523,7 @@ class DependencyParser(ApproximateEstimator):
 
     def _prunes(self) -> str | bool:
         """What `prune` stands for."""
-        if self._chosen_inputs() is None:
+        if self._chosen_features() is None:
             return False
         if self.prune == "auto":
             return "lengths" if self.order == 1 else "posterior"
@@ -536,7 +531,12 @@ class DependencyParser(ApproximateEstimator):
 
     def _pruned_training(self, given: Given) -> Given:
         """Training data with the arcs that a simpler parser leaves, which has not seen these sentences."""
-        settings = {"labels": False, "prune": "lengths", "tol": _PRUNER_TOL, "inputs": ArcTemplates(built_in="pruning")}
+        settings = {
+            "labels": False,
+            "prune": "lengths",
+            "tol": _PRUNER_TOL,
+            "features": ArcTemplates(built_in="pruning"),
+        }
         blank = self._simpler(projective=given.fitted["projective_"], single_root=self.single_root, **settings)
         X, trees, n = given.X, given.Y, len(given.Y)
         pruner = _uninterrupted(clone(blank).fit(X, trees))

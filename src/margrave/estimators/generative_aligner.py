@@ -11,12 +11,12 @@ from margrave.errors import MargraveError
 from margrave.estimators.base import Given
 from margrave.estimators.homology_ranker import known_homologues, with_candidates
 from margrave.estimators.sequence_aligner import SequenceAligner, known_matches
-from margrave.features.alignment import letters_of, sequences_of
-from margrave.features.substitution import SubstitutionMatrix
-from margrave.inputs.base import Inputs
-from margrave.inputs.sequences import LETTERS, Sequences
+from margrave.features.base import Features
+from margrave.features.sequences import LETTERS, Sequences
 from margrave.learners.checks import example_weights
 from margrave.losses import LossFamily
+from margrave.maps.alignment import letters_of, sequences_of
+from margrave.maps.substitution import SubstitutionMatrix
 from margrave.structures.alignment import Alignment
 from margrave.structures.base import NoOutputs
 
@@ -53,7 +53,7 @@ class GenerativeAligner(SequenceAligner):
     smoothing : what Laplace's rule adds to every count.
     mode : "global", "local" or "semi-global".
     alphabet : the letters; None takes those of the training data.
-    decode, caution, n_threads : as in `SequenceAligner`.
+    decode, caution, n_jobs : as in `SequenceAligner`.
 
     >>> model = GenerativeAligner(mode="global").fit([("ACGT", "AGT")], [("ACGT", "A-GT")])
     >>> model.predict([("CGT", "GT")])
@@ -69,7 +69,7 @@ class GenerativeAligner(SequenceAligner):
         alphabet: Any = None,
         decode: str = "score",
         caution: float = 0.0,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.gap = gap
         self.smoothing = smoothing
@@ -77,7 +77,7 @@ class GenerativeAligner(SequenceAligner):
         self.alphabet = alphabet
         self.decode = decode
         self.caution = caution
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
 
     # What the base asks of estimators that learn by optimisation.
     loss = "log"
@@ -92,13 +92,13 @@ class GenerativeAligner(SequenceAligner):
     gap_context = 0
     end_gaps = False
     start = None
-    inputs = "default"
+    features = "default"
     max_iter = None
     tol = 1e-4
-    seed = 0
+    random_state = 0
     verbose = False
 
-    def _default_inputs(self) -> Inputs:
+    def _default_features(self) -> Features:
         return Sequences(self.alphabet)
 
     def _check_parameters(self) -> LossFamily:
@@ -136,20 +136,20 @@ class GenerativeAligner(SequenceAligner):
         if _has_candidates(X):
             natives = with_candidates(X)
             known = known_homologues(natives, Y)
-            inputs = Sequences(self.alphabet).learn(natives)
+            features = Sequences(self.alphabet).learn(natives)
             X = [(x, candidates[good]) for (x, candidates), (good, _) in zip(natives, known, strict=True)]
             Y = [each for _, each in known]
         else:
-            inputs, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(Y, X)
+            features, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(Y, X)
         if len(X) != len(Y):
             raise MargraveError(f"there are {len(X)} pairs in X and {len(Y)} in y.")
         weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))
-        encoded = inputs.transform(X)
+        encoded = features.transform(X)
         rows = sequences_of(encoded)
         Alignment(self.mode, self.gaps, tied=False).bind(
             NoOutputs(), np.zeros(0, dtype=np.int64), Y, x=letters_of(rows.x), y=letters_of(rows.y)
         )  # which refuses pairs outside of their sequences
-        views = inputs.views
+        views = features.views
         if views is None or not views.single or list(views.values) != [LETTERS]:
             raise MargraveError("counting takes sequences of letters, without attributes and further columns.")
         n = views.size(LETTERS)
@@ -218,7 +218,7 @@ def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "af
     matrix : the scores of pairs and gaps.
     mode, gaps : as in `SequenceAligner`.
 
-    >>> from margrave.features import BLOSUM62
+    >>> from margrave.maps import BLOSUM62
     >>> aligner_of(BLOSUM62).predict([("HEAGAWGHEE", "PAWHEAE")])
     [[(3, 0), (4, 1), (5, 2), (6, 3), (7, 4), (8, 5), (9, 6)]]
     """

@@ -12,13 +12,13 @@ from margrave.binding import bind
 from margrave.errors import MargraveError
 from margrave.estimators.approximate import ApproximateEstimator
 from margrave.estimators.base import Given, Training, check_choice
-from margrave.features.graphs import PAIRS, GraphFeatures
-from margrave.features.table import hash_bits_of
-from margrave.inputs.graphs import Graph, as_graphs
+from margrave.features.graphs import Graph, as_graphs
 from margrave.learners import CCCP, Checkpoint, Learner
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.hidden import HiddenTask, hidden_loss
 from margrave.losses import LossFamily
+from margrave.maps.graphs import PAIRS, GraphMap
+from margrave.maps.table import hash_bits_of
 from margrave.structures.factor_graph import INFERENCES, FactorGraph, GraphArrays
 
 _ROUNDS = 200  # with unknown labels; EM approaches its end slowly
@@ -34,7 +34,7 @@ class _GraphGiven(Given):
 class GraphLabeler(ApproximateEstimator):
     """Predicts a label for every node of a graph; minimises 1/2 |w|^2 + C sum_i L_i(w).
 
-    X is a list of graphs, each of them an object of `margrave.inputs.Graph`, a tuple (nodes, edges) or (nodes, edges,
+    X is a list of graphs, each of them an object of `margrave.features.Graph`, a tuple (nodes, edges) or (nodes, edges,
     edge features), a networkx graph whose nodes and edges have the attribute "features", or an image, that is an array
     (height, width) or (height, width, channels). Attributes of nodes and edges are matrices, or lists of strings or
     dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs
@@ -57,8 +57,8 @@ class GraphLabeler(ApproximateEstimator):
     inference : "exact", by clique trees, for trees, chains and narrow graphs; "bp", "trw", "relaxed" or "lp", for
         others and approximate, as in `margrave.structures.FactorGraph`.
     memory : exact inference is refused if its tables take more than this many MB per graph.
-    features : "all", or "hash:BITS" for hashed attributes.
-    max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    weights : "all", or "hash:BITS" for hashed attributes.
+    max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class GraphLabeler(ApproximateEstimator):
     _approximate_with = "inference='bp', 'trw', 'relaxed' or 'lp'"
 
     classes_: NDArray[Any]
-    features_: GraphFeatures
-    inputs = None
+    map_: GraphMap
+    features = None
 
     def __init__(
         self,
@@ -92,11 +92,11 @@ class GraphLabeler(ApproximateEstimator):
         window: int = 1,
         inference: str = "exact",
         memory: float = 1024.0,
-        features: str = "all",
+        weights: str = "all",
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -108,11 +108,11 @@ class GraphLabeler(ApproximateEstimator):
         self.window = window
         self.inference = inference
         self.memory = memory
-        self.features = features
+        self.weights = weights
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -171,16 +171,16 @@ class GraphLabeler(ApproximateEstimator):
         found = self._predict_kbest(_given(X, allowed), k)
         return [[(score, self._shaped([x], [y])[0]) for score, y in scored] for x, scored in zip(X, found, strict=True)]
 
-    def sample(self, X: Any, n: int = 1, seed: int = 0, *, allowed: Any = None) -> list[list[Any]]:
+    def sample(self, X: Any, n: int = 1, random_state: int = 0, *, allowed: Any = None) -> list[list[Any]]:
         """Draw n labellings of every graph from the model; exact inference only.
 
         Parameters
         ----------
         X, allowed : as in `predict`.
         n : the number of labellings.
-        seed : the seed of the random numbers; the same seed draws the same labellings.
+        random_state : the seed of the random numbers; the same seed draws the same labellings.
         """
-        drawn = self._sample(_given(X, allowed), n, seed)
+        drawn = self._sample(_given(X, allowed), n, random_state)
         return [self._shaped([x] * n, ys) for x, ys in zip(X, drawn, strict=True)]
 
     def score(self, X: Any, y: Any) -> float:
@@ -200,14 +200,14 @@ class GraphLabeler(ApproximateEstimator):
         n : the number of attributes.
         """
         self._check_fitted()
-        return self.features_.top_pairs(self.coef_, self.outputs_.names, n)
+        return self.map_.top_pairs(self.coef_, self.outputs_.names, n)
 
     # ---- what the base asks ------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> LossFamily:
         check_choice("pairs", self.pairs, PAIRS)
         check_choice("inference", self.inference, tuple(INFERENCES))
-        hash_bits_of(self.features)
+        hash_bits_of(self.weights)
         return super()._check_parameters()
 
     def _fit(
@@ -225,8 +225,8 @@ class GraphLabeler(ApproximateEstimator):
             sample_weight=training.sample_weight,
             max_iter=self.max_iter,
             tol=self.tol,
-            n_threads=self.n_threads,
-            seed=self.seed,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
             verbose=bool(self.verbose),
             dev_score=None if dev is None else self._dev_score(dev, training),
             checkpoint=as_checkpoint(checkpoint),
@@ -250,7 +250,7 @@ class GraphLabeler(ApproximateEstimator):
         allowed = [[None if label is None else [label] for label in labels] for labels in given.observed]
         to_structure = {**self._to_structure(given, given.X, bound.outputs), "allowed": allowed}
         return bind(
-            bound.structure, training.features, given.X, given.Y, outputs=bound.outputs, to_structure=to_structure
+            bound.structure, training.feature_map, given.X, given.Y, outputs=bound.outputs, to_structure=to_structure
         ).problem
 
     def _costs(self, loss: LossFamily, outputs: Any, given: Given) -> Any:
@@ -260,8 +260,8 @@ class GraphLabeler(ApproximateEstimator):
     def _structure(self, given: Given) -> FactorGraph:
         return FactorGraph(None, self.inference, self.memory)
 
-    def _features(self, outputs: Any) -> GraphFeatures:
-        return GraphFeatures(self.pairs, self.intercept, hash_bits_of(self.features))
+    def _map(self, outputs: Any) -> GraphMap:
+        return GraphMap(self.pairs, self.intercept, hash_bits_of(self.weights))
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
         graphs = as_graphs(given.X, self.neighbours, self.window)
@@ -273,7 +273,7 @@ class GraphLabeler(ApproximateEstimator):
             raise MargraveError("no node has a label.")
         # Which label stands for those that are unknown makes no difference: it is in both losses.
         complete = [[known[0] if label is None else label for label in each] for each in labels]
-        return _GraphGiven(graphs, complete, given.to_features, given.to_structure, observed=labels), sample_weight
+        return _GraphGiven(graphs, complete, given.to_map, given.to_structure, observed=labels), sample_weight
 
     def _raw(self, X: Any) -> list[Graph]:
         return as_graphs(X, self.neighbours, self.window)

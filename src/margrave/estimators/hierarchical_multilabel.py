@@ -10,17 +10,17 @@ from sklearn.utils.validation import check_array
 
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given
-from margrave.estimators.matrix_inputs import MatrixInputs, has_names
-from margrave.features import AttributeTable, NodeFeatures, features_named
-from margrave.inputs.base import Inputs
+from margrave.estimators.matrix_examples import MatrixExamples, has_names
+from margrave.features.base import Features
 from margrave.labels import Taxonomy
 from margrave.learners import Learner
 from margrave.losses import LossFamily
+from margrave.maps import FeatureTable, Kernel, NodeMap, table_named
 from margrave.structures import NodeSets
 from margrave.structures.node_sets import closed_sets
 
 
-class HierarchicalMultiLabelClassifier(MatrixInputs):
+class HierarchicalMultiLabelClassifier(MatrixExamples):
     """Predicts sets of nodes of one or more trees that contain the parent of each of their nodes.
 
     X is a dense or sparse matrix, or a list of attribute lists or dictionaries. Y is a list of sets of nodes, to which
@@ -33,10 +33,10 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
     taxonomy : a `Taxonomy`, the parents of its nodes, the separator of node names such as a.b.c, or None for labels
         that are unrelated.
     intercept : give each node a weight that does not depend on attributes, regularised like all others.
-    features : which pairs of attribute and class have a weight: "all", "observed", "hash:BITS" for hashed attributes,
-        or a `Kernel`.
-    inputs : how raw examples become attributes, such as `margrave.inputs.TfIdf` for texts; None if X has them already.
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    weights : which pairs of attribute and class have a weight: "all", "observed", or "hash:BITS" for hashed attributes.
+    kernel : a `Kernel` between examples instead of weights of attributes.
+    features : how raw examples become attributes, such as `margrave.features.TfIdf` for texts; None if X has them.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -60,12 +60,13 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
         intercept: bool = True,
         C: float = 1.0,
         learner: str | Learner = "auto",
-        features: str | AttributeTable = "all",
-        inputs: Inputs | None = None,
+        weights: str | FeatureTable = "all",
+        kernel: Kernel | None = None,
+        features: Features | None = None,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -73,12 +74,13 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
         self.intercept = intercept
         self.C = C
         self.learner = learner
+        self.weights = weights
+        self.kernel = kernel
         self.features = features
-        self.inputs = inputs
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     @property
@@ -91,8 +93,8 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
     def _structure(self, given: Given) -> NodeSets:
         return NodeSets(self.taxonomy)
 
-    def _features(self, outputs: Any) -> NodeFeatures:
-        return NodeFeatures(features_named(self.features), self.intercept)
+    def _map(self, outputs: Any) -> NodeMap:
+        return NodeMap(table_named(self.weights, self.kernel), self.intercept)
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         """The micro-averaged F1 of the nodes of all examples; 1 if there are no nodes and none are predicted."""
@@ -105,15 +107,15 @@ class HierarchicalMultiLabelClassifier(MatrixInputs):
         return 2 * right / both if both else 1.0
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        if self.inputs is not None or has_names(given.X):
+        if self.features is not None or has_names(given.X):
             return given, sample_weight
         rows = check_array(given.X, accept_sparse="csr", dtype=np.float64, estimator=self)
         return replace(given, X=rows, original=given.X), sample_weight
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         super()._set_weights(w)
-        size = self.features_.table.size
-        self.intercept_ = w[size:] if self.features_.intercept else np.zeros(len(self.outputs_.classes))
+        size = self.map_.table.size
+        self.intercept_ = w[size:] if self.map_.intercept else np.zeros(len(self.outputs_.classes))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -30,9 +30,9 @@ from margrave.checks import real, whole
 from margrave.errors import MargraveError
 from margrave.estimators.files import SavedEstimator
 from margrave.estimators.sequence_tagger import SequenceTagger
-from margrave.features import AttributeTable, ChainFeatures
 from margrave.files import model as model_file
 from margrave.labels.classes import label_numbers
+from margrave.maps import ChainMap, FeatureTable
 from margrave.structures import Chain
 from margrave.structures.base import Labels
 from margrave.structures.chain import check_labels
@@ -154,7 +154,7 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _symbols_of(self, X: Sequence[Sequence[str]]) -> list[list[list[str]]]:
         """One attribute per word: the symbol of the word if it is known, otherwise that of its longest known suffix."""
-        vocabulary = self._fitted().features_.tokens.encoder.vocabulary
+        vocabulary = self._fitted().map_.tokens.encoder.vocabulary
         assert vocabulary is not None
         _check_sentences(X)
         symbol_of = {
@@ -166,14 +166,14 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _set(self, classes: NDArray[Any], symbols: list[str], emissions: Floats, transitions: Floats) -> None:
         """Set the fitted attributes, and make a conditional random field with the log probabilities as weights."""
         self.classes_, self.symbols_, self.emissions_, self.transitions_ = classes, symbols, emissions, transitions
-        outputs, features = Labels(classes), ChainFeatures(AttributeTable("all"), start=True)
+        outputs, feature_map = Labels(classes), ChainMap(FeatureTable("all"), start=True)
         # One sentence of all symbols, with arbitrary labels, decides which weights exist.
-        rows = features.encode([[[symbol] for symbol in symbols]], grow=True)
+        rows = feature_map.encode([[[symbol] for symbol in symbols]], grow=True)
         tags = [classes.tolist()[:1] * len(symbols)]
-        features.learn(rows, Chain(self.order).bind(outputs, np.array([len(symbols)], dtype=np.int64), tags))
-        tagger = SequenceTagger(order=self.order, start=True, features="all")
+        feature_map.learn(rows, Chain(self.order).bind(outputs, np.array([len(symbols)], dtype=np.int64), tags))
+        tagger = SequenceTagger(order=self.order, start=True, weights="all")
         w = np.concatenate([np.log(emissions).ravel(), *_transition_weights(np.log(transitions))])
-        tagger._set_model(outputs, features, None, w)
+        tagger._set_model(outputs, feature_map, None, w)
         self._tagger = tagger
 
     # ---- model files -------------------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given
 from margrave.estimators.sequence_aligner import AlignmentEstimator, check_aligned
-from margrave.features.alignment import letters_of, sequences_of
-from margrave.features.substitution import SubstitutionMatrix
-from margrave.inputs.base import Inputs
-from margrave.inputs.sequences import Candidates, EncodedSequence, sequence_columns
+from margrave.features.base import Features
+from margrave.features.sequences import Candidates, EncodedSequence, sequence_columns
 from margrave.learners import Learner
 from margrave.losses import LossFamily
+from margrave.maps.alignment import letters_of, sequences_of
+from margrave.maps.substitution import SubstitutionMatrix
 from margrave.metrics.alignments import matched_pairs
 from margrave.structures.alignment import Alignment, Homology
 from margrave.structures.base import NoOutputs
@@ -35,8 +35,8 @@ class HomologyRanker(AlignmentEstimator):
     ----------
     loss : a loss by name or an object of `margrave.losses`. `Hinge(slack=2)` is the SVM2 of 003.
     mode, gaps, symmetric, gap_residues, end_gaps, start : as in `SequenceAligner`.
-    inputs : `margrave.inputs.Sequences`, or "default" for the letters of the training data.
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    features : `margrave.features.Sequences`, or "default" for the letters of the training data.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class HomologyRanker(AlignmentEstimator):
         gap_residues: bool = False,
         end_gaps: bool = False,
         start: str | SubstitutionMatrix | None = None,
-        inputs: Inputs | str | None = "default",
+        features: Features | str | None = "default",
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -77,11 +77,11 @@ class HomologyRanker(AlignmentEstimator):
         self.gap_residues = gap_residues
         self.end_gaps = end_gaps
         self.start = start
-        self.inputs = inputs
+        self.features = features
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def _structure(self, given: Given) -> Homology:
@@ -116,7 +116,7 @@ class HomologyRanker(AlignmentEstimator):
         given = with_candidates(X)
         bound = self._bind(Given(given))
         assert isinstance(bound.core, _core.HomologyStructure)
-        encoded = given if self.inputs_ is None else self.inputs_.transform(given)
+        encoded = given if self.features_ is None else self.features_.transform(given)
         ranked = []
         for i, (x, candidates) in enumerate(encoded):
             theta = bound.problem.score(i, self._weights())[: bound.core.shared_parts]

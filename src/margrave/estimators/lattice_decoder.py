@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from margrave.binding import bind
 from margrave.checks import whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import Given, StructuredEstimator
-from margrave.features import SparseFeatures, features_named
-from margrave.inputs.base import Inputs
-from margrave.inputs.lattices import EdgeFeatures
+from margrave.features.base import Features
+from margrave.features.lattices import EdgeFeatures
 from margrave.learners import Learner
 from margrave.losses import LossFamily
+from margrave.maps import SparseMap, table_named
 from margrave.structures import LatticePaths
 from margrave.structures.lattice_paths import good_strings, without_good_path
 
@@ -39,14 +40,14 @@ class LatticeDecoder(StructuredEstimator):
     Parameters
     ----------
     loss : "latent-log", "latent-hinge", "log", "hinge", ..., or an object of `margrave.losses`.
-    features : "all", or "hash:BITS" for hashed names.
-    inputs : how lattices become features of edges: "default" takes the features that edges have, and
+    weights : "all", or "hash:BITS" for hashed names.
+    features : how lattices become features of edges: "default" takes the features that edges have, and
         `EdgeFeatures(words=True)` also their words.
     unreachable : whether lattices without a good path are an error ("stop") or are left out ("skip").
     starts : for losses that are not convex, the number of weights to start from: the first are the learner's own (those
         of the first good string for 'cccp', and else zero), and the others are random. The model is the one with the
         lowest objective.
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class LatticeDecoder(StructuredEstimator):
     ['a c']
     """
 
-    features_: SparseFeatures
+    map_: SparseMap
     n_skipped_: int
     starts_: list[dict[str, float]]
 
@@ -71,27 +72,27 @@ class LatticeDecoder(StructuredEstimator):
         *,
         C: float = 1.0,
         learner: str | Learner = "auto",
-        features: str = "all",
-        inputs: Inputs | str | None = "default",
+        weights: str = "all",
+        features: Features | str | None = "default",
         unreachable: str = "stop",
         starts: int = 3,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
         self.C = C
         self.learner = learner
+        self.weights = weights
         self.features = features
-        self.inputs = inputs
         self.unreachable = unreachable
         self.starts = starts
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def predict_kbest(self, X: Any, k: int = 10) -> list[list[tuple[float, str]]]:
@@ -124,13 +125,13 @@ class LatticeDecoder(StructuredEstimator):
         """
         return self._predict_kbest(Given(X), k)
 
-    def probability(self, X: Any, strings: Sequence[str]) -> list[float]:
-        """Compute the probability of one string per lattice: of all paths that spell it together.
+    def log_probability(self, X: Any, strings: Sequence[str]) -> list[float]:
+        """Compute the log probability of one string per lattice: of all paths that spell it together.
 
         Parameters
         ----------
         X : as in `fit`.
-        strings : one string per lattice; its probability is 0 if no path spells it.
+        strings : one string per lattice; minus infinity if no path spells it.
         """
         structure, raw = LatticePaths(), self._raw(X)
         good = [good_strings(string, i) for i, string in enumerate(strings)]
@@ -138,15 +139,15 @@ class LatticeDecoder(StructuredEstimator):
             raise MargraveError(f"there are {len(raw)} lattices in X and {len(good)} strings.")
         missing = set(without_good_path(raw, good))
         kept = [i for i in range(len(raw)) if i not in missing]
-        found = [0.0] * len(raw)
+        found = [-inf] * len(raw)
         if not kept:
             return found
         self._check_fitted()
         chosen = [raw[i] for i in kept]
         bound = bind(
             structure,
-            self.features_,
-            chosen if self.inputs_ is None else self.inputs_.transform(chosen),
+            self.map_,
+            chosen if self.features_ is None else self.features_.transform(chosen),
             [good[i] for i in kept],
             outputs=self.outputs_,
             to_structure={"lattices": chosen},
@@ -154,7 +155,7 @@ class LatticeDecoder(StructuredEstimator):
         problem: Any = bound.problem
         for k, i in enumerate(kept):
             theta = self._temperature() * problem.score(k, self._weights())
-            found[i] = float(np.exp(min(problem.logsum_among(True, k, theta)[0] - problem.logsum(k, theta)[0], 0.0)))
+            found[i] = float(min(problem.logsum_among(True, k, theta)[0] - problem.logsum(k, theta)[0], 0.0))
         return found
 
     def predict_marginals(self, X: Any) -> list[NDArray[np.float64]]:
@@ -175,10 +176,10 @@ class LatticeDecoder(StructuredEstimator):
     def _structure(self, given: Given) -> LatticePaths:
         return LatticePaths()
 
-    def _features(self, outputs: Any) -> SparseFeatures:
-        return SparseFeatures(features_named(self.features).hash_bits, "edge")
+    def _map(self, outputs: Any) -> SparseMap:
+        return SparseMap(table_named(self.weights).hash_bits, "edge")
 
-    def _default_inputs(self) -> Inputs:
+    def _default_features(self) -> Features:
         return EdgeFeatures()
 
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:

@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_array, validate_data
 from margrave.errors import MargraveError
 from margrave.estimators.approximate import ApproximateEstimator
 from margrave.estimators.base import Given, Training
-from margrave.estimators.matrix_inputs import has_names
-from margrave.features.label_graph import LabelGraphFeatures
-from margrave.features.table import hash_bits_of
-from margrave.inputs.base import Inputs
+from margrave.estimators.matrix_examples import has_names
+from margrave.features.base import Features
 from margrave.learners import Learner
 from margrave.losses import LossFamily
+from margrave.maps.label_graph import LabelGraphMap
+from margrave.maps.table import hash_bits_of
 from margrave.structures.label_graph import LabelGraph
 from margrave.structures.node_sets import read_sets
 
@@ -34,9 +34,9 @@ class MultiLabelClassifier(ApproximateEstimator):
         mutual information in the training data (Chow and Liu 1968); "full", all pairs; or a list of pairs of labels.
     pair_attributes : give pairs of labels weights for all attributes, and not only one weight per case.
     inference, memory : as in `GraphLabeler`.
-    features : "all", or "hash:BITS" for hashed attributes.
-    inputs : how raw examples become attributes, such as `margrave.inputs.TfIdf` for texts; None if X has them already.
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    weights : "all", or "hash:BITS" for hashed attributes.
+    features : how raw examples become attributes, such as `margrave.features.TfIdf` for texts; None if X has them.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -65,12 +65,12 @@ class MultiLabelClassifier(ApproximateEstimator):
         learner: str | Learner = "auto",
         inference: str = "exact",
         memory: float = 1024.0,
-        features: str = "all",
-        inputs: Inputs | None = None,
+        weights: str = "all",
+        features: Features | None = None,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -80,12 +80,12 @@ class MultiLabelClassifier(ApproximateEstimator):
         self.learner = learner
         self.inference = inference
         self.memory = memory
+        self.weights = weights
         self.features = features
-        self.inputs = inputs
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     @property
@@ -111,14 +111,14 @@ class MultiLabelClassifier(ApproximateEstimator):
 
     def _check_parameters(self) -> LossFamily:
         self._structure(Given([]))
-        hash_bits_of(self.features)
+        hash_bits_of(self.weights)
         return super()._check_parameters()
 
     def _structure(self, given: Given) -> LabelGraph:
         return LabelGraph(self.graph, self.inference, self.memory)
 
-    def _features(self, outputs: Any) -> LabelGraphFeatures:
-        return LabelGraphFeatures(self.pair_attributes, hash_bits_of(self.features))
+    def _map(self, outputs: Any) -> LabelGraphMap:
+        return LabelGraphMap(self.pair_attributes, hash_bits_of(self.weights))
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         """The micro-averaged F1 of the labels of all examples; 1 if there are no labels and none are predicted."""
@@ -130,20 +130,20 @@ class MultiLabelClassifier(ApproximateEstimator):
         return 2 * right / both if both else 1.0
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        if self.inputs is not None or has_names(given.X):
+        if self.features is not None or has_names(given.X):
             return given, sample_weight
         rows = check_array(given.X, accept_sparse="csr", dtype=np.float64, estimator=self)
         return replace(given, X=rows, original=given.X), sample_weight
 
     def _raw(self, X: Any) -> Any:
-        if self.inputs_ is not None or has_names(X):
+        if self.features_ is not None or has_names(X):
             return X
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         super()._set_weights(w)
-        if self.inputs_ is None and self.features_.encoder.form == "columns":
-            self.n_features_in_ = self.features_.encoder.columns
+        if self.features_ is None and self.map_.encoder.form == "columns":
+            self.n_features_in_ = self.map_.encoder.columns
 
     def _set_fitted(self, training: Training, w: NDArray[np.float64]) -> None:
         super()._set_fitted(training, w)

@@ -23,7 +23,7 @@ class PCFG(ConstituencyParser):
     ----------
     smoothing : what is added to the count of every rule, so that rare rules are not overrated; 0 is the maximum of the
         likelihood. Rules that do not occur in the training data have no probability.
-    terminals, binarise, horizontal, vertical, rare, decode, threshold, max_words, n_threads : as in
+    terminals, binarise, horizontal, vertical, rare, decode, threshold, max_words, n_jobs : as in
         `ConstituencyParser`.
 
     >>> trees = ["(S (NP (N dogs)) (VP (V bark)))", "(S (NP (N dogs)) (VP (V see) (NP (N cats))))"]
@@ -44,7 +44,7 @@ class PCFG(ConstituencyParser):
         decode: str = "best",
         threshold: float = 0.3,
         max_words: int = 400,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.smoothing = smoothing
         self.terminals = terminals
@@ -55,7 +55,7 @@ class PCFG(ConstituencyParser):
         self.decode = decode
         self.threshold = threshold
         self.max_words = max_words
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
 
     # What the base asks of estimators that learn by optimisation.
     loss = "log"
@@ -63,11 +63,12 @@ class PCFG(ConstituencyParser):
     learner = "auto"
     grammar = "rules"
     prune = None
-    features = "hash:20"
-    inputs = None
+    weights = "hash:20"
+    kernel = None
+    features = None
     max_iter = None
     tol = 1e-4
-    seed = 0
+    random_state = 0
     verbose = False
 
     def _check_parameters(self) -> LossFamily:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from margrave.checks import real
 from margrave.errors import MargraveError, the_first
 from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
-from margrave.features import SparseFeatures, features_named
-from margrave.inputs.base import Inputs
+from margrave.features.base import Features
 from margrave.learners import Checkpoint, Learner, Record
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import GivenCosts
+from margrave.maps import SparseMap, table_named
 from margrave.structures import CandidateLists
 from margrave.structures.base import NoOutputs
 from margrave.structures.candidates import candidate_lists, cost_lists, good_lists
@@ -35,10 +35,10 @@ class Reranker(StructuredEstimator):
     loss : a loss by name or an object of `margrave.losses`. With the cost "hamming", it uses the costs that are passed
         to `fit`, by default 1 for every candidate that is not good; with "zero-one", that cost is always 1. A cost
         function, and the metric of learner `LP`, are called with two candidates of X.
-    features : "all", or "hash:BITS" for hashed names.
-    inputs : how raw lists become candidates, such as `margrave.inputs.NGrams`; None if X already has their features.
+    weights : "all", or "hash:BITS" for hashed names.
+    features : how raw lists become candidates, such as `margrave.features.NGrams`; None if X has their features.
     no_good : whether examples without a good candidate are an error ("stop") or are left out ("skip").
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Reranker(StructuredEstimator):
     array([1])
     """
 
-    features_: SparseFeatures
+    map_: SparseMap
     n_skipped_: int
     n_features_in_: int  # only if candidates are rows of matrices
 
@@ -60,24 +60,24 @@ class Reranker(StructuredEstimator):
         *,
         C: float = 1.0,
         learner: str | Learner = "auto",
-        features: str = "all",
-        inputs: Inputs | None = None,
+        weights: str = "all",
+        features: Features | None = None,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
         no_good: str = "stop",
     ) -> None:
         self.loss = loss
         self.C = C
         self.learner = learner
+        self.weights = weights
         self.features = features
-        self.inputs = inputs
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
         self.no_good = no_good
 
@@ -137,8 +137,8 @@ class Reranker(StructuredEstimator):
             [real(f"the weight of {name!r}", value, "be finite", np.isfinite) for name, value in weights.items()]
         )
         model = cls()
-        features = SparseFeatures(unit="candidate")
-        features.encode([[list(weights)]], grow=True)
+        feature_map = SparseMap(unit="candidate")
+        feature_map.encode([[list(weights)]], grow=True)
         model.certificate_ = Record(0.0, 0.0, 0.5 * float(w @ w))
         model.history_ = [model.certificate_]
         model.n_iter_ = 0
@@ -146,13 +146,13 @@ class Reranker(StructuredEstimator):
         model.stop_reason_ = "given weights"
         model.metadata_ = {}
         model.n_skipped_ = 0
-        model._set_model(NoOutputs(), features, None, w)
+        model._set_model(NoOutputs(), feature_map, None, w)
         return model
 
-    def weights(self) -> dict[Any, float]:
+    def feature_weights(self) -> dict[Any, float]:
         """The weights that are not zero, by attribute name or column number."""
         self._check_fitted()
-        names = self.features_.encoder.names()
+        names = self.map_.encoder.names()
         return {name: value for name, value in zip(names, self.coef_.tolist(), strict=True) if value}
 
     def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
@@ -193,17 +193,17 @@ class Reranker(StructuredEstimator):
         loss = super()._check_parameters()
         CandidateLists().check_cost(loss.costs)
         check_choice("no_good", self.no_good, _NO_GOOD)
-        self._features(NoOutputs())
+        self._map(NoOutputs())
         return loss
 
     def _structure(self, given: Given) -> CandidateLists:
         return CandidateLists()
 
-    def _features(self, outputs: NoOutputs) -> SparseFeatures:
-        table = features_named(self.features)
+    def _map(self, outputs: NoOutputs) -> SparseMap:
+        table = table_named(self.weights)
         if type(table).name != "table" or table.pairs != "all":
-            raise MargraveError("the features of candidates are 'all' or 'hash:BITS': one weight per attribute.")
-        return SparseFeatures(table.hash_bits, "candidate")
+            raise MargraveError("the weights of candidates are 'all' or 'hash:BITS': one weight per attribute.")
+        return SparseMap(table.hash_bits, "candidate")
 
     def _costs(self, loss: LossFamily, outputs: NoOutputs, given: Given) -> Cost:
         return loss.costs if given.costs is None else GivenCosts(given.costs, loss.costs)
@@ -239,15 +239,15 @@ class Reranker(StructuredEstimator):
 
     def _lists(self, X: Any) -> list[Any]:
         """The examples as lists of candidates; the inputs check raw examples."""
-        return candidate_lists(X) if getattr(self, "inputs_", self.inputs) is None else list(X)
+        return candidate_lists(X) if getattr(self, "features_", self.features) is None else list(X)
 
     def _decoder(self, training: Training) -> Callable[[int, NDArray[np.int32]], Any]:
         return lambda i, parts: training.given.X[i][parts[0]]  # candidates of X
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         self.coef_ = w
-        if self.inputs_ is None and self.features_.encoder.form == "columns":
-            self.n_features_in_ = self.features_.encoder.columns
+        if self.features_ is None and self.map_.encoder.form == "columns":
+            self.n_features_in_ = self.map_.encoder.columns
 
 
 def _count(x: Any) -> int:

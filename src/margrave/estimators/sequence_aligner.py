@@ -13,13 +13,13 @@ from margrave.binding import Bound
 from margrave.checks import flag, real
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
-from margrave.features.alignment import AlignmentFeatures, letters_of, sequences_of
-from margrave.features.substitution import SubstitutionMatrix, matrix_named
-from margrave.inputs.base import Inputs
-from margrave.inputs.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
+from margrave.features.base import Features
+from margrave.features.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
 from margrave.learners import Learner, Record, Task
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import F1
+from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
+from margrave.maps.substitution import SubstitutionMatrix, matrix_named
 from margrave.metrics.alignments import GAP_CHARACTERS, matched_pairs, pair_scores
 from margrave.structures.alignment import Alignment, AlignmentModel, check_pairs
 from margrave.structures.base import NoOutputs
@@ -39,16 +39,16 @@ class AlignmentEstimator(StructuredEstimator):
     gap_residues: bool
     end_gaps: bool
     start: str | SubstitutionMatrix | None
-    features_: AlignmentFeatures
+    map_: AlignmentMap
 
     def _structure(self, given: Given) -> AlignmentModel:
         raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
 
-    def _default_inputs(self) -> Inputs:
+    def _default_features(self) -> Features:
         return Sequences(also=() if self.start is None else matrix_named(self.start).letters)
 
-    def _features(self, outputs: Any) -> AlignmentFeatures:
-        return AlignmentFeatures(
+    def _map(self, outputs: Any) -> AlignmentMap:
+        return AlignmentMap(
             symmetric=self.symmetric,
             gap_residues=self.gap_residues,
             end_gaps=self.end_gaps,
@@ -83,9 +83,9 @@ class AlignmentEstimator(StructuredEstimator):
         return replace(training, bound=replace(training.bound, problem=problem))
 
     def _start_weights(self, training: Training) -> Weights:
-        assert isinstance(training.features, AlignmentFeatures)
+        assert isinstance(training.feature_map, AlignmentMap)
         natural = matrix_named(self.start).measured_in(1.0)
-        return training.features.from_matrix(natural, training.bound.problem.dim)
+        return training.feature_map.from_matrix(natural, training.bound.problem.dim)
 
     def _task(self, training: Training, loss: LossFamily, **more: Any) -> Task:
         if self.start is not None and loss.gamma == 0:
@@ -108,7 +108,7 @@ class AlignmentEstimator(StructuredEstimator):
     def matrix_(self) -> SubstitutionMatrix:
         """The learned scores of pairs of letters and of gaps; windows, contexts and columns are not in it."""
         self._check_fitted()
-        return self.features_.to_matrix(self._weights())
+        return self.map_.to_matrix(self._weights())
 
     def write_matrix(self, path: str | PathLike[str]) -> None:
         """Write the learned matrix in NCBI's text format, which Biopython's `PairwiseAligner` can use.
@@ -138,7 +138,7 @@ class SequenceAligner(AlignmentEstimator):
         cost and scores depend on letters alone.
     edges : whether every edge of the trellis has a part of its own in training, which the learners "smo" and "smo-eg"
         need. The weights are the same, and parts take at least ten times as much memory; tied=True is refused.
-    symmetric, window, gap_residues, gap_context, end_gaps : see `margrave.features.AlignmentFeatures`.
+    symmetric, window, gap_residues, gap_context, end_gaps : see `margrave.maps.AlignmentFeatures`.
     start : scores from which the weights are measured: "BLOSUM62" (with 10 and 1 half-bits for gaps), or a
         `SubstitutionMatrix`; both are converted to natural logarithms by the unit of the matrix. The loss must be
         convex with a cost that decomposes over parts: "log", "hinge", "softmax-margin" or "perceptron". Small C stay
@@ -146,8 +146,8 @@ class SequenceAligner(AlignmentEstimator):
     decode : "score" predicts the best alignment; "accuracy" the one with the highest expected accuracy: the sum over
         its pairs of their posterior probability minus `caution`.
     caution : from 0, which favours recall, to 1, which favours precision.
-    inputs : `margrave.inputs.Sequences`, "default" for the letters of the training data, or None if X is encoded.
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    features : `margrave.features.Sequences`, "default" for the letters of the training data, or None if X is encoded.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -178,11 +178,11 @@ class SequenceAligner(AlignmentEstimator):
         start: str | SubstitutionMatrix | None = None,
         decode: str = "score",
         caution: float = 0.0,
-        inputs: Inputs | str | None = "default",
+        features: Features | str | None = "default",
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -200,11 +200,11 @@ class SequenceAligner(AlignmentEstimator):
         self.start = start
         self.decode = decode
         self.caution = caution
-        self.inputs = inputs
+        self.features = features
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def _structure(self, given: Given) -> Alignment:
@@ -221,16 +221,16 @@ class SequenceAligner(AlignmentEstimator):
             return False
         from margrave.losses import loss_named
 
-        features = getattr(self, "features_", None) if given.Y is None else None
-        simple = self.window == 0 and self.gap_context == 0 and (features is None or features.of_letters)
+        feature_map = getattr(self, "map_", None) if given.Y is None else None
+        simple = self.window == 0 and self.gap_context == 0 and (feature_map is None or feature_map.of_letters)
         columns = given.Y is not None and not _only_letters(given.X)
         return simple and not columns and (given.Y is None or loss_named(self.loss).gamma == 0)
 
-    def _features(self, outputs: Any) -> AlignmentFeatures:
-        features = super()._features(outputs)
-        features.window, features.gap_context = self.window, self.gap_context
-        features.__post_init__()
-        return features
+    def _map(self, outputs: Any) -> AlignmentMap:
+        feature_map = super()._map(outputs)
+        feature_map.window, feature_map.gap_context = self.window, self.gap_context
+        feature_map.__post_init__()
+        return feature_map
 
     def _check_parameters(self) -> LossFamily:
         loss = super()._check_parameters()
@@ -300,7 +300,7 @@ class SequenceAligner(AlignmentEstimator):
         """
         return self._predict_marginals(Given(X, to_structure={"tied": False}))  # type: ignore[no-any-return]
 
-    def predict_confidence(self, X: Any) -> list[list[tuple[int, int, float]]]:
+    def predict_proba(self, X: Any) -> list[list[tuple[int, int, float]]]:
         """Align every pair, with a confidence for every column: (i, j, probability), with -1 for a gap.
 
         The probability of a column with a gap is that its letter is not matched with any other.
@@ -327,15 +327,15 @@ class SequenceAligner(AlignmentEstimator):
 
     def _set_matrix(self, matrix: SubstitutionMatrix, why: str = "the scores are those of a given matrix") -> None:
         """Become a fitted model with the scores of this matrix; `why` is what `stop_reason_` says."""
-        inputs = Sequences(tuple(matrix.letters))
-        inputs.views = Views({"letters": tuple(matrix.letters)})
-        features = self._features(None)
-        features.views = inputs.views
-        empty = self._bound(Given([]), NoOutputs(), features, None)
+        features = Sequences(tuple(matrix.letters))
+        features.views = Views({"letters": tuple(matrix.letters)})
+        feature_map = self._map(None)
+        feature_map.views = features.views
+        empty = self._bound(Given([]), NoOutputs(), feature_map, None)
         self.certificate_ = Record(passes=0, seconds=0.0, primal=0.0, dual=None, gap=None)
         self.history_, self.n_iter_, self.converged_ = [], 0, True
         self.stop_reason_, self.metadata_ = why, {}
-        self._set_model(NoOutputs(), features, inputs, features.from_matrix(matrix, empty.problem.dim))
+        self._set_model(NoOutputs(), feature_map, features, feature_map.from_matrix(matrix, empty.problem.dim))
 
     def aligned(self, X: Sequence[Any]) -> list[tuple[str, str]]:
         """Align every pair of texts, and write both with "-" for gaps; unmatched letters of x come first.
@@ -348,10 +348,10 @@ class SequenceAligner(AlignmentEstimator):
 
         return [gapped(str(x), str(y), pairs) for (x, y), pairs in zip(X, self.predict(X), strict=True)]
 
-    def _bound(self, given: Given, outputs: Any, features: Any, inputs: Inputs | None) -> Bound:
-        if given.Y is None and features is not None and not features.of_letters:
+    def _bound(self, given: Given, outputs: Any, feature_map: Any, features: Features | None) -> Bound:
+        if given.Y is None and feature_map is not None and not feature_map.of_letters:
             given = replace(given, to_structure={**given.to_structure, "tied": False})
-        return super()._bound(given, outputs, features, inputs)
+        return super()._bound(given, outputs, feature_map, features)
 
 
 def _only_letters(X: Any) -> bool:

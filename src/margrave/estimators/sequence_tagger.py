@@ -11,12 +11,12 @@ from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator
-from margrave.features import AttributeTable, ChainFeatures, SegmentFeatures, features_named
-from margrave.inputs.base import Inputs
-from margrave.inputs.segments import SegmentTemplates
+from margrave.features.base import Features
+from margrave.features.segments import SegmentTemplates
 from margrave.labels.tags import alternatives_of
 from margrave.learners import Checkpoint, Learner
 from margrave.losses import LossFamily
+from margrave.maps import ChainMap, FeatureTable, Kernel, SegmentMap, table_named
 from margrave.structures import Chain, SemiMarkov
 from margrave.structures.chain import check_labels
 from margrave.structures.semi_markov import segments_of, tags_of
@@ -39,11 +39,11 @@ class SequenceTagger(StructuredEstimator):
     C : the weight of the losses relative to |w|^2 / 2.
     learner : "auto", which chooses by the loss and the size of the data, another name, or an object of
         `margrave.learners`.
-    features : which pairs of attribute and label have a weight: "observed", "all", "hash:BITS" for hashed attributes,
-        or a `Kernel`.
-    inputs : how raw rows become attributes, such as `margrave.inputs.Templates`; None if X already has attributes.
+    weights : which pairs of attribute and label have a weight: "observed", "all", or "hash:BITS" for hashed attributes.
+    kernel : a `Kernel` between tokens instead of weights of attributes.
+    features : how raw rows become attributes, such as `margrave.features.Templates`; None if X already has attributes.
     segments : predict whole segments: labels must be IOB2 tags, attributes of tokens are added up over a segment, and
-        neighbouring segments depend on each other. A `margrave.inputs.SegmentTemplates` object also gives segments
+        neighbouring segments depend on each other. A `margrave.features.SegmentTemplates` object also gives segments
         attributes of their own. IOB1 tags are taken as well; predictions are in IOB2, and `score` counts in IOB2.
     max_length : the largest number of tokens of a segment: a number, or a mapping from labels to numbers; None for the
         longest segment of each label in the training data.
@@ -57,8 +57,8 @@ class SequenceTagger(StructuredEstimator):
         lowest objective.
     max_iter : the maximum number of iterations; None uses the learner's default.
     tol : the relative gap at which to stop.
-    n_threads : the number of threads; None uses all processors for operations whose result does not depend on them.
-    seed : the seed of the random numbers, such as the order in which learners visit examples.
+    n_jobs : the number of threads; -1 uses all processors, and None uses them all where they do not change the result.
+    random_state : the seed of the random numbers, such as the order in which learners visit examples.
     verbose : report progress.
 
     Attributes
@@ -80,7 +80,7 @@ class SequenceTagger(StructuredEstimator):
     """
 
     classes_: NDArray[Any]
-    features_: ChainFeatures | SegmentFeatures
+    map_: ChainMap | SegmentMap
 
     def __init__(
         self,
@@ -88,8 +88,9 @@ class SequenceTagger(StructuredEstimator):
         *,
         C: float = 1.0,
         learner: str | Learner = "auto",
-        features: str | AttributeTable = "observed",
-        inputs: Inputs | None = None,
+        weights: str | FeatureTable = "observed",
+        kernel: Kernel | None = None,
+        features: Features | None = None,
         segments: bool | SegmentTemplates = False,
         max_length: int | Mapping[str, int] | None = None,
         order: int = 1,
@@ -101,15 +102,16 @@ class SequenceTagger(StructuredEstimator):
         starts: int = 3,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
         self.C = C
         self.learner = learner
+        self.weights = weights
+        self.kernel = kernel
         self.features = features
-        self.inputs = inputs
         self.segments = segments
         self.max_length = max_length
         self.order = order
@@ -121,8 +123,8 @@ class SequenceTagger(StructuredEstimator):
         self.starts = starts
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -227,7 +229,7 @@ class SequenceTagger(StructuredEstimator):
         self,
         X: Any,
         n: int = 1,
-        seed: int = 0,
+        random_state: int = 0,
         *,
         edges: Sequence[Any] | None = None,
         allowed: Sequence[Any] | None = None,
@@ -238,9 +240,9 @@ class SequenceTagger(StructuredEstimator):
         ----------
         X, edges, allowed : as in `predict`.
         n : the number of label sequences.
-        seed : the seed of the random numbers; the same seed draws the same label sequences.
+        random_state : the seed of the random numbers; the same seed draws the same label sequences.
         """
-        return self._sample(_given(X, None, edges, allowed), n, seed)
+        return self._sample(_given(X, None, edges, allowed), n, random_state)
 
     def score(self, X: Sequence[Any], y: Sequence[Sequence[Any]], *, edges: Sequence[Any] | None = None) -> float:
         """Compute the fraction of tokens with the right label.
@@ -261,21 +263,21 @@ class SequenceTagger(StructuredEstimator):
         """
         self._check_fitted()
         tuples = self._structure(Given([])).tuples(self.outputs_)
-        return self.features_.top_transitions(self.coef_, tuples, whole("n", n, 1, 2**31 - 1))
+        return self.map_.top_transitions(self.coef_, tuples, whole("n", n, 1, 2**31 - 1))
 
     def _structure(self, given: Given) -> Chain | SemiMarkov:
         if self._has_segments():
             return SemiMarkov(self.max_length, flag("tied", self.tied))
-        return Chain(self.order, self.forbidden, flag("tied", self.tied) and "edges" not in given.to_features)
+        return Chain(self.order, self.forbidden, flag("tied", self.tied) and "edges" not in given.to_map)
 
-    def _features(self, outputs: Any) -> ChainFeatures | SegmentFeatures:
-        table = features_named(self.features)
+    def _map(self, outputs: Any) -> ChainMap | SegmentMap:
+        table = table_named(self.weights, self.kernel)
         if not self._has_segments():
-            return ChainFeatures(table, self.start, self.stop, self.transition_scale)
+            return ChainMap(table, self.start, self.stop, self.transition_scale)
         templates = self.segments if isinstance(self.segments, SegmentTemplates) else None
         longest = max(outputs.longest, default=1)
         of_pairs = self.start, self.stop, self.transition_scale
-        return SegmentFeatures(table, list(outputs.labels), longest, templates, *of_pairs)
+        return SegmentMap(table, list(outputs.labels), longest, templates, *of_pairs)
 
     def _n_starts(self, loss: LossFamily) -> int:
         return whole("starts", self.starts, 1, 1000) if loss.of_good else 1
@@ -289,8 +291,8 @@ class SequenceTagger(StructuredEstimator):
                 raise MargraveError("max_length applies to segments only: pass segments=True.")
         elif self.order != 1 or not isinstance(self.forbidden, tuple | list) or self.forbidden:
             raise MargraveError("segments depend on the segment before: order must be 1, and nothing forbidden.")
-        elif isinstance(self.segments, SegmentTemplates) and self.inputs is None and not hasattr(self, "inputs_"):
-            raise MargraveError("templates of segments need rows of columns: pass inputs=Templates().")
+        elif isinstance(self.segments, SegmentTemplates) and self.features is None and not hasattr(self, "features_"):
+            raise MargraveError("templates of segments need rows of columns: pass features=Templates().")
         whole("starts", self.starts, 1, 1000)
         return super()._check_parameters()
 
@@ -299,14 +301,14 @@ class SequenceTagger(StructuredEstimator):
             raise MargraveError("alternatives to spans need segments: pass segments=True.")
         return given, sample_weight
 
-    def _to_features(self, given: Given, inputs: Inputs | None) -> Mapping[str, Any]:
+    def _to_map(self, given: Given, features: Features | None) -> Mapping[str, Any]:
         if not self._has_segments():
-            return given.to_features
-        if given.to_features:
+            return given.to_map
+        if given.to_map:
             raise MargraveError("transitions between segments have no attributes: do not pass edges=.")
         if not isinstance(self.segments, SegmentTemplates):
             return {}
-        texts = _texts(given.X, self.segments.column, inputs)
+        texts = _texts(given.X, self.segments.column, features)
         if given.Y is None:
             return {"texts": texts}
         segments = (
@@ -334,17 +336,17 @@ class SequenceTagger(StructuredEstimator):
             raise MargraveError("dev must be a pair (X, y), or (X, y, edges).")
         return None if dev is None else _given(*dev)
 
-    def _no_examples(self, features: ChainFeatures | SegmentFeatures) -> Given:
-        return _given([], None, None if features.edges is None else [])
+    def _no_examples(self, feature_map: ChainMap | SegmentMap) -> Given:
+        return _given([], None, None if feature_map.edges is None else [])
 
 
-def _texts(X: Any, column: int, inputs: Inputs | None) -> list[list[str]]:
+def _texts(X: Any, column: int, features: Features | None) -> list[list[str]]:
     """The texts of one column of the tokens; the label does not count as a column."""
-    columns, label = getattr(inputs, "columns", None), getattr(inputs, "label", -1)
+    columns, label = getattr(features, "columns", None), getattr(features, "label", -1)
     if len(X) == 0:
         return []
     if columns is None:
-        raise MargraveError("templates of segments need rows of columns: pass inputs=Templates().")
+        raise MargraveError("templates of segments need rows of columns: pass features=Templates().")
     if column >= columns:
         raise MargraveError(f"templates of segments ask for column {column}, and there are {columns}.")
     if isinstance(X, _core.ColumnTable):
@@ -353,5 +355,5 @@ def _texts(X: Any, column: int, inputs: Inputs | None) -> list[list[str]]:
 
 
 def _given(X: Any, y: Any = None, edges: Any = None, allowed: Any = None) -> Given:
-    to_features = {} if edges is None else {"edges": edges}
-    return Given(X, y, to_features, {} if allowed is None else {"allowed": allowed})
+    to_map = {} if edges is None else {"edges": edges}
+    return Given(X, y, to_map, {} if allowed is None else {"allowed": allowed})

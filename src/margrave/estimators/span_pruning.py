@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.estimators.pcfg import PCFG
-from margrave.features import SpanFeatures
 from margrave.labels.constituents import Tree
+from margrave.maps import SpanMap
 from margrave.structures.constituents import ContextFreeTree, Sentence
 from margrave.structures.grammar import Grammar
 
@@ -32,14 +32,14 @@ def spans_left(pruner: PCFG, sentences: Sequence[Sentence], least: float, thread
     """
     grammar: Grammar = pruner.grammar_
     structure = ContextFreeTree(splits=True, grammar=grammar)
-    features = SpanFeatures(0, grammar.compiled.rule_names())
+    feature_map = SpanMap(0, grammar.compiled.rule_names())
     roots, labels = list(grammar.compiled.roots), len(grammar.compiled.spans)
     joins = [k for k, root in enumerate(roots) if root not in grammar.roots]
     found = []
     for first in range(0, len(sentences), _BATCH):
         some = sentences[first : first + _BATCH]
         bound = structure.bind(grammar, np.zeros(len(some), np.int64), sentences=some)
-        problem = _core.join(bound, features.map(features.encode(some, grow=False), bound))
+        problem = _core.join(bound, feature_map.map(feature_map.encode(some, grow=False), bound))
         begin, _, mu = _core.marginals_all(problem, pruner.coef_, 1.0, threads)
         for n, at, offset in zip(bound.words.tolist(), begin[:-1].tolist(), bound.first_spans.tolist(), strict=True):
             after_rules = at + offset

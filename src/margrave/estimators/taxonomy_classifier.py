@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, Training, check_choice
-from margrave.estimators.structured_classifier import StructuredClassifier
-from margrave.features import AttributeTable, OutputFeatures, features_named
-from margrave.features.outputs import OutputMatrix, class_ancestors, class_similarity, class_words, side_by_side
-from margrave.inputs.base import Inputs
+from margrave.estimators.linear_classifier import LinearClassifier
+from margrave.features.base import Features
 from margrave.labels import Taxonomy
 from margrave.labels.taxonomy import as_taxonomy
 from margrave.learners import Learner
 from margrave.losses import Cost, CostLike, Hamming, LossFamily, Matrix, Tree, cost_named
+from margrave.maps import FeatureTable, Kernel, OutputMap, table_named
+from margrave.maps.outputs import OutputMatrix, class_ancestors, class_similarity, class_words, side_by_side
 from margrave.structures.base import Labels
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 _COSTS = ("tree", "zero-one")
 
 
-class TaxonomyClassifier(StructuredClassifier):
+class TaxonomyClassifier(LinearClassifier):
     """Predicts a class with one weight vector per output feature instead of one per class, so that classes share them.
 
     The output features of taxonomy, descriptions and similarity are combined. Without any of them, this is a
-    `StructuredClassifier`.
+    `LinearClassifier`.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ class TaxonomyClassifier(StructuredClassifier):
         one), "zero-one", one number per class, or a matrix over the sorted classes.
     classes : all classes that can be predicted, including those without examples. Learning compares only the classes
         of the examples; the others are scored by the output features that they share with them.
-    features : which pairs of attribute and class have a weight: "all", "observed", "hash:BITS" for hashed attributes,
-        or a `Kernel`.
-    inputs : how raw examples become attributes, such as `margrave.inputs.TfIdf` for texts; None if X has them already.
-    C, learner, max_iter, tol, n_threads, seed, verbose : as in `SequenceTagger`.
+    weights : which pairs of attribute and class have a weight: "all", "observed", or "hash:BITS" for hashed attributes.
+    kernel : a `Kernel` between examples instead of weights of attributes.
+    features : how raw examples become attributes, such as `margrave.features.TfIdf` for texts; None if X has them.
+    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class TaxonomyClassifier(StructuredClassifier):
     array(['pet.dog'], dtype='<U9')
     """
 
-    features_: OutputFeatures
+    map_: OutputMap
 
     def __init__(
         self,
@@ -74,24 +74,26 @@ class TaxonomyClassifier(StructuredClassifier):
         classes: Sequence[Any] | None = None,
         C: float = 1.0,
         learner: str | Learner = "auto",
-        features: str | AttributeTable = "all",
-        inputs: Inputs | None = None,
+        weights: str | FeatureTable = "all",
+        kernel: Kernel | None = None,
+        features: Features | None = None,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         super().__init__(
             loss,
             C=C,
             learner=learner,
+            weights=weights,
+            kernel=kernel,
             features=features,
-            inputs=inputs,
             max_iter=max_iter,
             tol=tol,
-            n_threads=n_threads,
-            seed=seed,
+            n_jobs=n_jobs,
+            random_state=random_state,
             verbose=verbose,
         )
         self.taxonomy = taxonomy
@@ -105,13 +107,13 @@ class TaxonomyClassifier(StructuredClassifier):
     def output_matrix_(self) -> "csr_array":
         """The output features of each class: (classes, output features)."""
         self._check_fitted()
-        return self.features_.described.matrix
+        return self.map_.described.matrix
 
     @property
     def output_features_(self) -> list[Any]:
         """The names of the output features: nodes, words, eigenvectors."""
         self._check_fitted()
-        return self.features_.described.names
+        return self.map_.described.names
 
     def _check_parameters(self) -> LossFamily:
         loss = super()._check_parameters()
@@ -125,12 +127,12 @@ class TaxonomyClassifier(StructuredClassifier):
             raise MargraveError("node_weights are weights of the nodes of a taxonomy: pass taxonomy= too.")
         return loss
 
-    def _features(self, outputs: Labels) -> OutputFeatures:
+    def _map(self, outputs: Labels) -> OutputMap:
         """A table of the output features of the examples' classes; the other classes are added after learning."""
         everything = self._all_classes(outputs).classes.tolist()
         known = [everything.index(name) for name in outputs.classes.tolist()]
         described = self._described(everything)
-        return OutputFeatures(features_named(self.features), OutputMatrix(described.matrix[known], described.names))
+        return OutputMap(table_named(self.weights, self.kernel), OutputMatrix(described.matrix[known], described.names))
 
     def _costs(self, loss: LossFamily, outputs: Labels, given: Given) -> Cost:
         everything = self._all_classes(outputs).classes.tolist()
@@ -143,10 +145,10 @@ class TaxonomyClassifier(StructuredClassifier):
 
     def _set_fitted(self, training: Training, w: NDArray[np.float64]) -> None:
         outputs = self._all_classes(training.bound.outputs)
-        assert isinstance(training.features, OutputFeatures)
-        features = training.features.copied(described=self._described(outputs.classes.tolist()))
+        assert isinstance(training.feature_map, OutputMap)
+        feature_map = training.feature_map.copied(described=self._described(outputs.classes.tolist()))
         bound = replace(training.bound, outputs=outputs)
-        super()._set_fitted(replace(training, bound=bound, features=features), w)
+        super()._set_fitted(replace(training, bound=bound, feature_map=feature_map), w)
 
     def _all_classes(self, seen: Labels) -> Labels:
         if self.classes is None:

@@ -14,12 +14,12 @@ from margrave.datasets.lattices import Lattice
 from margrave.errors import MargraveError, counted, unknown
 from margrave.estimators.base import Given
 from margrave.estimators.lattice_decoder import LatticeDecoder
-from margrave.features import SparseFeatures
-from margrave.features.rows import RowEncoder
-from margrave.inputs.lattices import EdgeFeatures
+from margrave.features.lattices import EdgeFeatures
 from margrave.learners import Checkpoint, Learner, Record, learner_named
 from margrave.learners.checks import check_loss, check_settings
 from margrave.losses import LossFamily, loss_named
+from margrave.maps import SparseMap
+from margrave.maps.rows import RowEncoder
 from margrave.metrics.translation import References, bleu
 from margrave.structures.base import NoOutputs
 from margrave.translation.decoding import Decoder, Weights, checked_sentences, each_of, replaced
@@ -71,8 +71,8 @@ class Translator(LatticeDecoder):
     beam : as in `margrave.translation.phrase_decoder.PhraseDecoder` (None means 50) or, for a grammar, in
         `margrave.translation.grammar_decoder.GrammarDecoder` (None means 200).
     options, reach : as in `PhraseDecoder`.
-    inputs : how search graphs become features of edges; it is not meant to be changed.
-    n_threads : how many sentences are decoded at a time; None means as many as there are processors. With sparse
+    features : how search graphs become features of edges; it is not meant to be changed.
+    n_jobs : how many sentences are decoded at a time; None means as many as there are processors. With sparse
         features, tuning decodes one at a time.
     seed, verbose : as in `SequenceTagger`.
 
@@ -124,11 +124,11 @@ class Translator(LatticeDecoder):
         beam: int | None = None,
         options: int = 10,
         reach: int = 6,
-        inputs: Any = "default",
+        features: Any = "default",
         max_iter: int | None = None,
         tol: float = 1e-2,
-        n_threads: int | None = None,
-        seed: int = 0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.tuning = tuning
@@ -152,11 +152,11 @@ class Translator(LatticeDecoder):
         self.beam = beam
         self.options = options
         self.reach = reach
-        self.inputs = inputs
+        self.features = features
         self.max_iter = max_iter
         self.tol = tol
-        self.n_threads = n_threads
-        self.seed = seed
+        self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     # ---- learning ----------------------------------------------------------------------------------------------------
@@ -238,9 +238,9 @@ class Translator(LatticeDecoder):
             )
         weights = np.concatenate([weights, np.zeros(decoder.n_features - len(weights))])
         self._set_tuned(rounds)
-        features = SparseFeatures(unit="edge" if isinstance(decoder, PhraseDecoder) else "rule")
-        features.encode([[decoder.feature_names()]], grow=True)
-        self._set_model(NoOutputs(), features, EdgeFeatures(), weights)
+        feature_map = SparseMap(unit="edge" if isinstance(decoder, PhraseDecoder) else "rule")
+        feature_map.encode([[decoder.feature_names()]], grow=True)
+        self._set_model(NoOutputs(), feature_map, EdgeFeatures(), weights)
         return self
 
     def _training(  # type: ignore[override]
@@ -271,11 +271,11 @@ class Translator(LatticeDecoder):
 
     def _list_learner(self) -> ListLearner | None:
         if self.tuning == "mert":
-            return Mert(seed=self.seed)
+            return Mert(random_state=self.random_state)
         if self.tuning == "mira":
-            return HopeFearMIRA(self.step, seed=self.seed)
+            return HopeFearMIRA(self.step, random_state=self.random_state)
         if self.tuning == "learner":
-            numbers: dict[str, Any] = {"good": self.good, "seed": self.seed, "max_iter": self.max_iter}
+            numbers: dict[str, Any] = {"good": self.good, "random_state": self.random_state, "max_iter": self.max_iter}
             if self.graphs:
                 return GraphMargins(self.loss, self.learner, self.C, self.tol, n_edges=self.n_edges, **numbers)
             return PseudoReferences(self.loss, self.learner, self.C, self.tol, wrong=self.wrong, **numbers)
@@ -373,7 +373,7 @@ class Translator(LatticeDecoder):
         learned = (self.coef_, self.phrases_, self.language_model_)
         made_of = (*learned, self.decoder, self.start, self.beam, self.options, self.reach, self.sparse)
         if self._ready is None or any(a is not b for a, b in zip(made_of, self._ready[0], strict=True)):
-            names = list(self.features_.encoder.names())
+            names = list(self.map_.encoder.names())
             if self.phrases_ is None or self.language_model_ is None:
                 decoder: Decoder = self._grammar_decoder()
                 number = {name: k for k, name in enumerate(decoder.feature_names())}
@@ -427,7 +427,7 @@ class Translator(LatticeDecoder):
         ):
             setattr(self, name, whole(name, getattr(self, name), low, 10**6))
         real("step", self.step, "be positive and finite", lambda step: 0 < step < np.inf)
-        check_settings(self.C, self.tol, self.max_iter, self.n_threads, self.seed)
+        check_settings(self.C, self.tol, self.max_iter, self.n_jobs, self.random_state)
         for name in ("wrong", "n_tuning"):
             if getattr(self, name) is not None:
                 setattr(self, name, whole(name, getattr(self, name), 1, 10**9))
@@ -436,11 +436,11 @@ class Translator(LatticeDecoder):
                 setattr(self, name, whole(name, getattr(self, name), 0, 10**9))
         return loss
 
-    def _no_examples(self, features: Any) -> Given:
-        if not isinstance(features, SparseFeatures) or not isinstance(features.encoder, RowEncoder):
+    def _no_examples(self, feature_map: Any) -> Given:
+        if not isinstance(feature_map, SparseMap) or not isinstance(feature_map.encoder, RowEncoder):
             raise MargraveError("its features have no names.")
         self.n_unknown_ = 0
-        names = list(features.encoder.names())
+        names = list(feature_map.encoder.names())
         if isinstance(self.decoder, SynchronousDecoder) and self.phrases_ is None:
             if not set(names) <= set(self.decoder.features):
                 raise MargraveError("its weights do not belong to the features of its grammar.")

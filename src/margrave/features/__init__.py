@@ -1,40 +1,35 @@
-"""Feature maps, which turn weights into scores of parts: one file per map."""
+"""Features, which turn raw data into attributes: one file per kind. They are saved with the model."""
 
-from margrave.features.alignment import AlignmentFeatures
+from margrave.features.arcs import ArcTemplates, default_arc_templates
 from margrave.features.base import Features
-from margrave.features.chain import ChainFeatures
-from margrave.features.graphs import GraphFeatures
-from margrave.features.label_graph import LabelGraphFeatures
-from margrave.features.mercer import Kernel
-from margrave.features.outputs import NodeFeatures, OutputFeatures
-from margrave.features.segments import SegmentFeatures
-from margrave.features.span_kernel import SpanKernel
-from margrave.features.spans import SpanFeatures
-from margrave.features.sparse import SparseFeatures
-from margrave.features.substitution import BLOSUM62, SubstitutionMatrix, read_matrix
-from margrave.features.table import AttributeTable, features_named
-from margrave.features.trees import TreeFeatures
+from margrave.features.columns import Columns
+from margrave.features.graphs import Graph, image_graph
+from margrave.features.lattices import EdgeFeatures
+from margrave.features.ngrams import NGrams
+from margrave.features.segments import SegmentTemplates
+from margrave.features.sequences import Sequences
+from margrave.features.spans import SpanTemplates, default_span_templates
+from margrave.features.templates import Templates, default_templates, read_templates
+from margrave.features.tfidf import TfIdf
 from margrave.files.stored import import_modules
 
 __all__ = [
-    "BLOSUM62",
-    "AlignmentFeatures",
-    "AttributeTable",
-    "ChainFeatures",
+    "ArcTemplates",
+    "Columns",
+    "EdgeFeatures",
     "Features",
-    "GraphFeatures",
-    "Kernel",
-    "LabelGraphFeatures",
-    "NodeFeatures",
-    "OutputFeatures",
-    "SegmentFeatures",
-    "SpanFeatures",
-    "SpanKernel",
-    "SparseFeatures",
-    "SubstitutionMatrix",
-    "TreeFeatures",
-    "features_named",
-    "read_matrix",
+    "Graph",
+    "NGrams",
+    "SegmentTemplates",
+    "Sequences",
+    "SpanTemplates",
+    "Templates",
+    "TfIdf",
+    "default_arc_templates",
+    "default_span_templates",
+    "default_templates",
+    "image_graph",
+    "read_templates",
 ]
 
 import_modules(__name__)

@@ -1,187 +1,199 @@
-"""The features of graphs: attributes of nodes with labels, and attributes of edges with pairs of labels.
+"""Graphs as users have them: arrays, networkx graphs and images, all turned into one form."""
 
-Weights are shared by all nodes and by all edges. Their order is: (attribute of nodes, label), with the attribute
-"intercept" first, and then (attribute of edges, pair of labels) in the same way.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave import _core
-from margrave.checks import flag, whole
-from margrave.errors import MargraveError, unknown
-from margrave.features.base import Features, Ranked, Weights, heaviest
-from margrave.features.rows import RowEncoder, with_intercept
-from margrave.inputs.graphs import Graph
+from margrave.checks import whole
+from margrave.errors import MargraveError
 
-PAIRS = ("auto", "directed", "symmetric", "equal")
+Edges = NDArray[np.int64]  # (edges, 2): the nodes of each edge; features of an edge can depend on their order
 
 
-@dataclass
-class GraphRows:
-    """Rows of all nodes and of all edges."""
-
-    nodes: _core.Tokens
-    edges: _core.Tokens
-
-    @property
-    def example_begin(self) -> NDArray[np.int64]:
-        """The index of the first node of each graph."""
-        return self.nodes.example_begin
-
-
-@dataclass
-class GraphFeatures(Features):
-    """A weight for each attribute of nodes and label, and for each attribute of edges and pair of labels.
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The nodes and edges of one example.
 
     Parameters
     ----------
-    pairs : which pairs of labels have weights of their own: "directed", every pair of the labels of the source and the
-        target; "symmetric", every pair in any order; "equal", all pairs of equal labels share one, and others score 0.
-        "auto" is "directed" if edges have attributes, and "symmetric" if they have none.
-    intercept : every node and every edge has one more attribute, which is always there.
-    hash_bits : hash names to this many bits; 0 stores the names.
+    nodes : the attributes of the nodes: a list with an entry per node, each a list of strings or a dictionary, or a
+        dense or sparse matrix with a row per node.
+    edges : an array (edges, 2) with the numbers of the nodes of each edge.
+    edge_features : the attributes of the edges, in the same forms as those of nodes; None: edges have none. The first
+        node of an edge is its source, so features may depend on the direction.
+    shape : the height and width if the nodes are the pixels of an image.
+    names : what the nodes are called, if labels are given by name.
+
+    >>> Graph([["x"], ["y"]], [(0, 1)]).edges.tolist()
+    [[0, 1]]
     """
 
-    name = "graphs"
-
-    pairs: str = "auto"
-    intercept: bool = True
-    hash_bits: int = 0
-
-    nodes: RowEncoder = field(init=False, repr=False)
-    edges: RowEncoder = field(init=False, repr=False)
-    described: bool | None = field(default=None, init=False, repr=False)  # whether edges have attributes
-    labels: int = field(default=0, init=False, repr=False)  # how many there are
+    nodes: Any
+    edges: Any
+    edge_features: Any = None
+    shape: tuple[int, int] | None = None
+    names: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        if self.pairs not in PAIRS:
-            raise unknown("pairs", self.pairs, PAIRS)
-        self.intercept = flag("intercept", self.intercept)
-        self.hash_bits = whole("the number of hash bits", self.hash_bits, 0, 30)
-        self.nodes, self.edges = RowEncoder(self.hash_bits), RowEncoder(self.hash_bits)
+        object.__setattr__(self, "edges", _edges(self.edges))
+        count = _rows(self.nodes, "nodes")
+        if count == 0:
+            raise MargraveError("it has no nodes.")
+        if self.edge_features is not None and (rows := _rows(self.edge_features, "edges")) != len(self.edges):
+            raise MargraveError(f"it has {len(self.edges)} edges and attributes of {rows}.")
+        check_edges(count, self.edges)
 
-    def _columns(self, labels: int) -> NDArray[np.int32]:
-        """The column of each pair of labels."""
-        auto = "directed" if self.described else "symmetric"
-        return pair_columns(labels, auto if self.pairs == "auto" else self.pairs)
-
-    @property
-    def learned(self) -> bool:
-        """Whether a training set has decided which weights exist."""
-        return self.nodes.form is not None
-
-    def encode(self, X: Sequence[Graph], *, grow: bool, threads: int = 1, **more: Any) -> GraphRows:
-        """One row per node and one per edge."""
-        if grow and self.described is None:
-            self.described = any(graph.edge_features is not None for graph in X)
-        nodes = self.nodes.encode([graph.nodes for graph in X], single=False, grow=grow, unit="node", threads=threads)
-        for i, graph in enumerate(X):
-            if len(graph.edges) and (graph.edge_features is not None) != self.described:
-                have, lack = ("no attributes", "some") if self.described else ("attributes", "none")
-                raise MargraveError(f"example {i}: its edges have {have}, but those of the training data had {lack}.")
-        if self.described:
-            width = self.edges.columns if self.edges.form == "columns" else _width(X)
-            empty: Any = [] if width is None else np.zeros((0, width))
-            rows = [empty if graph.edge_features is None else graph.edge_features for graph in X]
-            edges = self.edges.encode(rows, single=False, grow=grow, unit="edge", threads=threads)
-        else:
-            counts = [len(graph.edges) for graph in X]
-            begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            edges = _core.Tokens(begin, np.zeros(begin[-1] + 1, np.int64), np.zeros(0, np.int32), None)
-        if self.intercept:
-            nodes, edges = with_intercept(nodes), with_intercept(edges)
-        return GraphRows(nodes, edges)
-
-    def learn(self, rows: GraphRows, bound: _core.Structure) -> None:
-        """Every attribute has a weight for every label or pair of labels."""
-        assert isinstance(bound, _core.FactorGraphStructure)
-        self.labels = bound.most_labels
-
-    def map(self, rows: GraphRows, bound: _core.Structure, *, training: bool = False) -> _core.FactorMap:
-        """The core's map of these rows."""
-        assert isinstance(bound, _core.FactorGraphStructure)
-        if not self.learned:
-            raise MargraveError("features are learned from labelled examples, and there are no labels.")
-        labels, column = self.labels, self._columns(self.labels)
-        groups = [
-            (self._attributes(self.nodes), labels, np.arange(labels, dtype=np.int32), rows.nodes, False),
-            (self._attributes(self.edges), int(column.max()) + 1, column, rows.edges, False),
-        ]
-        return _core.factor_map(bound, bound.arities - 1, groups)
-
-    def _attributes(self, encoder: RowEncoder) -> int:
-        return encoder.attributes + self.intercept
-
-    def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """The attributes of nodes with the largest weights for each label."""
-        table = w[: self._attributes(self.nodes) * len(columns)].reshape(-1, len(columns))
-        names = [*(["intercept"] if self.intercept else []), *self.nodes.names()]
-        return {label: heaviest(names, table[:, k], n) for k, label in enumerate(columns)}
-
-    def top_pairs(self, w: Weights, columns: Sequence[Any], n: int) -> Ranked:
-        """The attributes of edges and pairs of labels with the largest absolute weights."""
-        column = self._columns(len(columns))
-        count = int(column.max()) + 1
-        table = w[self._attributes(self.nodes) * len(columns) :].reshape(-1, count)
-        edges = self.edges.names() if self.described else []
-        names = [*(["intercept"] if self.intercept else []), *edges]
-        shown: dict[int, Any] = {}
-        for cell, which in enumerate(column.tolist()):
-            pair = (columns[cell // len(columns)], columns[cell % len(columns)])
-            if which >= 0:
-                shown.setdefault(which, "equal" if self.pairs == "equal" else pair)
-        both = [(name, shown[k]) for name in names for k in range(count)]
-        return heaviest(both, table.ravel(), n, by_size=True)
-
-    def merge(self, other: Self) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
-        """Add the other shard's names."""
-        if other.described is not None:
-            self.described = bool(self.described) or other.described
-        return self.nodes.merge(other.nodes), self.edges.merge(other.edges)
-
-    def renumber(self, rows: GraphRows, numbers: Any) -> GraphRows:
-        """Rows of a shard with the numbers of the joint names."""
-
-        def renumbered(tokens: _core.Tokens, numbers: NDArray[np.int32] | None) -> _core.Tokens:
-            if numbers is None:
-                return tokens
-            own = np.concatenate([[0], numbers + 1]).astype(np.int32) if self.intercept else numbers
-            return tokens.renumbered(own)
-
-        return GraphRows(renumbered(rows.nodes, numbers[0]), renumbered(rows.edges, numbers[1]))
-
-    def state(self) -> dict[str, Any]:
-        """The names, whether edges have attributes, and the number of labels."""
-        return {"nodes": self.nodes, "edges": self.edges, "described": bool(self.described), "labels": self.labels}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state` returned."""
-        self.nodes, self.edges = state["nodes"], state["edges"]
-        self.described = flag("described", state["described"])
-        self.labels = whole("the number of labels", state["labels"], 1, 2**15)
-        for encoder in (self.nodes, self.edges):
-            if not isinstance(encoder, RowEncoder) or encoder.hash_bits != self.hash_bits:
-                raise MargraveError("its encoder does not belong to its features.")
+    def __len__(self) -> int:
+        return _rows(self.nodes, "nodes")
 
 
-def pair_columns(labels: int, pairs: str) -> NDArray[np.int32]:
-    """The column of each pair of labels, row by row; -1: it has no weight."""
-    first, second = np.divmod(np.arange(labels * labels), labels)
-    if pairs == "directed":
-        return np.arange(labels * labels, dtype=np.int32)
-    if pairs == "equal":
-        return np.where(first == second, 0, -1).astype(np.int32)
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    columns: NDArray[np.int32] = (low * labels - low * (low - 1) // 2 + high - low).astype(np.int32)
-    return columns
+def as_graphs(X: Any, neighbours: int = 4, window: int = 1) -> list[Graph]:
+    """The graphs of all examples, whichever form they have.
+
+    Parameters
+    ----------
+    X : a list of `Graph`; of tuples (nodes, edges) or (nodes, edges, edge features); of networkx graphs, whose nodes
+        and edges may have an attribute "features"; or of images, arrays of two or three dimensions.
+    neighbours, window : as in `image_graph`.
+    """
+    if isinstance(X, Graph) or hasattr(X, "is_directed") or not hasattr(X, "__len__") or isinstance(X, str | dict):
+        raise MargraveError(f"X must be a list of graphs, not {type(X).__name__}.")
+    graphs = []
+    for i, x in enumerate(X):
+        try:
+            graphs.append(_as_graph(x, neighbours, window))
+        except MargraveError as error:
+            raise MargraveError(f"example {i}: {error}") from None
+    return graphs
 
 
-def _width(X: Sequence[Graph]) -> int | None:
-    """The number of columns of edges whose features are matrices."""
-    shapes = [graph.edge_features.shape for graph in X if hasattr(graph.edge_features, "shape")]
-    return shapes[0][1] if shapes else None
+def _as_graph(x: Any, neighbours: int, window: int) -> Graph:
+    if isinstance(x, Graph):
+        return x
+    if hasattr(x, "is_directed") and hasattr(x, "nodes") and hasattr(x, "edges"):
+        return networkx_graph(x)
+    if isinstance(x, np.ndarray) and x.ndim in (2, 3):
+        return image_graph(x, neighbours=neighbours, window=window)
+    if isinstance(x, tuple | list) and len(x) in (2, 3):
+        return Graph(*x)
+    raise MargraveError(
+        f"a graph is a Graph, a tuple (nodes, edges) or (nodes, edges, edge features), a networkx graph or an image, "
+        f"not {type(x).__name__}."
+    )
+
+
+def networkx_graph(graph: Any) -> Graph:
+    """A networkx graph, with nodes and edges in its own order; their attribute "features" has what describes them."""
+    if graph.is_multigraph():
+        raise MargraveError("a multigraph has several edges between two nodes: use a Graph or a DiGraph.")
+    number = {node: k for k, node in enumerate(graph.nodes)}
+    edges = [(number[source], number[target]) for source, target in graph.edges]
+    nodes = _described([data for _, data in graph.nodes(data=True)], "nodes")
+    described = _described([data for _, _, data in graph.edges(data=True)], "edges")
+    return Graph([[]] * len(number) if nodes is None else nodes, edges, described, names=list(number))
+
+
+def _described(data: Sequence[Any], what: str) -> Any:
+    """The features of all nodes or edges; None if none has any."""
+    found = [each.get("features") for each in data]
+    if all(each is None for each in found):
+        return None
+    if any(each is None for each in found):
+        raise MargraveError(f'some {what} have the attribute "features", and others do not.')
+    if isinstance(found[0], np.ndarray):
+        try:
+            return np.stack(found)
+        except ValueError:
+            raise MargraveError(f'the "features" of {what} must be arrays of one length.') from None
+    return found
+
+
+def image_graph(image: Any, *, neighbours: int = 4, window: int = 1) -> Graph:
+    """A grid of pixels. Edges have the attributes right, down and, with 8 neighbours, two for the diagonals.
+
+    Parameters
+    ----------
+    image : an array (height, width) or (height, width, channels).
+    neighbours : 4, or 8 with diagonals.
+    window : the attributes of a pixel are the values in a square of this size around it (1, 3, 5, ...), with zeros
+        outside of the image.
+
+    >>> image_graph(np.zeros((2, 3))).edges.tolist()
+    [[0, 1], [1, 2], [3, 4], [4, 5], [0, 3], [1, 4], [2, 5]]
+    """
+    try:
+        pixels = np.asarray(image, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MargraveError("an image must be an array of numbers.") from None
+    if pixels.ndim == 2:
+        pixels = pixels[:, :, None]
+    if pixels.ndim != 3 or pixels.size == 0:
+        raise MargraveError(f"an image must be (height, width) or (height, width, channels), not {np.shape(image)}.")
+    window = whole("window", window, 1, 99)
+    if window % 2 == 0:
+        raise MargraveError(f"window must be odd, and it is {window}.")
+    height, width, channels = pixels.shape
+    reach = window // 2
+    padded = np.pad(pixels, ((reach, reach), (reach, reach), (0, 0)))
+    views = np.lib.stride_tricks.sliding_window_view(padded, (window, window), axis=(0, 1))
+    nodes = views.reshape(height * width, channels * window * window)
+    edges, directions = grid_edges(height, width, neighbours)
+    return Graph(nodes, edges, directions, (height, width))
+
+
+@lru_cache(maxsize=64)
+def grid_edges(height: int, width: int, neighbours: int) -> tuple[Edges, NDArray[np.float64]]:
+    """The edges of a grid, and for each the direction as a row of zeros and a one."""
+    if neighbours not in (4, 8):
+        raise MargraveError(f"neighbours must be 4 or 8, and it is {neighbours!r}.")
+    number = np.arange(height * width).reshape(height, width)
+    pairs = [(number[:, :-1], number[:, 1:]), (number[:-1], number[1:])]
+    if neighbours == 8:
+        pairs += [(number[:-1, :-1], number[1:, 1:]), (number[:-1, 1:], number[1:, :-1])]
+    edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
+    directions = np.repeat(np.eye(len(pairs)), [a.size for a, _ in pairs], axis=0)
+    for array in (edges, directions):
+        array.setflags(write=False)  # Many graphs share them.
+    return edges, directions
+
+
+def check_edges(nodes: int, edges: Edges) -> None:
+    """Refuse edges to nodes that do not exist, self-loops and double edges."""
+    if edges.size == 0:
+        return
+    for k in np.flatnonzero((edges < 0).any(axis=1) | (edges >= nodes).any(axis=1)).tolist():
+        raise MargraveError(f"edge {k} joins {edges[k].tolist()}, but there are {nodes} nodes, numbered from 0.")
+    for k in np.flatnonzero(edges[:, 0] == edges[:, 1]).tolist():
+        raise MargraveError(f"edge {k} is a self-loop: it joins node {edges[k, 0]} with itself.")
+    keys = edges.min(axis=1) * nodes + edges.max(axis=1)
+    order = np.argsort(keys, kind="stable")
+    for k in np.flatnonzero(np.diff(keys[order]) == 0).tolist():
+        first, second = sorted((int(order[k]), int(order[k + 1])))
+        a, b = edges[second].tolist()
+        raise MargraveError(f"edges {first} and {second} are double: both join nodes {a} and {b}.")
+
+
+def _edges(edges: Any) -> Edges:
+    try:
+        array = np.asarray(edges)
+    except ValueError:
+        raise MargraveError("edges must be pairs of numbers of nodes.") from None
+    if array.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise MargraveError(f"edges must be an array (edges, 2) of numbers of nodes, not {array.dtype} {array.shape}.")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _rows(features: Any, what: str) -> int:
+    if hasattr(features, "shape"):
+        if len(features.shape) != 2:
+            raise MargraveError(f"the attributes of {what} must be a matrix, not of shape {features.shape}.")
+        return int(features.shape[0])
+    if isinstance(features, str | bytes | dict) or not hasattr(features, "__len__"):
+        raise MargraveError(f"the attributes of {what} must be a list or a matrix, not {type(features).__name__}.")
+    return len(features)

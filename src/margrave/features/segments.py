@@ -1,244 +1,175 @@
-"""The feature map of labelled segmentations.
+"""Attributes of segments from the texts of their tokens, by short templates.
 
-Tokens have attributes as in chains, with one weight per attribute and tag: a segment scores the sum of the scores of
-its tokens under the tags that it gives them. Segments may have attributes of their own, with one weight per attribute
-and label. The order of the weights is: (attribute, tag) pairs, pairs of labels, start, stop, (segment attribute, label)
-pairs.
+A template is one of the following words, and all but `length` may be followed by `.function`, with the functions of
+templates over columns (inputs/templates.py). The attribute is the template, `=`, and the values joined by blanks.
+
+    template            its attribute of "New York" in "in New York today"
+    string              string=New York
+    string.lower        string.lower=new york
+    string.shape        string.shape=Xxx Xxxx
+    length              length=2
+    first, last         first=New, last=York
+    before, after       before=in, after=today; none at the ends of a sequence
+    ngram1, ngram2, ... ngram1=New, ngram1=York: all runs of so many tokens inside of the segment
+
+A dictionary is a set of phrases; a segment that is one of them has the attribute `in` and the name of the dictionary.
+Models store attributes, so these strings never change.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag, real, whole
-from margrave.errors import MargraveError
-from margrave.features.base import Features, Ranked, Weights, heaviest
-from margrave.features.chain import nonzero_grams
-from margrave.features.mercer import Kernel
-from margrave.features.rows import RowEncoder
-from margrave.features.table import AttributeTable
-from margrave.files.stored import vector
-from margrave.inputs.segments import SegmentTemplates
+from margrave.checks import whole
+from margrave.errors import MargraveError, unknown
+from margrave.features.base import Features
+from margrave.features.templates import FUNCTIONS
+
+DEFAULT_SEGMENT_TEMPLATES = (
+    "string",
+    "string.lower",
+    "string.shape",
+    "string.short_shape",
+    "length",
+    "first",
+    "last",
+    "first.lower",
+    "last.lower",
+    "last.suffix3",
+    "ngram2.lower",
+    "ngram1.lower",
+)
+
+_KINDS = ("string", "length", "first", "last", "before", "after", "ngram")
+_TEMPLATE = re.compile(r"([a-z]+?)([1-9]?)(?:\.(\w+))?")
 
 
-@dataclass
-class SegmentRows:
-    """Rows of all tokens, and rows of all spans if segments have attributes."""
-
-    tokens: _core.Tokens
-    spans: _core.Tokens | None = None
-
-    @property
-    def example_begin(self) -> NDArray[np.int64]:
-        """The index of the first token of each sequence."""
-        return self.tokens.example_begin
-
-
-@dataclass
-class SegmentFeatures(Features):
-    """The features of labelled segmentations.
+class SegmentTemplates(Features):
+    """A list of templates for segments, and dictionaries.
 
     Parameters
     ----------
-    tokens : the table of the tokens' attributes.
-    labels, longest : the labels of segments, and the length of the longest ones.
-    templates : the templates of the segments' own attributes; None if they have none. With observed pairs, the names
-        of the segments in the training data are stored.
-    start, stop : whether the labels of the first and the last segment have additional weights.
-    scale : the factor on the features of pairs of labels.
+    templates : the templates; None for a built-in set.
+    dictionaries : sets of phrases by name; the tokens of a phrase are separated by one blank.
+    column : the column of the texts.
+
+    >>> SegmentTemplates(["length"], {"city": ["New York"]}).attributes(["New", "York"])[-1]
+    ['length=2', 'in city']
     """
 
-    name = "segments"
+    name = "segment-templates"
 
-    tokens: AttributeTable = field(default_factory=AttributeTable)
-    labels: list[str] = field(default_factory=list)
-    longest: int = 1
-    templates: SegmentTemplates | None = None
-    start: bool = False
-    stop: bool = False
-    scale: float = 1.0
-
-    spans: AttributeTable | None = field(default=None, init=False, repr=False)  # the table of segments' attributes
-    pair_weight: NDArray[np.int64] = field(init=False, repr=False)  # the index of each pair's weight, or -1
-    edges: None = field(default=None, init=False, repr=False)  # transitions have no attributes
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.tokens, AttributeTable) or isinstance(self.tokens, Kernel):
-            raise MargraveError("segments need features with one weight per attribute and tag, not a kernel.")
-        if self.templates is not None and not isinstance(self.templates, SegmentTemplates):
-            raise MargraveError("the templates of segments must be a SegmentTemplates object.")
-        self.longest = whole("longest", self.longest, 1, 1_000_000)
-        self.start, self.stop = flag("start", self.start), flag("stop", self.stop)
-        rule = "be finite and not negative"
-        self.scale = real("the scale of transitions", self.scale, rule, lambda scale: 0 <= scale < np.inf)
-        self.pair_weight = np.zeros(0, dtype=np.int64)
-        if self.templates is not None:
-            self.spans = self._span_table()
-
-    @property
-    def learned(self) -> bool:
-        """Whether a training set has decided which weights exist."""
-        return self.tokens.learned
-
-    @property
-    def pair_weights(self) -> int:
-        """How many pairs of labels have a weight."""
-        return int(self.pair_weight.max(initial=-1)) + 1
-
-    def fresh(self) -> Self:
-        """A copy with the same settings that has not learned anything."""
-        settings = self.labels, self.longest, self.templates, self.start, self.stop, self.scale
-        return type(self)(self.tokens.fresh(), *settings)
-
-    def encode(
+    def __init__(
         self,
-        X: Any,
+        templates: Sequence[str] | None = None,
+        dictionaries: Mapping[str, Sequence[str]] | None = None,
         *,
-        grow: bool,
-        threads: int = 1,
-        texts: Sequence[Sequence[str]] | None = None,
-        gold: Any = None,
-        **more: Any,
-    ) -> SegmentRows:
-        """Encode tokens, and with templates all spans of the `texts` of tokens.
+        column: int = 0,
+    ) -> None:
+        if isinstance(templates, str) or (templates is not None and not hasattr(templates, "__iter__")):
+            raise MargraveError(f"templates must be a list of texts, not {type(templates).__name__}.")
+        if dictionaries is not None and not isinstance(dictionaries, Mapping):
+            raise MargraveError(f"dictionaries must be sets of phrases by name, not {type(dictionaries).__name__}.")
+        self.given = None if templates is None else tuple(templates)
+        self.column = whole("column", column, 0, 10**6)
+        self.dictionaries = {str(name): _phrases(name, of) for name, of in (dictionaries or {}).items()}
+        self.templates = DEFAULT_SEGMENT_TEMPLATES if self.given is None else self.given
+        if len(set(self.templates)) < len(self.templates):
+            raise MargraveError("a template is given twice.")
+        self._functions: list[str | None] = []  # of the texts that the core is given
+        self._parsed = [self._parse(template) for template in self.templates]
+        for k, name in enumerate(self.dictionaries):
+            self._parsed.append((f"in {name}", "dictionary", 1, self._texts(None), k))
 
-        With `grow`, `gold` returns for each sequence the segments whose attributes get numbers; longer ones do not.
+    def _parse(self, template: str) -> tuple[str, str, int, int, int]:
+        match = _TEMPLATE.fullmatch(template) if isinstance(template, str) else None
+        kind, n, function = match.groups() if match else ("", "", None)
+        bad = kind not in _KINDS or (kind == "ngram") != bool(n) or (kind == "length" and function)
+        if bad:
+            raise MargraveError(
+                f"bad template {template!r}: expected string, length, first, last, before, after or ngram2, and all "
+                "but length may be followed by .lower or another function."
+            )
+        if function is not None and function not in FUNCTIONS:
+            raise unknown("template function", function, FUNCTIONS)
+        return template, kind, int(n or 1), self._texts(function), 0
+
+    def _texts(self, function: str | None) -> int:
+        """The number of the texts that a function makes of the tokens."""
+        if function not in self._functions:
+            self._functions.append(function)
+        return self._functions.index(function)
+
+    def rows(
+        self,
+        texts: Sequence[Sequence[str]],
+        longest: int,
+        vocabulary: _core.Vocabulary | None,
+        hash_bits: int = 0,
+        growing: NDArray[np.bool_] | None = None,
+    ) -> _core.Tokens:
+        """One row of attributes per span of at most `longest` tokens, by end and length.
+
+        Parameters
+        ----------
+        texts : the texts of the tokens of each sequence.
+        longest : the length of the longest spans.
+        vocabulary : the names of attributes; None if they are hashed.
+        hash_bits : the number of bits that names are hashed to.
+        growing : the spans whose new names are added to the vocabulary; None adds none.
         """
-        tokens = self.tokens.encode(X, grow=grow, ragged=True, threads=threads)
-        if self.templates is None or self.spans is None:
-            return SegmentRows(tokens)
-        units = np.diff(tokens.example_begin)
-        if texts is None or [len(of) for of in texts] != units.tolist():
-            raise MargraveError("templates of segments need the text of every token.")
-        encoder = self.spans.encoder
-        if grow and encoder.form is None:
-            encoder.form = "hashed" if encoder.hash_bits else "names"
-            encoder.vocabulary = None if encoder.hash_bits else _core.Vocabulary()
-        growing = self._flags(units, gold) if grow and encoder.vocabulary is not None else None
-        spans = self.templates.rows(texts, self.longest, encoder.vocabulary, encoder.hash_bits, growing)
-        return SegmentRows(tokens, spans)
+        number: dict[str, int] = {}
+        numbers = [number.setdefault(text, len(number)) for sequence in texts for text in sequence]
+        of_tokens = np.array(numbers, dtype=np.int32)
+        begin = np.concatenate([[0], np.cumsum([len(sequence) for sequence in texts])]).astype(np.int64)
+        values = []
+        for function in self._functions:
+            results = list(number) if function is None else [FUNCTIONS[function](text) for text in number]
+            missing = np.array([result is None for result in results], dtype=np.bool_)
+            of_function = np.where(missing, -1, np.arange(len(results)))[of_tokens] if len(results) else of_tokens
+            values.append(([result or "" for result in results], of_function.astype(np.int32)))
+        compiled = _core.SegmentTemplates(self._parsed, list(self.dictionaries.values()))
+        return compiled.rows(begin, values, longest, vocabulary, hash_bits, growing)
 
-    def _flags(self, units: NDArray[np.int64], gold: Any) -> NDArray[np.bool_]:
-        """Which spans are segments of the given outputs."""
-        counts = self._span_counts(units)
-        flags = np.zeros(int(counts.sum()), dtype=np.bool_)
-        for at, segments in zip((np.cumsum(counts) - counts).tolist(), gold, strict=True):
-            for start, end in segments:
-                if end - start > self.longest:
-                    continue
-                flags[at + span_number(start, end, self.longest)] = True
-        return flags
+    def attributes(self, texts: Sequence[str]) -> list[list[str]]:
+        """The attributes of all spans of one sequence, by end and length.
 
-    def _span_counts(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
-        short = np.minimum(units, self.longest)
-        counts: NDArray[np.int64] = short * (short + 1) // 2 + (units - short) * self.longest
-        return counts
+        Parameters
+        ----------
+        texts : the texts of its tokens.
+        """
+        n = max(len(texts), 1)
+        vocabulary = _core.Vocabulary()
+        spans = len(texts) * (len(texts) + 1) // 2
+        tokens = self.rows([texts], n, vocabulary, growing=np.ones(spans, dtype=np.bool_))
+        names = vocabulary.names()
+        _, begin, index, _ = tokens.arrays()
+        return [[names[k] for k in index[begin[row] : begin[row + 1]].tolist()] for row in range(spans)]
 
-    def merge(self, other: Self) -> tuple[Any, Any]:
-        """Add the other shard's names and pairs."""
-        numbers = self.tokens.merge(other.tokens)
-        span_numbers = None
-        if self.spans is not None and other.spans is not None:
-            if self.longest != other.longest:
-                raise MargraveError("shards with attributes of segments need one max_length for all of them.")
-            span_numbers = self.spans.merge(other.spans)
-        if len(other.pair_weight):
-            self._add_pairs(len(other.pair_weight), np.flatnonzero(other.pair_weight >= 0))
-        return numbers, span_numbers
+    def stored_settings(self) -> dict[str, Any]:
+        """The templates and dictionaries."""
+        return {
+            "templates": None if self.given is None else list(self.given),
+            "dictionaries": {name: list(phrases) for name, phrases in self.dictionaries.items()},
+            "column": self.column,
+        }
 
-    def renumber(self, rows: SegmentRows, numbers: tuple[Any, Any]) -> SegmentRows:
-        """Rows of a shard with the numbers of the joint names."""
-        tokens = self.tokens.renumber(rows.tokens, numbers[0])
-        if rows.spans is None or self.spans is None:
-            return SegmentRows(tokens)
-        return SegmentRows(tokens, self.spans.renumber(rows.spans, numbers[1]))
-
-    def learn(self, rows: SegmentRows, bound: _core.SemiMarkovStructure) -> None:  # type: ignore[override]
-        """Decide which pairs get weights, based on the good outputs."""
-        width = bound.labels
-        self.tokens.learn_columns(rows.tokens, bound.columns, *bound.good_tags())
-        self._add_pairs(width * width, bound.good_pairs())
-        if self.spans is not None:
-            assert rows.spans is not None
-            self.spans.learn_columns(rows.spans, width, *bound.good_spans())
-
-    def map(self, rows: SegmentRows, bound: _core.SemiMarkovStructure, *, training: bool = False) -> _core.Features:  # type: ignore[override]
-        """The core's map of these sequences."""
-        if not self.learned:
-            raise MargraveError("features are learned from labelled sequences, and there are no labels.")
-        if not isinstance(bound, _core.SemiMarkovStructure):
-            raise MargraveError("features of segments need segmentations, and this is another structure.")
-        self.tokens.check_width(bound.columns)
-        if len(self.pair_weight) != bound.labels**2 or (self.spans is not None and bound.longest != self.longest):
-            raise MargraveError("the features were learned for other labels, or for segments of other lengths.")
-        tokens: Any = self.tokens.map_columns(rows.tokens)
-        spans: Any = None
-        if self.spans is not None:
-            assert rows.spans is not None
-            self.spans.check_width(bound.labels)
-            spans = self.spans.map_columns(rows.spans)
-        settings = self.pair_weight, self.pair_weights, float(self.scale), self.start, self.stop
-        return _core.segment_map(bound, tokens, spans, *settings)
-
-    def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
-        """The attributes of tokens with the largest weights for each tag, and those of segments for each label."""
-        found = self.tokens.top(w[: self.tokens.size], columns, n)
-        if self.spans is None:
-            return found
-        of_segments = self.spans.top(w[len(w) - self.spans.size :], self.labels, n)
-        return {**found, **{f"segment {label}": ranked for label, ranked in of_segments.items()}}
-
-    def top_transitions(
-        self, w: Weights, tuples: Sequence[tuple[Any, ...]], n: int
-    ) -> list[tuple[tuple[Any, ...], float]]:
-        """The n pairs of labels with the largest absolute weights."""
-        weights = w[self.tokens.size : self.tokens.size + self.pair_weights]
-        kept = np.flatnonzero(self.pair_weight >= 0)
-        return heaviest([tuples[k] for k in kept.tolist()], weights, n, by_size=True)
-
-    def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
-        """The features without pairs and names whose weights are all zero; start and stop do not change."""
-        pairs_at = self.tokens.size
-        rest_at = pairs_at + self.pair_weights
-        spans_at = len(w) - (0 if self.spans is None else self.spans.size)
-        tokens, of_tokens = self.tokens.without_zeros(w[:pairs_at])
-        pair_weight, of_pairs = nonzero_grams(self.pair_weight, w[pairs_at:rest_at])
-        smaller, of_spans = self.copied(tokens=tokens, pair_weight=pair_weight), w[spans_at:]
-        if self.spans is not None:
-            smaller.spans, of_spans = self.spans.without_zeros(of_spans)
-        return smaller, np.concatenate([of_tokens, of_pairs, w[rest_at:spans_at], of_spans])
-
-    def state(self) -> dict[str, Any]:
-        """The indices of the pairs' weights, and the table of segments."""
-        return {"pair_weight": self.pair_weight, "spans": self.spans}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state` returned."""
-        weight, spans = state["pair_weight"], state["spans"]
-        if (spans is None) != (self.templates is None) or not isinstance(spans, AttributeTable | None):
-            raise MargraveError("the attributes of its segments must be a table.")
-        if spans is not None and not isinstance(spans.encoder, RowEncoder):
-            raise MargraveError("the attributes of its segments must be a table.")
-        self.pair_weight, self.spans = np.array(vector(weight, np.int64, "weights of pairs")), spans
-
-    def _span_table(self) -> AttributeTable:
-        """A table for the attributes of segments, with the same settings as that of tokens."""
-        return AttributeTable(self.tokens.pairs, self.tokens.hash_bits)
-
-    def _add_pairs(self, pairs: int, seen: NDArray[Any]) -> None:
-        """Give weights to these pairs of labels, or to all of them, in addition to those that already have one."""
-        has_weight = np.zeros(pairs, dtype=np.bool_)
-        has_weight[: len(self.pair_weight)] = self.pair_weight >= 0
-        has_weight[slice(None) if self.tokens.pairs == "all" else seen] = True
-        self.pair_weight = np.full(pairs, -1, dtype=np.int64)
-        self.pair_weight[has_weight] = np.arange(int(has_weight.sum()))
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The templates of a file."""
+        return cls(settings["templates"], settings["dictionaries"], column=settings["column"])
 
 
-def span_number(start: int, end: int, longest: int) -> int:
-    """The number of the span from `start` up to `end` among those of at most `longest` tokens, by end and length."""
-    before = end * (end - 1) // 2 if end <= longest else longest * (longest - 1) // 2 + (end - longest) * longest
-    return before + end - start - 1
+def _phrases(name: Any, phrases: Any) -> list[str]:
+    if isinstance(phrases, str) or not hasattr(phrases, "__iter__"):
+        raise MargraveError(f"the dictionary {name!r} must be a list of phrases, not {type(phrases).__name__}.")
+    found = []
+    for phrase in phrases:
+        if not isinstance(phrase, str):
+            raise MargraveError(f"the dictionary {name!r} has a phrase that is not a text: {phrase!r}.")
+        found.append(phrase)
+    return sorted(set(found))

@@ -153,8 +153,8 @@ class _State(State):
             C=task.C,
             sample_weight=task.sample_weight,
             tol=tol,
-            n_threads=task.n_threads,
-            seed=task.seed,
+            n_jobs=task.n_jobs,
+            random_state=task.random_state,
             dev_score=None if score is None else lambda u: score(r + u),
             start=None if self.primal == inf else self.w - r,
         )

@@ -149,7 +149,7 @@ def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[st
         **{f"setting '{name}'": _description(value) for name, value in settings.items()},
         "loss": f"{kind}(beta={loss.beta!r}, gamma={loss.gamma!r}{', zero-one cost' if loss.zero_one else ''})",
         "C": repr(task.C),
-        "seed": repr(task.seed),
+        "random_state": repr(task.random_state),
         "examples": repr(problem.size),
         "weights": repr(problem.dim),
         "data": f"{data:08x}",

@@ -24,22 +24,29 @@ if TYPE_CHECKING:
 
 
 def check_settings(
-    C: Any, tol: Any, max_iter: Any, n_threads: Any, seed: Any
+    C: Any, tol: Any, max_iter: Any, n_jobs: Any, random_state: Any
 ) -> tuple[float, float, int | None, int | None, int]:
     """The settings that every estimator passes to its learner; a wrong one is an error in one sentence."""
     return (
         real("C", C, "be positive and finite", lambda C: 0 < C < inf),
         real("tol", tol, "be finite and not negative", lambda tol: 0 <= tol < inf),
         None if max_iter is None else whole("max_iter", max_iter, 1, 10**9),
-        None if n_threads is None else whole("n_threads", n_threads, 1, 1024),
-        _seed(seed),
+        None if n_jobs is None else _jobs(n_jobs),
+        _seed(random_state),
     )
 
 
-def _seed(seed: Any) -> int:
-    if not isinstance(seed, Integral) or seed < 0:
-        raise MargraveError(f"seed must be a whole number that is not negative, and it is {seed!r}.")
-    return int(seed)
+def _jobs(n_jobs: Any) -> int:
+    """The number of threads, of which -1 means one per processor."""
+    if isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs == -1:
+        return -1
+    return whole("n_jobs", n_jobs, 1, 1024)
+
+
+def _seed(random_state: Any) -> int:
+    if not isinstance(random_state, Integral) or random_state < 0:
+        raise MargraveError(f"random_state must be a whole number that is not negative, and it is {random_state!r}.")
+    return int(random_state)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class CuttingPlane(Learner):
         """No constraints: w = 0."""
         task.check_costs()
         return CutState(
-            task, np.zeros(task.problem.dim), np.random.default_rng(task.seed), cuts=_core.Cuts(task.problem)
+            task, np.zeros(task.problem.dim), np.random.default_rng(task.random_state), cuts=_core.Cuts(task.problem)
         )
 
     def one_pass(self, state: "CutState") -> Step:

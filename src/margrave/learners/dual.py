@@ -131,7 +131,7 @@ def blank_blocks(task: Task) -> dict[str, Any]:
         "entropy": np.zeros(n),
         "cost": np.zeros(n),
         "gap": unseen(task),
-        "random": np.random.default_rng(task.seed),
+        "random": np.random.default_rng(task.random_state),
     }
 
 

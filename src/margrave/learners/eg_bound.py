@@ -36,10 +36,10 @@ def eg_bound(task: Task, steps: int, *, start: float = 0.0, divergence: float | 
     Here n C R^2 is 3, so that 1 / eta is 4, and the divergence is at most 1.5 log 3.
 
     >>> from margrave.binding import bind
-    >>> from margrave.features import AttributeTable
+    >>> from margrave.maps import FeatureTable
     >>> from margrave.losses import Log
     >>> from margrave.structures import Multiclass
-    >>> problem = bind(Multiclass(), AttributeTable("all"), [["a"], ["b"], ["c"]], ["x", "y", "z"]).problem
+    >>> problem = bind(Multiclass(), FeatureTable("all"), [["a"], ["b"], ["c"]], ["x", "y", "z"]).problem
     >>> task = Task(problem, Log(), C=0.5)
     >>> round(eg_bound(task, steps=100), 4)
     0.0659
@@ -63,10 +63,10 @@ def eg_steps(task: Task, missing: float, *, start: float = 0.0, divergence: floa
     Examples
     --------
     >>> from margrave.binding import bind
-    >>> from margrave.features import AttributeTable
+    >>> from margrave.maps import FeatureTable
     >>> from margrave.losses import Log
     >>> from margrave.structures import Multiclass
-    >>> problem = bind(Multiclass(), AttributeTable("all"), [["a"], ["b"], ["c"]], ["x", "y", "z"]).problem
+    >>> problem = bind(Multiclass(), FeatureTable("all"), [["a"], ["b"], ["c"]], ["x", "y", "z"]).problem
     >>> eg_steps(Task(problem, Log(), C=0.5), missing=0.01)
     660
     """

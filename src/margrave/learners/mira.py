@@ -132,7 +132,7 @@ class KBestMIRA(Learner):
 def _at_zero(task: Task, bounded: int = 0) -> "_State":
     """The state before the first pass; C bounds the sum of the steps on each of so many examples."""
     dim = task.problem.dim
-    return _State(task, np.zeros(dim), np.zeros(dim), np.random.default_rng(task.seed), np.zeros(bounded))
+    return _State(task, np.zeros(dim), np.zeros(dim), np.random.default_rng(task.random_state), np.zeros(bounded))
 
 
 @dataclass

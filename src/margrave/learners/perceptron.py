@@ -24,7 +24,9 @@ class AveragedPerceptron(Learner):
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
-        return _State(task, np.zeros(task.problem.dim), np.zeros(task.problem.dim), np.random.default_rng(task.seed))
+        return _State(
+            task, np.zeros(task.problem.dim), np.zeros(task.problem.dim), np.random.default_rng(task.random_state)
+        )
 
     def one_pass(self, state: "_State") -> Step:
         """One visit to every example in shuffled order."""

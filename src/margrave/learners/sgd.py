@@ -70,7 +70,7 @@ def _positive(rate: float) -> float:
 
 def _new_state(task: Task, rate: float) -> "_State":
     w = np.zeros(task.problem.dim) if task.start is None else task.start.copy()
-    return _State(task, rate, w, np.random.default_rng(task.seed))
+    return _State(task, rate, w, np.random.default_rng(task.random_state))
 
 
 @dataclass

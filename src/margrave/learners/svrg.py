@@ -57,7 +57,7 @@ class SVRG(Learner):
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
         zero = np.zeros(task.problem.dim)
-        return _State(task, zero, 0.0, zero, self.first_length(task), np.random.default_rng(task.seed))
+        return _State(task, zero, 0.0, zero, self.first_length(task), np.random.default_rng(task.random_state))
 
     def first_length(self, task: Task) -> float:
         """The length of the first pass."""
@@ -67,7 +67,7 @@ class SVRG(Learner):
         """The gradient at the starting point."""
         check_vectors(task, 1, f"learner 'svrg' with {task.problem.dim} weights", "use fewer features")
         w = np.zeros(task.problem.dim) if task.start is None else task.start
-        return _State(task, w, *task.objective(w), self.first_length(task), np.random.default_rng(task.seed))
+        return _State(task, w, *task.objective(w), self.first_length(task), np.random.default_rng(task.random_state))
 
     def carry(self, state: "_State", task: Task) -> "_State":
         """The same weights with another C."""

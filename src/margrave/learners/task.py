@@ -69,7 +69,7 @@ class Task:
     sample_weight : one factor per example on its C; None means 1.
     max_iter : the maximum number of iterations; None uses the learner's default.
     tol : the relative gap at which to stop.
-    n_threads : the number of threads; None uses all processors for operations whose result does not depend on them.
+    n_jobs : the number of threads; -1 uses all processors, and None uses them all where they do not change the result.
     seed : the seed of the random numbers.
     verbose : report progress on the error stream.
     dev_score : a function from weights to a score on development data; higher is better.
@@ -88,8 +88,8 @@ class Task:
     sample_weight: Weights | None = None
     max_iter: int | None = None
     tol: float = 1e-4
-    n_threads: int | None = None
-    seed: int = 0
+    n_jobs: int | None = None
+    random_state: int = 0
     verbose: bool = False
     dev_score: Callable[[Weights], float] | None = None
     start: Weights | None = None
@@ -102,8 +102,8 @@ class Task:
     _sharing: _core.Sharing | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.C, self.tol, self.max_iter, self.n_threads, self.seed = check_settings(
-            self.C, self.tol, self.max_iter, self.n_threads, self.seed
+        self.C, self.tol, self.max_iter, self.n_jobs, self.random_state = check_settings(
+            self.C, self.tol, self.max_iter, self.n_jobs, self.random_state
         )
         if self.start is not None:
             self.start = np.ascontiguousarray(self.start, dtype=np.float64)
@@ -114,7 +114,7 @@ class Task:
         check_memory(
             _VECTORS * 8 * self.problem.dim,
             f"a model with {self.problem.dim} weights",
-            "use fewer features, for example without very large feature numbers, or features='hash:20'",
+            "use fewer features, for example without very large feature numbers, or weights='hash:20'",
         )
         if self.sample_weight is not None:
             self.sample_weight = example_weights(self.sample_weight, self.problem.size)
@@ -123,7 +123,7 @@ class Task:
     @property
     def threads(self) -> int:
         """The number of threads to use where their number does not change the result."""
-        return available_threads(self.n_threads)
+        return available_threads(self.n_jobs)
 
     def weights(self) -> Weights:
         """C_i = C sample_weight_i."""
@@ -136,7 +136,7 @@ class Task:
 
         Several threads step at once only if the user asked for them, because the result then varies in its last bits.
         """
-        threads = self.n_threads or 1
+        threads = 1 if self.n_jobs is None else self.threads
         if threads > 1 and self._sharing is None:
             self._sharing = _core.Sharing(self.problem, threads)
         return self.problem, w, self.family, order, threads, self._sharing
@@ -346,7 +346,7 @@ def replaced_losses(replaced: int, visits: int) -> str:
 
 
 def available_threads(wanted: int | None) -> int:
-    """The given number, or the number of processors that this process can use."""
-    if wanted is not None:
+    """The given number; None and -1 mean the number of processors that this process can use."""
+    if wanted is not None and wanted != -1:
         return wanted
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

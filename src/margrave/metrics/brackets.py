@@ -46,7 +46,7 @@ class BracketScores(Counts):
         """The fraction of words with the right tag."""
         return self.right_tags / self.words if self.words else 0.0
 
-    def interval(self, confidence: float = 0.95, trials: int = 1000, seed: int = 0) -> Interval:
+    def interval(self, confidence: float = 0.95, trials: int = 1000, random_state: int = 0) -> Interval:
         """A bootstrap interval of F1 over trees.
 
         Parameters
@@ -55,7 +55,9 @@ class BracketScores(Counts):
         trials : the number of samples.
         seed : the seed of the random numbers.
         """
-        return bootstrap_interval(self.per_tree, f1_of_counts, confidence=confidence, trials=trials, seed=seed)
+        return bootstrap_interval(
+            self.per_tree, f1_of_counts, confidence=confidence, trials=trials, random_state=random_state
+        )
 
 
 def f1_of_counts(sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ def approximate_randomisation(
     score: Callable[[Any], Any],
     *,
     trials: int = 10_000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> float:
     """Compute the two-sided p-value of the difference between two systems' scores on the same segments.
 
@@ -48,7 +48,7 @@ def approximate_randomisation(
     True
     """
     trials = whole("trials", trials, 1, 10**12)
-    seed = whole("seed", seed, 0, 2**63 - 1)
+    random_state = whole("random_state", random_state, 0, 2**63 - 1)
     if len(first) != len(second):
         raise MargraveError(f"the first system has {len(first)} segments, but the second has {len(second)}.")
     if len(first) == 0:
@@ -67,7 +67,7 @@ def approximate_randomisation(
 
     if 1 << n <= trials:
         return sum(map(as_large, _all_swaps(n))) / (1 << n)
-    return (1 + sum(map(as_large, _random_swaps(n, trials, seed)))) / (1 + trials)
+    return (1 + sum(map(as_large, _random_swaps(n, trials, random_state)))) / (1 + trials)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def bootstrap_interval(
     minus: NDArray[Any] | None = None,
     confidence: float = 0.95,
     trials: int = 10_000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Interval:
     """Compute a confidence interval of a score, or of the difference between two systems' scores, by the bootstrap.
 
@@ -108,7 +108,7 @@ def bootstrap_interval(
     Interval(score=0.5, low=0.4, high=0.6)
     """
     trials = whole("trials", trials, 1, 10**12)
-    seed = whole("seed", seed, 0, 2**63 - 1)
+    random_state = whole("random_state", random_state, 0, 2**63 - 1)
     if not 0 < confidence < 1:
         raise MargraveError(f"confidence must lie between 0 and 1, and it is {confidence!r}.")
     systems = [np.asarray(each) for each in (statistics, minus) if each is not None]
@@ -123,7 +123,7 @@ def bootstrap_interval(
         first, *second = (scores_of_rows(score, weights @ each.astype(np.float64)) for each in systems)
         return first - second[0] if second else first
 
-    drawn = np.concatenate([scores(weights) for weights in _random_weights(n, trials, seed)])
+    drawn = np.concatenate([scores(weights) for weights in _random_weights(n, trials, random_state)])
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
     return Interval(scores(np.ones((1, n))).item(), low, high)
 
@@ -183,16 +183,16 @@ def _all_swaps(n: int) -> Iterator[NDArray[np.float64]]:
         yield (numbers[:, None] >> np.arange(n) & 1).astype(np.float64)
 
 
-def _random_swaps(n: int, trials: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    generator = np.random.default_rng(seed)
+def _random_swaps(n: int, trials: int, random_state: int) -> Iterator[NDArray[np.float64]]:
+    generator = np.random.default_rng(random_state)
     step = max(1, _AT_A_TIME // n)
     for begin in range(0, trials, step):
         yield generator.integers(0, 2, (min(step, trials - begin), n)).astype(np.float64)
 
 
-def _random_weights(n: int, trials: int, seed: int) -> Iterator[NDArray[np.float64]]:
+def _random_weights(n: int, trials: int, random_state: int) -> Iterator[NDArray[np.float64]]:
     """How often each segment is drawn in each trial."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(random_state)
     step = max(1, _AT_A_TIME // n)
     for begin in range(0, trials, step):
         rows = min(step, trials - begin)

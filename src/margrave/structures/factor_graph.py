@@ -239,10 +239,10 @@ class FactorGraph(Structure):
     Two variables that prefer to have different labels, and one that must then be "yes":
 
     >>> from margrave.binding import bind
-    >>> from margrave.features import SparseFeatures
+    >>> from margrave.maps import SparseMap
     >>> graph = Factors(2, [(0,), (1,), (0, 1)])
     >>> rows = [[["first"], [], [], ["second"], [], ["different"], ["different"], []]]
-    >>> bound = bind(FactorGraph(), SparseFeatures(), rows, [["no", "yes"]], to_structure={"graphs": [graph]})
+    >>> bound = bind(FactorGraph(), SparseMap(), rows, [["no", "yes"]], to_structure={"graphs": [graph]})
     >>> bound.best(np.array([1.0, 1.0, 1.0]), 1)
     [['no', 'yes']]
     """

@@ -26,7 +26,7 @@ class TagPairs(Stored, kind="pruning"):
 
         Parameters
         ----------
-        words : what `margrave.inputs.ArcTemplates` made of the sentences.
+        words : what `margrave.features.ArcTemplates` made of the sentences.
         heads : the heads of all words, concatenated.
         labels : the numbers of their labels.
         """

@@ -45,7 +45,7 @@ class GraphMargins(ListLearner):
     tol: float = 1e-2
     good: int = 1
     n_edges: int = 1000
-    seed: int = 0
+    random_state: int = 0
     max_iter: int | None = None
 
     def __post_init__(self) -> None:
@@ -78,7 +78,9 @@ class GraphMargins(ListLearner):
         loss = loss_named(self.loss)
         check_loss(learner_named(self.learner), loss)
         learner = learner_named(self.learner).resolve(loss, problem)
-        task = Task(problem, loss, C=self.C, tol=self.tol, max_iter=self.max_iter, n_threads=1, seed=self.seed)
+        task = Task(
+            problem, loss, C=self.C, tol=self.tol, max_iter=self.max_iter, n_jobs=1, random_state=self.random_state
+        )
         found = learner.solve(task)
         interrupted = found.reason.startswith("interrupted")
         self.outcome = Outcome(learner, found.kept, found.history, found.converged, bool(found.w.any()), interrupted)

@@ -36,7 +36,7 @@ def mert(
     restarts: int = 20,
     random_directions: int = 10,
     max_iter: int = 100,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> tuple[NDArray[np.float64], float]:
     """Find weights with the best score; return them, scaled so that their absolute values sum to 1, and the score.
 
@@ -62,11 +62,11 @@ def mert(
     restarts = whole("restarts", restarts, 0, 10**9)
     random_directions = whole("random_directions", random_directions, 0, 10**9)
     max_iter = whole("max_iter", max_iter, 1, 10**9)
-    seed = whole("seed", seed, 0, 2**63 - 1)
+    random_state = whole("random_state", random_state, 0, 2**63 - 1)
     lists = _pack(features, statistics)
     scales = lists.scales()
     # Each restart has its own generator, so that more restarts begin with the same ones as fewer restarts.
-    generators = [np.random.default_rng([seed, k]) for k in range(restarts + 1)]
+    generators = [np.random.default_rng([random_state, k]) for k in range(restarts + 1)]
     starts = [generator.normal(size=len(scales)) / scales for generator in generators]
     if start is not None:
         starts[0] = _checked_vector("start", start, len(scales))

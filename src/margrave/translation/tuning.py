@@ -179,7 +179,7 @@ class Mert(ListLearner):
     """Minimum error rate training on corpus BLEU; for few features only."""
 
     restarts: int = 10
-    seed: int = 0
+    random_state: int = 0
 
     def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
         """Line searches from the weights of the round before, and from random ones."""
@@ -187,7 +187,7 @@ class Mert(ListLearner):
             raise MargraveError("minimum error rate training is for dense features only: pass sparse=False.")
         features = [lists.dense(i, dense) for i in range(lists.size)]
         statistics = [np.array(rows) for rows in lists.statistics]
-        return mert(features, statistics, start=start, restarts=self.restarts, seed=self.seed)[0]
+        return mert(features, statistics, start=start, restarts=self.restarts, random_state=self.random_state)[0]
 
 
 @dataclass
@@ -203,7 +203,7 @@ class HopeFearMIRA(ListLearner):
 
     step: float = 0.01
     passes: int = 20
-    seed: int = 0
+    random_state: int = 0
 
     def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
         """Steps of one sentence at a time, from the weights of the round before."""
@@ -219,7 +219,7 @@ class HopeFearMIRA(ListLearner):
         # The average of the weights after all steps: a change counts as often as there are steps from it on.
         average, left = w.copy(), self.passes * lists.size
         share = 1 / max(left, 1)
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         for _ in range(self.passes):
             for i in rng.permutation(lists.size):
                 scores = rows[i] @ w
@@ -256,7 +256,7 @@ class PseudoReferences(ListLearner):
     tol: float = 1e-2
     good: int = 1
     wrong: int | None = None
-    seed: int = 0
+    random_state: int = 0
     max_iter: int | None = None
 
     def __post_init__(self) -> None:
@@ -278,8 +278,13 @@ class PseudoReferences(ListLearner):
                 costs.append(of_kept)
         if not X:
             return start
-        settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "seed": self.seed, "max_iter": self.max_iter}
-        model = Reranker(self.loss, learner=self.learner, n_threads=1, **settings).fit(X, good, costs)
+        settings: dict[str, Any] = {
+            "C": self.C,
+            "tol": self.tol,
+            "random_state": self.random_state,
+            "max_iter": self.max_iter,
+        }
+        model = Reranker(self.loss, learner=self.learner, n_jobs=1, **settings).fit(X, good, costs)
         w: Weights = model.coef_ / scales
         self.outcome = Outcome(
             model.learner_,

@@ -84,7 +84,7 @@ class WeightedForest:
         found = self._bound.kbest_strings(0, self.scores, whole("k", k, 1, 2**31 - 1))
         return [self._derivation(score, edges.tolist()) for score, edges in found]
 
-    def sample(self, n: int = 1, *, seed: int = 0) -> list[Derivation]:
+    def sample(self, n: int = 1, *, random_state: int = 0) -> list[Derivation]:
         """Derivations drawn from the distribution.
 
         Parameters
@@ -93,7 +93,7 @@ class WeightedForest:
         seed : the seed of the random numbers.
         """
         whole("n", n, 1, 2**31 - 1)
-        drawn = [self._problem.sample(0, self.scores, seed + k).tolist() for k in range(n)]
+        drawn = [self._problem.sample(0, self.scores, random_state + k).tolist() for k in range(n)]
         return [self._derivation(float(self.scores[edges].sum()), edges) for edges in drawn]
 
     def best_by_cost(self, costs: Sequence[float] | NDArray[np.float64]) -> list[tuple[int, Derivation]]:

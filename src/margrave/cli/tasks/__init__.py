@@ -37,5 +37,5 @@ def load_model(path: str, threads: int | None = None) -> Model:
     task = task_of(estimator)
     if task is None:
         raise DataError(path, None, f"it holds a {type(estimator).__name__}, not what 'margrave train' makes.")
-    estimator.n_threads = threads
+    estimator.n_jobs = threads
     return task.model(path, estimator)

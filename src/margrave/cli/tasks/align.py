@@ -78,8 +78,8 @@ class Align(Task):
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Pairs with their alignments."""
-        from margrave.features.substitution import matrix_named
         from margrave.learners import learner_named
+        from margrave.maps.substitution import matrix_named
 
         X, y = _read(data)
         start = self._start()
@@ -104,7 +104,7 @@ class Align(Task):
         return Job(aligner, X, y, {"n_pairs": len(y)}, {}, dev_pair, _scores, {"dev": dev_pair})
 
     def _start(self) -> Any:
-        from margrave.features.substitution import read_matrix
+        from margrave.maps.substitution import read_matrix
 
         if self.start is None or self.start.upper() == "BLOSUM62":
             return self.start
@@ -118,7 +118,7 @@ class Align(Task):
     @staticmethod
     def model(path: str, estimator: "SequenceAligner") -> "AlignModel":
         """The aligner with its alphabet."""
-        if estimator.inputs_ is None:
+        if estimator.features_ is None:
             raise DataError(path, None, "it does not say how to read sequences: train it with 'margrave train'.")
         return AlignModel(estimator)
 
@@ -133,14 +133,14 @@ class AlignModel(Model):
     aligner: "SequenceAligner"
 
     def _letters(self) -> Any:
-        return self.aligner.features_.views.values["letters"]  # type: ignore[union-attr]
+        return self.aligner.map_.views.values["letters"]  # type: ignore[union-attr]
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
         """The aligned sequences of each pair."""
         X, _ = _read(path, self._letters(), aligned=False)
         lines = ["\t".join(pair) for pair in self.aligner.aligned(X)]
         if marginals:
-            confidences = self.aligner.predict_confidence(X)
+            confidences = self.aligner.predict_proba(X)
             lines = [
                 f"{line}\t{';'.join(f'{p:.4f}' for _, _, p in columns)}"
                 for line, columns in zip(lines, confidences, strict=True)
@@ -169,7 +169,7 @@ class AlignModel(Model):
             return {"plots": self._draw_pairs(path, plot, sentences)}
         if plot is None or sentences is not None:
             raise MargraveError("--sentences says which pairs of --data to draw, which is not given.")
-        from margrave.features.substitution import BLOSUM62, HALF_BIT
+        from margrave.maps.substitution import BLOSUM62, HALF_BIT
         from margrave.plots import save_figure, substitution_diagram
         from margrave.plots.saving import check_format, require_matplotlib
 

@@ -154,7 +154,7 @@ class Task(ABC):
         """How large it is."""
         from margrave.estimators.base import token_table
 
-        table = token_table(estimator.features_)
+        table = token_table(estimator.map_)
         return {
             **({"n_classes": len(estimator.classes_)} if hasattr(estimator, "classes_") else {}),
             **({} if table is None else {"n_features": table.encoder.attributes}),

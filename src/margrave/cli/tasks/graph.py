@@ -63,11 +63,11 @@ out."""
         "exact", "How labels are found: exact, by clique trees; see the guide about graphs for other methods.", "NAME"
     )
     memory: float = option(1024.0, "Exact inference may take this many MB per graph.", "MB", low=1)
-    features: str = option("all", "all keeps all attributes, hash:BITS hashes them.", "NAME")
+    weights: str = option("all", "all keeps all attributes, hash:BITS hashes them.", "NAME")
     cost: str | None = option(None, "What wrong labels cost: hamming or zero-one; hamming if not given.", "NAME")
 
     def __post_init__(self) -> None:
-        from margrave.features.table import hash_bits_of
+        from margrave.maps.table import hash_bits_of
         from margrave.structures.factor_graph import INFERENCES
 
         if self.pairs not in _PAIRS:
@@ -76,14 +76,14 @@ out."""
             raise MargraveError(f"--neighbours must be 4 or 8, and it is {self.neighbours}.")
         if self.inference not in INFERENCES:
             raise unknown("--inference", self.inference, INFERENCES)
-        hash_bits_of(self.features)
+        hash_bits_of(self.weights)
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Graphs with the labels of their nodes."""
         graphs = _labelled(data, self.neighbours)
         held = None if dev is None else _labelled(dev, self.neighbours)
         dev_pair = None if held is None else ([each.graph for each in held], [each.labels for each in held])
-        own = {name: getattr(self, name) for name in ("pairs", "inference", "memory", "features", "neighbours")}
+        own = {name: getattr(self, name) for name in ("pairs", "inference", "memory", "weights", "neighbours")}
         X = [each.graph for each in graphs]
         return Job(
             self.estimator_class()(**own, **settings),

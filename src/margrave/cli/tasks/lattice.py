@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from margrave.cli import illustration
@@ -54,7 +55,7 @@ class Lattices(Task):
     )
 
     words: bool = option(False, "The words of edges are features, too.")
-    features: str = option("all", "Weights for all features, or hashed to some bits: all or hash:BITS.", "NAME")
+    weights: str = option("all", "Weights for all features, or hashed to some bits: all or hash:BITS.", "NAME")
     unreachable: str = option(
         "stop", "Whether lattices without a good path stop the training or are left out: stop or skip.", "NAME"
     )
@@ -73,9 +74,9 @@ class Lattices(Task):
     )
 
     def __post_init__(self) -> None:
-        from margrave.features.table import features_named
+        from margrave.maps.table import table_named
 
-        features_named(self.features)
+        table_named(self.weights)
         if self.unreachable not in ("stop", "skip"):
             raise unknown("--unreachable", self.unreachable, ("stop", "skip"))
 
@@ -89,14 +90,14 @@ class Lattices(Task):
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Lattices with their good strings."""
-        from margrave.inputs import EdgeFeatures
+        from margrave.features import EdgeFeatures
 
         lines, X, y = _read_labelled(data)
         self._check_reachable(data, lines, X, y)
         dev_pair = None if dev is None else _read_labelled(dev)[1:]
         decoder = self.estimator_class()(
-            features=self.features,
-            inputs=EdgeFeatures(words=self.words),
+            weights=self.weights,
+            features=EdgeFeatures(words=self.words),
             unreachable=self.unreachable,
             starts=_STARTS if self.starts is None else self.starts,
             **settings,
@@ -166,8 +167,8 @@ class LatticeModel(Model):
                 yield strings
                 continue
             yield [
-                f"{string}\t{probability:.4f}"
-                for string, probability in zip(strings, self.decoder.probability(batch, strings), strict=True)
+                f"{string}\t{exp(value):.4f}"
+                for string, value in zip(strings, self.decoder.log_probability(batch, strings), strict=True)
             ]
         if empty:
             raise DataError(display_name(path), None, "it holds no lattices.")

@@ -62,7 +62,7 @@ class Multilabel(KernelOptions, Task):
     cost: str | None = option(
         None, "What a wrong set costs, in a loss with a cost: hamming or zero-one; hamming if not given.", "NAME"
     )
-    features: str | None = option(
+    weights: str | None = option(
         None,
         "Weights for all pairs of attribute and class, for those that occur, or for attributes hashed to some bits: "
         "all, observed or hash:BITS; all if not given.",
@@ -70,12 +70,12 @@ class Multilabel(KernelOptions, Task):
     )
 
     def __post_init__(self) -> None:
-        from margrave.features.table import features_named
+        from margrave.maps.table import table_named
 
-        if self.features is not None:
-            features_named(self.features)
+        if self.weights is not None:
+            table_named(self.weights)
             if self.kernel is not None:
-                raise MargraveError("--features and --kernel exclude each other: give one of them.")
+                raise MargraveError("--weights and --kernel exclude each other: give one of them.")
         self.chosen_kernel()
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
@@ -83,18 +83,18 @@ class Multilabel(KernelOptions, Task):
         from margrave.labels.taxonomy import Taxonomy
 
         tree = None if self.taxonomy is None else read_taxonomy(self.taxonomy)
-        inputs, X, y = training_examples(data, multilabel=True)
+        features, X, y = training_examples(data, multilabel=True)
         names = sorted({name for classes in y for name in classes})
         if not names:
             raise DataError(display_name(data), None, "none of its examples has a class.")
-        dev_pair = None if dev is None else examples_like(inputs, dev, multilabel=True)
+        dev_pair = None if dev is None else examples_like(features, dev, multilabel=True)
         if tree is None:
             tree = taxonomy_of_names(names) or Taxonomy(dict.fromkeys(names))
         check_classes(data, names, tree)
         if dev is not None and dev_pair is not None:
             _check_scored(dev, dev_pair[1], tree)
-        features = self.chosen_kernel() or self.features or "all"
-        classifier = self.estimator_class()(taxonomy=tree, inputs=inputs, features=features, **settings)
+        own = {"weights": self.weights or "all", "kernel": self.chosen_kernel()}
+        classifier = self.estimator_class()(taxonomy=tree, features=features, **own, **settings)
         return Job(
             classifier,
             X,
@@ -114,7 +114,7 @@ class Multilabel(KernelOptions, Task):
     @staticmethod
     def model(path: str, estimator: "HierarchicalMultiLabelClassifier") -> "MultilabelModel":
         """The classifier with its inputs."""
-        if estimator.inputs_ is None:
+        if estimator.features_ is None:
             raise DataError(path, None, "it does not say how to read examples: train it with 'margrave train'.")
         return MultilabelModel(estimator)
 
@@ -129,7 +129,7 @@ class MultilabelModel(Model):
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
         """The lowest classes of each example."""
-        X, _ = examples_like(self.classifier.inputs_, path, multilabel=True)
+        X, _ = examples_like(self.classifier.features_, path, multilabel=True)
         predicted = [_lowest(nodes, self.classifier.taxonomy_) for nodes in self.classifier.predict(X)]
         lines = [_BETWEEN.join(nodes) for nodes in predicted]
         if marginals:
@@ -144,7 +144,7 @@ class MultilabelModel(Model):
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """Scores of the lowest classes, and of all nodes."""
-        X, y = examples_like(self.classifier.inputs_, path, multilabel=True)
+        X, y = examples_like(self.classifier.features_, path, multilabel=True)
         taxonomy = self.classifier.taxonomy_
         _check_scored(path, y, taxonomy)
         with naming(path):

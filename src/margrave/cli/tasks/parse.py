@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from margrave import DependencyParser, _core
     from margrave.cli.taggers import Tagger
     from margrave.datasets.opening import Block
-    from margrave.inputs import ArcTemplates
+    from margrave.features import ArcTemplates
 
 _SENTENCES = 200  # that are evaluated at once
 _FORMAT = "conllu or conllx; by the extension of the file if not given, or else that of the training data."
@@ -167,7 +167,7 @@ A template joins terms by |. It is about an arc from a head to a word, and names
         "NAMES",
     )
     templates: str | None = option(None, "Arc templates, one per line; a built-in set if not given.", "FILE")
-    features: str = option(
+    weights: str = option(
         "auto",
         "observed has weights for the attributes of the training trees, hash:BITS for all attributes, hashed; auto is "
         "hash:22 for large treebanks.",
@@ -185,14 +185,14 @@ A template joins terms by |. It is about an arc from a head to a word, and names
     cost: str | None = option(None, "What a wrong tree costs: hamming or zero-one; hamming if not given.", "NAME")
 
     def __post_init__(self) -> None:
-        from margrave.features.table import features_named
+        from margrave.maps.table import table_named
 
         for name in _CHOICES:
             _check_choice(name, getattr(self, name))
         if self.columns is not None and "deprel" in conllu.check_columns(self.columns):
             raise MargraveError("--columns names deprel, which a parser predicts.")
-        if self.features not in ("auto", "observed"):
-            features_named(self.features)
+        if self.weights not in ("auto", "observed"):
+            table_named(self.weights)
         if self.format is not None:
             conllu.check_format(self.format)
 
@@ -202,7 +202,7 @@ A template joins terms by |. It is about an arc from a head to a word, and names
 
         format = self.format or conllu.format_by_extension(data) or "conllu"
         columns = conllu.check_columns(self.columns or _COLUMNS[format])
-        inputs = "default" if self.templates is None else self._inputs(self.templates, len(columns))
+        features = "default" if self.templates is None else self._features_of(self.templates, len(columns))
         taggers = load_taggers(self.tagger, columns)
         jackknife = _Jackknife(taggers, format, self.folds)
         training = read_gold(data, format, columns, jackknife, single_root=not self.several_roots)
@@ -215,8 +215,12 @@ A template joins terms by |. It is about an arc from a head to a word, and names
             dev_format = self.format or conllu.format_by_extension(dev) or format
             held = read_gold(dev, dev_format, columns, _prepare(taggers, dev_format))
         own = {name: _MEANS.get(value, value) for name in _CHOICES if (value := getattr(self, name))}
-        own |= {"order": self.order, "max_words": self.max_words, "features": self.features}
-        own |= {"inputs": inputs, "single_root": not self.several_roots, "labels": _MEANS.get(self.labels, self.labels)}
+        own |= {"order": self.order, "max_words": self.max_words, "weights": self.weights}
+        own |= {
+            "features": features,
+            "single_root": not self.several_roots,
+            "labels": _MEANS.get(self.labels, self.labels),
+        }
         metadata: dict[str, Any] = {"format": format, "columns": columns}
         if taggers:
             metadata["taggers"] = jackknife.remembered
@@ -234,16 +238,16 @@ A template joins terms by |. It is about an arc from a head to a word, and names
             {"dev": to_fit},
         )
 
-    def _inputs(self, path: str, columns: int) -> "ArcTemplates":
+    def _features_of(self, path: str, columns: int) -> "ArcTemplates":
         """The templates of a file, if they fit the columns and the parts of the trees."""
-        from margrave.inputs import ArcTemplates
+        from margrave.features import ArcTemplates
 
         with naming(path):
-            inputs = ArcTemplates(template_lines(path))
-        if inputs.n_columns > columns:
-            wanted = f"it asks for column {inputs.n_columns - 1}"
+            features = ArcTemplates(template_lines(path))
+        if features.n_columns > columns:
+            wanted = f"it asks for column {features.n_columns - 1}"
             raise DataError(path, None, f"{wanted}, but --columns has only columns 0 to {columns - 1}.")
-        terms = {term for template in inputs.templates for term in template.split("|")}
+        terms = {term for template in features.templates for term in template.split("|")}
         crossing = self.projective == "no"
         pairs, other = ("c[", "g[") if crossing else ("s[", "g["), "s[" if crossing else "c["
         for term in sorted(terms):
@@ -260,7 +264,7 @@ A template joins terms by |. It is about an arc from a head to a word, and names
                 raise DataError(path, None, f"no template has the term {what}, which {flag} needs.")
             if there and not needed:
                 raise DataError(path, None, f"a template has the term {what}, which is for {flag}.")
-        return inputs
+        return features
 
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
@@ -396,7 +400,7 @@ class ParseModel(Model):
         if compare is not None:
             from margrave.cli.tasks import load_model
 
-            other = load_model(compare, self.parser.n_threads)
+            other = load_model(compare, self.parser.n_jobs)
             if not isinstance(other, ParseModel):
                 raise DataError(compare, None, f"--compare takes another parser, and this model {other.does}.")
             _, others = other._evaluated(path, format, decode, other._taggers(tagger))
@@ -468,7 +472,7 @@ class ParseModel(Model):
         from margrave.learners.task import available_threads
 
         owned = []
-        for _ in range(available_threads(self.parser.n_threads)):
+        for _ in range(available_threads(self.parser.n_jobs)):
             parser = _own_parser(self.parser)
             parser.decode = decode or parser.decode
             owned.append(_Own(parser, [tagger.own() for tagger in taggers]))
@@ -477,7 +481,7 @@ class ParseModel(Model):
 
 def _own_parser(parser: "DependencyParser") -> "DependencyParser":
     own = copy(parser)
-    own.inputs_, own.n_threads = copy(parser.inputs_), 1
+    own.features_, own.n_jobs = copy(parser.features_), 1
     for stage in ("labeller_", "pruner_"):
         if getattr(parser, stage) is not None:
             setattr(own, stage, _own_parser(getattr(parser, stage)))

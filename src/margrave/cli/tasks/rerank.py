@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from margrave import Reranker
     from margrave.datasets import NBestList
     from margrave.datasets.opening import TextSource
-    from margrave.inputs import NGrams
+    from margrave.features import NGrams
 
 Candidates = list[Mapping[str, float]]  # of one list: the features of every hypothesis
 
@@ -92,12 +92,12 @@ class Rerank(Task):
         "stop", "Whether lists without a good candidate stop the training or are left out: stop or skip.", "NAME"
     )
     cost: str = option("zero-one", "What a wrong candidate costs: zero-one, bleu or relevance.", "NAME")
-    features: str = option("all", "Weights for all features, or hashed to some bits: all or hash:BITS.", "NAME")
+    weights: str = option("all", "Weights for all features, or hashed to some bits: all or hash:BITS.", "NAME")
 
     def __post_init__(self) -> None:
-        from margrave.features.table import features_named
+        from margrave.maps.table import table_named
 
-        features_named(self.features)
+        table_named(self.weights)
         if self.good is not None and self.within is not None:
             raise MargraveError("--good and --within both say which candidates are good: give one of them.")
         for flag, value, valid in (
@@ -110,7 +110,7 @@ class Rerank(Task):
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Lists of hypotheses if the first line has bars (|||), else lists of rows that have a query id."""
         first, lists = first_line(data, "candidates")
-        reranker = self.estimator_class()(features=self.features, no_good=self.no_good, **settings)
+        reranker = self.estimator_class()(weights=self.weights, no_good=self.no_good, **settings)
         if "|||" in first:
             return self._translation_job(data, lists, dev, reranker)
         if re.match(r"\S+\s+qid:", first):
@@ -123,7 +123,7 @@ class Rerank(Task):
 
     def _translation_job(self, data: str, text: "TextSource", dev: str | None, reranker: "Reranker") -> Job:
         from margrave.datasets import read_nbest
-        from margrave.inputs import NGrams
+        from margrave.features import NGrams
         from margrave.translation.pseudo_references import pseudo_references, sentence_bleu_costs
 
         if not self.references:
@@ -147,7 +147,7 @@ class Rerank(Task):
         if self.cost == "bleu":
             costs = sentence_bleu_costs(hypotheses, references, good=good, lowercase=self.lowercase)
         return Job(
-            reranker.set_params(inputs=NGrams(self.ngrams, self.lowercase)),
+            reranker.set_params(features=NGrams(self.ngrams, self.lowercase)),
             lists,
             good,
             {"n_lists": len(lists), "n_candidates": sum(map(len, hypotheses)), **counts},
@@ -159,7 +159,7 @@ class Rerank(Task):
 
     def _ranking_job(self, data: str, text: "TextSource", dev: str | None, reranker: "Reranker") -> Job:
         from margrave.datasets import relevance_targets
-        from margrave.inputs import Columns
+        from margrave.features import Columns
 
         for name in ("references", "good", "within", "lowercase", "ngrams"):
             if getattr(self, name) != getattr(type(self), name):
@@ -174,7 +174,7 @@ class Rerank(Task):
             rows, dev_relevances, _ = _ranking(source(dev))
             dev_pair = rows, relevance_targets(dev_relevances)[0]
         return Job(
-            reranker.set_params(inputs=Columns()),
+            reranker.set_params(features=Columns()),
             X,
             good,
             {"n_lists": len(X), "n_candidates": sum(map(len, relevances)), **counts},
@@ -208,11 +208,11 @@ class Rerank(Task):
     @staticmethod
     def model(path: str, estimator: "Reranker") -> Model:
         """The reranker, with the features that it was trained on."""
-        from margrave.inputs import Columns, NGrams
+        from margrave.features import Columns, NGrams
 
-        if isinstance(estimator.inputs_, NGrams):
-            return TranslationModel(estimator, estimator.inputs_)
-        if isinstance(estimator.inputs_, Columns):
+        if isinstance(estimator.features_, NGrams):
+            return TranslationModel(estimator, estimator.features_)
+        if isinstance(estimator.features_, Columns):
             return RankingModel(estimator)
         raise DataError(path, None, "it does not say how to read candidates: train it with 'margrave train'.")
 
@@ -246,7 +246,7 @@ class TranslationModel(Model):
     options: ClassVar[tuple[str, ...]] = ("scores", "references", "lowercase")
 
     reranker: "Reranker"
-    inputs: "NGrams"
+    features: "NGrams"
 
     def predicted_lines(
         self, path: str, marginals: bool, *, scores: bool = False, **options: Any
@@ -254,10 +254,10 @@ class TranslationModel(Model):
         """The best hypothesis of each list."""
         from margrave.datasets import read_nbest
 
-        bare, unknown_features = self.reranker.without_inputs(), _UnknownFeatures(self._known)
+        bare, unknown_features = self.reranker.without_features(), _UnknownFeatures(self._known)
         held: list[list[str]] = []  # back until a feature is seen that the model knows
         for batch in batches(read_nbest(source(path)), _BATCH):
-            X = self.inputs.transform(batch)
+            X = self.features.transform(batch)
             unknown_features.add(X)
             best = bare.predict(X).tolist()
             words = [one.hypotheses[k] for one, k in zip(batch, best, strict=True)]
@@ -287,12 +287,12 @@ class TranslationModel(Model):
         lists = list(read_nbest(source(path)))
         right = _references_of(lists, display_name(path), references)
         of_all = BleuStatistics(right, lowercase=lowercase).lists([one.hypotheses for one in lists])
-        X = self.inputs.transform(lists)
+        X = self.features.transform(lists)
         unknown_features = _UnknownFeatures(self._known)
         unknown_features.add(X)
         unknown_features.refuse(display_name(path))
         numbers = {
-            "chosen": self.reranker.without_inputs().predict(X).tolist(),
+            "chosen": self.reranker.without_features().predict(X).tolist(),
             "first": [one.first for one in lists],
             "oracle": [int(np.argmax(bleu_of_statistics(rows, smooth="add-one"))) for rows in of_all],
         }
@@ -335,7 +335,7 @@ class TranslationModel(Model):
     @property
     def _known(self) -> frozenset[str] | None:
         """The names of the features of the training; None where the model does not keep them all."""
-        vocabulary = self.reranker.features_.encoder.vocabulary
+        vocabulary = self.reranker.map_.encoder.vocabulary
         if vocabulary is None or len(vocabulary) < self.reranker.n_weights_:
             return None
         return frozenset(vocabulary.names())

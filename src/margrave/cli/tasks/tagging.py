@@ -20,7 +20,7 @@ from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
     from margrave import SequenceTagger
-    from margrave.inputs.templates import Templates
+    from margrave.features.templates import Templates
     from margrave.metrics import Counts, SpanScores
 
 _FORMATS = ("columns", "conllu")
@@ -110,7 +110,7 @@ A template names columns of the token and of those around it, counted from 0 wit
     templates: str | None = option(
         None, "Attribute templates, one per line; a built-in set for words if not given.", "FILE"
     )
-    features: str = option(
+    weights: str = option(
         "observed",
         "Weights for the pairs of attribute and label that occur, for all pairs, or for attributes hashed to some "
         "bits: observed, all or hash:BITS.",
@@ -139,9 +139,9 @@ A template names columns of the token and of those around it, counted from 0 wit
     )
 
     def __post_init__(self) -> None:
-        from margrave.features.table import features_named
+        from margrave.maps.table import table_named
 
-        features_named(self.features)
+        table_named(self.weights)
         if self.format is not None and self.format not in _FORMATS:
             raise unknown("--format", self.format, _FORMATS)
         if self.segments and self.order != 1:
@@ -152,13 +152,13 @@ A template names columns of the token and of those around it, counted from 0 wit
             raise MargraveError("--max-length applies to --segments only.")
         if self.cost == "segments" and not self.segments:
             raise MargraveError("--cost segments applies to --segments only.")
-        if self.chosen_kernel() is not None and self.features != type(self).features:
-            raise MargraveError("--features and --kernel exclude each other: give one of them.")
+        if self.chosen_kernel() is not None and self.weights != type(self).weights:
+            raise MargraveError("--weights and --kernel exclude each other: give one of them.")
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Sequences of rows, whose attributes the model makes by its templates."""
-        from margrave.inputs.segments import SegmentTemplates
-        from margrave.inputs.templates import Templates, read_templates
+        from margrave.features.segments import SegmentTemplates
+        from margrave.features.templates import Templates, read_templates
         from margrave.learners import learner_named
 
         self._check_alternatives(settings)
@@ -180,8 +180,9 @@ A template names columns of the token and of those around it, counted from 0 wit
         # F1 counts parts that occur once.
         tied = "untied" not in learner_named(settings["learner"]).needs and self.cost != "f1"
         tagger = self.estimator_class()(
-            features=self.chosen_kernel() or self.features,
-            inputs=Templates(None if given is None else given.templates, label=reader.label_place),
+            weights=self.weights,
+            kernel=self.chosen_kernel(),
+            features=Templates(None if given is None else given.templates, label=reader.label_place),
             segments=SegmentTemplates() if self.segments else False,
             max_length=self.max_length,
             order=self.order,
@@ -235,20 +236,20 @@ A template names columns of the token and of those around it, counted from 0 wit
     @staticmethod
     def model(path: str, estimator: "SequenceTagger") -> "TaggingModel":
         """The tagger with its templates, and how it reads files."""
-        from margrave.inputs.templates import Templates
+        from margrave.features.templates import Templates
 
-        if not isinstance(estimator.inputs_, Templates):
+        if not isinstance(estimator.features_, Templates):
             raise DataError(
                 path, None, "it holds no templates to make attributes with: train it with 'margrave train'."
             )
         match estimator.metadata_:
             case {"format": "conllu", "label": str(label), "columns": [str(), *_] as columns}:
-                return TaggingModel(estimator, estimator.inputs_, ConlluReader(label, columns))
+                return TaggingModel(estimator, estimator.features_, ConlluReader(label, columns))
             case {"separator": None | str() as separator, "header": [str(), *_] as header}:
-                reader = ColumnReader(separator, estimator.inputs_.label, tuple(header))
-                return TaggingModel(estimator, estimator.inputs_, reader)
-        reader = ColumnReader(estimator.metadata_.get("separator"), estimator.inputs_.label)
-        return TaggingModel(estimator, estimator.inputs_, reader)
+                reader = ColumnReader(separator, estimator.features_.label, tuple(header))
+                return TaggingModel(estimator, estimator.features_, reader)
+        reader = ColumnReader(estimator.metadata_.get("separator"), estimator.features_.label)
+        return TaggingModel(estimator, estimator.features_, reader)
 
     @staticmethod
     def sizes(estimator: "SequenceTagger") -> dict[str, Any]:
@@ -347,7 +348,7 @@ class TaggingModel(Model):
         """What `work` makes of each item, in order. Each thread has a tagger of its own, to number values with."""
         from margrave.learners.task import available_threads
 
-        taggers = [own_tagger(self.tagger) for _ in range(available_threads(self.tagger.n_threads))]
+        taggers = [own_tagger(self.tagger) for _ in range(available_threads(self.tagger.n_jobs))]
         return with_own(taggers, work, items)
 
     def evaluation(
@@ -390,7 +391,7 @@ class TaggingModel(Model):
 def own_tagger(tagger: "SequenceTagger") -> "SequenceTagger":
     """The same tagger for one thread: it numbers values by itself."""
     own = copy(tagger)
-    own.inputs_, own.n_threads = copy(tagger.inputs_), 1
+    own.features_, own.n_jobs = copy(tagger.features_), 1
     return own
 
 

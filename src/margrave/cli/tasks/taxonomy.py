@@ -72,8 +72,8 @@ class TaxonomyTask(KernelOptions, Task):
 
         tree = None if self.taxonomy is None else read_taxonomy(self.taxonomy)
         described = None if self.descriptions is None else read_descriptions(self.descriptions)
-        inputs, X, y = training_examples(data, multilabel=False)
-        dev_pair = None if dev is None else examples_like(inputs, dev, multilabel=False)
+        features, X, y = training_examples(data, multilabel=False)
+        dev_pair = None if dev is None else examples_like(features, dev, multilabel=False)
         if tree is None:
             names = sorted({*y, *(described or ())})
             tree = taxonomy_of_names(names)
@@ -83,7 +83,7 @@ class TaxonomyTask(KernelOptions, Task):
         check_classes(data, y, tree)
         if dev is not None and dev_pair is not None:
             check_classes(dev, dev_pair[1], tree)
-        own: dict[str, Any] = {"taxonomy": tree, "descriptions": described, "inputs": inputs}
+        own: dict[str, Any] = {"taxonomy": tree, "descriptions": described, "features": features}
         if described is not None:
             # A description alone makes a class of a leaf; nodes above other classes are classes only by their examples.
             own["classes"] = sorted({*y, *(set(described) & set(tree.leaves))})
@@ -91,7 +91,7 @@ class TaxonomyTask(KernelOptions, Task):
             own["cost"] = self.cost
         kernel = self.chosen_kernel()
         if kernel is not None:
-            own["features"] = kernel
+            own["kernel"] = kernel
         classifier = self.estimator_class()(**own, **settings)
         sizes = {"n_examples": len(y)}
         return Job(classifier, X, y, sizes, {}, dev_pair, lambda gold, found: _class_scores(gold, found.tolist(), tree))
@@ -105,7 +105,7 @@ class TaxonomyTask(KernelOptions, Task):
     @staticmethod
     def model(path: str, estimator: "TaxonomyClassifier") -> "TaxonomyModel":
         """The classifier with its inputs."""
-        if estimator.inputs_ is None:
+        if estimator.features_ is None:
             raise DataError(path, None, "it does not say how to read examples: train it with 'margrave train'.")
         return TaxonomyModel(estimator)
 
@@ -118,10 +118,10 @@ class TaxonomyTask(KernelOptions, Task):
     @staticmethod
     def inspection(estimator: "TaxonomyClassifier", top: int) -> dict[str, Any]:
         """The heaviest features of each node; of texts, the words alone as well."""
-        from margrave.inputs import TfIdf
+        from margrave.features import TfIdf
 
         report = Task.inspection(estimator, top)
-        if top and isinstance(estimator.inputs_, TfIdf):
+        if top and isinstance(estimator.features_, TfIdf):
             nodes = _taxonomy_of(estimator)  # words of descriptions are output features, too
             report["words"] = {node: [word for word, _ in of] for node, of in report["top"].items() if node in nodes}
         return report
@@ -145,7 +145,7 @@ class TaxonomyModel(Model):
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
         """One class per example."""
-        X, _ = examples_like(self.classifier.inputs_, path, multilabel=True)  # whose class may be missing
+        X, _ = examples_like(self.classifier.features_, path, multilabel=True)  # whose class may be missing
         predicted = [str(label) for label in self.classifier.predict(X)]
         if not marginals:
             yield predicted
@@ -155,7 +155,7 @@ class TaxonomyModel(Model):
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
         """Accuracy, tree loss and hierarchical F1."""
-        X, y = examples_like(self.classifier.inputs_, path, multilabel=False)
+        X, y = examples_like(self.classifier.features_, path, multilabel=False)
         taxonomy = _taxonomy_of(self.classifier)
         check_classes(path, y, taxonomy)
         return {"n_examples": len(y), **_class_scores(y, self.classifier.predict(X).tolist(), taxonomy)}

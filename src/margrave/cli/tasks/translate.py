@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import illustration
@@ -287,8 +288,8 @@ class TranslatingModel(Model):
             if not marginals:
                 yield texts
                 continue
-            probabilities = self.translator.probability(batch, texts)
-            yield [f"{text}\t{p:.4f}" for text, p in zip(texts, probabilities, strict=True)]
+            scores = self.translator.log_probability(batch, texts)
+            yield [f"{text}\t{exp(score):.4f}" for text, score in zip(texts, scores, strict=True)]
 
     def evaluation(
         self, path: str, *, references: Sequence[str] = (), lowercase: bool = False, **options: Any

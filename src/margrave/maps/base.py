@@ -1,0 +1,81 @@
+"""The protocol of feature maps: they encode attributes as rows, assign weights to them, and know their names.
+
+During a fit, `encode(X, grow=True)` turns attributes into rows of numbers and gives every new name a number;
+`learn(rows, bound)` decides which weights exist, based on the gold parts of the bound structure; `map(rows, bound)`
+returns the core's linear map. New data are encoded with `grow=False`, which leaves out unknown names.
+
+Each shard of a data set encodes and learns with its own copy of the features (`fresh`). `merge` joins the copies in the
+order of the shards: first what they have encoded, which renumbers the rows of later shards, then what they have learned
+over the joint names. The result has the same bits as one shard.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.errors import MargraveError
+from margrave.files.stored import Stored
+
+Weights = NDArray[np.float64]
+Ranked = list[tuple[Any, float]]  # names of features with their weights, by decreasing weight
+
+
+class FeatureMap(Stored, kind="feature map"):
+    """The base of all feature maps."""
+
+    @property
+    def learned(self) -> bool:
+        """Whether `learn` has decided which weights exist."""
+        raise MargraveError(f"the features {type(self).__name__} do not say whether they are learned.")
+
+    def fresh(self) -> Self:
+        """A copy with the same settings that has not learned anything."""
+        return type(self).from_settings(self.stored_settings())
+
+    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> Any:
+        """Encode the examples of X as rows; with `grow`, new names get a number. Threads do not change the rows."""
+        raise MargraveError(f"the features {type(self).__name__} do not say how they encode examples.")
+
+    def renumber(self, rows: Any, numbers: Any) -> Any:
+        """Rows that were encoded before a merge, with the numbers that `merge` returned."""
+        return rows.renumbered(numbers)
+
+    def merge(self, other: Self) -> Any:
+        """Add what another shard has encoded and learned; return the numbers that its names have here."""
+        raise MargraveError(f"the features {type(self).__name__} cannot be learned from shards.")
+
+    def learn(self, rows: Any, bound: _core.Structure) -> None:
+        """Decide which weights exist, in addition to those of earlier calls."""
+
+    def map(self, rows: Any, bound: _core.Structure, *, training: bool = False) -> _core.Features:
+        """The linear map of these rows; `training` says that they are the training data."""
+        raise MargraveError(f"the features {type(self).__name__} do not say how they map weights to scores.")
+
+    def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
+        """The n features with the largest weights, for each column (label, node) or for all parts together."""
+        raise MargraveError(f"the features {type(self).__name__} have no names to show.")
+
+    def compact(self, w: Weights) -> tuple[Self, Weights]:
+        """The features and weights without anything that prediction does not need."""
+        return self, w
+
+    def without_zeros(self, w: Weights) -> tuple[Self, Weights]:
+        """The features and weights without zero weights, as far as that changes no score."""
+        return self, w
+
+    def copied(self, **changes: Any) -> Self:
+        """A shallow copy with these attributes changed."""
+        other = copy(self)
+        for name, value in changes.items():
+            setattr(other, name, value)
+        return other
+
+
+def heaviest(names: Sequence[Any], weights: Weights, n: int, *, by_size: bool = False) -> Ranked:
+    """The n features with the largest positive weights, or, with `by_size`, with the largest absolute weights."""
+    order = np.argsort(-np.abs(weights) if by_size else -weights, kind="stable")[:n]
+    return [(names[k], float(weights[k])) for k in order.tolist() if weights[k] != 0 and (by_size or weights[k] > 0)]

@@ -1,0 +1,116 @@
+"""The features of label graphs: every label has weights of its own, and so has every edge.
+
+The order of the weights is: label by label, the intercept and the attributes; then edge by edge, for each attribute the
+four cases neither, second, first, both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.checks import flag, whole
+from margrave.errors import MargraveError
+from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
+from margrave.maps.rows import RowEncoder, with_intercept
+
+
+@dataclass
+class LabelGraphMap(FeatureMap):
+    """A weight for each label and attribute, and for each edge and each case of having its labels or not.
+
+    Parameters
+    ----------
+    pair_attributes : whether edges have weights for all attributes, or only one for each case.
+    hash_bits : hash names to this many bits; 0 stores the names.
+    """
+
+    name = "label-graph"
+
+    pair_attributes: bool = False
+    hash_bits: int = 0
+
+    encoder: RowEncoder = field(init=False, repr=False)
+    labels: int = field(default=0, init=False, repr=False)
+    edges: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.pair_attributes = flag("pair_attributes", self.pair_attributes)
+        self.hash_bits = whole("the number of hash bits", self.hash_bits, 0, 30)
+        self.encoder = RowEncoder(self.hash_bits)
+
+    @property
+    def learned(self) -> bool:
+        """Whether a training set has decided which weights exist."""
+        return self.labels > 0
+
+    @property
+    def attributes(self) -> int:
+        """The number of attributes, with the intercept."""
+        return self.encoder.attributes + 1
+
+    def encode(self, X: Any, *, grow: bool, threads: int = 1, **more: Any) -> _core.Tokens:
+        """One row per example, which begins with the intercept."""
+        return with_intercept(self.encoder.encode(X, single=True, grow=grow, unit="example", threads=threads))
+
+    def learn(self, rows: _core.Tokens, bound: _core.Structure) -> None:
+        """Every attribute has a weight for every label."""
+        assert isinstance(bound, _core.FactorGraphStructure)
+        self.edges = int((bound.arities == 2).sum())
+        self.labels = len(bound.arities) - self.edges
+
+    def map(self, rows: _core.Tokens, bound: _core.Structure, *, training: bool = False) -> _core.FactorMap:
+        """The core's map of these rows."""
+        assert isinstance(bound, _core.FactorGraphStructure)
+        if not self.learned:
+            raise MargraveError("features are learned from labelled examples, and there are no labels.")
+        present, cases = np.array([-1, 0], dtype=np.int32), np.arange(4, dtype=np.int32)
+        of_edges = rows if self.pair_attributes else _constant(rows)
+        groups: list[Any] = [(self.attributes, 1, present, rows, True)] * self.labels
+        groups += [(self._edge_attributes, 4, cases, of_edges, True)] * self.edges
+        return _core.factor_map(bound, np.arange(len(bound.arities), dtype=np.int32), groups)
+
+    @property
+    def _edge_attributes(self) -> int:
+        return self.attributes if self.pair_attributes else 1
+
+    def tables(self, w: Weights) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weights of labels (labels, attributes), and those of edges (edges, attributes, 4)."""
+        split = self.labels * self.attributes
+        return w[:split].reshape(self.labels, -1), w[split:].reshape(self.edges, -1, 4)
+
+    def top(self, w: Weights, columns: Sequence[Any], n: int) -> dict[Any, Ranked]:
+        """The attributes with the largest weights for each label."""
+        names = ["intercept", *self.encoder.names()]
+        return {label: heaviest(names, row, n) for label, row in zip(columns, self.tables(w)[0], strict=True)}
+
+    def merge(self, other: Self) -> NDArray[np.int32] | None:
+        """Add the other shard's names."""
+        return self.encoder.merge(other.encoder)
+
+    def renumber(self, rows: _core.Tokens, numbers: NDArray[np.int32] | None) -> _core.Tokens:
+        """Rows of a shard with the numbers of the joint names."""
+        if numbers is None:
+            return rows
+        return rows.renumbered(np.concatenate([[0], numbers + 1]).astype(np.int32))
+
+    def state(self) -> dict[str, Any]:
+        """The names, and the numbers of labels and edges."""
+        return {"encoder": self.encoder, "labels": self.labels, "edges": self.edges}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restores what `state` returned."""
+        self.encoder = state["encoder"]
+        if not isinstance(self.encoder, RowEncoder) or self.encoder.hash_bits != self.hash_bits:
+            raise MargraveError("its encoder does not belong to its features.")
+        self.labels = whole("the number of labels", state["labels"], 1, 2**20)
+        self.edges = whole("the number of edges", state["edges"], 0, 2**31)
+
+
+def _constant(rows: _core.Tokens) -> _core.Tokens:
+    """One row with the attribute 0 for each example."""
+    every = np.arange(rows.examples + 1, dtype=np.int64)
+    return _core.Tokens(every, every, np.zeros(rows.examples, np.int32), None)
