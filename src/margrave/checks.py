@@ -29,7 +29,7 @@ def real(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> fl
     return number
 
 
-def whole(name: str, value: Any, low: int, high: int) -> int:
+def whole(name: str, value: Any, low: float, high: float) -> int:
     """The value as an int; an error if it is not a whole number from low to high."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise MargraveError(f"{name} must be a whole number, and it is {value!r}.")

@@ -18,14 +18,13 @@ from margrave.learners import (
     Learner,
     OneSlack,
     OnlineEG,
-    Option,
     Task,
     learner_named,
     learner_table,
-    option,
 )
 from margrave.learners.checks import NEEDS, OFFERS, check_loss
 from margrave.maps import FeatureTable
+from margrave.options import Option, option
 from margrave.structures import Chain
 from tests.learners.test_learners import chain, chain_data, matching
 from tests.references.problems import bind

@@ -2,7 +2,7 @@
 
 from margrave.files.stored import import_modules
 from margrave.learners.auto import Auto
-from margrave.learners.base import Learner, Option, learner_named, option
+from margrave.learners.base import Learner, learner_named
 from margrave.learners.bcfw import BCFW
 from margrave.learners.cccp import CCCP
 from margrave.learners.cg import CG
@@ -49,7 +49,6 @@ __all__ = [
     "Observer",
     "OneSlack",
     "OnlineEG",
-    "Option",
     "ProgressBar",
     "QPSolution",
     "Record",
@@ -65,7 +64,6 @@ __all__ = [
     "learner_table",
     "lp_error_bound",
     "lp_log_covering_number",
-    "option",
 ]
 
 import_modules(__name__)  # A new learner needs no entry here.

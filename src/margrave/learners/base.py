@@ -5,8 +5,7 @@ the state and returns the current weights and objectives. Everything else is sha
 (`run.py`), the checks of learner, loss and problem (`checks.py`), checkpoints and observers.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from margrave import _core
@@ -16,36 +15,7 @@ from margrave.learners.checks import OFFERS, check
 from margrave.learners.run import Run, Solution
 from margrave.learners.task import Step, Task
 from margrave.losses import LossFamily
-
-
-@dataclass(frozen=True)
-class Option:
-    """A setting of a learner, for help texts and tables.
-
-    Parameters
-    ----------
-    name, type, default : those of the field.
-    help : a sentence; empty if the learner's author did not provide one.
-    choices : all valid values, if they can be listed.
-    """
-
-    name: str
-    type: Any
-    default: Any
-    help: str
-    choices: tuple[Any, ...] = ()
-
-
-def option(default: Any, help: str, *, choices: Collection[Any] = ()) -> Any:
-    """Declare a setting of a learner.
-
-    Parameters
-    ----------
-    default : the default value.
-    help : the help text, which is a sentence.
-    choices : all valid values, if they can be listed.
-    """
-    return field(default=default, metadata={"help": help, "choices": tuple(choices)})
+from margrave.options import Option, check_options, options_of
 
 
 @dataclass
@@ -67,6 +37,10 @@ class Learner(Stored, kind="learner"):
                 raise TypeError(f"{cls.__qualname__}.offers: {unknown('word', word, OFFERS)}")
         super().__init_subclass__(**settings)
 
+    def __post_init__(self) -> None:
+        for name, value in check_options(self, getattr(self, "name", "")).items():
+            setattr(self, name, value)
+
     @classmethod
     def missing(cls, name: str) -> str:
         """The name alone: a model can be applied without the learner that trained it."""
@@ -75,10 +49,7 @@ class Learner(Stored, kind="learner"):
     @classmethod
     def options(cls) -> list[Option]:
         """Its settings, with their types, defaults and help texts."""
-        return [
-            Option(each.name, each.type, each.default, each.metadata.get("help", ""), each.metadata.get("choices", ()))
-            for each in fields(cls)
-        ]
+        return options_of(cls)
 
     def settings(self) -> dict[str, Any]:
         """The settings in the form that checkpoints compare; an inner learner is given by its name and settings."""

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.checks import check_rule
 from margrave.learners.dual import (
     ORDER_HELP,
@@ -17,13 +16,13 @@ from margrave.learners.dual import (
     DualState,
     blank_blocks,
     certified,
-    check_order,
     check_parts,
     gold_counts,
 )
 from margrave.learners.resuming import check_outputs, check_same, check_that, scale_of_weights
 from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
+from margrave.options import option
 
 _MEMORY = 10  # the number of outputs without mass that a block remembers
 _ENOUGH = 0.1  # A visit optimises over the outputs that it knows until this fraction of the gap it found is left.
@@ -47,7 +46,9 @@ class BCFW(Learner):
     pairwise: bool = option(
         True, "Move mass between the outputs that a block remembers instead of from all alike, where beta is infinite."
     )
-    cached_steps: int = option(10, "The most pairwise steps per remembered output after an inference.")
+    cached_steps: int = option(
+        10, "The most pairwise steps per remembered output after an inference.", at_least=0, at_most=10**6
+    )
     order: str = option("shuffled", ORDER_HELP, choices=ORDERS)
     averaging: bool = option(
         False, "Return the average of the weights over the passes, with later passes counting more."
@@ -57,13 +58,6 @@ class BCFW(Learner):
         "At finite beta, search over the entropy of the mixture itself instead of a bound on it; requires a structure "
         "that offers entropies of untied parts.",
     )
-
-    def __post_init__(self) -> None:
-        self.pairwise = flag("pairwise", self.pairwise)
-        self.cached_steps = whole("cached_steps", self.cached_steps, 0, 10**6)
-        check_order(self.order)
-        self.averaging = flag("averaging", self.averaging)
-        self.exact_entropy = flag("exact_entropy", self.exact_entropy)
 
     def blank(self, task: Task) -> "_State":
         """All mass on the gold outputs, so that w = 0."""

@@ -16,13 +16,13 @@ from typing import ClassVar
 import numpy as np
 
 from margrave import _core
-from margrave.checks import real, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, learner_named, option
+from margrave.learners.base import Learner, learner_named
 from margrave.learners.checks import check_loss
 from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
+from margrave.options import option
 
 
 @dataclass
@@ -42,19 +42,17 @@ class CCCP(Learner):
     offers: ClassVar[tuple[str, ...]] = ("differences", "smooth latent losses")
 
     inner: str | Learner = option("auto", "The learner that solves the convex problems.")
-    rounds: int = option(10, "The most convex problems to solve.")
+    rounds: int = option(10, "The most convex problems to solve.", at_least=1, at_most=10**6)
     inner_tol: float | None = option(
-        None, "The relative gap to which each convex problem is solved; None is a tenth of tol."
+        None, "The relative gap to which each convex problem is solved; None is a tenth of tol.", at_least=0
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.inner, str | Learner):
             raise MargraveError(f"the inner learner of cccp must be a name or a learner, not {self.inner!r}.")
         if self.inner == self.name or isinstance(self.inner, CCCP):
             raise MargraveError("the inner learner of cccp must be another one.")
-        self.rounds = whole("the rounds of cccp", self.rounds, 1, 10**6)
-        if self.inner_tol is not None:
-            self.inner_tol = real("inner_tol", self.inner_tol, "be a number that is not negative", lambda tol: tol >= 0)
 
     def most_iterations(self, task: Task) -> int:
         """The most rounds."""

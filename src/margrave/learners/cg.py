@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from margrave.errors import unknown
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.primal import PrimalState, check_vectors
 from margrave.learners.resuming import check_same
 from margrave.learners.task import Step, Task, Weights
+from margrave.options import option
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
 
 FORMULAS = ("polak-ribiere", "hager-zhang")
@@ -35,10 +35,6 @@ class CG(Learner):
     formula: str = option(
         FORMULAS[0], "Which formula says how much of the last direction the next one contains.", choices=FORMULAS
     )
-
-    def __post_init__(self) -> None:
-        if self.formula not in FORMULAS:
-            raise unknown("formula of cg", self.formula, FORMULAS)
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import real, whole
-from margrave.errors import MargraveError, unknown
-from margrave.learners.base import Learner, option
+from margrave.errors import MargraveError
+from margrave.learners.base import Learner
 from margrave.learners.resuming import check_outputs, check_same, check_that, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
+from margrave.options import option
 
 VARIANTS = ("a", "b")
 
@@ -53,15 +53,11 @@ class CuttingPlane(Learner):
         None,
         "Add only constraints that are violated by more than this beyond their example's slack, and stop when there is "
         "none; None is no such limit.",
+        above=0,
     )
-    rounds: int = option(50, "Remove a constraint after this many visits without a multiplier.")
-
-    def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
-            raise unknown("variant of cutting-plane", self.variant, VARIANTS)
-        if self.epsilon is not None:
-            self.epsilon = real("epsilon", self.epsilon, "be positive and finite", lambda epsilon: 0 < epsilon < inf)
-        self.rounds = whole("rounds", self.rounds, 1, 10**9)
+    rounds: int = option(
+        50, "Remove a constraint after this many visits without a multiplier.", at_least=1, at_most=10**9
+    )
 
     def blank(self, task: Task) -> "CutState":
         """No constraints: w = 0."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.errors import unknown
 from margrave.learners.resuming import check_same, check_that, expected_costs, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.memory import check_memory
@@ -20,12 +19,6 @@ ORDER_HELP = 'The order in which a pass visits the examples; "gap" draws them in
 _SKIPPED = 0.5
 _WHOLE = 3  # Every third pass visits all examples.
 _UNIFORM = 0.2  # With order "gap", this fraction of the draws is uniform, so that every gap is updated occasionally.
-
-
-def check_order(order: Any) -> None:
-    """Refuse an unknown order of visits."""
-    if order not in ORDERS:
-        raise unknown("order of visits", order, ORDERS)
 
 
 @dataclass(kw_only=True)

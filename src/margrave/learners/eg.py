@@ -1,23 +1,21 @@
 """Online exponentiated gradient on the dual (000, section 5; 002, Fig. 2), and a hybrid that starts with SMO."""
 
 from dataclasses import InitVar, dataclass
-from math import inf, sqrt
+from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.dual import (
     ORDER_HELP,
     ORDERS,
     DualState,
     blank_blocks,
     certified,
-    check_order,
     check_parts,
     dual_value,
     gold_counts,
@@ -27,6 +25,7 @@ from margrave.learners.resuming import check_same, check_that, scale_of_weights
 from margrave.learners.task import Step, Task, Weights
 from margrave.losses import LossFamily
 from margrave.memory import lazy_zeros
+from margrave.options import option
 
 _GROWTH = 1.3  # the maximum growth of a rate from one visit to the next
 _CAP = 20.0  # the maximum change of a natural parameter in one step
@@ -58,8 +57,9 @@ class OnlineEG(Learner):
         0.7,
         'The first rate of every example: rho, or 000\'s eta where beta is infinite; "safe" is a rate that stays, and '
         "at which D never falls (002, sections 4.3 and 4.5).",
+        above=0,
     )
-    start: float = option(8.0, "The natural parameter that the parts of the gold outputs begin with.")
+    start: float = option(8.0, "The natural parameter that the parts of the gold outputs begin with.", at_least=0)
     order: str = option("shuffled", ORDER_HELP, choices=ORDERS)
     skip: bool = option(True, "Leave out examples with small gaps in two passes of three, at finite beta.")
     adaptive: bool = option(True, "Adapt the rates from visit to visit; if not, they stay, and D may fall.")
@@ -74,20 +74,13 @@ class OnlineEG(Learner):
     )
 
     def __post_init__(self) -> None:
-        if self.rate != "safe":
-            if isinstance(self.rate, str):
-                raise unknown("rate of eg", self.rate, ("safe", "a number"))
-            self.rate = real("the rate of eg", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
-        self.start = real("the start of eg", self.start, "be finite and not negative", lambda start: 0 <= start < inf)
-        check_order(self.order)
-        self.skip = flag("skip", self.skip)
-        self.adaptive = flag("adaptive", self.adaptive)
-        self.halving = flag("halving", self.halving)
+        super().__post_init__()
+        if isinstance(self.rate, str) and self.rate != "safe":
+            raise unknown("rate of eg", self.rate, ("safe", "a number"))
         if self.halving and (self.rate == "safe" or not self.adaptive):
             raise MargraveError(
                 "halving needs a rate to halve: leave out adaptive=False, and use a number as the rate."
             )
-        self.single = flag("single", self.single)
 
     def blank(self, task: Task) -> "GibbsState":
         """Blocks without natural parameters and marginals, which take no memory before they are written."""
@@ -205,15 +198,13 @@ class Hybrid(OnlineEG):
         "entropy",
     )
 
-    smo_passes: int = option(20, "The number of passes of SMO.")
+    smo_passes: int = option(20, "The number of passes of SMO.", at_least=1, at_most=10**6)
     mixed: float = option(
-        1e-2, "The largest share of the uniform distribution that EG begins with; it is less where D would fall far."
+        1e-2,
+        "The largest share of the uniform distribution that EG begins with; it is less where D would fall far.",
+        above=0,
+        below=1,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.smo_passes = whole("smo_passes", self.smo_passes, 1, 10**6)
-        self.mixed = real("mixed", self.mixed, "be above 0 and below 1", lambda mixed: 0 < mixed < 1)
 
     def stored_parts(self, task: Task) -> None:
         """All parts, because the conditionals that EG begins with are not 0 for parts without a weight."""

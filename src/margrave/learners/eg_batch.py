@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from margrave import _core
-from margrave.checks import real
 from margrave.errors import MargraveError, unknown
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.dual import dual_value, gold_parameters
 from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
 from margrave.learners.task import State, Step, Task, Weights
+from margrave.options import option
 
 FORMS = ("parts", "weights")
 
@@ -41,22 +41,19 @@ class BatchEG(Learner):
         "adaptive",
         '"adaptive" is halved until D does not fall and increased after a gain, "safe" is the rate of 002 (Lemma 2 and '
         "section 4.5), and a number is rho, or 000's eta where beta is infinite.",
+        above=0,
     )
     form: str = option("parts", "Whether natural parameters of parts are stored, or only weights.", choices=FORMS)
     start: float | None = option(
-        None, "The natural parameter that the gold parts begin with; 0 is uniform, and None is close to the gold."
+        None,
+        "The natural parameter that the gold parts begin with; 0 is uniform, and None is close to the gold.",
+        at_least=0,
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.rate, str):
-            if self.rate not in ("adaptive", "safe"):
-                raise unknown("rate of eg-batch", self.rate, ("adaptive", "safe", "a number"))
-        else:
-            self.rate = real("the rate of eg-batch", self.rate, "be positive and finite", lambda rate: 0 < rate < inf)
-        if self.form not in FORMS:
-            raise unknown("form of eg-batch", self.form, FORMS)
-        if self.start is not None:
-            self.start = real("the start", self.start, "be finite and not negative", lambda start: 0 <= start < inf)
+        super().__post_init__()
+        if isinstance(self.rate, str) and self.rate not in ("adaptive", "safe"):
+            raise unknown("rate of eg-batch", self.rate, ("adaptive", "safe", "a number"))
         if self.form == "weights" and self.start:
             raise MargraveError("the primal form of eg-batch starts only where t = A z: leave start at 0.")
 

@@ -6,18 +6,18 @@ and the state must be resumable.
 
 from collections import deque
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import real, whole
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.primal import PrimalState, check_vectors
 from margrave.learners.resuming import check_same, check_that
 from margrave.learners.task import Step, Task, Weights
+from margrave.options import option
 from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 
 
@@ -37,15 +37,10 @@ class LBFGS(Learner):
     offers: ClassVar[tuple[str, ...]] = ("tol", "smooth latent losses")
     default_max_iter: ClassVar[int] = 1000
 
-    memory: int = option(20, "The number of changes of the gradient that are remembered.")
+    memory: int = option(20, "The number of changes of the gradient that are remembered.", at_least=1, at_most=1000)
     gradient_tol: float = option(
-        0.0, "Stop also where |grad P| <= gradient_tol max(1, |w|); 0 leaves it to the relative gap."
+        0.0, "Stop also where |grad P| <= gradient_tol max(1, |w|); 0 leaves it to the relative gap.", at_least=0
     )
-
-    def __post_init__(self) -> None:
-        self.memory = whole("the memory of lbfgs", self.memory, 1, 1000)
-        rule = "be finite and not negative"
-        self.gradient_tol = real("gradient_tol", self.gradient_tol, rule, lambda tol: 0 <= tol < inf)
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""

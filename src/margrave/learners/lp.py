@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag, real, whole
-from margrave.errors import MargraveError, unknown
-from margrave.learners.base import Learner, option
+from margrave.checks import real
+from margrave.errors import MargraveError
+from margrave.learners.base import Learner
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.run import Solution
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
 from margrave.memory import check_memory
+from margrave.options import option
 from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
 
 PROGRAMS = ("all", "closest")
@@ -48,6 +49,23 @@ _GROWTH, _MOST_GROWTH = 10.0, 1e4  # If no weight pays at some C, this many time
 _FOR_WARNING = 0.01  # The tolerance of the C that a warning names.
 _ROUNDS_FOR_WARNING = 12  # The most rounds at each C that is tried for it.
 _LAST_ROUNDS = 100  # The most rounds that seek weights with zeros, once weights without them are good enough.
+
+
+def _function(name: str, metric: Any) -> Any:
+    """The metric; an error if it cannot be called."""
+    if not callable(metric):
+        raise MargraveError(f"{name} must be a function of two outputs, not {type(metric).__name__}.")
+    return metric
+
+
+def _two_tolerances(name: str, tolerances: Any) -> tuple[float, float]:
+    """The tolerances of Algorithm 2 as numbers; an error if they are not two positive ones."""
+    if not isinstance(tolerances, tuple | list) or len(tolerances) != 2:
+        raise MargraveError(f"{name} must be two numbers: of changes and of the objectives.")
+    change, balance = (
+        real("every tolerance", each, "be positive and finite", lambda each: 0 < each < inf) for each in tolerances
+    )
+    return change, balance
 
 
 @dataclass
@@ -80,7 +98,9 @@ class LP(Learner):
         choices=PROGRAMS,
     )
     metric: Callable[[Any, Any], float] | None = option(
-        None, "A function (good, wrong) that says how far apart two outputs are; None is the distance of features."
+        None,
+        "A function (good, wrong) that says how far apart two outputs are; None is the distance of features.",
+        check=_function,
     )
     margin: str = option(
         "one", 'The margin of a wrong output; "cost" is the cost of the loss times its gamma.', choices=MARGINS
@@ -99,32 +119,11 @@ class LP(Learner):
         None,
         "If given, every master but the last ends as in Algorithm 2, line 10, where the first bounds the changes and "
         "the second the absolute difference of the objectives.",
+        check=_two_tolerances,
     )
-    rounds: int = option(10, "Remove a constraint after this many rounds without a multiplier.")
-
-    def __post_init__(self) -> None:
-        for what, value, valid in (
-            ("solver", self.solver, SOLVERS),
-            ("program", self.program, PROGRAMS),
-            ("margin", self.margin, MARGINS),
-            ("separation", self.separation, SEPARATIONS),
-            ("step", self.step, STEPS),
-        ):
-            if value not in valid:
-                raise unknown(what, value, valid)
-        self.free_sign = flag("free_sign", self.free_sign)
-        self.restarts = flag("restarts", self.restarts)
-        if self.metric is not None and not callable(self.metric):
-            raise MargraveError(f"metric must be a function of two outputs, not {type(self.metric).__name__}.")
-        if self.tolerances is not None:
-            if not isinstance(self.tolerances, tuple | list) or len(self.tolerances) != 2:
-                raise MargraveError("tolerances must be two numbers: of changes and of the objectives.")
-            change, balance = (
-                real("every tolerance", each, "be positive and finite", lambda each: 0 < each < inf)
-                for each in self.tolerances
-            )
-            self.tolerances = change, balance
-        self.rounds = whole("rounds", self.rounds, 1, 10**9)
+    rounds: int = option(
+        10, "Remove a constraint after this many rounds without a multiplier.", at_least=1, at_most=10**9
+    )
 
     def settings(self) -> dict[str, Any]:
         """The settings; a metric is represented by its name."""

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import flag, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.checks import check_rule
 from margrave.learners.resuming import check_that, scale_of_losses
 from margrave.learners.task import State, Step, Task, Weights, negative_losses, replaced_losses
 from margrave.losses import LossFamily
+from margrave.options import option
 
 _AVERAGE_HELP = "Return the average of the weights over all updates instead of the last ones."
 
@@ -45,10 +45,7 @@ class MIRA(Learner):
     cumulative: bool = option(False, "Let C bound the sum of all steps on an example instead of each of them.")
 
     def __post_init__(self) -> None:
-        self.average = flag("average", self.average)
-        self.exact = flag("exact", self.exact)
-        self.prediction = flag("prediction", self.prediction)
-        self.cumulative = flag("cumulative", self.cumulative)
+        super().__post_init__()
         if self.exact and self.prediction:
             raise MargraveError("mira makes exact updates or updates against the prediction, not both.")
         if self.exact and self.cumulative:
@@ -111,12 +108,8 @@ class KBestMIRA(Learner):
     offers: ClassVar[tuple[str, ...]] = ("last weights",)
     default_max_iter: ClassVar[int] = 20
 
-    k: int = option(5, "The number of best outputs that an update considers.")
+    k: int = option(5, "The number of best outputs that an update considers.", at_least=1, at_most=10_000)
     average: bool = option(True, _AVERAGE_HELP)
-
-    def __post_init__(self) -> None:
-        self.k = whole("the k of kbest-mira", self.k, 1, 10_000)
-        self.average = flag("average", self.average)
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""

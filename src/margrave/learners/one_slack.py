@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import real, whole
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.resuming import check_output, check_outputs, check_same, check_that, costs_of, scale_of_losses
 from margrave.learners.task import State, Step, Task, Weights
 from margrave.losses import LossFamily
+from margrave.options import option
 
 _QP = 1e-3  # The master problem is solved to this fraction of the gap.
 # The next cut is made at a point between the best weights and those of the master problem (Franc and Sonnenburg, 2008,
@@ -47,19 +47,18 @@ class OneSlack(Learner):
     epsilon: float | None = option(
         None,
         "Stop when no constraint is violated by more than this, averaged over the examples; None is no such limit.",
+        above=0,
     )
     cached: int = option(
         0,
         "Remember this many outputs of each example and make constraints of them while they cut enough, which saves "
         "time where inference takes much longer than scoring.",
+        at_least=0,
+        at_most=10**6,
     )
-    rounds: int = option(30, "Remove a constraint after this many rounds without a multiplier.")
-
-    def __post_init__(self) -> None:
-        if self.epsilon is not None:
-            self.epsilon = real("epsilon", self.epsilon, "be positive and finite", lambda epsilon: 0 < epsilon < inf)
-        self.cached = whole("cached", self.cached, 0, 10**6)
-        self.rounds = whole("rounds", self.rounds, 1, 10**9)
+    rounds: int = option(
+        30, "Remove a constraint after this many rounds without a multiplier.", at_least=1, at_most=10**9
+    )
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
         """Refuse quadratic slack and hard margins."""

@@ -2,15 +2,23 @@
 
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.task import State, Step, Task, Weights, negative_losses, replaced_losses
+from margrave.options import option
+
+
+def _positive_numbers(name: str, rates: Any) -> tuple[float, ...]:
+    """The rates as numbers; an error if they are not a list of positive ones."""
+    if not isinstance(rates, tuple | list) or not rates:
+        raise MargraveError(f"{name} must be a list of numbers, and they are {rates!r}.")
+    return tuple(real("the rate of sgd", rate, "be positive and finite", lambda rate: 0 < rate < inf) for rate in rates)
 
 
 @dataclass
@@ -29,14 +37,10 @@ class SGD(Learner):
     offers: ClassVar[tuple[str, ...]] = ("certificate at finite beta",)
     default_max_iter: ClassVar[int] = 30
 
-    rate: float | None = option(None, "The first step size eta; None tries each of the rates.")
-    rates: tuple[float, ...] = option((0.001, 0.01, 0.1, 1.0), "The step sizes to try where no rate is given.")
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.rates, tuple | list) or not self.rates:
-            raise MargraveError(f"the rates of sgd must be a list of numbers, and they are {self.rates!r}.")
-        self.rates = tuple(_positive(rate) for rate in self.rates)
-        self.rate = None if self.rate is None else _positive(self.rate)
+    rate: float | None = option(None, "The first step size eta; None tries each of the rates.", above=0)
+    rates: tuple[float, ...] = option(
+        (0.001, 0.01, 0.1, 1.0), "The step sizes to try where no rate is given.", check=_positive_numbers
+    )
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""
@@ -62,10 +66,6 @@ class SGD(Learner):
         remarks = [negative_losses(state.negative, state.step)] if state.negative else []
         remarks += [replaced_losses(state.replaced, state.step)] if state.replaced else []
         return "; ".join(remarks)
-
-
-def _positive(rate: float) -> float:
-    return real("the rate of sgd", rate, "be positive and finite", lambda rate: 0 < rate < inf)
 
 
 def _new_state(task: Task, rate: float) -> "_State":

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from margrave import _core
-from margrave.learners.base import Learner, option
-from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, check_order, gold_counts
+from margrave.learners.base import Learner
+from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, gold_counts
 from margrave.learners.task import Step, Task, Weights
+from margrave.options import option
 
 
 @dataclass
@@ -32,9 +33,6 @@ class SMO(Learner):
     default_max_iter: ClassVar[int] = 1000
 
     order: str = option("shuffled", ORDER_HELP, choices=ORDERS)
-
-    def __post_init__(self) -> None:
-        check_order(self.order)
 
     def blank(self, task: Task) -> "_State":
         """All mass on the gold outputs."""

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.checks import real
-from margrave.learners.base import Learner, option
+from margrave.learners.base import Learner
 from margrave.learners.primal import PrimalState, check_vectors
 from margrave.learners.resuming import check_that
 from margrave.learners.task import Step, Task
+from margrave.options import option
 from margrave.solvers.line_search import AT_THE_LIMIT
 
 _FIRST = 0.02  # the first length of a pass times C
@@ -46,13 +46,8 @@ class SVRG(Learner):
     default_max_iter: ClassVar[int] = 1000
 
     length: float | None = option(
-        None, "The sum of the step sizes of the first pass, which is then adapted; None is 0.02 / C."
+        None, "The sum of the step sizes of the first pass, which is then adapted; None is 0.02 / C.", above=0
     )
-
-    def __post_init__(self) -> None:
-        if self.length is not None:
-            rule = "be positive and finite"
-            self.length = real("the length of svrg", self.length, rule, lambda length: 0 < length < inf)
 
     def blank(self, task: Task) -> "_State":
         """All weights zero."""

@@ -2,7 +2,8 @@
 
 from dataclasses import MISSING
 
-from margrave.learners.base import Learner, Option
+from margrave.learners.base import Learner
+from margrave.options import Option
 
 _CERTIFICATE = {
     "tol": "yes",
