@@ -10,6 +10,7 @@ refuses wrong values. This module imports neither NumPy nor scikit-learn, so dec
 """
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields
 from math import inf
 from numbers import Integral, Real
@@ -33,6 +34,7 @@ class Option:
     choices : all valid values, if they can be listed.
     at_least, at_most, above, below : bounds on numbers, with or without the bound itself.
     check : a further check, which returns the plain value or raises an error.
+    what : how messages name the setting; empty for its name.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Option:
     above: float | None = None
     below: float | None = None
     check: Check | None = None
+    what: str = ""
 
     def checked(self, value: Any, what: str) -> Any:
         """The value as a plain bool, int, float or text where its type is one of these; an error if it is wrong.
@@ -121,6 +124,7 @@ def option(
     above: float | None = None,
     below: float | None = None,
     check: Check | None = None,
+    what: str = "",
 ) -> Any:
     """Declare a setting: a field of a dataclass. Its type is that of the field, and numbers must be finite.
 
@@ -132,9 +136,12 @@ def option(
     at_least, at_most, above, below : bounds on numbers, with or without the bound itself.
     check : a further check: a function of what messages call the setting and of its value, which returns the plain
         value or raises an error.
+    what : how messages name the setting; empty for its name.
     """
     bounds = {"at_least": at_least, "at_most": at_most, "above": above, "below": below}
-    return field(default=default, metadata={"help": help, "choices": tuple(choices), "check": check} | bounds)
+    return field(
+        default=default, metadata={"help": help, "choices": tuple(choices), "check": check, "what": what} | bounds
+    )
 
 
 def options_of(settings: type[Any]) -> list[Option]:
@@ -148,7 +155,8 @@ def options_of(settings: type[Any]) -> list[Option]:
     """
     hints: dict[str, Any] = {}
     if any(isinstance(each.type, str) for each in fields(settings)):  # annotations that are not evaluated yet
-        hints = get_type_hints(settings)
+        with suppress(NameError):  # Types that are imported for type checkers only are not known here.
+            hints = get_type_hints(settings)
     return [_option(each, hints.get(each.name, each.type)) for each in fields(settings)]
 
 
@@ -173,7 +181,9 @@ def check_options(settings: Any, of: str = "") -> dict[str, Any]:
     margrave.errors.MargraveError: the rate of sgd must be positive and finite, and it is -1.
     """
     return {
-        each.name: each.checked(getattr(settings, each.name), f"the {each.name} of {of}" if of else each.name)
+        each.name: each.checked(
+            getattr(settings, each.name), each.what or (f"the {each.name} of {of}" if of else each.name)
+        )
         for each in options_of(type(settings))
         if each.help
     }

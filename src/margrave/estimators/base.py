@@ -16,25 +16,27 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _core
 from margrave.binding import Bound, bind
 from margrave.checks import flag, real, whole
 from margrave.errors import MargraveError, unknown
+from margrave.estimators.estimator import Estimator
 from margrave.estimators.files import SavedEstimator
 from margrave.features.base import Features
 from margrave.files import model as model_file
 from margrave.files.stored import pack, unpack, vector
 from margrave.learners import Checkpoint, Learner, Record, Solution, Task, learner_named
 from margrave.learners.checkpoint import as_checkpoint
-from margrave.learners.checks import check_loss, check_settings
+from margrave.learners.checks import check_loss
 from margrave.learners.task import available_threads
 from margrave.losses import Cost, LossFamily, loss_named
 from margrave.maps.base import FeatureMap, Ranked
 from margrave.maps.mercer import Kernel
 from margrave.maps.table import FeatureTable
+from margrave.options import check_options
 from margrave.structures.base import Outputs, Structure
 
 Weights = NDArray[np.float64]
@@ -69,7 +71,7 @@ class Training:
     sample_weight: Any
 
 
-class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
+class StructuredEstimator(SavedEstimator, Estimator):
     """The base of all estimators that minimise 1/2 |w|^2 + C sum_i L_i(w)."""
 
     loss: str | LossFamily
@@ -275,8 +277,8 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> LossFamily:
         """The loss; wrong parameters are an error, except for the learner, which prediction does not need."""
+        check_options(self)
         loss = loss_named(self.loss)
-        check_settings(self.C, self.tol, self.max_iter, self.n_jobs, self.random_state)
         self._chosen_features()
         return loss
 
@@ -548,7 +550,7 @@ class StructuredEstimator(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _stored_parameters(self) -> dict[str, Any]:
         """The parameters of the constructor that are saved."""
         parameters = self.get_params(deep=False)
-        check_settings(self.C, self.tol, self.max_iter, self.n_jobs, self.random_state)
+        check_options(self)
         return {name: value for name, value in parameters.items() if name not in _NOT_STORED}
 
     def save(self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:

@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import Bound
-from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import Given, StructuredEstimator, check_choice
 from margrave.features import Features, SpanTemplates
 from margrave.labels.constituents import Constituent, Tree
-from margrave.learners import Checkpoint, Learner
+from margrave.learners import Checkpoint
 from margrave.losses import LossFamily
 from margrave.maps import FeatureMap, Kernel, SpanKernel, SpanMap, table_named
 from margrave.maps.span_kernel import check_kernel
 from margrave.metrics.brackets import bracket_scores
+from margrave.options import check_options
+from margrave.settings.constituency_parser import ConstituencySettings
 from margrave.structures.constituents import (
     ConstituentTree,
     ContextFreeTree,
@@ -36,35 +37,12 @@ _HASH_BITS = 20
 NO_TAG = "X"  # of words whose tags are to be predicted, where a model does not predict tags
 
 
-class ConstituencyParser(StructuredEstimator):
+class ConstituencyParser(ConstituencySettings, StructuredEstimator):
     """Predicts the constituent tree of a sentence; minimises 1/2 |w|^2 + C sum_i L_i(w) over trees.
 
     A sentence of X is a list of rows (word, tag), of words, or of tags, which `terminals` says. Trees of y are Penn
     brackets, nested lists [label, child, ...], nltk trees or `margrave.labels.constituents.Tree`, which predictions
     are. Function tags and traces are left out.
-
-    Parameters
-    ----------
-    loss : "log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`; the cost of a tree is its
-        number of wrong constituents, "zero-one", or "f1", one minus the F1 score of its constituents.
-    grammar : "rules" uses the grammar of the training trees; "spans" uses none, so that any label may be over any span.
-    terminals : what the grammar's terminals are: "tags", or "words", whose tags are then predicted; rare and unknown
-        words are replaced by classes. Without a grammar, words and tags matter only to templates.
-    binarise, horizontal, vertical : how trees become rules, as in `margrave.structures.ContextFreeTree`.
-    rare : words that occur at most this often are replaced by their classes.
-    decode : "best" predicts the tree with the highest score; "mbr" the one with the largest sum of (probability -
-        `threshold`) over its constituents.
-    threshold : the lambda of "mbr"; higher values predict fewer constituents.
-    max_words : longer sentences are left out of the training.
-    prune : only spans with at least this probability under a `PCFG` of the same trees are considered; None considers
-        all. Inference is exact over the trees that are left. The grammar is a part of the model, and in training it has
-        not seen the sentences that it prunes. 1e-4 loses little, and saves time only with very large grammars.
-    weights : "hash:BITS", the size of the hash table of attributes of spans.
-    kernel : a `Kernel` between the attributes of spans. Rules still have weights of their own, and templates cannot be
-        about splits.
-    features : templates over spans and splits, `margrave.features.SpanTemplates`. "default" chooses its built-in
-        templates with grammar="spans" or a kernel, and otherwise none: only rules have weights then. None: none.
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -90,53 +68,6 @@ class ConstituencyParser(StructuredEstimator):
     lost_spans_: float | None
     n_partial_: int = 0
     _new_pruner: Any = None  # while learning
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "log",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        grammar: str = "rules",
-        terminals: str = "tags",
-        binarise: str = "right",
-        horizontal: int | None = 2,
-        vertical: int = 1,
-        rare: int = 1,
-        decode: str = "best",
-        threshold: float = 0.3,
-        max_words: int = 80,
-        prune: float | None = None,
-        weights: str = f"hash:{_HASH_BITS}",
-        kernel: Kernel | None = None,
-        features: Features | str | None = "default",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.grammar = grammar
-        self.terminals = terminals
-        self.binarise = binarise
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.rare = rare
-        self.decode = decode
-        self.threshold = threshold
-        self.max_words = max_words
-        self.prune = prune
-        self.weights = weights
-        self.kernel = kernel
-        self.features = features
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,
@@ -280,12 +211,7 @@ class ConstituencyParser(StructuredEstimator):
     # ---- what the base asks ------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> LossFamily:
-        check_choice("grammar", self.grammar, ("rules", "spans"))
-        check_choice("decode", self.decode, ("best", "mbr"))
-        real("threshold", self.threshold, "lie between 0 and 1", lambda x: 0 <= x <= 1)
-        whole("max_words", self.max_words, 1, 2**31 - 1)
-        if self.prune is not None:
-            real("prune", self.prune, "lie between 0 and 1", lambda x: 0 < x < 1)
+        check_options(self)
         self._structure(Given([]))
         if self.features is not None and not isinstance(self.features, str | SpanTemplates):
             raise MargraveError(f"features of a parser must be SpanTemplates, not {type(self.features).__name__}.")

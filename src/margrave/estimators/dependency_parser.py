@@ -11,18 +11,20 @@ from sklearn.base import clone
 
 from margrave import _core
 from margrave.binding import Bound
-from margrave.checks import flag, whole
+from margrave.checks import whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.approximate import ApproximateEstimator
 from margrave.estimators.base import Given, Weights, check_choice
 from margrave.features import ArcTemplates, Features
 from margrave.labels.classes import label_numbers
 from margrave.labels.trees import crossing_words, projectivise
-from margrave.learners import Checkpoint, Learner
+from margrave.learners import Checkpoint
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
 from margrave.maps import FeatureMap, SparseMap, TreeMap, table_named
 from margrave.maps.base import Ranked
+from margrave.options import check_options
+from margrave.settings.dependency_parser import ParserSettings
 from margrave.structures import ArcPairTree, Arcs, NonProjectiveTree, ProjectiveTree, SecondOrderTree
 from margrave.structures.arc_pair_tree import FALLBACKS
 from margrave.structures.arc_trees import DependencyTree, check_entries, flat_heads, split_labels
@@ -48,41 +50,12 @@ class Explanation:
     attributes: Ranked  # with the weights in the score of the arc minus those in the score of the other one
 
 
-class DependencyParser(ApproximateEstimator):
+class DependencyParser(ParserSettings, ApproximateEstimator):
     """Predicts the head of every word, and its label; minimises 1/2 |w|^2 + C sum_i L_i(w) over trees.
 
     A sentence of X has one row of columns per word: the form, the tag, and lists of morphological features such as
     Case=Nom|Number=Sing. y has the head of every word, 0 for the root and otherwise the number of a word, counted from
     1; or pairs (head, label).
-
-    Parameters
-    ----------
-    loss : "log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`; the cost of a tree is its
-        number of wrong heads, or of words with a wrong head or label if labels are predicted jointly.
-    order : 1 scores single arcs. 2 also scores pairs of children of a head, and a head with its head. In projective
-        trees these are neighbouring children, and inference is exact; in crossing trees they are any two children, and
-        inference is approximate: belief propagation, and AD3 for the best tree (`margrave.structures.ArcPairTree`).
-    projective : whether arcs must not cross; "auto": if fewer than 1 % of the arcs of the training data cross, and
-        always with order=2.
-    crossing : what a projective parser does with crossing trees in training: "projectivise" lifts the deepest crossing
-        arcs, "drop" leaves the sentence out, and "refuse" is an error.
-    labels : "auto" predicts labels if y has them; False does not. True predicts them in a second stage, given the
-        tree, and "joint" predicts trees and labels together.
-    prune : which arcs are considered: "lengths", those no longer than arcs with the same tags in the training data;
-        "posterior", those that a simpler parser finds probable, which is learned first, by cross-fitting; False, all;
-        "auto", "lengths" for order 1 and "posterior" for order 2.
-    decode : "best" predicts the tree with the highest score, "mbr" the one with the greatest expected number of right
-        heads (minimum risk), or of right pairs (head, label) with joint labels.
-    fallback : what a training sentence does with `order=2` and `projective=False` if belief propagation gives its tree
-        a probability above 1: "none" makes no step, "reweighted" takes an upper bound in place of the estimate.
-    max_words : longer sentences are left out of the training.
-    features : how sentences become attributes: `margrave.features.ArcTemplates`, "default" for its built-in templates,
-        or None if X already has the attributes of the n * n arcs of each sentence of n words, word by word and head by
-        head.
-    single_root : whether the root must have exactly one child.
-    weights : "observed" stores the attributes of the training trees with their names, "hash:BITS" hashes them, and
-        "auto" hashes them if there are many words. Without inputs: "all" or "hash:BITS".
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -111,49 +84,6 @@ class DependencyParser(ApproximateEstimator):
     pairs_: TagPairs | None
     pruner_: "DependencyParser | None"
     labeller_: "DependencyParser | None"
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "log",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        order: int = 1,
-        projective: bool | str = "auto",
-        crossing: str = "projectivise",
-        labels: bool | str = "auto",
-        prune: bool | str = "auto",
-        decode: str = "best",
-        fallback: str = "none",
-        max_words: int = 80,
-        weights: str = "auto",
-        features: Features | str | None = "default",
-        single_root: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.order = order
-        self.projective = projective
-        self.crossing = crossing
-        self.labels = labels
-        self.prune = prune
-        self.decode = decode
-        self.fallback = fallback
-        self.max_words = max_words
-        self.weights = weights
-        self.features = features
-        self.single_root = single_root
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,
@@ -327,17 +257,10 @@ class DependencyParser(ApproximateEstimator):
     # ---- what the base asks ------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> LossFamily:
-        whole("order", self.order, 1, 2)
-        check_choice("projective", self.projective, ("auto", True, False))
-        check_choice("labels", self.labels, ("auto", True, False, "joint"))
-        check_choice("prune", self.prune, ("auto", "lengths", "posterior", False))
-        check_choice("crossing", self.crossing, ("projectivise", "drop", "refuse"))
-        check_choice("decode", self.decode, ("best", "mbr"))
+        check_options(self)
         check_choice("fallback", self.fallback, FALLBACKS)
         if self.fallback != "none" and not (self.order == 2 and self.projective is False):
             raise MargraveError("a fallback needs order=2 and projective=False: all other inference is exact.")
-        whole("max_words", self.max_words, 1, 2**31 - 1)
-        flag("single_root", self.single_root)
         self._check_features()
         if self.features is None:
             for name, plain in (("order", 1), ("labels", False), ("prune", False)):

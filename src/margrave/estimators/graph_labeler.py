@@ -13,12 +13,13 @@ from margrave.errors import MargraveError
 from margrave.estimators.approximate import ApproximateEstimator
 from margrave.estimators.base import Given, Training, check_choice
 from margrave.features.graphs import Graph, as_graphs
-from margrave.learners import CCCP, Checkpoint, Learner
+from margrave.learners import CCCP, Checkpoint
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.hidden import HiddenTask, hidden_loss
 from margrave.losses import LossFamily
-from margrave.maps.graphs import PAIRS, GraphMap
+from margrave.maps.graphs import GraphMap
 from margrave.maps.table import hash_bits_of
+from margrave.settings.classifiers import GraphSettings
 from margrave.structures.factor_graph import INFERENCES, FactorGraph, GraphArrays
 
 _ROUNDS = 200  # with unknown labels; EM approaches its end slowly
@@ -31,7 +32,7 @@ class _GraphGiven(Given):
     observed: list[list[Any]] | None = None
 
 
-class GraphLabeler(ApproximateEstimator):
+class GraphLabeler(GraphSettings, ApproximateEstimator):
     """Predicts a label for every node of a graph; minimises 1/2 |w|^2 + C sum_i L_i(w).
 
     X is a list of graphs, each of them an object of `margrave.features.Graph`, a tuple (nodes, edges) or (nodes, edges,
@@ -42,23 +43,6 @@ class GraphLabeler(ApproximateEstimator):
 
     A label may be None if it is not known. With the log loss and exact inference, the model then maximises the
     likelihood of the labels that are known, which is not convex; learner 'cccp' is used, with `learner` inside.
-
-    Parameters
-    ----------
-    loss : "log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`.
-    C : the weight of the losses relative to |w|^2 / 2.
-    learner : "auto", another name, or an object of `margrave.learners`.
-    pairs : which pairs of labels have weights for the attributes of edges: "directed", every pair of labels of the
-        source and the target of an edge; "symmetric", every pair regardless of the order; "equal", one weight for all
-        equal labels. "auto" is "directed" if edges have attributes, and "symmetric" if they have none.
-    intercept : give nodes and edges a further attribute that is always there.
-    neighbours : the neighbours of each pixel of an image, 4 or 8.
-    window : the attributes of a pixel are the values in a square of this size around it.
-    inference : "exact", by clique trees, for trees, chains and narrow graphs; "bp", "trw", "relaxed" or "lp", for
-        others and approximate, as in `margrave.structures.FactorGraph`.
-    memory : exact inference is refused if its tables take more than this many MB per graph.
-    weights : "all", or "hash:BITS" for hashed attributes.
-    max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -79,41 +63,6 @@ class GraphLabeler(ApproximateEstimator):
     classes_: NDArray[Any]
     map_: GraphMap
     features = None
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "log",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        pairs: str = "auto",
-        intercept: bool = True,
-        neighbours: int = 4,
-        window: int = 1,
-        inference: str = "exact",
-        memory: float = 1024.0,
-        weights: str = "all",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.pairs = pairs
-        self.intercept = intercept
-        self.neighbours = neighbours
-        self.window = window
-        self.inference = inference
-        self.memory = memory
-        self.weights = weights
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,
@@ -205,7 +154,6 @@ class GraphLabeler(ApproximateEstimator):
     # ---- what the base asks ------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> LossFamily:
-        check_choice("pairs", self.pairs, PAIRS)
         check_choice("inference", self.inference, tuple(INFERENCES))
         hash_bits_of(self.weights)
         return super()._check_parameters()

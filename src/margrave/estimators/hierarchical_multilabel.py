@@ -1,6 +1,5 @@
 """Several classes per example from a hierarchy; an example with a class also has all its ancestors."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,32 +10,19 @@ from sklearn.utils.validation import check_array
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given
 from margrave.estimators.matrix_examples import MatrixExamples, has_names
-from margrave.features.base import Features
 from margrave.labels import Taxonomy
-from margrave.learners import Learner
-from margrave.losses import LossFamily
-from margrave.maps import FeatureTable, Kernel, NodeMap, table_named
+from margrave.maps import NodeMap, table_named
+from margrave.settings.classifiers import HierarchySettings
 from margrave.structures import NodeSets
 from margrave.structures.node_sets import closed_sets
 
 
-class HierarchicalMultiLabelClassifier(MatrixExamples):
+class HierarchicalMultiLabelClassifier(HierarchySettings, MatrixExamples):
     """Predicts sets of nodes of one or more trees that contain the parent of each of their nodes.
 
     X is a dense or sparse matrix, or a list of attribute lists or dictionaries. Y is a list of sets of nodes, to which
     all ancestors are added, or an indicator matrix with one column per node in sorted order. The cost is the number of
     missing and superfluous nodes.
-
-    Parameters
-    ----------
-    loss : a loss by name or an object of `margrave.losses`; its cost is "hamming" or "zero-one".
-    taxonomy : a `Taxonomy`, the parents of its nodes, the separator of node names such as a.b.c, or None for labels
-        that are unrelated.
-    intercept : give each node a weight that does not depend on attributes, regularised like all others.
-    weights : which pairs of attribute and class have a weight: "all", "observed", or "hash:BITS" for hashed attributes.
-    kernel : a `Kernel` between examples instead of weights of attributes.
-    features : how raw examples become attributes, such as `margrave.features.TfIdf` for texts; None if X has them.
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -51,37 +37,6 @@ class HierarchicalMultiLabelClassifier(MatrixExamples):
 
     classes_: NDArray[Any]
     intercept_: NDArray[np.float64]  # one number per node; zero without intercept
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "hinge",
-        *,
-        taxonomy: Taxonomy | Mapping[Any, Any] | Sequence[Any] | str | None = None,
-        intercept: bool = True,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        weights: str | FeatureTable = "all",
-        kernel: Kernel | None = None,
-        features: Features | None = None,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.taxonomy = taxonomy
-        self.intercept = intercept
-        self.C = C
-        self.learner = learner
-        self.weights = weights
-        self.kernel = kernel
-        self.features = features
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @property
     def taxonomy_(self) -> Taxonomy:

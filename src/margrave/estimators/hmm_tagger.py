@@ -18,21 +18,21 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain as flatten
 from itertools import pairwise
-from math import inf
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from margrave.checks import real, whole
 from margrave.errors import MargraveError
+from margrave.estimators.estimator import Estimator
 from margrave.estimators.files import SavedEstimator
 from margrave.estimators.sequence_tagger import SequenceTagger
 from margrave.files import model as model_file
 from margrave.labels.classes import label_numbers
 from margrave.maps import ChainMap, FeatureTable
+from margrave.options import check_options
+from margrave.settings.hmm_tagger import HMMSettings
 from margrave.structures import Chain
 from margrave.structures.base import Labels
 from margrave.structures.chain import check_labels
@@ -42,17 +42,10 @@ Floats = NDArray[np.float64]
 ANY_WORD = "any word"  # the most general class of words
 
 
-class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
+class HMMTagger(HMMSettings, SavedEstimator, Estimator):
     """Predicts a tag for every word of a sentence by a hidden Markov model, which is estimated by counting.
 
     A sentence is a list of strings.
-
-    Parameters
-    ----------
-    order : the number of preceding tags on which a tag depends: 1, 2 or 3.
-    smoothing : how many counts the more general estimate is worth.
-    suffix_length : the length of the longest suffixes of unknown words; 0 uses only their shapes.
-    rare : suffixes are learned from words that occur at most this often, or from all words if there are none.
 
     Attributes
     ----------
@@ -75,12 +68,6 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     transitions_: Floats
     metadata_: dict[str, Any]
 
-    def __init__(self, order: int = 1, *, smoothing: float = 0.3, suffix_length: int = 3, rare: int = 10) -> None:
-        self.order = order
-        self.smoothing = smoothing
-        self.suffix_length = suffix_length
-        self.rare = rare
-
     def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[Any]]) -> Self:
         """Learn from sentences and their tags.
 
@@ -89,7 +76,7 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         X : the sentences, each a list of words.
         y : a list of tags for each.
         """
-        order, smoothing, suffix_length, rare = self._settings()
+        order, smoothing, suffix_length, rare = check_options(self).values()
         lengths = check_labels(y)
         _check_sentences(X)
         if len(X) != len(y):
@@ -137,15 +124,6 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """
         return self._fitted().score(self._symbols_of(X), y)
 
-    def _settings(self) -> tuple[int, float, int, int]:
-        """The parameters, checked."""
-        return (
-            whole("the order of a hidden Markov model", self.order, 1, 3),
-            real("smoothing", self.smoothing, "be positive and finite", lambda smoothing: 0 < smoothing < inf),
-            whole("suffix_length", self.suffix_length, 0, 100),
-            whole("rare", self.rare, 1, 2**31),
-        )
-
     def _fitted(self) -> SequenceTagger:
         from sklearn.utils.validation import check_is_fitted
 
@@ -191,11 +169,9 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             metadata = self.metadata_
         elif not isinstance(metadata, Mapping):
             raise MargraveError(f"metadata must be a dictionary, not {type(metadata).__name__}.")
-        order, smoothing, suffix_length, rare = self._settings()
-        settings = {"order": order, "smoothing": smoothing, "suffix_length": suffix_length, "rare": rare}
         header: dict[str, object] = {
             "estimator": type(self).__name__,
-            "settings": settings,
+            "settings": check_options(self),
             "labels": self.classes_.tolist(),
             "metadata": dict(metadata),
         }
@@ -207,7 +183,7 @@ class HMMTagger(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The model of a file. Files are not trusted: inconsistent contents raise an error."""
         model = cls(**header["settings"])
-        order = model._settings()[0]
+        order = check_options(model)["order"]
         outputs = Labels.from_settings({"classes": header["labels"]})
         outputs.check()
         classes = outputs.classes

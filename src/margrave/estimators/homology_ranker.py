@@ -12,31 +12,21 @@ from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given
 from margrave.estimators.sequence_aligner import AlignmentEstimator, check_aligned
-from margrave.features.base import Features
 from margrave.features.sequences import Candidates, EncodedSequence, sequence_columns
-from margrave.learners import Learner
-from margrave.losses import LossFamily
 from margrave.maps.alignment import letters_of, sequences_of
-from margrave.maps.substitution import SubstitutionMatrix
 from margrave.metrics.alignments import matched_pairs
+from margrave.settings.aligners import HomologySettings
 from margrave.structures.alignment import Alignment, Homology
 from margrave.structures.base import NoOutputs
 
 
-class HomologyRanker(AlignmentEstimator):
+class HomologyRanker(HomologySettings, AlignmentEstimator):
     """Chooses the homologue of a native sequence among candidates, by the score of the best alignment of each.
 
     An example of X is (native, [candidate, ...]). y has, for each of them, the number of the homologue and its
     alignment with the native sequence: matched positions (i, j), or a pair of aligned texts. In training, the known
     alignment must score higher than every alignment of every other candidate, which cost 1; other alignments of the
     homologue are left out. Predictions consider all alignments of all candidates.
-
-    Parameters
-    ----------
-    loss : a loss by name or an object of `margrave.losses`. `Hinge(slack=2)` is the SVM2 of 003.
-    mode, gaps, symmetric, gap_residues, end_gaps, start : as in `SequenceAligner`.
-    features : `margrave.features.Sequences`, or "default" for the letters of the training data.
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -48,41 +38,6 @@ class HomologyRanker(AlignmentEstimator):
     >>> HomologyRanker().fit(X, y).predict([("GTAC", ["GGG", "GTA"])])
     array([1])
     """
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "hinge",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        mode: str = "local",
-        gaps: str = "linear",
-        symmetric: bool = False,
-        gap_residues: bool = False,
-        end_gaps: bool = False,
-        start: str | SubstitutionMatrix | None = None,
-        features: Features | str | None = "default",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.mode = mode
-        self.gaps = gaps
-        self.symmetric = symmetric
-        self.gap_residues = gap_residues
-        self.end_gaps = end_gaps
-        self.start = start
-        self.features = features
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _structure(self, given: Given) -> Homology:
         return Homology(self.mode, self.gaps)

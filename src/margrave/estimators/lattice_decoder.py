@@ -11,20 +11,18 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.binding import bind
 from margrave.checks import whole
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator
 from margrave.features.base import Features
 from margrave.features.lattices import EdgeFeatures
-from margrave.learners import Learner
 from margrave.losses import LossFamily
 from margrave.maps import SparseMap, table_named
+from margrave.settings.lists import LatticeSettings
 from margrave.structures import LatticePaths
 from margrave.structures.lattice_paths import good_strings, without_good_path
 
-_UNREACHABLE = ("stop", "skip")
 
-
-class LatticeDecoder(StructuredEstimator):
+class LatticeDecoder(LatticeSettings, StructuredEstimator):
     """Predicts the best string of each lattice; minimises 1/2 |w|^2 + C sum_i L_i(w), with one weight per feature.
 
     An example of X is a `margrave.datasets.Lattice`. y has its good string, or a list of all good ones, best first. A
@@ -36,18 +34,6 @@ class LatticeDecoder(StructuredEstimator):
     `LP(program="all")` places the worst good path above the best other one (program 8 of 004). It is a linear program
     with a certificate. "log", "hinge" and the other convex losses take one path that spells the first good string as
     the right one.
-
-    Parameters
-    ----------
-    loss : "latent-log", "latent-hinge", "log", "hinge", ..., or an object of `margrave.losses`.
-    weights : "all", or "hash:BITS" for hashed names.
-    features : how lattices become features of edges: "default" takes the features that edges have, and
-        `EdgeFeatures(words=True)` also their words.
-    unreachable : whether lattices without a good path are an error ("stop") or are left out ("skip").
-    starts : for losses that are not convex, the number of weights to start from: the first are the learner's own (those
-        of the first good string for 'cccp', and else zero), and the others are random. The model is the one with the
-        lowest objective.
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -65,35 +51,6 @@ class LatticeDecoder(StructuredEstimator):
     map_: SparseMap
     n_skipped_: int
     starts_: list[dict[str, float]]
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "latent-log",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        weights: str = "all",
-        features: Features | str | None = "default",
-        unreachable: str = "stop",
-        starts: int = 3,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.weights = weights
-        self.features = features
-        self.unreachable = unreachable
-        self.starts = starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def predict_kbest(self, X: Any, k: int = 10) -> list[list[tuple[float, str]]]:
         """Predict the k best distinct strings of every lattice, best first; a string has the score of its best path.
@@ -171,7 +128,7 @@ class LatticeDecoder(StructuredEstimator):
         return marginals
 
     def _n_starts(self, loss: LossFamily) -> int:
-        return 1 if loss.convex else whole("starts", self.starts, 1, 1000)
+        return 1 if loss.convex else self.starts
 
     def _structure(self, given: Given) -> LatticePaths:
         return LatticePaths()
@@ -184,12 +141,6 @@ class LatticeDecoder(StructuredEstimator):
 
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
         return {**given.to_structure, "lattices": given.X}
-
-    def _check_parameters(self) -> LossFamily:
-        if self.unreachable not in _UNREACHABLE:
-            raise unknown("unreachable", self.unreachable, _UNREACHABLE)
-        whole("starts", self.starts, 1, 1000)
-        return super()._check_parameters()
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
         X, Y = list(given.X), list(given.Y)

@@ -13,27 +13,17 @@ from sklearn.utils.validation import check_X_y
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given
 from margrave.estimators.matrix_examples import MatrixExamples, has_names
-from margrave.features.base import Features
-from margrave.learners import Learner
-from margrave.losses import LossFamily
-from margrave.maps import FeatureTable, Kernel, table_named
+from margrave.maps import Kernel, table_named
 from margrave.maps.base import FeatureMap
+from margrave.settings.classifiers import ClassifierSettings
 from margrave.structures import Multiclass
 
 
-class LinearClassifier(ClassifierMixin, MatrixExamples):  # type: ignore[misc]
+class LinearClassifier(ClassifierSettings, ClassifierMixin, MatrixExamples):  # type: ignore[misc]
     """Predicts a class; minimises 1/2 |w|^2 + C sum_i L_i(w) over one weight vector per class, without intercept.
 
     X is a dense or sparse matrix, or a list of attribute lists or dictionaries. With the log loss this is multinomial
     logistic regression, with the hinge loss Crammer and Singer's support vector machine.
-
-    Parameters
-    ----------
-    loss : "log", "hinge", "softmax-margin", "perceptron", "ramp", "expected-cost", or an object of `margrave.losses`.
-    weights : which pairs of attribute and class have a weight: "all", "observed", or "hash:BITS" for hashed attributes.
-    kernel : a `Kernel` between examples instead of weights of attributes.
-    features : how raw examples become attributes, such as `margrave.features.TfIdf` for texts; None if X has them.
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -45,33 +35,6 @@ class LinearClassifier(ClassifierMixin, MatrixExamples):  # type: ignore[misc]
     """
 
     classes_: NDArray[Any]
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "log",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        weights: str | FeatureTable = "all",
-        kernel: Kernel | None = None,
-        features: Features | None = None,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.weights = weights
-        self.kernel = kernel
-        self.features = features
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Compute the logarithms of `predict_proba`.

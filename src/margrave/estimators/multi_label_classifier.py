@@ -11,32 +11,20 @@ from margrave.errors import MargraveError
 from margrave.estimators.approximate import ApproximateEstimator
 from margrave.estimators.base import Given, Training
 from margrave.estimators.matrix_examples import has_names
-from margrave.features.base import Features
-from margrave.learners import Learner
 from margrave.losses import LossFamily
 from margrave.maps.label_graph import LabelGraphMap
 from margrave.maps.table import hash_bits_of
+from margrave.settings.classifiers import MultiLabelSettings
 from margrave.structures.label_graph import LabelGraph
 from margrave.structures.node_sets import read_sets
 
 
-class MultiLabelClassifier(ApproximateEstimator):
+class MultiLabelClassifier(MultiLabelSettings, ApproximateEstimator):
     """Predicts sets of labels; minimises 1/2 |w|^2 + C sum_i L_i(w).
 
     X is a dense or sparse matrix, or a list of attribute lists or dictionaries. Y is a list of sets of labels or an
     indicator matrix. A label graph says which pairs of labels depend on each other. The cost is the number of missing
     and superfluous labels.
-
-    Parameters
-    ----------
-    loss : a loss by name or an object of `margrave.losses`; its cost is "hamming" or "zero-one".
-    graph : "independent", as if each label were a problem of its own; "tree", the tree of labels with the highest
-        mutual information in the training data (Chow and Liu 1968); "full", all pairs; or a list of pairs of labels.
-    pair_attributes : give pairs of labels weights for all attributes, and not only one weight per case.
-    inference, memory : as in `GraphLabeler`.
-    weights : "all", or "hash:BITS" for hashed attributes.
-    features : how raw examples become attributes, such as `margrave.features.TfIdf` for texts; None if X has them.
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -54,39 +42,6 @@ class MultiLabelClassifier(ApproximateEstimator):
 
     classes_: NDArray[Any]
     n_features_in_: int
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "log",
-        *,
-        graph: Any = "tree",
-        pair_attributes: bool = False,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        inference: str = "exact",
-        memory: float = 1024.0,
-        weights: str = "all",
-        features: Features | None = None,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.graph = graph
-        self.pair_attributes = pair_attributes
-        self.C = C
-        self.learner = learner
-        self.inference = inference
-        self.memory = memory
-        self.weights = weights
-        self.features = features
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @property
     def edges_(self) -> list[tuple[Any, Any]]:

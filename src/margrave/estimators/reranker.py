@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from margrave.checks import real
 from margrave.errors import MargraveError, the_first
-from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
-from margrave.features.base import Features
-from margrave.learners import Checkpoint, Learner, Record
+from margrave.estimators.base import Given, StructuredEstimator, Training
+from margrave.learners import Checkpoint, Record
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import GivenCosts
 from margrave.maps import SparseMap, table_named
+from margrave.settings.lists import RerankerSettings
 from margrave.structures import CandidateLists
 from margrave.structures.base import NoOutputs
 from margrave.structures.candidates import candidate_lists, cost_lists, good_lists
@@ -23,22 +23,12 @@ from margrave.structures.candidates import candidate_lists, cost_lists, good_lis
 _NO_GOOD = ("stop", "skip")
 
 
-class Reranker(StructuredEstimator):
+class Reranker(RerankerSettings, StructuredEstimator):
     """Chooses one candidate from each list; minimises 1/2 |w|^2 + C sum_i L_i(w), with one weight per name.
 
     An example of X is a list of candidates, which are dictionaries from names to numbers or lists of names, or a dense
     or sparse matrix with one row per candidate. y has the index of the good candidate, or the indices of all good ones,
     best first. If several are good, learners use the first as the right one, and the others cost nothing.
-
-    Parameters
-    ----------
-    loss : a loss by name or an object of `margrave.losses`. With the cost "hamming", it uses the costs that are passed
-        to `fit`, by default 1 for every candidate that is not good; with "zero-one", that cost is always 1. A cost
-        function, and the metric of learner `LP`, are called with two candidates of X.
-    weights : "all", or "hash:BITS" for hashed names.
-    features : how raw lists become candidates, such as `margrave.features.NGrams`; None if X has their features.
-    no_good : whether examples without a good candidate are an error ("stop") or are left out ("skip").
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -53,33 +43,6 @@ class Reranker(StructuredEstimator):
     map_: SparseMap
     n_skipped_: int
     n_features_in_: int  # only if candidates are rows of matrices
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "hinge",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        weights: str = "all",
-        features: Features | None = None,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-        no_good: str = "stop",
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.weights = weights
-        self.features = features
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.no_good = no_good
 
     def fit(  # type: ignore[override]
         self,
@@ -192,7 +155,6 @@ class Reranker(StructuredEstimator):
     def _check_parameters(self) -> LossFamily:
         loss = super()._check_parameters()
         CandidateLists().check_cost(loss.costs)
-        check_choice("no_good", self.no_good, _NO_GOOD)
         self._map(NoOutputs())
         return loss
 

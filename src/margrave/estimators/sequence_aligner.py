@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import Bound
-from margrave.checks import flag, real
+from margrave.checks import flag
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
 from margrave.features.base import Features
 from margrave.features.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
-from margrave.learners import Learner, Record, Task
+from margrave.learners import Record, Task
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import F1
 from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
 from margrave.maps.substitution import SubstitutionMatrix, matrix_named
 from margrave.metrics.alignments import GAP_CHARACTERS, matched_pairs, pair_scores
+from margrave.settings.aligners import AlignerSettings
 from margrave.structures.alignment import Alignment, AlignmentModel, check_pairs
 from margrave.structures.base import NoOutputs
 
@@ -120,34 +121,13 @@ class AlignmentEstimator(StructuredEstimator):
         self.matrix_.write(path)
 
 
-class SequenceAligner(AlignmentEstimator):
+class SequenceAligner(AlignerSettings, AlignmentEstimator):
     """Aligns pairs of sequences; minimises 1/2 |w - start|^2 + C sum_i L_i(w).
 
     An example of X is a pair (x, y) of sequences: texts, Biopython's Seq or SeqRecord, lists of tokens, lists of lists
     of attribute strings, or dictionaries of columns, such as {"letters": "ACD", "helix": "HHC"}; columns that are
     matrices are profiles. An output is the list of matched positions (i, j), from 0, or a pair of aligned texts of the
     same length, with "-" for gaps.
-
-    Parameters
-    ----------
-    loss : a loss by name or an object of `margrave.losses`. The cost "hamming" counts gold pairs that are missed and
-        pairs that are wrong; "f1" is 1 - F1 of the pairs, for sequences of up to 40 letters.
-    mode : "global", "local" or "semi-global".
-    gaps : "affine" or "linear".
-    tied : whether parts belong to letters, which takes less memory, or to places; "auto" ties them if the loss has no
-        cost and scores depend on letters alone.
-    edges : whether every edge of the trellis has a part of its own in training, which the learners "smo" and "smo-eg"
-        need. The weights are the same, and parts take at least ten times as much memory; tied=True is refused.
-    symmetric, window, gap_residues, gap_context, end_gaps : see `margrave.maps.AlignmentFeatures`.
-    start : scores from which the weights are measured: "BLOSUM62" (with 10 and 1 half-bits for gaps), or a
-        `SubstitutionMatrix`; both are converted to natural logarithms by the unit of the matrix. The loss must be
-        convex with a cost that decomposes over parts: "log", "hinge", "softmax-margin" or "perceptron". Small C stay
-        close to the matrix; None starts from 0. Its letters are known besides those of the training data.
-    decode : "score" predicts the best alignment; "accuracy" the one with the highest expected accuracy: the sum over
-        its pairs of their posterior probability minus `caution`.
-    caution : from 0, which favours recall, to 1, which favours precision.
-    features : `margrave.features.Sequences`, "default" for the letters of the training data, or None if X is encoded.
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -159,53 +139,6 @@ class SequenceAligner(AlignmentEstimator):
     >>> SequenceAligner(C=10.0).fit(pairs, known).predict([("CGAT", "CGT")])
     [[(0, 0), (1, 1), (3, 2)]]
     """
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "log",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        mode: str = "global",
-        gaps: str = "affine",
-        tied: bool | str = "auto",
-        edges: bool = False,
-        symmetric: bool = True,
-        window: int = 0,
-        gap_residues: bool = False,
-        gap_context: int = 0,
-        end_gaps: bool = False,
-        start: str | SubstitutionMatrix | None = None,
-        decode: str = "score",
-        caution: float = 0.0,
-        features: Features | str | None = "default",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.mode = mode
-        self.gaps = gaps
-        self.tied = tied
-        self.edges = edges
-        self.symmetric = symmetric
-        self.window = window
-        self.gap_residues = gap_residues
-        self.gap_context = gap_context
-        self.end_gaps = end_gaps
-        self.start = start
-        self.decode = decode
-        self.caution = caution
-        self.features = features
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _structure(self, given: Given) -> Alignment:
         tied = given.to_structure.get("tied")
@@ -244,7 +177,6 @@ class SequenceAligner(AlignmentEstimator):
         if flag("edges", self.edges) and self.tied is True:
             raise MargraveError("parts of edges are not tied: pass tied=False.")
         check_choice("way to decode", self.decode, DECODERS)
-        real("caution", self.caution, "be from 0 to 1", lambda value: 0 <= value <= 1)
         return loss
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:

@@ -1,6 +1,6 @@
 """Tags for the tokens of sequences: conditional random fields, structural SVMs, perceptrons."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -14,15 +14,16 @@ from margrave.estimators.base import Given, StructuredEstimator
 from margrave.features.base import Features
 from margrave.features.segments import SegmentTemplates
 from margrave.labels.tags import alternatives_of
-from margrave.learners import Checkpoint, Learner
+from margrave.learners import Checkpoint
 from margrave.losses import LossFamily
-from margrave.maps import ChainMap, FeatureTable, Kernel, SegmentMap, table_named
+from margrave.maps import ChainMap, SegmentMap, table_named
+from margrave.settings.sequence_tagger import TaggerSettings
 from margrave.structures import Chain, SemiMarkov
 from margrave.structures.chain import check_labels
 from margrave.structures.semi_markov import segments_of, tags_of
 
 
-class SequenceTagger(StructuredEstimator):
+class SequenceTagger(TaggerSettings, StructuredEstimator):
     """Predicts a label for every token of a sequence; minimises 1/2 |w|^2 + C sum_i L_i(w).
 
     A token is a list of attribute strings, or a dictionary from names to numbers (or strings), or, for whole sequences
@@ -32,34 +33,6 @@ class SequenceTagger(StructuredEstimator):
     the probability of all of them together, and "latent-hinge" separates the best of them from the others. Neither is
     convex, so that there is no gap. `LP` places the worst right one above the best other one. The other losses take
     that of the tags as the right one.
-
-    Parameters
-    ----------
-    loss : "log", "hinge", "softmax-margin", "perceptron", "ramp", "expected-cost", or an object of `margrave.losses`.
-    C : the weight of the losses relative to |w|^2 / 2.
-    learner : "auto", which chooses by the loss and the size of the data, another name, or an object of
-        `margrave.learners`.
-    weights : which pairs of attribute and label have a weight: "observed", "all", or "hash:BITS" for hashed attributes.
-    kernel : a `Kernel` between tokens instead of weights of attributes.
-    features : how raw rows become attributes, such as `margrave.features.Templates`; None if X already has attributes.
-    segments : predict whole segments: labels must be IOB2 tags, attributes of tokens are added up over a segment, and
-        neighbouring segments depend on each other. A `margrave.features.SegmentTemplates` object also gives segments
-        attributes of their own. IOB1 tags are taken as well; predictions are in IOB2, and `score` counts in IOB2.
-    max_length : the largest number of tokens of a segment: a number, or a mapping from labels to numbers; None for the
-        longest segment of each label in the training data.
-    order : the number of preceding labels on which a label depends: 1, 2 or 3.
-    forbidden : pairs of neighbouring labels that no output may contain.
-    start, stop : give the labels of the first and the last position additional weights.
-    transition_scale : the factor on the features of transitions.
-    tied : share one table of transition parts among all positions; some learners need False.
-    starts : for "latent-log" and "latent-hinge", the number of weights to start from: the first are the learner's
-        own (those of the tags for 'cccp', and else zero), and the others are random. The model is the one with the
-        lowest objective.
-    max_iter : the maximum number of iterations; None uses the learner's default.
-    tol : the relative gap at which to stop.
-    n_jobs : the number of threads; -1 uses all processors, and None uses them all where they do not change the result.
-    random_state : the seed of the random numbers, such as the order in which learners visit examples.
-    verbose : report progress.
 
     Attributes
     ----------
@@ -81,51 +54,6 @@ class SequenceTagger(StructuredEstimator):
 
     classes_: NDArray[Any]
     map_: ChainMap | SegmentMap
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "log",
-        *,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        weights: str | FeatureTable = "observed",
-        kernel: Kernel | None = None,
-        features: Features | None = None,
-        segments: bool | SegmentTemplates = False,
-        max_length: int | Mapping[str, int] | None = None,
-        order: int = 1,
-        forbidden: Collection[tuple[Any, Any]] = (),
-        start: bool = False,
-        stop: bool = False,
-        transition_scale: float = 1.0,
-        tied: bool = True,
-        starts: int = 3,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.learner = learner
-        self.weights = weights
-        self.kernel = kernel
-        self.features = features
-        self.segments = segments
-        self.max_length = max_length
-        self.order = order
-        self.forbidden = forbidden
-        self.start = start
-        self.stop = stop
-        self.transition_scale = transition_scale
-        self.tied = tied
-        self.starts = starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,
@@ -280,7 +208,7 @@ class SequenceTagger(StructuredEstimator):
         return SegmentMap(table, list(outputs.labels), longest, templates, *of_pairs)
 
     def _n_starts(self, loss: LossFamily) -> int:
-        return whole("starts", self.starts, 1, 1000) if loss.of_good else 1
+        return self.starts if loss.of_good else 1
 
     def _has_segments(self) -> bool:
         return isinstance(self.segments, SegmentTemplates) or flag("segments", self.segments)
@@ -293,7 +221,6 @@ class SequenceTagger(StructuredEstimator):
             raise MargraveError("segments depend on the segment before: order must be 1, and nothing forbidden.")
         elif isinstance(self.segments, SegmentTemplates) and self.features is None and not hasattr(self, "features_"):
             raise MargraveError("templates of segments need rows of columns: pass features=Templates().")
-        whole("starts", self.starts, 1, 1000)
         return super()._check_parameters()
 
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:

@@ -1,6 +1,5 @@
 """Classification with features of classes: taxonomies, descriptions, similarities (003, sections 4.2 and 5.1)."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +9,11 @@ from numpy.typing import NDArray
 from margrave.errors import MargraveError
 from margrave.estimators.base import Given, Training, check_choice
 from margrave.estimators.linear_classifier import LinearClassifier
-from margrave.features.base import Features
-from margrave.labels import Taxonomy
 from margrave.labels.taxonomy import as_taxonomy
-from margrave.learners import Learner
-from margrave.losses import Cost, CostLike, Hamming, LossFamily, Matrix, Tree, cost_named
-from margrave.maps import FeatureTable, Kernel, OutputMap, table_named
+from margrave.losses import Cost, Hamming, LossFamily, Matrix, Tree, cost_named
+from margrave.maps import OutputMap, table_named
 from margrave.maps.outputs import OutputMatrix, class_ancestors, class_similarity, class_words, side_by_side
+from margrave.settings.classifiers import TaxonomySettings
 from margrave.structures.base import Labels
 
 if TYPE_CHECKING:
@@ -25,29 +22,11 @@ if TYPE_CHECKING:
 _COSTS = ("tree", "zero-one")
 
 
-class TaxonomyClassifier(LinearClassifier):
+class TaxonomyClassifier(TaxonomySettings, LinearClassifier):
     """Predicts a class with one weight vector per output feature instead of one per class, so that classes share them.
 
     The output features of taxonomy, descriptions and similarity are combined. Without any of them, this is a
     `LinearClassifier`.
-
-    Parameters
-    ----------
-    loss : a loss by name or an object of `margrave.losses`, without a cost of its own.
-    taxonomy : a `Taxonomy`, the parents of its nodes, or the separator of class names such as a.b.c. The class itself
-        and all its ancestors are output features; without a taxonomy, the class alone.
-    node_weights : the values of the features of nodes; 1 for nodes that it lacks.
-    descriptions : a text for each class; the tf-idf values of its words are output features.
-    similarity : inner products of the features of the sorted classes, a positive semidefinite matrix; without a
-        taxonomy, they replace the features of the classes themselves.
-    cost : "tree", the height of the first common ancestor (`Taxonomy.tree_loss`; without a taxonomy every mistake costs
-        one), "zero-one", one number per class, or a matrix over the sorted classes.
-    classes : all classes that can be predicted, including those without examples. Learning compares only the classes
-        of the examples; the others are scored by the output features that they share with them.
-    weights : which pairs of attribute and class have a weight: "all", "observed", or "hash:BITS" for hashed attributes.
-    kernel : a `Kernel` between examples instead of weights of attributes.
-    features : how raw examples become attributes, such as `margrave.features.TfIdf` for texts; None if X has them.
-    C, learner, max_iter, tol, n_jobs, random_state, verbose : as in `SequenceTagger`.
 
     Attributes
     ----------
@@ -61,47 +40,6 @@ class TaxonomyClassifier(LinearClassifier):
     """
 
     map_: OutputMap
-
-    def __init__(
-        self,
-        loss: str | LossFamily = "hinge",
-        *,
-        taxonomy: Taxonomy | Mapping[Any, Any] | Sequence[Any] | str | None = None,
-        node_weights: Mapping[Any, float] | None = None,
-        descriptions: Mapping[Any, str] | None = None,
-        similarity: Any = None,
-        cost: CostLike = "tree",
-        classes: Sequence[Any] | None = None,
-        C: float = 1.0,
-        learner: str | Learner = "auto",
-        weights: str | FeatureTable = "all",
-        kernel: Kernel | None = None,
-        features: Features | None = None,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            loss,
-            C=C,
-            learner=learner,
-            weights=weights,
-            kernel=kernel,
-            features=features,
-            max_iter=max_iter,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.taxonomy = taxonomy
-        self.node_weights = node_weights
-        self.descriptions = descriptions
-        self.similarity = similarity
-        self.cost = cost
-        self.classes = classes
 
     @property
     def output_matrix_(self) -> "csr_array":

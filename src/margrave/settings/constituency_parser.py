@@ -1,0 +1,90 @@
+"""The settings of `ConstituencyParser` and `PCFG`."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
+
+from margrave.options import option
+from margrave.settings.learning import JobSettings, LearningSettings
+
+if TYPE_CHECKING:
+    from margrave.features.base import Features
+    from margrave.losses import LossFamily
+    from margrave.maps import Kernel
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GrammarSettings(JobSettings):
+    """How trees become rules, and how trees are predicted."""
+
+    terminals: Any = option(
+        "tags",
+        'The terminals of the grammar: "tags", or "words", whose tags are then predicted; rare and unknown words are '
+        "replaced by classes. Without a grammar, words and tags matter only to templates.",
+    )
+    binarise: Any = option("right", "How trees become rules, as in `margrave.structures.ContextFreeTree`.")
+    horizontal: Any = option(2, "Horizontal markovization: the number of siblings that a binarized symbol contains.")
+    vertical: Any = option(1, "Vertical markovization: 1 label, 2 adds the parent's label.")
+    rare: Any = option(1, "Words that occur at most this often are replaced by their classes.")
+    decode: str = option(
+        "best",
+        '"best" predicts the tree with the highest score; "mbr" the tree with the largest sum of (probability - '
+        "`threshold`) over its constituents.",
+        choices=("best", "mbr"),
+    )
+    threshold: float = option(
+        0.3, 'The lambda of "mbr"; higher values predict fewer constituents.', at_least=0, at_most=1
+    )
+    max_words: int = option(80, "Longer sentences are left out of the training.", at_least=1, at_most=2**31 - 1)
+
+
+@dataclass(eq=False, repr=False)
+class ConstituencySettings(GrammarSettings, LearningSettings):
+    """What a `ConstituencyParser` can be told."""
+
+    loss: "str | LossFamily" = option(
+        "log",
+        '"log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`. The cost of a tree '
+        'is its number of wrong constituents, "zero-one", or "f1", one minus the F1 score of its constituents.',
+    )
+    _: KW_ONLY
+    grammar: str = option(
+        "rules",
+        '"rules" uses the grammar of the training trees; "spans" uses none, so any label may be over any span.',
+        choices=("rules", "spans"),
+    )
+    prune: float | None = option(
+        None,
+        "Only spans with at least this probability under a `PCFG` of the same trees are considered; None considers "
+        "all. Inference is exact over the trees that are left. The grammar is a part of the model, and in training it "
+        "has not seen the sentences that it prunes. 1e-4 loses little, and saves time only with very large grammars.",
+        above=0,
+        below=1,
+    )
+    weights: Any = option("hash:20", '"hash:BITS", the size of the hash table of features of spans.')
+    kernel: "Kernel | None" = option(
+        None,
+        "`Kernel` between the features of spans. Rules still have weights of their own, and templates cannot be about "
+        "splits.",
+    )
+    features: "Features | str | None" = option(
+        "default",
+        'Templates over spans and splits, `margrave.features.SpanTemplates`. "default" chooses its built-in templates '
+        'with grammar="spans" or a kernel, and otherwise none: only rules have weights then. None: none.',
+    )
+
+
+@dataclass(eq=False, repr=False)
+class PCFGSettings(GrammarSettings):
+    """What a `PCFG` can be told."""
+
+    smoothing: float = option(
+        0.0,
+        "What is added to the count of every rule, so rare rules are not overrated; 0 is the maximum of the "
+        "likelihood. Rules that do not occur in the training data have no probability.",
+        at_least=0,
+    )
+    _: KW_ONLY
+    horizontal: Any = option(
+        None, "Horizontal markovization: the number of siblings that a binarized symbol contains; None keeps all."
+    )
+    max_words: int = option(400, "Longer sentences are left out of the training.", at_least=1, at_most=2**31 - 1)

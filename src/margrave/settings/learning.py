@@ -1,0 +1,75 @@
+"""The settings of all estimators that learn by optimization: loss, C, learner, and when to stop."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
+
+from margrave.errors import MargraveError
+from margrave.options import option
+
+if TYPE_CHECKING:
+    from margrave.features.base import Features
+    from margrave.learners import Learner
+    from margrave.losses import LossFamily
+    from margrave.maps import FeatureTable, Kernel
+
+
+def _jobs(what: str, value: Any) -> Any:
+    if value == 0:
+        raise MargraveError(f"{what} must be at least 1, or -1 for all processors, and it is 0.")
+    return value
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class JobSettings:
+    """How many threads to use."""
+
+    n_jobs: int | None = option(
+        None,
+        "Number of threads. -1 uses all processors; None uses them all where the result does not depend on them.",
+        at_least=-1,
+        at_most=1024,
+        check=_jobs,
+    )
+
+
+@dataclass(eq=False, repr=False)
+class LearningSettings(JobSettings):
+    """What every estimator passes to its learner."""
+
+    loss: "str | LossFamily" = option(
+        "log",
+        '"log", "hinge", "softmax-margin", "perceptron", "ramp", "expected-cost", or an object of `margrave.losses`.',
+    )
+    _: KW_ONLY
+    C: float = option(
+        1.0, "Inverse regularization strength: larger values fit the training data more closely.", above=0
+    )
+    learner: "str | Learner" = option(
+        "auto",
+        '"auto" chooses by the loss and the size of the data; another name, or an object of `margrave.learners`.',
+    )
+    max_iter: int | None = option(
+        None, "Maximum number of passes; None uses the learner's default.", at_least=1, at_most=10**9
+    )
+    tol: float = option(1e-4, "Relative gap at which to stop.", at_least=0)
+    random_state: int = option(0, "Random seed, for example for the order of the examples.", at_least=0)
+    verbose: Any = option(False, "Report progress.")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FeatureSettings(LearningSettings):
+    """Where the features come from: raw data, or X itself."""
+
+    features: "Features | str | None" = option(
+        None, "How raw data become features: an object of `margrave.features`; None if X has features already."
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TableSettings(FeatureSettings):
+    """Which pairs of feature and label have a weight, or a kernel instead."""
+
+    weights: "str | FeatureTable" = option(
+        "all", 'Which pairs of feature and label have a weight: "all", "observed", or "hash:BITS" for hashed features.'
+    )
+    kernel: "Kernel | None" = option(None, "`Kernel` between inputs instead of weights of features.")
