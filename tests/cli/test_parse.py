@@ -13,6 +13,7 @@ import margrave
 from margrave.cli.taggers import Tagger
 from margrave.datasets import Sentence, load_harbour, read_conllu, read_conllx, write_conllu
 from margrave.estimators import DependencyParser
+from margrave.learners import Ended
 from margrave.metrics import attachment_scores, conll18_scores, punctuation
 from tests.references.commands import done, message, run
 
@@ -542,7 +543,7 @@ def test_ctrl_c_while_trees_are_learned_saves_the_trees_so_far(
 
     def interrupted(self: DependencyParser, learner: Any, solution: Any) -> Any:
         w = real(self, learner, solution)
-        self.stop_reason_ = "interrupted"
+        self.ended_, self.stop_reason_ = Ended.INTERRUPTED, "interrupted"
         return w
 
     monkeypatch.setattr(DependencyParser, "_set_solution", interrupted)

@@ -642,7 +642,7 @@ def assert_same_model(copied: Any, model: Any) -> None:
     assert copied.coef_.dtype == model.coef_.dtype
     assert copied.classes_.tolist() == model.classes_.tolist()
     assert copied.converged_ == model.converged_
-    assert copied.stop_reason_ == model.stop_reason_
+    assert (copied.ended_, copied.stop_reason_) == (model.ended_, model.stop_reason_)
     assert copied.C == model.C
     assert loss_named(copied.loss).name == loss_named(model.loss).name
 

@@ -39,6 +39,7 @@ from margrave.learners import (
     SMO,
     BatchEG,
     Checkpoint,
+    Ended,
     Hybrid,
     KBestMIRA,
     Learner,
@@ -122,6 +123,7 @@ def test_a_path_has_the_models_of_separate_fits(loss: str, learner: str, tol: fl
         assert each.certificate_.relative_gap <= tol
         assert_array_equal(each.classes_, alone.classes_)
         assert each.n_iter_ == len(each.history_) and each.stop_reason_.startswith("relative gap")
+        assert each.ended_ is Ended.GAP
     assert model.C == 77.0 and not hasattr(model, "coef_")
 
 
@@ -539,7 +541,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         interrupting(patch, LBFGS, 7, KeyboardInterrupt)
         model.fit(X, y, checkpoint=file)
-    assert model.stop_reason_ == "interrupted" and model.n_iter_ == 7
+    assert model.stop_reason_ == "interrupted" and model.n_iter_ == 7 and model.ended_ is Ended.INTERRUPTED
     assert model.predict(X).shape == y.shape  # a model already
     model.fit(X, y, checkpoint=file)
     assert model.converged_ and model.n_iter_ == whole.n_iter_ and file.exists()

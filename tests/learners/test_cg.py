@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from margrave import Hinge, LinearClassifier, Log, LossFamily, MargraveError, Perceptron
-from margrave.learners import Task
+from margrave.learners import Ended, Task
 from margrave.learners.cg import CG, FORMULAS
 from tests.learners.test_learners import (
     KINDS,
@@ -193,6 +193,7 @@ def test_a_tolerance_of_zero_ends_at_the_limit_of_the_numbers(kind: str) -> None
     problem, examples = KINDS[kind](0, Log())
     solution = solve(CG(), problem, Log(), tol=0.0)
     assert solution.reason == "no step lowers P further: the limit of floating-point numbers"
+    assert solution.ended is Ended.DONE
     assert not solution.converged
     assert solution.history[-1].relative_gap < 1e-15
     assert solution.history[-1].primal == pytest.approx(optimum(examples, Log(), 1.0), rel=1e-13)
@@ -203,6 +204,7 @@ def test_a_tolerance_of_zero_ends_at_the_limit_of_the_numbers(kind: str) -> None
 def test_max_iter_ends_the_search() -> None:
     solution = solve(CG(), matching()[0], Log(), tol=0.0, max_iter=2)
     assert (solution.converged, solution.reason, len(solution.history)) == (False, "max_iter", 2)
+    assert solution.ended is Ended.MAX_ITER
 
 
 def test_a_problem_whose_optimum_is_zero_is_solved_at_once() -> None:

@@ -25,6 +25,7 @@ from margrave.learners import (
     SGD,
     AveragedPerceptron,
     Checkpoint,
+    Ended,
     Learner,
     OnlineEG,
     Record,
@@ -521,7 +522,7 @@ def test_ctrl_c_returns_a_solution_and_leaves_the_last_whole_pass(one: Case, tmp
             except KeyboardInterrupt:  # before the end of the first pass
                 assert not path.exists()
                 continue
-            assert solution.reason == "interrupted"
+            assert (solution.ended, solution.reason) == (Ended.INTERRUPTED, "interrupted")
             assert not solution.converged
             assert solution.kept.primal == pytest.approx(primal(solution.w, examples, loss, 1.0)[0], rel=1e-9)
             assert all(record.dual is None or record.dual <= least(beta, gamma) + 1e-9 for record in solution.history)
@@ -559,7 +560,7 @@ def test_ctrl_c_within_a_native_pass_leaves_the_last_whole_pass(
         for name in ("smo_pass", "eg_pass", "kbest_mira_pass"):
             patch.setattr(_core, name, interrupted(getattr(_core, name)))
         solution = run(one.make(), problem, Hinge(), path, max_iter=6)
-    assert solution.reason == "interrupted"
+    assert (solution.ended, solution.reason) == (Ended.INTERRUPTED, "interrupted")
     assert len(model_file.read(path)[0]["history"]) == at - 1
     assert bits(run(one.make(), problem, Hinge(), path, max_iter=6)) == bits(whole)
 
@@ -574,7 +575,7 @@ def test_ctrl_c_within_a_convex_problem_of_cccp_leaves_the_last_whole_round(beta
     for calls in np.linspace(0.1, 0.9, 4) * counted.calls:
         path = tmp_path / f"{calls}"
         solution = run(LEARNERS["cccp"](), Watched(inner, once_after(int(calls))), loss, path, max_iter=3)
-        assert solution.reason == "interrupted"
+        assert (solution.ended, solution.reason) == (Ended.INTERRUPTED, "interrupted")
         assert not solution.converged
         assert bits(run(LEARNERS["cccp"](), inner, loss, path, max_iter=3)) == bits(whole)
 
@@ -592,7 +593,7 @@ def test_ctrl_c_while_the_file_is_written_leaves_the_one_before(path: Path, monk
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", third_time)
         solution = run(OnlineEG(), problem, LossFamily(*SMOOTH), path, max_iter=6)
-    assert solution.reason == "interrupted"
+    assert (solution.ended, solution.reason) == (Ended.INTERRUPTED, "interrupted")
     assert os.listdir(path.parent) == [path.name]
     assert len(model_file.read(path)[0]["history"]) == 2
     whole = run(OnlineEG(), problem, LossFamily(*SMOOTH), max_iter=6)

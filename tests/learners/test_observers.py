@@ -16,6 +16,7 @@ from margrave.learners import (
     LBFGS,
     Auto,
     Checkpoint,
+    Ended,
     Learner,
     LinePrinter,
     Observer,
@@ -124,7 +125,7 @@ def test_an_observer_can_end_the_run_which_a_checkpoint_can_continue(tmp_path: A
     path = tmp_path / "run.checkpoint"
     settings: dict[str, Any] = {"n_jobs": 1, "max_iter": 8, "tol": 0.0}
     stopped = OnlineEG().solve(Task(problem, Log(), **settings, checkpoint=Checkpoint(path), observers=[Stopping()]))
-    assert (stopped.reason, stopped.converged) == ("enough seen", False)
+    assert (stopped.ended, stopped.reason, stopped.converged) == (Ended.OBSERVER, "enough seen", False)
     assert len(stopped.history) < 8 and stopped.kept.primal is not None
     continued = OnlineEG().solve(Task(problem, Log(), **settings, checkpoint=Checkpoint(path)))
     whole = OnlineEG().solve(Task(problem, Log(), **settings))
@@ -199,7 +200,7 @@ def test_lines_come_after_the_first_pass_then_at_growing_distances_and_at_the_en
     assert 1.0 < distances[0] < 5.0
     assert (np.diff(distances) > -0.11).all() and distances[-1] > 10 * distances[0]
     assert stream.getvalue().splitlines()[0] == "lbfgs: pass 1  P 2  D 1  relative gap 5.00e-01  0.0 s"
-    printer.end(Solution(np.zeros(1), record(7, 3.0), [record(7, 3.0)], False, "max_iter"))
+    printer.end(Solution(np.zeros(1), record(7, 3.0), [record(7, 3.0)], False, Ended.MAX_ITER, "max_iter"))
     assert stream.getvalue().splitlines()[-1] == "lbfgs: pass 7  P 2  D 1  relative gap 5.00e-01  3.0 s: max_iter"
     printer.end(None)
     assert len(stream.getvalue().splitlines()) == len(printed) + 1

@@ -108,7 +108,7 @@ def certificate_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     else:
         gap = f"{report['gap']:.3g} (relative {report['relative_gap']:.2g}{approximate})"
         rows += [("D", f"{report['dual']:.8g}"), ("gap", gap)]
-    reason = report["stop_reason"].replace("max_iter", "the iterations are used up (--max-iter)")
+    reason = report["stop_reason"].replace("max_iter", "reached --max-iter before converging")
     return [*rows, ("stopped", reason)]
 
 

@@ -64,7 +64,7 @@ class Tagger:
         # Parts are contiguous, since neighbouring sentences often come from one text and share their names.
         for first, last in pairwise(len(X) * k // folds for k in range(folds + 1)):
             model = clone(self.model).fit(X[:first] + X[last:], gold[:first] + gold[last:])
-            if model.stop_reason_.startswith("interrupted"):
+            if model.ended_ == "interrupted":
                 raise KeyboardInterrupt
             tags += model.predict(X[first:last])
         return tags

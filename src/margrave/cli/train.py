@@ -98,7 +98,7 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
         model.metadata_ = job.metadata
         with no_interrupt():
             model.save(output)
-        interrupted = model.stop_reason_.startswith("interrupted")
+        interrupted = model.ended_ == "interrupted"
         if interrupted:
             passes = model.history_[-1].passes
             go_on = "" if checkpoint is None else f"; the same command goes on from {checkpoint}"

@@ -28,7 +28,7 @@ from margrave.estimators.files import SavedEstimator
 from margrave.features.base import Features
 from margrave.files import model as model_file
 from margrave.files.stored import pack, unpack, vector
-from margrave.learners import Checkpoint, Learner, Record, Solution, Task, learner_named
+from margrave.learners import Checkpoint, Ended, Learner, Record, Solution, Task, learner_named
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.checks import check_loss
 from margrave.learners.task import available_threads
@@ -91,7 +91,8 @@ class StructuredEstimator(SavedEstimator, Estimator):
     certificate_: Record  # the certificate of coef_, which always has P
     n_iter_: int
     converged_: bool
-    stop_reason_: str
+    ended_: Ended
+    stop_reason_: str  # `ended_` in words
     map_: Any  # the features with what they have learned
     features_: Features | None  # the inputs with what they have learned; None if X has attributes
     outputs_: Any  # what the outputs have in common
@@ -232,7 +233,7 @@ class StructuredEstimator(SavedEstimator, Estimator):
             self.starts_.append({"objective": objective, "gradient": float(np.linalg.norm(slope))})
             if best is None or objective < best[0]:
                 best = objective, learner, solution
-            if solution.reason.startswith("interrupted"):
+            if solution.ended is Ended.INTERRUPTED:
                 break
         assert best is not None
         return best[1], best[2]
@@ -259,7 +260,7 @@ class StructuredEstimator(SavedEstimator, Estimator):
             state = solution.state
             model._set_fitted(training, model._set_solution(learner, solution))
             path.append(model)
-            if solution.reason.startswith("interrupted"):
+            if solution.ended is Ended.INTERRUPTED:
                 break
         return path
 
@@ -364,10 +365,11 @@ class StructuredEstimator(SavedEstimator, Estimator):
         self.certificate_ = solution.kept
         self.n_iter_ = len(solution.history)
         self.converged_ = solution.converged
+        self.ended_ = solution.ended
         self.stop_reason_ = solution.reason
         self.metadata_ = {}
         self._n_left_out = 0
-        if "tol" in learner.offers and not solution.converged and not solution.reason.startswith("interrupted"):
+        if "tol" in learner.offers and not solution.converged and solution.ended is not Ended.INTERRUPTED:
             warnings.warn(
                 f"stopped after {self.n_iter_} iterations ({solution.reason}) with a relative gap of "
                 f"{solution.kept.relative_gap:.2g} > tol {float(self.tol):g}.",
@@ -592,6 +594,7 @@ class StructuredEstimator(SavedEstimator, Estimator):
             "certificate": {"passes": kept.passes, "primal": kept.primal, "dual": dual, "gap": gap},
             "exact": kept.exact,
             "converged": self.converged_,
+            "ended": self.ended_.value,
             "stop_reason": self.stop_reason_,
             "metadata": dict(metadata),
         }
@@ -645,6 +648,7 @@ class StructuredEstimator(SavedEstimator, Estimator):
         model.history_ = [model.certificate_]
         model.n_iter_ = 1
         model.converged_ = bool(header["converged"])
+        model.ended_ = Ended(header["ended"])
         model.stop_reason_ = str(header["stop_reason"])
         model.metadata_ = dict(header["metadata"])
         weights = vector(unpack(header["weights"], arrays), np.float64, "weights")

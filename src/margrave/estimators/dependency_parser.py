@@ -18,7 +18,7 @@ from margrave.estimators.base import Given, Weights, check_choice
 from margrave.features import ArcTemplates, Features
 from margrave.labels.classes import label_numbers
 from margrave.labels.trees import crossing_words, projectivise
-from margrave.learners import Checkpoint
+from margrave.learners import Checkpoint, Ended
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
 from margrave.maps import FeatureMap, SparseMap, TreeMap, table_named
@@ -336,7 +336,7 @@ class DependencyParser(ParserSettings, ApproximateEstimator):
     ) -> Self:
         kept = as_checkpoint(checkpoint)
         super()._fit(given, sample_weight, dev, kept, observers)
-        if not self.stop_reason_.startswith("interrupted"):
+        if self.ended_ is not Ended.INTERRUPTED:
             self._fit_labels(given, sample_weight, kept)
         return self
 
@@ -364,10 +364,10 @@ class DependencyParser(ParserSettings, ApproximateEstimator):
         try:
             self.labeller_ = labeller._fit(inner, sample_weight, None, kept, ())
         except KeyboardInterrupt:  # The trees are learned: a parser without labels is better than none.
-            self.stop_reason_ = "interrupted before labels were learned"
+            self.ended_, self.stop_reason_ = Ended.INTERRUPTED, "interrupted before labels were learned"
             return
-        if labeller.stop_reason_.startswith("interrupted"):
-            self.stop_reason_ = "interrupted while labels were learned"
+        if labeller.ended_ is Ended.INTERRUPTED:
+            self.ended_, self.stop_reason_ = Ended.INTERRUPTED, "interrupted while labels were learned"
 
     def _simpler(self, **settings: Any) -> "DependencyParser":
         """A parser of single arcs with the same settings but for these."""
@@ -526,7 +526,7 @@ class DependencyParser(ParserSettings, ApproximateEstimator):
 
 def _uninterrupted(pruner: DependencyParser) -> DependencyParser:
     """A pruner whose training was not stopped by Ctrl-C, which is meant for the whole training."""
-    if pruner.stop_reason_.startswith("interrupted"):
+    if pruner.ended_ is Ended.INTERRUPTED:
         raise KeyboardInterrupt
     return pruner
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from margrave.checks import real
 from margrave.estimators.base import Given
 from margrave.estimators.constituency_parser import ConstituencyParser
-from margrave.learners import Record
+from margrave.learners import Ended, Record
 from margrave.losses import LossFamily
 from margrave.structures.grammar import Grammar
 
@@ -81,7 +81,8 @@ class PCFG(ConstituencyParser):
         w = log_probabilities(training.bound.outputs, self.smoothing)
         self.history_ = []
         self.certificate_ = Record(passes=0, seconds=0.0, primal=0.0, dual=None, gap=None)
-        self.n_iter_, self.converged_, self.stop_reason_ = 0, True, "rules are counted"
+        self.n_iter_, self.converged_ = 0, True
+        self.ended_, self.stop_reason_ = Ended.DONE, "rules are counted"
         self.metadata_ = {}
         self._n_left_out = 0
         self._set_fitted(training, w)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from margrave.checks import real
 from margrave.errors import MargraveError, the_first
 from margrave.estimators.base import Given, StructuredEstimator, Training
-from margrave.learners import Checkpoint, Record
+from margrave.learners import Checkpoint, Ended, Record
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import GivenCosts
 from margrave.maps import SparseMap, table_named
@@ -106,6 +106,7 @@ class Reranker(RerankerSettings, StructuredEstimator):
         model.history_ = [model.certificate_]
         model.n_iter_ = 0
         model.converged_ = False
+        model.ended_ = Ended.DONE
         model.stop_reason_ = "given weights"
         model.metadata_ = {}
         model.n_skipped_ = 0

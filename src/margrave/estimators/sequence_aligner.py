@@ -15,7 +15,7 @@ from margrave.errors import MargraveError
 from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
 from margrave.features.base import Features
 from margrave.features.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
-from margrave.learners import Record, Task
+from margrave.learners import Ended, Record, Task
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import F1
 from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
@@ -266,7 +266,7 @@ class SequenceAligner(AlignerSettings, AlignmentEstimator):
         empty = self._bound(Given([]), NoOutputs(), feature_map, None)
         self.certificate_ = Record(passes=0, seconds=0.0, primal=0.0, dual=None, gap=None)
         self.history_, self.n_iter_, self.converged_ = [], 0, True
-        self.stop_reason_, self.metadata_ = why, {}
+        self.ended_, self.stop_reason_, self.metadata_ = Ended.DONE, why, {}
         self._set_model(NoOutputs(), feature_map, features, feature_map.from_matrix(matrix, empty.problem.dim))
 
     def aligned(self, X: Sequence[Any]) -> list[tuple[str, str]]:

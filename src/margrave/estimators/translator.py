@@ -15,7 +15,7 @@ from margrave.errors import MargraveError, counted, unknown
 from margrave.estimators.base import Given
 from margrave.estimators.lattice_decoder import LatticeDecoder
 from margrave.features.lattices import EdgeFeatures
-from margrave.learners import Checkpoint, Learner, Record, learner_named
+from margrave.learners import Checkpoint, Ended, Learner, Record, learner_named
 from margrave.learners.checks import check_loss, check_settings
 from margrave.losses import LossFamily, loss_named
 from margrave.maps import SparseMap
@@ -297,6 +297,7 @@ class Translator(LatticeDecoder):
         self.rounds_ = rounds
         self.n_iter_ = max(len(rounds) - 1, 0)
         interrupted = bool(rounds) and rounds[-1].interrupted
+        self.ended_ = Ended.INTERRUPTED if interrupted else Ended.DONE
         self.stop_reason_ = f"{'interrupted after ' if interrupted else ''}{counted(self.n_iter_, 'round')}"
         self.converged_ = self.converged_ and not interrupted
         self.metadata_ = {}

@@ -11,6 +11,7 @@ from margrave.learners.cutting_plane import CuttingPlane
 from margrave.learners.eg import Hybrid, OnlineEG
 from margrave.learners.eg_batch import BatchEG
 from margrave.learners.eg_bound import eg_bound, eg_steps
+from margrave.learners.ended import Ended
 from margrave.learners.lbfgs import LBFGS
 from margrave.learners.lp import LP
 from margrave.learners.lp_bound import lp_error_bound, lp_log_covering_number
@@ -42,6 +43,7 @@ __all__ = [
     "BatchEG",
     "Checkpoint",
     "CuttingPlane",
+    "Ended",
     "Hybrid",
     "KBestMIRA",
     "Learner",

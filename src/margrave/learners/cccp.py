@@ -19,8 +19,9 @@ from margrave import _core
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner, learner_named
 from margrave.learners.checks import check_loss
+from margrave.learners.ended import Ended
 from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.task import Objectives, State, Step, Task, Weights
 from margrave.losses import LossFamily
 from margrave.options import option
 
@@ -91,7 +92,8 @@ class CCCP(Learner):
         problem = state.convex_problem(task.tol / 10 if self.inner_tol is None else self.inner_tol)
         inner = self._inner(task.loss, task.problem)
         found = inner.solve(problem)
-        if found.reason == "interrupted" and state.primal < inf:
+        interrupted = found.ended is Ended.INTERRUPTED
+        if interrupted and state.primal < inf:
             raise KeyboardInterrupt  # The result is the weights of the last complete round.
         task.passes += problem.passes
         w = state.r + found.w
@@ -101,15 +103,13 @@ class CCCP(Learner):
         if primal <= before:
             state.move(w, primal, r)
         done, stuck = "", False
-        if found.reason == "interrupted":  # In the first round, an incomplete solution is better than no model.
-            done, stuck = found.reason, True
-        elif before < inf and primal - before > task.tol * abs(before):
+        if before < inf and primal - before > task.tol * abs(before):
             done, stuck = f"learner '{inner.name}' found nothing lower", True
         elif before < inf and before - primal <= task.tol * abs(before):
             done = f"the objective fell by no more than tol {task.tol:g} of itself"
         elif same_tangent:
             done = "the tangent of the concave part is the one before"
-        return Step(state.w, state.primal, done=done, stuck=stuck)
+        return Step(state.w, *state.objectives(), done=done, stuck=stuck, interrupted=interrupted)
 
     def _inner(self, loss: LossFamily, problem: _core.Problem) -> Learner:
         return learner_named(self.inner).resolve(_convex_part(loss), problem)
@@ -133,6 +133,10 @@ class _State(State):
     w: Weights
     r: Weights  # the gradient of C sum_i L_i(beta, 0) at w: where the next weights are measured from
     primal: float = inf  # the objective at w; inf before the first round
+
+    def objectives(self) -> Objectives:
+        """P, where there is no dual."""
+        return self.primal, None, None
 
     def verify(self) -> None:
         """The objective and the tangent must be those at w, once a round has been made."""

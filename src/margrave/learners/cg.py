@@ -57,8 +57,7 @@ class CG(Learner):
         """One line search, one direction."""
         moved = state.down < 0 and state.advance(self.formula)
         done = "" if moved else AT_THE_LIMIT if state.down else "the gradient is zero"
-        gap = state.gap()
-        return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=done == AT_THE_LIMIT)
+        return Step(state.w, *state.objectives(), done=done, stuck=done == AT_THE_LIMIT)
 
 
 @dataclass

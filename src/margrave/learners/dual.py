@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.learners.resuming import check_same, check_that, expected_costs, scale_of_weights
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.task import Objectives, State, Step, Task, Weights
 from margrave.memory import check_memory
 
 ORDERS = ("shuffled", "cyclic", "gap")
@@ -69,6 +69,10 @@ class DualState(State):
         """D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2."""
         return self.value() - 0.5 * self.task.problem.dot(self.w, self.w)
 
+    def objectives(self) -> Objectives:
+        """D; P takes a pass."""
+        return None, self.dual(), None
+
     def estimate(self) -> float | None:
         """The sum of the gaps at the last visits; None if some example has not been visited yet."""
         total = float(self.task.weights() @ self.gap)
@@ -76,7 +80,7 @@ class DualState(State):
 
     def step(self) -> Step:
         """The outcome of a pass; weights without P are never the result, so they are not copied."""
-        return Step(self.w, dual=self.dual(), estimate=self.estimate())
+        return Step(self.w, *self.objectives(), estimate=self.estimate())
 
     def certify(self, mu: Weights, stored: _core.StoredParts | None = None) -> Step:
         """P, D and the gap at w(alpha), computed again from the marginals; one pass. The state does not change.

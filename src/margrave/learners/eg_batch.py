@@ -11,7 +11,7 @@ from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner
 from margrave.learners.dual import dual_value, gold_parameters
 from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.task import Objectives, State, Step, Task, Weights
 from margrave.options import option
 
 FORMS = ("parts", "weights")
@@ -91,7 +91,7 @@ class BatchEG(Learner):
                 break
         if self.rate == "adaptive" and not done:
             state.rate = min(state.rate * _GROWTH, 1.0 if state.task.loss.smooth else inf)
-        return Step(state.w, dual=state.value, done=done, stuck=bool(done))
+        return Step(state.w, *state.objectives(), done=done, stuck=bool(done))
 
     def certify(self, state: "_State") -> Step:
         """P and the gap; one pass."""
@@ -122,6 +122,10 @@ class _State(State):
     def __post_init__(self) -> None:
         if not len(self.t):
             self.z = np.zeros(self.task.problem.dim)
+
+    def objectives(self) -> Objectives:
+        """D; P takes a pass."""
+        return None, self.value, None
 
     def expect(self) -> Weights:
         """w of the natural parameters; one pass."""

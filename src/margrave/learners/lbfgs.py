@@ -70,10 +70,9 @@ class LBFGS(Learner):
             done = done or f"gradient norm {norm:.2g} <= {self.gradient_tol:g} max(1, |w|)"
         if not state.task.loss.convex:
             if 0.5 * norm**2 <= state.task.tol * abs(state.primal):
-                done = done or f"gradient norm {norm:.2g}, half of whose square is at most tol times P"
+                done = done or f"converged: gradient norm {norm:.2g}"
             return Step(state.w, state.primal, done=done, stuck=done == AT_THE_LIMIT)
-        gap = state.gap()
-        return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=done == AT_THE_LIMIT)
+        return Step(state.w, *state.objectives(), done=done, stuck=done == AT_THE_LIMIT)
 
 
 @dataclass

@@ -16,7 +16,7 @@ from margrave.errors import MargraveError
 from margrave.learners.base import Learner
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.run import Solution
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.task import Objectives, State, Step, Task, Weights
 from margrave.losses import LossFamily
 from margrave.memory import check_memory
 from margrave.options import option
@@ -282,13 +282,13 @@ class LP(Learner):
         """Make one round or, once the gap is small enough, all rounds until weights with zeros have a small gap too."""
         if self.separation == "master":
             state.round_at_master()
-            return Step(state.best, state.best_primal, state.value, state.gap)
+            return Step(state.best, *state.objectives())
         state.round(self.rounds)
         for _ in range(_LAST_ROUNDS):
             if state.gap > state.task.tol * state.best_primal or state.set_zeros():
-                return Step(state.best, state.best_primal, state.value, state.gap)
+                return Step(state.best, *state.objectives())
             state.round(self.rounds)
-        return Step(state.best, state.best_primal, state.value, state.gap, done="zeros do not reach tol", stuck=True)
+        return Step(state.best, *state.objectives(), done="zeros do not reach tol", stuck=True)
 
 
 def _all_zero(C: float, sufficient: float) -> str:
@@ -391,6 +391,10 @@ class LPState(State):
     def n_constraints(self) -> int:
         """The number of constraints."""
         return len(self.program.rows)
+
+    def objectives(self) -> Objectives:
+        """P of the best weights, D and the gap."""
+        return self.best_primal, self.value, self.gap
 
     @property
     def gap(self) -> float:

@@ -11,7 +11,7 @@ from margrave import _core
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner
 from margrave.learners.resuming import check_output, check_outputs, check_same, check_that, costs_of, scale_of_losses
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.task import Objectives, State, Step, Task, Weights
 from margrave.losses import LossFamily
 from margrave.options import option
 
@@ -80,10 +80,11 @@ class OneSlack(Learner):
         while self.cached and state.cut(cached=True):
             state.solve(self.rounds)
         done = ""
-        gap = state.best_primal - state.value
-        if self.epsilon is not None and gap <= self.epsilon * float(state.task.weights().sum()):
+        if self.epsilon is not None and state.best_primal - state.value <= self.epsilon * float(
+            state.task.weights().sum()
+        ):
             done = f"no constraint is violated by more than epsilon {self.epsilon:g}"
-        return Step(state.best, state.best_primal, state.value, gap, done=done)
+        return Step(state.best, *state.objectives(), done=done)
 
 
 @dataclass
@@ -103,6 +104,10 @@ class OneSlackState(State):
     outputs: list[tuple[NDArray[np.int64], NDArray[np.int32], Weights]] = field(default_factory=list)
     missed: float = 0.0
     cache: Any = None
+
+    def objectives(self) -> Objectives:
+        """P of the best weights, D and the gap."""
+        return self.best_primal, self.value, self.best_primal - self.value
 
     @property
     def n_constraints(self) -> int:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
-from margrave.learners.task import State, Task, Weights
+from margrave.learners.task import Objectives, State, Task, Weights
 from margrave.memory import check_memory
 
 _VECTORS = 7  # w, its gradient, the mixture, those of the next w, and what is computed of them
@@ -70,6 +70,11 @@ class PrimalState(State):
         rounding = _ROUNDING * (abs(self.primal) + abs(self.linear) + square)
         mixed = self.primal - (self.linear - square) + rounding
         return mixed if self.task.problem.exact and 0 <= mixed < own else own
+
+    def objectives(self) -> Objectives:
+        """P, D and the gap."""
+        gap = self.gap()
+        return self.primal, self.primal - gap, gap
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """All but the mixture: nothing could tell whether that of a file is true."""

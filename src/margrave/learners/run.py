@@ -1,7 +1,7 @@
 """The loop that all learners share: passes, history, certificates, checkpoints, observers, and Ctrl-C."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from margrave.errors import DataError, MargraveError
 from margrave.learners.checkpoint import Snapshot, fingerprint
+from margrave.learners.ended import Ended, ending_sentence
 from margrave.learners.observers import Observer, progress_observer
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.task import Record, State, Step, Task, Weights
@@ -33,7 +34,8 @@ class Solution:
     kept : the record of the weights.
     history : one record per pass.
     converged : whether the learner stopped at the optimum.
-    reason : why it stopped: "relative gap ...", "gradient norm ...", "max_iter", "interrupted", ...
+    ended : how the run ended.
+    reason : the same in words: "relative gap ...", "gradient norm ...", "max_iter", "interrupted", ...
     state : the state of the learner, from which it can continue.
     exact : False if inference, and therefore the certificate, is approximate.
     """
@@ -42,6 +44,7 @@ class Solution:
     kept: Record
     history: list[Record]
     converged: bool
+    ended: Ended
     reason: str
     state: Any = None
     exact: bool = True
@@ -85,7 +88,7 @@ class Run:
 
     def _solve(self, state: Any) -> Solution:
         learner, task = self.learner, self.task
-        otherwise = "max_iter"
+        otherwise = Ended.MAX_ITER
         try:
             state = self.resume(state)
             most = learner.most_iterations(task)
@@ -95,7 +98,7 @@ class Run:
                     step = self.calibrate(step, learner.certify(state))
                 self.add_record(step, self.is_exact(state))
                 self.notify_observers(step)
-                if step.done == "interrupted":  # The inner learner was interrupted: this pass is incomplete.
+                if step.interrupted:
                     raise KeyboardInterrupt
                 self.write_checkpoint(state)
             self.write_checkpoint(state, last=True)  # before the certificate, which a longer run would not have
@@ -103,21 +106,26 @@ class Run:
         except KeyboardInterrupt:  # Checkpoints contain only complete passes.
             if not self.history:
                 raise  # There is no model yet.
-            otherwise = "interrupted"
+            otherwise = Ended.INTERRUPTED
             self.certify_last_record(state)
         if self.best is None:
             raise MargraveError(
                 f"after {len(self.history)} iterations of learner '{learner.name}' no weights satisfy the hard margin "
                 "yet: raise max_iter, or use slack=1."
             )
-        reason, converged = self.ended() or (self._stop_reason or otherwise, False)
+        of_observer = (Ended.OBSERVER if self._stop_reason else otherwise, self._stop_reason, False)
+        ended, reason, converged = self.ended() or of_observer
+        sentence = ending_sentence(ended, reason, self._notes(state))
         exact = self.is_exact(state)
-        if remark := learner.remark(state):
-            reason += f" ({remark})"
-        if not exact:  # P is computed from the outputs that were found.
+        return Solution(self.best[1].copy(), self.best[0], self.history, converged, ended, sentence, state, exact)
+
+    def _notes(self, state: Any) -> Iterator[str]:
+        """The learner's note and, because P is computed from the outputs that were found, that on inference."""
+        if note := self.learner.remark(state):
+            yield note
+        if not self.is_exact(state):
             relaxed = "relaxed_argmax" in getattr(self.task.problem, "offers", ()) and not self.task.loss.smooth
-            reason += " (of the relaxed objective)" if relaxed else " (approximate: inference is not exact)"
-        return Solution(self.best[1].copy(), self.best[0], self.history, converged, reason, state, exact)
+            yield "of the relaxed objective" if relaxed else "approximate: inference is not exact"
 
     def is_exact(self, state: Any) -> bool:
         """Whether inference is exact: that of the problem, and the learner's own search for constraints."""
@@ -197,10 +205,12 @@ class Run:
             self.history.pop()
             self.add_record(step, self.is_exact(state))
 
-    def ended(self) -> tuple[str, bool] | None:
-        """The reason why the run is over, and whether it is at the optimum; None if the run is not over."""
+    def ended(self) -> tuple[Ended, str, bool] | None:
+        """How and why the run is over, and whether it is at the optimum; None if the run is not over."""
         gap, tol = self.history[-1].relative_gap if self.history else inf, self.task.tol
-        return (f"relative gap {gap:.2g} <= tol {tol:g}", True) if gap <= tol else self._done
+        if gap <= tol:
+            return Ended.GAP, f"relative gap {gap:.2g} <= tol {tol:g}", True
+        return None if self._done is None else (Ended.DONE, *self._done)
 
     def resume(self, state: Any) -> Any:
         """The state to begin with: the checkpoint's, if there is one."""

@@ -73,8 +73,7 @@ class SVRG(Learner):
         """One pass of steps, and the gradient where they end."""
         moved = state.advance()
         done = "" if moved or state.length > _SHORTEST * self.first_length(state.task) else AT_THE_LIMIT
-        gap = state.gap()
-        return Step(state.w, state.primal, state.primal - gap, gap, done=done, stuck=bool(done))
+        return Step(state.w, *state.objectives(), done=done, stuck=bool(done))
 
 
 @dataclass

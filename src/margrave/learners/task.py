@@ -263,11 +263,18 @@ class Task:
         return primal, primal - gap, gap
 
 
+Objectives = tuple[float | None, float | None, float | None]  # P, D and the gap, as far as they are known
+
+
 @dataclass
 class State:
     """The state of a learner between passes: numbers, texts, arrays and generators, which a checkpoint can store."""
 
     task: Task
+
+    def objectives(self) -> Objectives:
+        """P, D and the gap of this state, as far as it knows them without a pass."""
+        return None, None, None
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """All fields except the task, for a checkpoint: values that JSON can store, and arrays."""
@@ -324,6 +331,7 @@ class Step:
     estimate : an estimate of the gap from quantities that the pass computed anyway.
     done : a reason to stop that only the learner knows; empty to continue.
     stuck : whether that reason is a failure rather than the optimum.
+    interrupted : whether Ctrl-C ended an inner run, so that this pass is incomplete.
     """
 
     w: Weights
@@ -333,6 +341,7 @@ class Step:
     estimate: float | None = None
     done: str = ""
     stuck: bool = False
+    interrupted: bool = False
 
 
 def negative_losses(negative: int, visits: int) -> str:

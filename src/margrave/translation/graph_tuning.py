@@ -16,7 +16,7 @@ from margrave import _core
 from margrave.checks import whole
 from margrave.datasets.parallel import split_words
 from margrave.errors import MargraveError
-from margrave.learners import learner_named
+from margrave.learners import Ended, learner_named
 from margrave.learners.checks import check_loss
 from margrave.learners.task import Task
 from margrave.losses import loss_named
@@ -82,7 +82,7 @@ class GraphMargins(ListLearner):
             problem, loss, C=self.C, tol=self.tol, max_iter=self.max_iter, n_jobs=1, random_state=self.random_state
         )
         found = learner.solve(task)
-        interrupted = found.reason.startswith("interrupted")
+        interrupted = found.ended is Ended.INTERRUPTED
         self.outcome = Outcome(learner, found.kept, found.history, found.converged, bool(found.w.any()), interrupted)
         w: Weights = found.w / scales
         return w if w.any() else start

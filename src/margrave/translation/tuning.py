@@ -267,6 +267,7 @@ class PseudoReferences(ListLearner):
     def learn(self, lists: MergedLists, start: Weights, dense: int) -> Weights:
         """The optimum; the weights of the round before if it is zero, which would make all translations equal."""
         from margrave import Reranker
+        from margrave.learners import Ended
 
         scales = lists.deviations(len(start), dense)
         X, good, costs = [], [], []
@@ -292,7 +293,7 @@ class PseudoReferences(ListLearner):
             model.history_,
             model.converged_,
             bool(w.any()),
-            model.stop_reason_.startswith("interrupted"),
+            model.ended_ is Ended.INTERRUPTED,
         )
         return w if w.any() else start
 
