@@ -9,7 +9,7 @@ import pytest
 
 import margrave
 import margrave.estimators
-from margrave.estimators.files import SavedEstimator
+from margrave.estimators.files import SavedModel
 from margrave.files.stored import import_modules
 
 HEAVY = ("numpy", "scipy", "sklearn", "rich", "typer", "safetensors", "matplotlib", "pandas")
@@ -77,8 +77,9 @@ def test_type_checkers_see_the_same_names() -> None:
 
 def test_every_estimator_is_a_public_name() -> None:
     import_modules("margrave.estimators")
-    own = {name for name, kind in SavedEstimator.registered.items() if kind.__module__.startswith("margrave.")}
+    own = {name for name, kind in SavedModel.registered.items() if kind.__module__.startswith("margrave.")}
     bases = {"StructuredEstimator", "MatrixExamples", "AlignmentEstimator", "ApproximateEstimator"}
+    bases |= {"StructuredModel", "ConstituencyModel", "AlignmentScores", "AlignerModel"}
     assert own - bases <= set(margrave.__all__)
     assert set(dir(margrave.estimators)) == (own - bases) | {"PathCV", "load"}
 

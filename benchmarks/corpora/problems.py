@@ -14,7 +14,7 @@ from margrave import _core
 from margrave.binding import bind
 from margrave.datasets import Sentence
 from margrave.estimators import DependencyParser
-from margrave.estimators.base import Given
+from margrave.estimators.model import Given
 from margrave.features import ArcTemplates
 from margrave.learners import Weights
 from margrave.losses.costs import Hamming

@@ -16,7 +16,7 @@ from benchmarks.curves import compare
 from benchmarks.experiments.alignment_speed import LETTERS, known_pairs
 from benchmarks.tables import markdown
 from margrave import SequenceAligner, _core
-from margrave.estimators.base import Given
+from margrave.estimators.model import Given
 from margrave.features import Sequences
 from margrave.learners import LBFGS, OnlineEG
 from margrave.learners.auto import FEW_WEIGHTS

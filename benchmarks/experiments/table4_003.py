@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.tables import markdown
 from margrave import GenerativeAligner, Hinge, HomologyRanker
-from margrave.estimators.base import Given
+from margrave.estimators.model import Given
 from margrave.estimators.generative_aligner import aligner_of
 from margrave.features import Sequences
 from margrave.learners import CuttingPlane

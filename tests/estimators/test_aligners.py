@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from margrave import GenerativeAligner, Hinge, HomologyRanker, SequenceAligner, load
 from margrave.datasets import gapped
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given
 from margrave.estimators.generative_aligner import aligner_of
+from margrave.estimators.model import Given
 from margrave.estimators.sequence_aligner import known_matches, most_accurate
 from margrave.features import Sequences
 from margrave.learners import LEARNERS

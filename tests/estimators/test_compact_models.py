@@ -19,7 +19,7 @@ from sklearn.base import clone
 from margrave import Kernel, LinearClassifier, SequenceTagger, TaxonomyClassifier, load
 from margrave.errors import MargraveError
 from margrave.estimators import HierarchicalMultiLabelClassifier, Reranker
-from margrave.estimators.base import token_table
+from margrave.estimators.model import token_table
 from margrave.files import model as model_file
 from margrave.learners import LP
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from margrave import DependencyParser, Kernel, MargraveError, load
 from margrave.datasets import load_harbour
-from margrave.estimators.base import Given
+from margrave.estimators.model import Given
 from margrave.features import ArcTemplates
 from margrave.labels.trees import is_projective
 from margrave.learners import Checkpoint

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import MargraveError, Reranker, SequenceTagger, load
 from margrave.estimators.base import StructuredEstimator
-from margrave.estimators.files import SavedEstimator
+from margrave.estimators.files import SavedModel
 from margrave.estimators.matrix_examples import MatrixExamples
 from margrave.features import Templates
 from margrave.files.stored import import_modules
@@ -36,8 +36,9 @@ def fitted(entry: Entry, **settings: Any) -> Any:
 
 def test_every_estimator_is_registered_here() -> None:
     import_modules("margrave.estimators")  # Otherwise an estimator that no test has imported would go unnoticed.
-    own = {name for name, kind in SavedEstimator.registered.items() if kind.__module__.startswith("margrave.")}
+    own = {name for name, kind in SavedModel.registered.items() if kind.__module__.startswith("margrave.")}
     bases = {"StructuredEstimator", "MatrixExamples", "AlignmentEstimator", "ApproximateEstimator"}
+    bases |= {"StructuredModel", "ConstituencyModel", "AlignmentScores", "AlignerModel"}
     counting = {"HMMTagger", "PCFG", "GenerativeAligner"}
     assert own - set(ENTRIES) == bases | counting | {"Translator"}  # whose fit takes alignments
     assert issubclass(MatrixExamples, StructuredEstimator)

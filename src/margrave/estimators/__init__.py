@@ -9,7 +9,7 @@ from typing import Any
 from margrave import _HOMES
 from margrave.checks import flag
 from margrave.errors import DataError
-from margrave.estimators.files import SavedEstimator
+from margrave.estimators.files import SavedModel
 from margrave.files import model as model_file
 from margrave.files.stored import UnknownClassError, import_modules
 
@@ -43,11 +43,11 @@ def load(path: str | PathLike[str], *, mmap: bool = False) -> Any:
         ) from None
 
 
-def _estimator(name: str) -> type[SavedEstimator] | None:
+def _estimator(name: str) -> type[SavedModel] | None:
     """The estimator of this name; all modules are searched for one that is not imported yet."""
-    if name not in SavedEstimator.registered:
+    if name not in SavedModel.registered:
         import_modules(__name__)
-    return SavedEstimator.registered.get(name)
+    return SavedModel.registered.get(name)
 
 
 def __getattr__(name: str) -> Any:

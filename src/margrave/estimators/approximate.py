@@ -7,7 +7,8 @@ import numpy as np
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given, StructuredEstimator
+from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.model import Given
 
 
 @dataclass(frozen=True)

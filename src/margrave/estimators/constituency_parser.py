@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.binding import Bound
 from margrave.errors import MargraveError, unknown
-from margrave.estimators.base import Given, StructuredEstimator, check_choice
+from margrave.estimators.base import StructuredEstimator, check_choice
+from margrave.estimators.model import Given, StructuredModel
 from margrave.features import Features, SpanTemplates
 from margrave.labels.constituents import Constituent, Tree
 from margrave.learners import Checkpoint
@@ -37,63 +38,19 @@ _HASH_BITS = 20
 NO_TAG = "X"  # of words whose tags are to be predicted, where a model does not predict tags
 
 
-class ConstituencyParser(ConstituencySettings, StructuredEstimator):
-    """Predicts the constituent tree of a sentence; minimises 1/2 |w|^2 + C sum_i L_i(w) over trees.
+class ConstituencyModel(StructuredModel):
+    """Predicts constituent trees by the weights of rules and spans."""
 
-    A sentence of X is a list of rows (word, tag), of words, or of tags, which `terminals` says. Trees of y are Penn
-    brackets, nested lists [label, child, ...], nltk trees or `margrave.labels.constituents.Tree`, which predictions
-    are. Function tags and traces are left out.
+    terminals: Any
+    decode: str
+    threshold: float
+    max_words: int
+    grammar: str = "rules"
+    prune: float | None = None
 
-    Attributes
-    ----------
-    coef_ : the weights of the rules, and of the attributes of spans.
-    grammar_ : the grammar.
-    n_long_ : the number of training sentences that were left out because of `max_words`.
-    pruner_ : the grammar that prunes, or None.
-    lost_spans_ : the share of the spans of the training trees that pruning would have lost, or None; in training they
-        are kept.
-    n_partial_ : the number of sentences of the latest prediction that have no derivation; their trees join a
-        few pieces, each join at a score of -1000.
-
-    >>> trees = ["(S (NP (D the) (N dog)) (VP (V barks)))", "(S (NP (N cats)) (VP (V sleep) (A well)))"]
-    >>> parser = ConstituencyParser().fit([Tree.of(tree).tags for tree in trees], trees)
-    >>> print(parser.predict([["D", "N", "V", "A"]])[0])
-    (S (NP (D D) (N N)) (VP (V V) (A A)))
-    """
-
-    _more: ClassVar[tuple[str, ...]] = ("n_long_", "pruner_", "lost_spans_")
-
-    n_long_: int
-    pruner_: Any
-    lost_spans_: float | None
+    pruner_: Any = None  # the grammar that prunes
     n_partial_: int = 0
     _new_pruner: Any = None  # while learning
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        dev: tuple[Any, ...] | None = None,
-        checkpoint: str | PathLike[str] | Checkpoint | None = None,
-        observers: Sequence[Any] = (),
-    ) -> Self:
-        """Learn from sentences and their trees.
-
-        Parameters
-        ----------
-        X : the sentences; None takes them from the trees.
-        y : a tree for each sentence.
-        sample_weight : one factor per sentence on its C.
-        dev, checkpoint, observers : as in `SequenceTagger`.
-        """
-        if X is None:
-            X = self.sentences_of(y)
-        try:
-            return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
-        finally:
-            self._new_pruner = None
 
     def sentences_of(self, trees: Sequence[Any]) -> list[list[Any]]:
         """The sentences of trees, in the form that this parser takes.
@@ -112,8 +69,6 @@ class ConstituencyParser(ConstituencySettings, StructuredEstimator):
         """The grammar."""
         self._check_fitted()
         return self.outputs_
-
-    # ---- using a model -----------------------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> list[dict[Constituent, float]]:
         """Compute the probabilities of constituents, the most probable first, for each sentence.
@@ -208,6 +163,99 @@ class ConstituencyParser(ConstituencySettings, StructuredEstimator):
             found.append(rows)
         return found
 
+    def _short_trees(self, X: Any, Y: Any) -> tuple[list[Sentence], list[Tree], list[int]]:
+        """Training sentences, their trees, and the numbers of those that are not too long."""
+        trees, sentences = checked_trees(Y), self._sentences(X)
+        if len(sentences) != len(trees):
+            raise MargraveError(f"there are {len(sentences)} sentences and {len(trees)} trees.")
+        short = [i for i, sentence in enumerate(sentences) if len(sentence) <= self.max_words]
+        if trees and not short:
+            raise MargraveError(f"all sentences have more than max_words={self.max_words} words.")
+        found = [_with_words(*of, i) for i, of in enumerate(zip(trees, sentences, strict=True))]
+        return sentences, found, short
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        """The F1 score of labelled brackets, as evalb counts them; for tags in place of words, they are compared."""
+        gold = checked_trees(Y)
+        if predicted and isinstance(predicted[0], Spans):  # while learning
+            predicted = [
+                spans.tree(list(zip(tree.words, tree.tags, strict=True)))
+                for spans, tree in zip(predicted, gold, strict=True)
+            ]
+        same = [_with_words(tree, other) for tree, other in zip(gold, predicted, strict=True)]
+        return bracket_scores(gold, same).f1
+
+    def _raw(self, X: Any) -> Any:
+        return self._sentences(X)
+
+    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
+        found = {**given.to_structure, "sentences": given.X}
+        pruner = self._new_pruner or self.pruner_
+        if pruner is not None and "n_long_" not in given.fitted:
+            from margrave.estimators.span_pruning import spans_left
+
+            found["left"] = _joined(spans_left(pruner, given.X, float(self.prune or 0.0), self._threads()))
+        return found
+
+    def _no_examples(self, feature_map: Any) -> Given:
+        return Given([])
+
+
+class ConstituencyParser(ConstituencySettings, ConstituencyModel, StructuredEstimator):
+    """Predicts the constituent tree of a sentence; minimises 1/2 |w|^2 + C sum_i L_i(w) over trees.
+
+    A sentence of X is a list of rows (word, tag), of words, or of tags, which `terminals` says. Trees of y are Penn
+    brackets, nested lists [label, child, ...], nltk trees or `margrave.labels.constituents.Tree`, which predictions
+    are. Function tags and traces are left out.
+
+    Attributes
+    ----------
+    coef_ : the weights of the rules, and of the attributes of spans.
+    grammar_ : the grammar.
+    n_long_ : the number of training sentences that were left out because of `max_words`.
+    pruner_ : the grammar that prunes, or None.
+    lost_spans_ : the share of the spans of the training trees that pruning would have lost, or None; in training they
+        are kept.
+    n_partial_ : the number of sentences of the latest prediction that have no derivation; their trees join a
+        few pieces, each join at a score of -1000.
+
+    >>> trees = ["(S (NP (D the) (N dog)) (VP (V barks)))", "(S (NP (N cats)) (VP (V sleep) (A well)))"]
+    >>> parser = ConstituencyParser().fit([Tree.of(tree).tags for tree in trees], trees)
+    >>> print(parser.predict([["D", "N", "V", "A"]])[0])
+    (S (NP (D D) (N N)) (VP (V V) (A A)))
+    """
+
+    _more: ClassVar[tuple[str, ...]] = ("n_long_", "pruner_", "lost_spans_")
+
+    n_long_: int
+    lost_spans_: float | None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        dev: tuple[Any, ...] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        observers: Sequence[Any] = (),
+    ) -> Self:
+        """Learn from sentences and their trees.
+
+        Parameters
+        ----------
+        X : the sentences; None takes them from the trees.
+        y : a tree for each sentence.
+        sample_weight : one factor per sentence on its C.
+        dev, checkpoint, observers : as in `SequenceTagger`.
+        """
+        if X is None:
+            X = self.sentences_of(y)
+        try:
+            return self._fit(Given(X, y), sample_weight, self._dev_given(dev), checkpoint, observers)
+        finally:
+            self._new_pruner = None
+
     # ---- what the base asks ------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> LossFamily:
@@ -253,30 +301,12 @@ class ConstituencyParser(ConstituencySettings, StructuredEstimator):
     def _default_features(self) -> Features:
         return SpanTemplates()
 
-    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
-        """The F1 score of labelled brackets, as evalb counts them; for tags in place of words, they are compared."""
-        gold = checked_trees(Y)
-        if predicted and isinstance(predicted[0], Spans):  # while learning
-            predicted = [
-                spans.tree(list(zip(tree.words, tree.tags, strict=True)))
-                for spans, tree in zip(predicted, gold, strict=True)
-            ]
-        same = [_with_words(tree, other) for tree, other in zip(gold, predicted, strict=True)]
-        return bracket_scores(gold, same).f1
-
     def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        trees = checked_trees(given.Y)
-        sentences = self._sentences(given.X)
-        if len(sentences) != len(trees):
-            raise MargraveError(f"there are {len(sentences)} sentences and {len(trees)} trees.")
-        short = [i for i, sentence in enumerate(sentences) if len(sentence) <= self.max_words]
-        if trees and not short:
-            raise MargraveError(f"all sentences have more than max_words={self.max_words} words.")
+        sentences, trees, short = self._short_trees(given.X, given.Y)
         fitted = {"n_long_": len(trees) - len(short), "pruner_": None, "lost_spans_": None}
         if sample_weight is not None and len(short) < len(trees):
             sample_weight = np.asarray(sample_weight)[short]
-        chosen = [_with_words(trees[i], sentences[i], i) for i in short]
-        some = replace(given, X=[sentences[i] for i in short], Y=chosen, fitted=fitted)
+        some = replace(given, X=[sentences[i] for i in short], Y=[trees[i] for i in short], fitted=fitted)
         return some if self.prune is None else self._pruned(some, self.prune), sample_weight
 
     def _pruned(self, given: Given, least: float) -> Given:
@@ -297,27 +327,12 @@ class ConstituencyParser(ConstituencySettings, StructuredEstimator):
         fitted = {**given.fitted, "pruner_": pruner, "lost_spans_": lost_spans(pruner.grammar_, given.Y, left)}
         return replace(given, to_structure={**given.to_structure, "left": _joined(left)}, fitted=fitted)
 
-    def _raw(self, X: Any) -> Any:
-        return self._sentences(X)
-
     def _dev_given(self, dev: Any) -> Given | None:
         given = super()._dev_given(dev)
         return None if given is None else replace(given, X=self._sentences(given.X))
 
     def _decoder(self, training: Any) -> Any:
         return lambda i, parts: training.bound.decode_one(i, parts).tree(training.given.X[i])
-
-    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
-        found = {**given.to_structure, "sentences": given.X}
-        pruner = self._new_pruner or getattr(self, "pruner_", None)
-        if pruner is not None and "n_long_" not in given.fitted:
-            from margrave.estimators.span_pruning import spans_left
-
-            found["left"] = _joined(spans_left(pruner, given.X, float(self.prune or 0.0), self._threads()))
-        return found
-
-    def _no_examples(self, feature_map: Any) -> Given:
-        return Given([])
 
 
 def _joined(left: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:

@@ -14,7 +14,8 @@ from margrave.binding import Bound
 from margrave.checks import whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.approximate import ApproximateEstimator
-from margrave.estimators.base import Given, Weights, check_choice
+from margrave.estimators.base import check_choice
+from margrave.estimators.model import Given, Weights
 from margrave.features import ArcTemplates, Features
 from margrave.labels.classes import label_numbers
 from margrave.labels.trees import crossing_words, projectivise

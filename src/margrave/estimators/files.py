@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Self
 from numpy.typing import NDArray
 
 
-class SavedEstimator:
+class SavedModel:
     """The base of estimators that can be saved; a file refers to them by the name of their class."""
 
-    registered: ClassVar[dict[str, type["SavedEstimator"]]] = {}
+    registered: ClassVar[dict[str, type["SavedModel"]]] = {}
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
-        SavedEstimator.registered[cls.__name__] = cls
+        SavedModel.registered[cls.__name__] = cls
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:

@@ -1,22 +1,20 @@
 """Alignment by log-odds that are counted in known alignments: the generative model of 003, section 5.3."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import real
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given
+from margrave.estimators.estimator import Estimator
 from margrave.estimators.homology_ranker import known_homologues, with_candidates
-from margrave.estimators.sequence_aligner import SequenceAligner, known_matches
-from margrave.features.base import Features
+from margrave.estimators.sequence_aligner import AlignerModel, SequenceAligner, known_matches
 from margrave.features.sequences import LETTERS, Sequences
 from margrave.learners.checks import example_weights
-from margrave.losses import LossFamily
-from margrave.maps.alignment import letters_of, sequences_of
+from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
 from margrave.maps.substitution import SubstitutionMatrix
+from margrave.settings.aligners import CountedAlignmentSettings
 from margrave.structures.alignment import Alignment
 from margrave.structures.base import NoOutputs
 
@@ -41,81 +39,20 @@ def log_odds(
     return found
 
 
-class GenerativeAligner(SequenceAligner):
+class GenerativeAligner(CountedAlignmentSettings, AlignerModel, Estimator):
     """Counts matched letters of known alignments, and scores them by their log-odds (003, section 5.3).
 
     It has all methods of `SequenceAligner`, whose weights are then log-odds in natural logarithms.
-
-    Parameters
-    ----------
-    gap : the score of every unmatched letter. The paper has -0.2, in a unit that it does not state; with natural
-        logarithms, -1 comes nearest to its errors of six values that were tried (docs/papers.md).
-    smoothing : what Laplace's rule adds to every count.
-    mode : "global", "local" or "semi-global".
-    alphabet : the letters; None takes those of the training data.
-    decode, caution, n_jobs : as in `SequenceAligner`.
 
     >>> model = GenerativeAligner(mode="global").fit([("ACGT", "AGT")], [("ACGT", "A-GT")])
     >>> model.predict([("CGT", "GT")])
     [[(1, 0), (2, 1)]]
     """
 
-    def __init__(
-        self,
-        gap: float = -0.2,
-        *,
-        smoothing: float = 1.0,
-        mode: str = "local",
-        alphabet: Any = None,
-        decode: str = "score",
-        caution: float = 0.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.gap = gap
-        self.smoothing = smoothing
-        self.mode = mode
-        self.alphabet = alphabet
-        self.decode = decode
-        self.caution = caution
-        self.n_jobs = n_jobs
-
-    # What the base asks of estimators that learn by optimisation.
-    loss = "log"
-    C = 1.0
-    learner = "auto"
-    gaps = "linear"
-    tied = "auto"
-    edges = False
-    symmetric = False
-    window = 0
-    gap_residues = False
-    gap_context = 0
-    end_gaps = False
-    start = None
     features = "default"
-    max_iter = None
-    tol = 1e-4
-    random_state = 0
-    verbose = False
+    gaps = "linear"
 
-    def _default_features(self) -> Features:
-        return Sequences(self.alphabet)
-
-    def _check_parameters(self) -> LossFamily:
-        real("gap", self.gap, "be finite", np.isfinite)
-        real("smoothing", self.smoothing, "be positive", lambda value: 0 < value < np.inf)
-        return super()._check_parameters()
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        dev: Any = None,
-        checkpoint: Any = None,
-        observers: Sequence[Any] = (),
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the letters of known alignments.
 
         Parameters
@@ -123,24 +60,16 @@ class GenerativeAligner(SequenceAligner):
         X : pairs of sequences; or natives with candidates, as in `HomologyRanker`.
         y : their alignments; or the numbers of the homologues with their alignments.
         sample_weight : one factor per example on its counts.
-        dev, checkpoint, observers : not used, since counting has no passes.
         """
-        return super().fit(X, y, sample_weight, dev=dev, checkpoint=checkpoint, observers=observers)
-
-    def _dev_given(self, dev: Any) -> None:
-        return None
-
-    def _fit(self, given: Given, sample_weight: Any, dev: Any, checkpoint: Any, observers: Any) -> Self:
-        self._settings()
-        X, Y = given.X, given.Y
+        self._check_parameters()
         if _has_candidates(X):
             natives = with_candidates(X)
-            known = known_homologues(natives, Y)
+            known = known_homologues(natives, y)
             features = Sequences(self.alphabet).learn(natives)
             X = [(x, candidates[good]) for (x, candidates), (good, _) in zip(natives, known, strict=True)]
             Y = [each for _, each in known]
         else:
-            features, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(Y, X)
+            features, X, Y = Sequences(self.alphabet).learn(X), list(X), known_matches(y, X)
         if len(X) != len(Y):
             raise MargraveError(f"there are {len(X)} pairs in X and {len(Y)} in y.")
         weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))
@@ -163,7 +92,8 @@ class GenerativeAligner(SequenceAligner):
         letters = views.values[LETTERS]
         assert not isinstance(letters, int)
         table = log_odds(joint, of_x, of_y, float(self.smoothing))
-        self._set_matrix(SubstitutionMatrix(letters, table, float(self.gap), float(self.gap)), "letters are counted")
+        matrix = SubstitutionMatrix(letters, table, float(self.gap), float(self.gap))
+        self._set_matrix(matrix, AlignmentMap(symmetric=False, affine=False), "letters are counted")
         return self
 
     def predict(self, X: Any) -> Any:
@@ -223,5 +153,5 @@ def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "af
     [[(3, 0), (4, 1), (5, 2), (6, 3), (7, 4), (8, 5), (9, 6)]]
     """
     model = SequenceAligner(mode=mode, gaps=gaps, symmetric=False)
-    model._set_matrix(matrix)
+    model._set_matrix(matrix, model._map(None), "the scores are those of a given matrix")
     return model

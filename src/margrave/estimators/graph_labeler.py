@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from margrave.binding import bind
 from margrave.errors import MargraveError
 from margrave.estimators.approximate import ApproximateEstimator
-from margrave.estimators.base import Given, Training, check_choice
+from margrave.estimators.base import Training, check_choice
+from margrave.estimators.model import Given
 from margrave.features.graphs import Graph, as_graphs
 from margrave.learners import CCCP, Checkpoint
 from margrave.learners.checkpoint import as_checkpoint

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from margrave.errors import MargraveError
 from margrave.estimators.estimator import Estimator
-from margrave.estimators.files import SavedEstimator
+from margrave.estimators.files import SavedModel
 from margrave.estimators.sequence_tagger import SequenceTagger
 from margrave.files import model as model_file
 from margrave.labels.classes import label_numbers
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 ANY_WORD = "any word"  # the most general class of words
 
 
-class HMMTagger(HMMSettings, SavedEstimator, Estimator):
+class HMMTagger(HMMSettings, SavedModel, Estimator):
     """Predicts a tag for every word of a sentence by a hidden Markov model, which is estimated by counting.
 
     A sentence is a list of strings.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given
+from margrave.estimators.model import Given
 from margrave.estimators.sequence_aligner import AlignmentEstimator, check_aligned
 from margrave.features.sequences import Candidates, EncodedSequence, sequence_columns
 from margrave.maps.alignment import letters_of, sequences_of

@@ -12,7 +12,8 @@ from margrave import _core
 from margrave.binding import bind
 from margrave.checks import whole
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given, StructuredEstimator
+from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.model import Given
 from margrave.features.base import Features
 from margrave.features.lattices import EdgeFeatures
 from margrave.losses import LossFamily

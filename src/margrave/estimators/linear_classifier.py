@@ -11,8 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y
 
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given
 from margrave.estimators.matrix_examples import MatrixExamples, has_names
+from margrave.estimators.model import Given
 from margrave.maps import Kernel, table_named
 from margrave.maps.base import FeatureMap
 from margrave.settings.classifiers import ClassifierSettings

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given, StructuredEstimator, Training, token_table
+from margrave.estimators.base import StructuredEstimator, Training
+from margrave.estimators.model import Given, token_table
 
 
 class MatrixExamples(StructuredEstimator):

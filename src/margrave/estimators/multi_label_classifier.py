@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_array, validate_data
 
 from margrave.errors import MargraveError
 from margrave.estimators.approximate import ApproximateEstimator
-from margrave.estimators.base import Given, Training
+from margrave.estimators.base import Training
 from margrave.estimators.matrix_examples import has_names
+from margrave.estimators.model import Given
 from margrave.losses import LossFamily
 from margrave.maps.label_graph import LabelGraphMap
 from margrave.maps.table import hash_bits_of

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import StructuredEstimator, check_path
-from margrave.learners import Checkpoint
+from margrave.learners import Checkpoint, Ended
 from margrave.learners.checkpoint import as_checkpoint
 
 _Columns = dict[str, Any]  # what has one entry per example, by the name of the argument
@@ -109,7 +109,7 @@ class PathCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             X_test, y_test, of_test = _rows(X, y, columns, test)
             try:
                 path = self.estimator.fit_path(X_train, y_train, Cs, **of_train)
-                if len(path) < len(Cs) or path[-1].stop_reason_.startswith("interrupted"):
+                if len(path) < len(Cs) or path[-1].ended_ is Ended.INTERRUPTED:
                     raise KeyboardInterrupt
                 scores.append([score(model, X_test, y_test, of_test) for model in path])
             except MargraveError as error:

@@ -1,30 +1,32 @@
 """Probabilistic context-free grammars, estimated by counting: the generative baseline of 003, section 5.4."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.checks import real
-from margrave.estimators.base import Given
-from margrave.estimators.constituency_parser import ConstituencyParser
-from margrave.learners import Ended, Record
-from margrave.losses import LossFamily
+from margrave.binding import bind
+from margrave.estimators.constituency_parser import ConstituencyModel
+from margrave.estimators.estimator import Estimator
+from margrave.estimators.model import Given, Origin
+from margrave.maps import SpanMap
+from margrave.settings.constituency_parser import PCFGSettings
+from margrave.structures.constituents import ContextFreeTree
 from margrave.structures.grammar import Grammar
 
 
-class PCFG(ConstituencyParser):
+class PCFG(PCFGSettings, ConstituencyModel, Estimator):
     """A probabilistic context-free grammar: the probability of a rule is its share among the rules of its symbol.
 
-    It is decoded like the grammars of `ConstituencyParser`, whose weights are then log probabilities. Of a unary chain
-    only those of the training data occur.
+    It is decoded like the grammars of `ConstituencyParser`, whose weights are then log probabilities. Only the unary
+    chains of the training data occur.
 
-    Parameters
+    Attributes
     ----------
-    smoothing : what is added to the count of every rule, so that rare rules are not overrated; 0 is the maximum of the
-        likelihood. Rules that do not occur in the training data have no probability.
-    terminals, binarise, horizontal, vertical, rare, decode, threshold, max_words, n_jobs : as in
-        `ConstituencyParser`.
+    coef_ : the log probabilities of the rules.
+    grammar_ : the grammar.
+    n_long_ : the number of training sentences that were left out because of `max_words`.
+    n_partial_ : as in `ConstituencyParser`.
 
     >>> trees = ["(S (NP (N dogs)) (VP (V bark)))", "(S (NP (N dogs)) (VP (V see) (NP (N cats))))"]
     >>> grammar = PCFG(smoothing=0).fit(None, trees)
@@ -32,61 +34,38 @@ class PCFG(ConstituencyParser):
     (S (NP (N N)) (VP (V V) (NP (N N))))
     """
 
-    def __init__(
-        self,
-        smoothing: float = 0.0,
-        *,
-        terminals: str = "tags",
-        binarise: str = "right",
-        horizontal: int | None = None,
-        vertical: int = 1,
-        rare: int = 1,
-        decode: str = "best",
-        threshold: float = 0.3,
-        max_words: int = 400,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.smoothing = smoothing
-        self.terminals = terminals
-        self.binarise = binarise
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.rare = rare
-        self.decode = decode
-        self.threshold = threshold
-        self.max_words = max_words
-        self.n_jobs = n_jobs
-
-    # What the base asks of estimators that learn by optimisation.
-    loss = "log"
-    C = 1.0
-    learner = "auto"
-    grammar = "rules"
-    prune = None
-    weights = "hash:20"
-    kernel = None
     features = None
-    max_iter = None
-    tol = 1e-4
-    random_state = 0
-    verbose = False
+    _more: ClassVar[tuple[str, ...]] = ("n_long_",)
 
-    def _check_parameters(self) -> LossFamily:
-        real("smoothing", self.smoothing, "be finite and not negative", lambda x: 0 <= x < float("inf"))
-        return super()._check_parameters()
+    n_long_: int
 
-    def _fit(self, given: Given, sample_weight: Any, dev: Any, checkpoint: Any, observers: Any) -> Self:
-        loss = self._settings()
-        training = self._training(given, sample_weight, loss)
-        w = log_probabilities(training.bound.outputs, self.smoothing)
-        self.history_ = []
-        self.certificate_ = Record(passes=0, seconds=0.0, primal=0.0, dual=None, gap=None)
-        self.n_iter_, self.converged_ = 0, True
-        self.ended_, self.stop_reason_ = Ended.DONE, "rules are counted"
-        self.metadata_ = {}
-        self._n_left_out = 0
-        self._set_fitted(training, w)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Count the rules of trees.
+
+        Parameters
+        ----------
+        X : the sentences; None takes them from the trees.
+        y : a tree for each sentence.
+        """
+        self._check_parameters()
+        sentences, trees, short = self._short_trees(self.sentences_of(y) if X is None else X, y)
+        sentences, trees = [sentences[i] for i in short], [trees[i] for i in short]
+        structure = self._structure(Given([]))
+        outputs = structure.learn(trees)
+        outputs.check()
+        rules = SpanMap(0, outputs.compiled.rule_names())
+        bind(structure, rules, sentences, trees, outputs=outputs, to_structure={"sentences": sentences})
+        self.n_long_ = len(y) - len(short)
+        self._set_origin(Origin("rules are counted"))
+        self._set_model(outputs, rules, None, log_probabilities(outputs, self.smoothing))
         return self
+
+    def _structure(self, given: Given) -> ContextFreeTree:
+        return ContextFreeTree(False, self.binarise, self.horizontal, self.vertical, self.terminals, self.rare)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._structure(Given([]))
 
 
 def log_probabilities(grammar: Grammar, smoothing: float) -> NDArray[np.float64]:

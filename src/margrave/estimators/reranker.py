@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from margrave.checks import real
 from margrave.errors import MargraveError, the_first
-from margrave.estimators.base import Given, StructuredEstimator, Training
-from margrave.learners import Checkpoint, Ended, Record
+from margrave.estimators.base import StructuredEstimator, Training
+from margrave.estimators.model import Given, Origin
+from margrave.learners import Checkpoint, Record
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import GivenCosts
 from margrave.maps import SparseMap, table_named
@@ -102,13 +103,8 @@ class Reranker(RerankerSettings, StructuredEstimator):
         model = cls()
         feature_map = SparseMap(unit="candidate")
         feature_map.encode([[list(weights)]], grow=True)
-        model.certificate_ = Record(0.0, 0.0, 0.5 * float(w @ w))
-        model.history_ = [model.certificate_]
-        model.n_iter_ = 0
-        model.converged_ = False
-        model.ended_ = Ended.DONE
-        model.stop_reason_ = "given weights"
-        model.metadata_ = {}
+        at_zero = Record(0.0, 0.0, 0.5 * float(w @ w))
+        model._set_origin(Origin("given weights", converged=False, certificate=at_zero))
         model.n_skipped_ = 0
         model._set_model(NoOutputs(), feature_map, None, w)
         return model

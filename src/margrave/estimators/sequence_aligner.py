@@ -12,10 +12,11 @@ from margrave import _core
 from margrave.binding import Bound
 from margrave.checks import flag
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given, StructuredEstimator, Training, check_choice
+from margrave.estimators.base import StructuredEstimator, Training, check_choice
+from margrave.estimators.model import Given, Origin, StructuredModel
 from margrave.features.base import Features
 from margrave.features.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
-from margrave.learners import Ended, Record, Task
+from margrave.learners import Task
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import F1
 from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
@@ -31,7 +32,28 @@ DECODERS = ("score", "accuracy")
 _LONGEST_F1 = 40  # letters of a sequence for which the F1 cost is counted
 
 
-class AlignmentEstimator(StructuredEstimator):
+class AlignmentScores(StructuredModel):
+    """What models of alignments share: scores of pairs of letters and of gaps."""
+
+    map_: AlignmentMap
+
+    @property
+    def matrix_(self) -> SubstitutionMatrix:
+        """The learned scores of pairs of letters and of gaps; windows, contexts and columns are not in it."""
+        self._check_fitted()
+        return self.map_.to_matrix(self._weights())
+
+    def write_matrix(self, path: str | PathLike[str]) -> None:
+        """Write the learned matrix in NCBI's text format, which Biopython's `PairwiseAligner` can use.
+
+        Parameters
+        ----------
+        path : the file.
+        """
+        self.matrix_.write(path)
+
+
+class AlignmentEstimator(AlignmentScores, StructuredEstimator):
     """What estimators of alignments share: letters, features, and weights that are measured from a given matrix."""
 
     mode: str
@@ -40,7 +62,6 @@ class AlignmentEstimator(StructuredEstimator):
     gap_residues: bool
     end_gaps: bool
     start: str | SubstitutionMatrix | None
-    map_: AlignmentMap
 
     def _structure(self, given: Given) -> AlignmentModel:
         raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
@@ -105,100 +126,27 @@ class AlignmentEstimator(StructuredEstimator):
     def _set_fitted(self, training: Training, w: Weights) -> None:
         super()._set_fitted(training, w if self.start is None else w + self._start_weights(training))
 
-    @property
-    def matrix_(self) -> SubstitutionMatrix:
-        """The learned scores of pairs of letters and of gaps; windows, contexts and columns are not in it."""
-        self._check_fitted()
-        return self.map_.to_matrix(self._weights())
 
-    def write_matrix(self, path: str | PathLike[str]) -> None:
-        """Write the learned matrix in NCBI's text format, which Biopython's `PairwiseAligner` can use.
+class AlignerModel(AlignmentScores):
+    """Aligns pairs of sequences by the scores of letters and gaps."""
 
-        Parameters
-        ----------
-        path : the file.
-        """
-        self.matrix_.write(path)
-
-
-class SequenceAligner(AlignerSettings, AlignmentEstimator):
-    """Aligns pairs of sequences; minimises 1/2 |w - start|^2 + C sum_i L_i(w).
-
-    An example of X is a pair (x, y) of sequences: texts, Biopython's Seq or SeqRecord, lists of tokens, lists of lists
-    of attribute strings, or dictionaries of columns, such as {"letters": "ACD", "helix": "HHC"}; columns that are
-    matrices are profiles. An output is the list of matched positions (i, j), from 0, or a pair of aligned texts of the
-    same length, with "-" for gaps.
-
-    Attributes
-    ----------
-    coef_ : the weights.
-    matrix_ : the learned substitution matrix.
-
-    >>> pairs = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
-    >>> known = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
-    >>> SequenceAligner(C=10.0).fit(pairs, known).predict([("CGAT", "CGT")])
-    [[(0, 0), (1, 1), (3, 2)]]
-    """
+    mode: Any
+    gaps: Any
+    decode: Any
+    caution: float
 
     def _structure(self, given: Given) -> Alignment:
-        tied = given.to_structure.get("tied")
-        if tied is None:
-            tied = self._tied(given)
-        return Alignment(self.mode, self.gaps, bool(tied), edges=self.edges and given.Y is not None)
+        return Alignment(self.mode, self.gaps, bool(given.to_structure.get("tied", True)))
 
-    def _tied(self, given: Given) -> bool:
-        """Whether parts are tied: for losses without costs, and for prediction, if scores depend on letters alone."""
-        if self.tied != "auto":
-            return bool(self.tied)
-        if self.edges and given.Y is not None:
-            return False
-        from margrave.losses import loss_named
-
-        feature_map = getattr(self, "map_", None) if given.Y is None else None
-        simple = self.window == 0 and self.gap_context == 0 and (feature_map is None or feature_map.of_letters)
-        columns = given.Y is not None and not _only_letters(given.X)
-        return simple and not columns and (given.Y is None or loss_named(self.loss).gamma == 0)
-
-    def _map(self, outputs: Any) -> AlignmentMap:
-        feature_map = super()._map(outputs)
-        feature_map.window, feature_map.gap_context = self.window, self.gap_context
-        feature_map.__post_init__()
-        return feature_map
-
-    def _check_parameters(self) -> LossFamily:
-        loss = super()._check_parameters()
-        if not isinstance(self.tied, bool):
-            check_choice("tied", self.tied, ("auto",))
-        elif self.tied and loss.gamma > 0:
-            raise MargraveError(
-                f"the loss {loss.name!r} counts wrong pairs by their places, which tied parts do not tell: pass "
-                "tied=False."
-            )
-        if flag("edges", self.edges) and self.tied is True:
-            raise MargraveError("parts of edges are not tied: pass tied=False.")
+    def _check_parameters(self) -> Any:
         check_choice("way to decode", self.decode, DECODERS)
-        return loss
-
-    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        return replace(given, Y=known_matches(given.Y, given.X)), sample_weight
+        return super()._check_parameters()
 
     def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
         rows = sequences_of(X)
         x, y = letters_of(rows.x), letters_of(rows.y)
-        if given.Y is not None and isinstance(self._costs_of_loss(), F1):
-            for i, length in enumerate(np.maximum(x.lengths, y.lengths).tolist()):
-                if length > _LONGEST_F1:
-                    raise MargraveError(
-                        f"example {i} has {length} letters, and the F1 cost is counted for up to {_LONGEST_F1}: use "
-                        "the cost 'hamming'."
-                    )
         letters = max((s.views.size("letters") for s in [*rows.x[:1], *rows.y[:1]]), default=1)
         return {"x": x, "y": y, "letters": letters}
-
-    def _costs_of_loss(self) -> Cost:
-        from margrave.losses import loss_named
-
-        return loss_named(self.loss).costs
 
     def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
         return pair_scores(known_matches(Y), predicted).f1
@@ -257,16 +205,12 @@ class SequenceAligner(AlignerSettings, AlignmentEstimator):
         w = self._weights()
         return np.array([bound.core.best_score(i, bound.problem.score(i, w)) for i in range(bound.problem.size)])
 
-    def _set_matrix(self, matrix: SubstitutionMatrix, why: str = "the scores are those of a given matrix") -> None:
-        """Become a fitted model with the scores of this matrix; `why` is what `stop_reason_` says."""
+    def _set_matrix(self, matrix: SubstitutionMatrix, feature_map: AlignmentMap, reason: str) -> None:
+        """Become a model with the scores of this matrix; `reason` says where they are from."""
         features = Sequences(tuple(matrix.letters))
-        features.views = Views({"letters": tuple(matrix.letters)})
-        feature_map = self._map(None)
-        feature_map.views = features.views
+        features.views = feature_map.views = Views({"letters": tuple(matrix.letters)})
         empty = self._bound(Given([]), NoOutputs(), feature_map, None)
-        self.certificate_ = Record(passes=0, seconds=0.0, primal=0.0, dual=None, gap=None)
-        self.history_, self.n_iter_, self.converged_ = [], 0, True
-        self.ended_, self.stop_reason_, self.metadata_ = Ended.DONE, why, {}
+        self._set_origin(Origin(reason))
         self._set_model(NoOutputs(), feature_map, features, feature_map.from_matrix(matrix, empty.problem.dim))
 
     def aligned(self, X: Sequence[Any]) -> list[tuple[str, str]]:
@@ -284,6 +228,83 @@ class SequenceAligner(AlignerSettings, AlignmentEstimator):
         if given.Y is None and feature_map is not None and not feature_map.of_letters:
             given = replace(given, to_structure={**given.to_structure, "tied": False})
         return super()._bound(given, outputs, feature_map, features)
+
+
+class SequenceAligner(AlignerSettings, AlignerModel, AlignmentEstimator):
+    """Aligns pairs of sequences; minimises 1/2 |w - start|^2 + C sum_i L_i(w).
+
+    An example of X is a pair (x, y) of sequences: texts, Biopython's Seq or SeqRecord, lists of tokens, lists of lists
+    of attribute strings, or dictionaries of columns, such as {"letters": "ACD", "helix": "HHC"}; columns that are
+    matrices are profiles. An output is the list of matched positions (i, j), from 0, or a pair of aligned texts of the
+    same length, with "-" for gaps.
+
+    Attributes
+    ----------
+    coef_ : the weights.
+    matrix_ : the learned substitution matrix.
+
+    >>> pairs = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
+    >>> known = [("ACGT", "A-GT"), ("TTACG", "-TACG"), ("GATTA", "G-TTA")]
+    >>> SequenceAligner(C=10.0).fit(pairs, known).predict([("CGAT", "CGT")])
+    [[(0, 0), (1, 1), (3, 2)]]
+    """
+
+    def _structure(self, given: Given) -> Alignment:
+        tied = given.to_structure.get("tied")
+        if tied is None:
+            tied = self._tied(given)
+        return Alignment(self.mode, self.gaps, bool(tied), edges=self.edges and given.Y is not None)
+
+    def _tied(self, given: Given) -> bool:
+        """Whether parts are tied: for losses without costs, and for prediction, if scores depend on letters alone."""
+        if self.tied != "auto":
+            return bool(self.tied)
+        if self.edges and given.Y is not None:
+            return False
+        from margrave.losses import loss_named
+
+        feature_map = getattr(self, "map_", None) if given.Y is None else None
+        simple = self.window == 0 and self.gap_context == 0 and (feature_map is None or feature_map.of_letters)
+        columns = given.Y is not None and not _only_letters(given.X)
+        return simple and not columns and (given.Y is None or loss_named(self.loss).gamma == 0)
+
+    def _map(self, outputs: Any) -> AlignmentMap:
+        feature_map = super()._map(outputs)
+        feature_map.window, feature_map.gap_context = self.window, self.gap_context
+        feature_map.__post_init__()
+        return feature_map
+
+    def _check_parameters(self) -> LossFamily:
+        loss: LossFamily = super()._check_parameters()
+        if not isinstance(self.tied, bool):
+            check_choice("tied", self.tied, ("auto",))
+        elif self.tied and loss.gamma > 0:
+            raise MargraveError(
+                f"the loss {loss.name!r} counts wrong pairs by their places, which tied parts do not tell: pass "
+                "tied=False."
+            )
+        if flag("edges", self.edges) and self.tied is True:
+            raise MargraveError("parts of edges are not tied: pass tied=False.")
+        return loss
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        return replace(given, Y=known_matches(given.Y, given.X)), sample_weight
+
+    def _costs_of_loss(self) -> Cost:
+        from margrave.losses import loss_named
+
+        return loss_named(self.loss).costs
+
+    def _to_structure(self, given: Given, X: Any, outputs: Any) -> Mapping[str, Any]:
+        found = super()._to_structure(given, X, outputs)
+        if given.Y is not None and isinstance(self._costs_of_loss(), F1):
+            for i, length in enumerate(np.maximum(found["x"].lengths, found["y"].lengths).tolist()):
+                if length > _LONGEST_F1:
+                    raise MargraveError(
+                        f"example {i} has {length} letters, and the F1 cost is counted for up to {_LONGEST_F1}: use "
+                        "the cost 'hamming'."
+                    )
+        return found
 
 
 def _only_letters(X: Any) -> bool:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.errors import MargraveError
-from margrave.estimators.base import Given, StructuredEstimator
+from margrave.estimators.base import StructuredEstimator
+from margrave.estimators.model import Given
 from margrave.features.base import Features
 from margrave.features.segments import SegmentTemplates
 from margrave.labels.tags import alternatives_of

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from margrave.checks import flag, real, whole
 from margrave.datasets.lattices import Lattice
 from margrave.errors import MargraveError, counted, unknown
-from margrave.estimators.base import Given
 from margrave.estimators.lattice_decoder import LatticeDecoder
+from margrave.estimators.model import Given
 from margrave.features.lattices import EdgeFeatures
 from margrave.learners import Checkpoint, Ended, Learner, Record, learner_named
 from margrave.learners.checks import check_loss, check_settings

@@ -152,7 +152,7 @@ class Task(ABC):
     @staticmethod
     def sizes(estimator: Any) -> dict[str, Any]:
         """How large it is."""
-        from margrave.estimators.base import token_table
+        from margrave.estimators.model import token_table
 
         table = token_table(estimator.map_)
         return {
