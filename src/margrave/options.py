@@ -110,6 +110,10 @@ class Option:
                 return "be finite and not negative"
             case None, None, 0, None:
                 return "be positive and finite"
+        low = self.above if self.at_least is None else self.at_least
+        high = self.below if self.at_most is None else self.at_most
+        if low is not None and high is not None:
+            return f"lie between {low:g} and {high:g}"
         bounds = {"at least": self.at_least, "above": self.above, "at most": self.at_most, "below": self.below}
         return "be " + " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
 
