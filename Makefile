@@ -15,7 +15,7 @@ PYTHON_CODE := src tests benchmarks examples docs tools
 CORE := $(shell find src/margrave/_core -name '*.h' -o -name '*.cpp')
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name '*.so')
 # The folders whose tests exercise the core, for the sanitizers.
-CORE_TESTS := $(addprefix tests/,core structures labels features losses learners solvers custom estimators)
+CORE_TESTS := $(addprefix tests/,core structures data features losses learners solvers custom estimators)
 
 ABI := cp$(subst .,,$(basename $(PYTHON_VERSION)))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)

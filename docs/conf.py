@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for the plots
 
 from benchmarks.experiment import experiment, names
 from benchmarks.machine import read_result
-from margrave.files.stored import Stored
 from margrave.learners import Learner, learner_table
+from margrave.stored import Stored
 
 project = "Margrave"
 author = "The Margrave developers"

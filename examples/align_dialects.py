@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from margrave import GenerativeAligner, SequenceAligner
+from margrave.data import SubstitutionMatrix
 from margrave.estimators.generative_aligner import aligner_of
 from margrave.features import Sequences
-from margrave.maps import SubstitutionMatrix
 from margrave.plots import posterior_diagram, save_figure, substitution_diagram
 
 FOLDER = Path("demo")

@@ -8,7 +8,7 @@ from math import exp
 from pathlib import Path
 
 from margrave import LatticeDecoder
-from margrave.datasets import Lattice
+from margrave.data import Lattice
 from margrave.features import EdgeFeatures
 from margrave.plots import lattice_diagram, save_figure
 

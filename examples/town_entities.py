@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from margrave import SequenceTagger
+from margrave.data.tags import Span, spans
 from margrave.datasets import load_town
 from margrave.features import Templates
-from margrave.labels.tags import Span, spans
 from margrave.learners import Observer, Record, Weights
 from margrave.metrics import SpanScores, span_scores
 

@@ -146,7 +146,7 @@ def test_costs_that_are_functions_never_become_matrices(cost: str) -> None:
     """A matrix of all pairs of these classes would take 80 GB."""
     program = (
         "import resource\nresource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
-        "from margrave.labels import Taxonomy\nfrom margrave.losses.costs import Hamming, Tree, ZeroOne\n"
+        "from margrave.data import Taxonomy\nfrom margrave.losses.costs import Hamming, Tree, ZeroOne\n"
         f"classes = [f'a{{i % 100}}.b{{i}}' for i in range({CLASSES})]\n"
         "taxonomy = Taxonomy.from_names(classes, '.')\n"
         f"{cost}.label_cost(classes)\n"

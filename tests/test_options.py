@@ -62,7 +62,7 @@ WRONG = [
     ("rate", nan, "rate must be positive and finite, and it is nan."),
     ("rate", True, "rate must be a number, and it is True."),
     ("rate", None, "rate must be a number, and it is None."),
-    ("share", 1, "share must be above 0 and below 1, and it is 1."),
+    ("share", 1, "share must lie between 0 and 1, and it is 1."),
     ("tol", -1, "tol must be finite and not negative, and it is -1."),
     ("shift", -inf, "shift must be finite, and it is -inf."),
     ("rounds", 0, "rounds must be at least 1, and it is 0."),

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.corpora.folder import data_file
 from benchmarks.corpora.lines import Rows, commented
-from margrave.datasets import convert_tags, read_columns
+from margrave.data import Answers, convert_tags
+from margrave.datasets import read_columns
 from margrave.datasets.opening import read_lines
-from margrave.labels import Answers
 
 
 def brown() -> list[tuple[str, Rows]]:

@@ -1,7 +1,8 @@
 """German words with their splits, and lattices of all the ways to split a word."""
 
 from benchmarks.corpora.folder import data_file
-from margrave.datasets import Lattice, from_plf
+from margrave.data import Lattice
+from margrave.datasets import from_plf
 from margrave.datasets.opening import read_lines
 
 LINKS = ("", "s", "es", "n", "en", "e", "er")  # letters between the parts of a compound, which answers leave out

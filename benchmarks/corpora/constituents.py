@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.corpora.folder import MissingData, data_file
 from benchmarks.corpora.trees import ptb_part
-from margrave.labels.constituents import Tree, cleaned
+from margrave.data.constituents import Tree, cleaned
 
 
 def constituents(name: str, part: str, longest: int | None = None) -> list[Tree]:

@@ -12,7 +12,7 @@ from benchmarks.corpora.lines import Attributes
 from benchmarks.corpora.trees import arc_attributes
 from margrave import _core
 from margrave.binding import bind
-from margrave.datasets import Sentence
+from margrave.data import Arcs, Sentence
 from margrave.estimators import DependencyParser
 from margrave.estimators.model import Given
 from margrave.features import ArcTemplates
@@ -27,7 +27,7 @@ from margrave.metrics import (
     token_accuracy,
     uas_of_statistics,
 )
-from margrave.structures import Arcs, Chain, Labels, Multiclass, NonProjectiveTree
+from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree
 from margrave.structures.arc_trees import DependencyTree, flat_heads
 from margrave.structures.pruning import TagPairs
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.corpora.folder import data_file
-from margrave.datasets import read_svmlight_paths
-from margrave.labels import Taxonomy
+from margrave.data import Taxonomy
+from margrave.datasets import read_svmlight_paths, read_taxonomy
 
 MOST_WORDS = 20_000  # the most frequent, of a text corpus
 FEWEST_BOOKS = 8  # of a genre as a class: with four to learn from, as many are left to test on
@@ -87,7 +87,7 @@ def _end_of_path(taxonomy: Taxonomy, labels: Collection[str]) -> str | None:
 
 
 def _hierarchy(name: str) -> Taxonomy:
-    return Taxonomy.from_file(data_file(name, "hierarchy.txt"))
+    return read_taxonomy(data_file(name, "hierarchy.txt"))
 
 
 def _word_counts(texts: list[str], stop_words: str | None) -> Any:

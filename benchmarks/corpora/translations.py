@@ -1,7 +1,8 @@
 """Lists of translations with their scores and references."""
 
 from benchmarks.corpora.folder import data_file
-from margrave.datasets.nbest import NBestList, read_nbest, read_references
+from margrave.data.nbest import NBestList
+from margrave.datasets.nbest import read_nbest, read_references
 from margrave.translation.language_model import NGramModel
 from margrave.translation.synchronous import SynchronousDecoder, SynchronousGrammar
 

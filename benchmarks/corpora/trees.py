@@ -2,7 +2,8 @@
 
 from benchmarks.corpora.folder import MissingData, data_file, only_file
 from benchmarks.corpora.lines import commented
-from margrave.datasets import Sentence, Word, read_conllu, read_conllx
+from margrave.data import Sentence, Word
+from margrave.datasets import read_conllu, read_conllx
 
 
 def treebank(name: str, part: str) -> list[Sentence]:

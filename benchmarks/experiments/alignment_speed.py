@@ -11,10 +11,10 @@ import numpy as np
 
 from benchmarks.tables import markdown
 from margrave import SequenceAligner
+from margrave.data import BLOSUM62
+from margrave.data.substitution import HALF_BIT
 from margrave.estimators.generative_aligner import aligner_of
 from margrave.features import Sequences
-from margrave.maps import BLOSUM62
-from margrave.maps.substitution import HALF_BIT
 from margrave.structures import Alignment, Letters, NoOutputs
 
 Result = dict[str, Any]

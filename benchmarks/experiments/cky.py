@@ -16,8 +16,8 @@ from benchmarks.corpora.constituents import constituents
 from benchmarks.plots import draw, panels
 from benchmarks.tables import markdown, number
 from margrave import Hinge, _core
+from margrave.data.constituents import Tree
 from margrave.estimators.pcfg import log_probabilities
-from margrave.labels.constituents import Tree
 from margrave.learners import Task
 from margrave.maps import SpanMap
 from margrave.structures import ContextFreeTree, Grammar

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.tables import markdown, number
 from margrave import _core
 from margrave.binding import bind
-from margrave.features.graphs import grid_edges
+from margrave.data.graphs import grid_edges
 from margrave.maps import ChainMap, FeatureTable
 from margrave.structures import Chain, FactorGraph, Labels
 from margrave.structures.factor_graph import GraphArrays

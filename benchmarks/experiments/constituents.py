@@ -12,8 +12,8 @@ from typing import Any
 from benchmarks.corpora.constituents import constituents
 from benchmarks.tables import markdown
 from margrave import PCFG, ConstituencyParser
+from margrave.data.constituents import Tree
 from margrave.features import SpanTemplates
-from margrave.labels.constituents import Tree
 from margrave.metrics import bracket_scores
 
 Result = dict[str, Any]

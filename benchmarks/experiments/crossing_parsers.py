@@ -17,7 +17,7 @@ from benchmarks.corpora.problems import word_rows
 from benchmarks.corpora.trees import treebank
 from benchmarks.pieces import Pieces
 from benchmarks.tables import markdown, number
-from margrave.datasets import Sentence
+from margrave.data import Sentence
 from margrave.estimators import DependencyParser
 from margrave.learners import Observer, Solution
 from margrave.metrics import approximate_randomisation, attachment_statistics, bootstrap_interval, uas_of_statistics

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.corpora.images import mnist
 from benchmarks.tables import markdown
 from margrave import GraphLabeler
-from margrave.features import Graph, image_graph
-from margrave.features.graphs import grid_edges
+from margrave.data import Graph, image_graph
+from margrave.data.graphs import grid_edges
 
 Result = dict[str, Any]
 Images = NDArray[np.int64]

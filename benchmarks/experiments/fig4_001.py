@@ -14,7 +14,7 @@ from benchmarks.corpora.trees import treebank
 from benchmarks.plots import DOTS, finished, panels
 from benchmarks.summaries import chosen
 from benchmarks.tables import along, along_cells, markdown, number
-from margrave.datasets import Sentence
+from margrave.data import Sentence
 from margrave.learners import MIRA, SGD, Learner, Observer, Record, Task, Weights
 from margrave.losses import Log
 from margrave.structures import NonProjectiveTree

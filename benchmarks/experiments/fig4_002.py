@@ -13,7 +13,7 @@ from benchmarks.corpora.trees import treebank
 from benchmarks.curves import Point, View, follow, near, reached, thinned
 from benchmarks.plots import DOTS, coloured, draw, finished, panels
 from benchmarks.tables import markdown, number
-from margrave.labels.trees import crossing_words
+from margrave.data.heads import crossing_words
 from margrave.learners import CG, LBFGS, Learner, Observer, OnlineEG, Record, Task, Weights
 from margrave.losses import Log
 from margrave.structures import ProjectiveTree

@@ -16,9 +16,9 @@ from benchmarks.corpora.columns import genetag_answers
 from benchmarks.corpora.entities import chosen_tagger, p_value, span_counts, test_f1
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
+from margrave.data.tags import alternatives_of
 from margrave.estimators import SequenceTagger
 from margrave.features import Templates
-from margrave.labels.tags import alternatives_of
 from margrave.metrics import span_scores
 
 CORPORA = ("genetag",)

@@ -20,8 +20,8 @@ from benchmarks.experiments.denoising import binary, noisy
 from benchmarks.pieces import Pieces
 from benchmarks.tables import markdown
 from margrave.binding import Bound, bind
+from margrave.data import image_graph
 from margrave.estimators.graph_labeler import shared_graphs
-from margrave.features import image_graph
 from margrave.learners import MIRA, SGD, Learner, Observer, Record, Task, Weights
 from margrave.losses import Log
 from margrave.maps import GraphMap

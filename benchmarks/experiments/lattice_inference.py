@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.tables import markdown
 from margrave import _core
-from margrave.datasets import Lattice
+from margrave.data import Lattice
 from margrave.structures import LatticePaths, NoOutputs
 
 Result = dict[str, Any]

@@ -19,8 +19,8 @@ from benchmarks.corpora.problems import word_rows
 from benchmarks.corpora.trees import treebank
 from benchmarks.experiments.clique_trees import fastest, graph_problem, random_scores
 from benchmarks.tables import markdown, number
+from margrave.data.graphs import grid_edges
 from margrave.estimators import DependencyParser
-from margrave.features.graphs import grid_edges
 from margrave.structures import FactorGraph
 
 Result = dict[str, Any]

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.corpora.taxonomies import Corpus, blurbs, mails
 from benchmarks.summaries import Numbers, Result, chosen, plain_folds, summary, verdict
 from benchmarks.tables import markdown, with_interval
+from margrave.data import Taxonomy
 from margrave.estimators import HierarchicalMultiLabelClassifier
-from margrave.labels import Taxonomy
 from margrave.metrics import label_scores
 
 CORPORA = ("taxonomy-enron-corr", "taxonomy-blurbs-de")

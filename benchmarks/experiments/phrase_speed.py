@@ -5,8 +5,8 @@ from time import perf_counter
 from benchmarks.corpora.folder import data_file
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
-from margrave.datasets import read_parallel
 from margrave.metrics import bleu
+from margrave.translation import read_parallel
 from margrave.translation.language_model import NGramModel
 from margrave.translation.phrase_decoder import PhraseDecoder
 from margrave.translation.phrases import AlignedText

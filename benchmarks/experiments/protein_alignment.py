@@ -23,11 +23,11 @@ import numpy as np
 from benchmarks.corpora.alignments import ALPHABET, KnownPair, Match, balibase_pairs, folds_by_group, tm_pairs
 from benchmarks.tables import markdown
 from margrave import GenerativeAligner, SequenceAligner
+from margrave.data import BLOSUM62, SubstitutionMatrix
+from margrave.data.substitution import HALF_BIT
 from margrave.estimators.generative_aligner import aligner_of
 from margrave.estimators.sequence_aligner import most_accurate
 from margrave.features import Sequences
-from margrave.maps import BLOSUM62, SubstitutionMatrix
-from margrave.maps.substitution import HALF_BIT
 from margrave.metrics.alignments import f1_of, pair_counts
 
 Result = dict[str, Any]

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from benchmarks.corpora.translations import hiero_lists, moses_lists
 from benchmarks.summaries import Numbers, Result, plain_folds
 from benchmarks.tables import markdown
-from margrave.datasets.nbest import NBestList
+from margrave.data.nbest import NBestList
 from margrave.estimators import Reranker
+from margrave.features.ngrams import ngram_indicators, varying_ngrams
 from margrave.learners import LP, KBestMIRA
 from margrave.metrics import (
     BleuStatistics,
@@ -22,8 +23,8 @@ from margrave.metrics import (
     bleu_of_statistics,
     nist_of_statistics,
 )
+from margrave.metrics.pseudo_references import sentence_bleu_costs
 from margrave.translation.mert import mert
-from margrave.translation.pseudo_references import ngram_indicators, sentence_bleu_costs, varying_ngrams
 
 Floats = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from benchmarks.corpora.constituents import constituents
 from benchmarks.tables import markdown
-from margrave.labels.constituents import Tree
+from margrave.data.constituents import Tree
 from margrave.structures import Grammar
 
 Result = dict[str, Any]

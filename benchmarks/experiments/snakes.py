@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.corpora.graphs import Snake, snakes
 from benchmarks.tables import markdown
 from margrave import GraphLabeler
-from margrave.features import Graph
+from margrave.data import Graph
 
 Result = dict[str, Any]
 

@@ -12,9 +12,9 @@ from typing import Any
 from benchmarks.corpora.constituents import constituents
 from benchmarks.tables import markdown
 from margrave import ConstituencyParser
+from margrave.data.constituents import Tree
 from margrave.estimators.span_pruning import spans_left
 from margrave.features import SpanTemplates
-from margrave.labels.constituents import Tree
 from margrave.metrics import bracket_scores
 
 Result = dict[str, Any]

@@ -16,7 +16,7 @@ from benchmarks.experiments.table1_001 import Setting, name_of
 from benchmarks.plots import DOTS, finished, panels
 from benchmarks.summaries import chosen
 from benchmarks.tables import markdown
-from margrave.datasets import Sentence
+from margrave.data import Sentence
 from margrave.learners import MIRA, Task, Weights
 from margrave.metrics import approximate_randomisation, uas_of_statistics
 from margrave.structures import NonProjectiveTree

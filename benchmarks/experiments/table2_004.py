@@ -25,7 +25,6 @@ from benchmarks.corpora.folder import data_file
 from benchmarks.pieces import Pieces
 from benchmarks.summaries import Numbers, Result
 from benchmarks.tables import markdown
-from margrave.datasets import read_parallel
 from margrave.learners import LP
 from margrave.metrics import (
     BleuStatistics,
@@ -35,6 +34,7 @@ from margrave.metrics import (
     bleu_of_statistics,
     nist_of_statistics,
 )
+from margrave.translation import read_parallel
 from margrave.translation.graph_tuning import GraphMargins
 from margrave.translation.language_model import NGramModel
 from margrave.translation.phrase_decoder import FeatureNames, PhraseDecoder

@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.tables import markdown
 from margrave import GenerativeAligner, Hinge, HomologyRanker
-from margrave.estimators.model import Given
+from margrave.data import SubstitutionMatrix
 from margrave.estimators.generative_aligner import aligner_of
+from margrave.estimators.model import Given
 from margrave.features import Sequences
 from margrave.learners import CuttingPlane
-from margrave.maps import SubstitutionMatrix
 
 Result = dict[str, Any]
 

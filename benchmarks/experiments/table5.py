@@ -20,7 +20,7 @@ from benchmarks.corpora.constituents import constituents
 from benchmarks.pieces import Pieces
 from benchmarks.tables import markdown, number
 from margrave import PCFG, ConstituencyParser, Hinge
-from margrave.labels.constituents import Tree
+from margrave.data.constituents import Tree
 from margrave.learners import CuttingPlane
 from margrave.learners.cutting_plane import CutState
 from margrave.learners.task import Step

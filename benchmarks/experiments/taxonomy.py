@@ -16,8 +16,8 @@ from benchmarks.corpora.taxonomies import Corpus, books, images, newsgroups
 from benchmarks.plots import finished, panels
 from benchmarks.summaries import Numbers, Result, chosen, summary, verdict
 from benchmarks.tables import markdown, with_interval
+from margrave.data import Taxonomy
 from margrave.estimators import LinearClassifier, TaxonomyClassifier
-from margrave.labels import Taxonomy
 from margrave.losses import Hinge
 
 CORPORA = ("taxonomy-blurbs-de", "taxonomy-imclef07a", "taxonomy-imclef07d", "20newsgroups")

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from benchmarks.plots import draw, panels
 from benchmarks.tables import markdown, number
 from margrave import _core
-from margrave.structures import Arcs, Labels, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
+from margrave.data import Arcs
+from margrave.structures import Labels, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
 from margrave.structures.arc_trees import ArcTree, DependencyTree
 
 Result = dict[str, Any]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from benchmarks.corpora.trees import treebank
 from benchmarks.plots import finished, panels
 from benchmarks.tables import markdown, number
-from margrave.datasets import Sentence
+from margrave.data import Sentence
 from margrave.estimators import DependencyParser, SequenceTagger
 from margrave.features import Templates
 from margrave.metrics import (

@@ -37,15 +37,16 @@ _HOMES = {
     "SequenceTagger": "margrave.estimators.sequence_tagger",
     "SoftmaxMargin": "margrave.losses",
     "LinearClassifier": "margrave.estimators.linear_classifier",
-    "Taxonomy": "margrave.labels",
+    "Taxonomy": "margrave.data",
     "TaxonomyClassifier": "margrave.estimators.taxonomy_classifier",
-    "Translator": "margrave.estimators.translator",
+    "Translator": "margrave.translation.translator",
     "load": "margrave.estimators",
 }
 
 if TYPE_CHECKING:
     from margrave._core import Problem as Problem
     from margrave.custom import CustomProblem as CustomProblem
+    from margrave.data import Taxonomy as Taxonomy
     from margrave.errors import MargraveError as MargraveError
     from margrave.estimators import load as load
     from margrave.estimators.constituency_parser import ConstituencyParser as ConstituencyParser
@@ -66,8 +67,6 @@ if TYPE_CHECKING:
     from margrave.estimators.sequence_aligner import SequenceAligner as SequenceAligner
     from margrave.estimators.sequence_tagger import SequenceTagger as SequenceTagger
     from margrave.estimators.taxonomy_classifier import TaxonomyClassifier as TaxonomyClassifier
-    from margrave.estimators.translator import Translator as Translator
-    from margrave.labels import Taxonomy as Taxonomy
     from margrave.losses import DifferenceOfLosses as DifferenceOfLosses
     from margrave.losses import ExpectedCostBound as ExpectedCostBound
     from margrave.losses import Hinge as Hinge
@@ -79,6 +78,7 @@ if TYPE_CHECKING:
     from margrave.losses import Ramp as Ramp
     from margrave.losses import SoftmaxMargin as SoftmaxMargin
     from margrave.maps.mercer import Kernel as Kernel
+    from margrave.translation.translator import Translator as Translator
 
 __all__ = sorted(_HOMES)
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import margrave
-from margrave.datasets import read_pairs
+from margrave.data import BLOSUM62
+from margrave.datasets import read_pairs, write_matrix
 from tests.references.commands import message, run
 
 PAIRS = "ACGT\tA-GT\nTTACG\t-TACG\nGATTA\tG-TTA\n"
@@ -71,7 +72,7 @@ def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
 
 def test_a_file_to_start_from_is_used_in_the_unit_that_it_states(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text(PAIRS)
-    margrave.maps.BLOSUM62.write(tmp_path / "blosum62.txt")
+    write_matrix(tmp_path / "blosum62.txt", BLOSUM62)
     found = []
     for start in ("BLOSUM62", tmp_path / "blosum62.txt"):
         assert (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from margrave import load
-from margrave.labels.constituents import bracketed
+from margrave.data.constituents import bracketed
 from tests.references.commands import done, message, run
 
 TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))))

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from margrave.datasets import Lattice, write_lattices
+from margrave.data import Lattice
+from margrave.datasets import write_lattices
 from tests.references.commands import message, run
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import margrave
 from margrave import metrics
-from margrave.datasets import read_svmlight_paths, read_texts
+from margrave.data.taxonomy import Taxonomy
+from margrave.datasets import read_svmlight_paths, read_taxonomy, read_texts
 from margrave.estimators import HierarchicalMultiLabelClassifier
-from margrave.labels.taxonomy import Taxonomy
 from tests.references.commands import done, message, run
 
 TREE = "1\n1/1\n1/2\n2\n2/1\n"
@@ -47,7 +47,7 @@ def mails(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_sets_are_learned_as_in_python(mails: Path) -> None:
     X, y = read_svmlight_paths(mails / "train.svm", multilabel=True)
-    model = HierarchicalMultiLabelClassifier(taxonomy=Taxonomy.from_file(mails / "tree")).fit(X, y)
+    model = HierarchicalMultiLabelClassifier(taxonomy=read_taxonomy(mails / "tree")).fit(X, y)
     loaded: Any = margrave.load(mails / "m")
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
     report = json.loads((mails / "report.json").read_text())
@@ -60,7 +60,7 @@ def test_evaluate_measures_as_the_metrics_do(mails: Path) -> None:
     predicted = [
         line.split(";") if line else [] for line in done("predict", mails / "m", mails / "test.svm").splitlines()
     ]
-    tree = Taxonomy.from_file(mails / "tree")
+    tree = read_taxonomy(mails / "tree")
     scores, of_nodes = metrics.label_scores(gold, predicted), metrics.hierarchical_scores(gold, predicted, tree)
     report = json.loads(done("evaluate", mails / "m", mails / "test.svm", "--json"))
     assert report.pop("n_examples") == 40

@@ -11,7 +11,8 @@ import pytest
 
 import margrave
 from margrave.cli.taggers import Tagger
-from margrave.datasets import Sentence, load_harbour, read_conllu, read_conllx, write_conllu
+from margrave.data import Sentence
+from margrave.datasets import load_harbour, read_conllu, read_conllx, write_conllu
 from margrave.estimators import DependencyParser
 from margrave.learners import Ended
 from margrave.metrics import attachment_scores, conll18_scores, punctuation

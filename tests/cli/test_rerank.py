@@ -15,11 +15,12 @@ import pytest
 
 import margrave
 from margrave import metrics
-from margrave.datasets import NBestList, read_nbest, read_ranking, relevance_targets, write_nbest
+from margrave.data import NBestList
+from margrave.datasets import read_nbest, read_ranking, relevance_targets, write_nbest
 from margrave.estimators import Reranker
 from margrave.features import NGrams
 from margrave.learners import LP
-from margrave.translation.pseudo_references import pseudo_references, sentence_bleu_costs
+from margrave.metrics.pseudo_references import pseudo_references, sentence_bleu_costs
 from tests.references.commands import done, message, run
 
 WORDS = ["the", "a", "old", "new", "house", "tree", "stands", "falls", "there", "now", "slowly"]

@@ -20,7 +20,8 @@ import pytest
 
 import margrave
 from margrave import metrics
-from margrave.datasets import convert_tags, load_town, read_columns, write_columns
+from margrave.data import convert_tags
+from margrave.datasets import load_town, read_columns, write_columns
 from margrave.features.templates import Templates, default_templates
 from margrave.learners import LEARNERS, LP, Task
 from margrave.structures import Chain

@@ -16,9 +16,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import margrave
 from margrave import metrics
-from margrave.datasets import read_svmlight_paths, read_texts
+from margrave.data.taxonomy import Taxonomy
+from margrave.datasets import read_svmlight_paths, read_taxonomy, read_texts
 from margrave.estimators import TaxonomyClassifier
-from margrave.labels.taxonomy import Taxonomy
 from margrave.learners import LP
 from margrave.losses import Hinge
 from tests.references.commands import done, message, run
@@ -95,7 +95,7 @@ def tags(tmp_path: Path) -> Path:
 def test_features_are_learned_as_in_python(images: Path) -> None:
     report = json.loads((images / "report.json").read_text())
     X, y = read_svmlight_paths(images / "train.svm")
-    taxonomy = Taxonomy.from_file(images / "hierarchy.txt")
+    taxonomy = read_taxonomy(images / "hierarchy.txt")
     model: Any = TaxonomyClassifier(taxonomy=taxonomy, C=0.1).fit(X, y)
     loaded: Any = margrave.load(images / "m")
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
@@ -111,7 +111,7 @@ def test_features_are_learned_as_in_python(images: Path) -> None:
 def test_evaluate_measures_as_the_metrics_do(images: Path) -> None:
     predicted = done("predict", images / "m", images / "test.svm").split()
     _, gold = read_svmlight_paths(images / "test.svm")
-    taxonomy = Taxonomy.from_file(images / "hierarchy.txt")
+    taxonomy = read_taxonomy(images / "hierarchy.txt")
     scores = metrics.tree_scores(gold, predicted, taxonomy)
     report = json.loads(done("evaluate", images / "m", images / "test.svm", "--json"))
     assert report.pop("n_examples") == 40

@@ -2,7 +2,8 @@
 
 import pytest
 
-from margrave.datasets import gapped, read_fasta, read_pairs, write_aligned_fasta
+from margrave.data import gapped
+from margrave.datasets import read_fasta, read_pairs, write_aligned_fasta
 from margrave.errors import DataError
 
 PAIRS = [("ACGT", "AGT"), ("GATC", "GTC")]

@@ -5,10 +5,11 @@ from importlib.resources import as_file, files
 
 import pytest
 
-from margrave.datasets import Sentence, conllu_lines, load_harbour, read_conllu
+from margrave.data import Sentence
+from margrave.data.heads import is_projective
+from margrave.datasets import conllu_lines, load_harbour, read_conllu
 from margrave.datasets.builtin import Part
 from margrave.errors import MargraveError
-from margrave.labels.trees import is_projective
 
 PARTS: list[Part] = ["train", "dev", "test"]
 SENTENCES = {part: load_harbour(part) for part in PARTS}

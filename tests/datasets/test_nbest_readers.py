@@ -11,15 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from margrave.datasets import (
-    NBestList,
-    read_nbest,
-    read_ranking,
-    read_references,
-    read_svmlight,
-    relevance_targets,
-    write_nbest,
-)
+from margrave.data import NBestList
+from margrave.datasets import read_nbest, read_ranking, read_references, read_svmlight, relevance_targets, write_nbest
 from margrave.errors import DataError, MargraveError
 from tests.references.refusals import refusal_of_file
 

@@ -5,9 +5,9 @@ from importlib.resources import files
 import pytest
 
 from margrave import MargraveError
+from margrave.data.constituents import cleaned, without_top
 from margrave.datasets import load_quay
 from margrave.datasets.builtin import Part
-from margrave.labels.constituents import cleaned, without_top
 from margrave.structures import Grammar
 
 PARTS: list[Part] = ["train", "dev", "test"]

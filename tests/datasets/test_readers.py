@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
+from margrave.data import Sentence, Word, spans
 from margrave.datasets import (
-    Sentence,
-    Word,
     conllu_lines,
     load_digits,
     load_town,
@@ -26,7 +25,6 @@ from margrave.datasets import (
     read_conllu,
     read_conllx,
     read_svmlight,
-    spans,
     write_brackets,
     write_columns,
     write_conllu,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from margrave.data.taxonomy import Taxonomy
 from margrave.datasets import read_descriptions, read_hierarchy, read_svmlight, read_svmlight_paths, read_texts
 from margrave.errors import DataError
-from margrave.labels.taxonomy import Taxonomy
 from tests.references.refusals import refusal_of_file
 
 File = Callable[..., Path]

@@ -21,10 +21,10 @@ from margrave import (
     SequenceTagger,
     TaxonomyClassifier,
 )
-from margrave.datasets import Lattice
+from margrave.data import Lattice
+from margrave.data.candidates import Candidates
+from margrave.data.constituents import Tree
 from margrave.features import ArcTemplates, Columns, NGrams, Sequences, Templates, TfIdf
-from margrave.features.sequences import Candidates
-from margrave.labels.constituents import Tree
 
 
 @dataclass(frozen=True)

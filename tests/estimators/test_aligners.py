@@ -9,14 +9,14 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import GenerativeAligner, Hinge, HomologyRanker, SequenceAligner, load
-from margrave.datasets import gapped
+from margrave.data import BLOSUM62, gapped
+from margrave.datasets import read_matrix, write_matrix
 from margrave.errors import MargraveError
 from margrave.estimators.generative_aligner import aligner_of
 from margrave.estimators.model import Given
 from margrave.estimators.sequence_aligner import known_matches, most_accurate
 from margrave.features import Sequences
 from margrave.learners import LEARNERS
-from margrave.maps import BLOSUM62, read_matrix
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
 
 PAIRS = [("ACGT", "AGT"), ("TTACG", "TACG"), ("GATTA", "GTTA")]
@@ -48,7 +48,7 @@ def test_a_matrix_to_start_from_is_the_same_by_name_as_an_object_and_from_a_file
     ]
     text = "\n".join(["#  BLOSUM Clustered Scoring Matrix in 1/2 Bit Units", "  A C G T", *rows])
     (tmp_path / "BLOSUM62").write_text(text)
-    BLOSUM62.write(tmp_path / "written")
+    write_matrix(tmp_path / "written", BLOSUM62)
     starts = ["BLOSUM62", BLOSUM62, read_matrix(tmp_path / "BLOSUM62"), read_matrix(tmp_path / "written")]
     fitted = [SequenceAligner(start=start, features=Sequences("ACGT")).fit(PAIRS, KNOWN).coef_ for start in starts]
     for coef in fitted:
@@ -67,7 +67,7 @@ def test_files_state_the_unit_of_their_scores(tmp_path) -> None:
     with pytest.raises(MargraveError, match="matrix, line 1: the scale of scores must be positive, and it is 0"):
         unit_of("# scale = 0")
     learned = SequenceAligner().fit(PAIRS, KNOWN).matrix_
-    learned.write(tmp_path / "learned")
+    write_matrix(tmp_path / "learned", learned)
     assert read_matrix(tmp_path / "learned").unit == learned.unit == 1.0
     assert_allclose(learned.measured_in(0.5).values, 2 * learned.values)
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from margrave import PCFG, ConstituencyParser, Hinge, MargraveError, load
+from margrave.data.constituents import Constituent, Tree
 from margrave.datasets import load_quay
-from margrave.labels.constituents import Constituent, Tree
 from margrave.learners import BatchEG, OnlineEG
 from margrave.metrics import bracket_scores
 

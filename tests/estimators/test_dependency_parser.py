@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from margrave import DependencyParser, Kernel, MargraveError, load
+from margrave.data.heads import is_projective
 from margrave.datasets import load_harbour
 from margrave.estimators.model import Given
 from margrave.features import ArcTemplates
-from margrave.labels.trees import is_projective
 from margrave.learners import Checkpoint
 
 

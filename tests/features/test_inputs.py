@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from margrave import MargraveError
-from margrave.datasets import NBestList
+from margrave.data import NBestList
 from margrave.features import ArcTemplates, Columns, NGrams, Templates, TfIdf
 from tests.files.test_stored import there_and_back
 

@@ -16,10 +16,11 @@ from numpy.testing import assert_array_equal
 
 from margrave import Hinge, Kernel, LossFamily, MargraveError, Taxonomy, load
 from margrave.features.base import Features
-from margrave.files.stored import Stored, pack, unpack
+from margrave.files.stored import pack, unpack
 from margrave.learners import BCFW, CCCP, Learner, OnlineEG
 from margrave.losses import Cost
 from margrave.maps.base import FeatureMap
+from margrave.stored import Stored
 from margrave.structures import Structure
 
 

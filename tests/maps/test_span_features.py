@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 from margrave import MargraveError
 from margrave.binding import bind
+from margrave.data.constituents import Tree
 from margrave.features import SpanTemplates
-from margrave.labels.constituents import Tree
 from margrave.losses import Hamming
 from margrave.maps import SpanMap
 from margrave.structures import ContextFreeTree, SpanTree

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 from margrave import ConstituencyParser, Hinge, Kernel, MargraveError, _core, load
 from margrave.binding import bind
+from margrave.data.constituents import Tree
 from margrave.features import SpanTemplates
-from margrave.labels.constituents import Tree
 from margrave.learners import Task, learner_named
 from margrave.maps import SpanKernel, SparseMap
 from margrave.structures import ContextFreeTree, Grammar, SpanTree

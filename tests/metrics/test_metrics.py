@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margrave.datasets import convert_tags
+from margrave.data import Answers, convert_tags
 from margrave.errors import MargraveError
-from margrave.labels import Answers
 from margrave.metrics import (
     AttachmentScores,
     SpanCounts,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
+from margrave.data.taxonomy import Taxonomy
 from margrave.errors import MargraveError
-from margrave.labels.taxonomy import Taxonomy
 from margrave.metrics import (
     Counts,
     LabelScores,

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from margrave import MargraveError
-from margrave.maps import BLOSUM62, SubstitutionMatrix
+from margrave.data import BLOSUM62, SubstitutionMatrix
 from margrave.plots import posterior_diagram, save_figure, substitution_diagram
 
 

@@ -15,9 +15,10 @@ pytest.importorskip("matplotlib")
 from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 
-from margrave.datasets import Sentence, load_harbour
+from margrave.data import Sentence
+from margrave.data.heads import is_projective
+from margrave.datasets import load_harbour
 from margrave.errors import MargraveError
-from margrave.labels.trees import is_projective
 from margrave.plots import arc_diagram, save_figure
 
 WRONG = "#c8102e"

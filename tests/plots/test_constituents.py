@@ -9,9 +9,9 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.colors import to_hex
 
+from margrave.data.constituents import Constituent
 from margrave.datasets import load_quay
 from margrave.errors import MargraveError
-from margrave.labels.constituents import Constituent
 from margrave.plots import constituent_diagram, save_figure
 
 WRONG = "#c8102e"

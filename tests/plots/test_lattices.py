@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from margrave import MargraveError
-from margrave.datasets import Lattice
+from margrave.data import Lattice
 from margrave.plots import lattice_diagram, save_figure
 
 LATTICE = Lattice.of([(0, 1, "ein", {}), (0, 1, "", {}), (0, 2, "zwei", {}), (1, 2, "drei", {})])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from margrave.datasets import Sentence, Word
+from margrave.data import Sentence, Word
 
 MISSING = "_"
 _KEYED = "misc:"  # the value of a key in misc

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.datasets import Forest, Lattice
-from margrave.labels.tags import Answers, spans
+from margrave.data import Forest, Lattice
+from margrave.data.tags import Answers, spans
 
 Parts = tuple[int, ...]
 Array = NDArray[np.float64]

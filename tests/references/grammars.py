@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from margrave.labels.constituents import Tree
+from margrave.data.constituents import Tree
 from margrave.structures.grammar import Compiled, Grammar
 from tests.references.enumeration import Graph, Parts
 

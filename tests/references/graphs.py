@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrave.structures import (
+from margrave.data import (
     Allowed,
     AtMostOne,
     Budget,
@@ -20,7 +20,7 @@ from margrave.structures import (
     TreeRule,
     Xor,
 )
-from margrave.structures.rules import Tables
+from margrave.data.rules import Tables
 
 Sets = dict[str, list[str]]
 Labelling = tuple[int, ...]

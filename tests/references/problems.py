@@ -10,13 +10,14 @@ from scipy.sparse import csr_array
 
 from margrave import _core
 from margrave.binding import bind as bind_examples
+from margrave.data.arcs import ArcLabels, Arcs
 from margrave.errors import MargraveError
 from margrave.losses import LossFamily
 from margrave.losses.costs import GivenCosts, Hamming
 from margrave.maps import ChainMap, FeatureTable, NodeMap, OutputMap, SparseMap
 from margrave.maps.outputs import OutputMatrix
 from margrave.structures import CandidateLists, Chain, Labels, Multiclass, NodeSets, NoOutputs
-from margrave.structures.arc_trees import ArcLabels, Arcs, DependencyTree
+from margrave.structures.arc_trees import DependencyTree
 from margrave.structures.node_sets import Nodes
 
 

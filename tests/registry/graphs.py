@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from margrave.binding import bind as bind_examples
+from margrave.data import Graph as NodesAndEdges
+from margrave.data import Taxonomy
 from margrave.estimators.graph_labeler import shared_graphs
-from margrave.features import Graph as NodesAndEdges
-from margrave.labels import Taxonomy
 from margrave.losses import LossFamily
 from margrave.maps import FeatureTable, GraphMap, SparseMap
 from margrave.structures import (

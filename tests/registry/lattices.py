@@ -4,7 +4,7 @@ import numpy as np
 
 from margrave import _core
 from margrave.binding import bind as bind_examples
-from margrave.datasets import Lattice
+from margrave.data import Lattice
 from margrave.losses import Hamming
 from margrave.maps import SparseMap
 from margrave.structures import (

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from margrave.binding import bind as bind_examples
+from margrave.data import Answers
 from margrave.features import SegmentTemplates
-from margrave.labels import Answers
 from margrave.losses import Segments as SegmentCost
 from margrave.maps import FeatureTable, SegmentMap
 from margrave.structures import (

@@ -6,19 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.binding import bind as bind_examples
+from margrave.data import ArcLabels, Arcs
 from margrave.features import ArcTemplates
 from margrave.losses import Hamming
 from margrave.maps import SparseMap, TreeMap
-from margrave.structures import (
-    ArcLabels,
-    ArcPairTree,
-    Arcs,
-    Labels,
-    NonProjectiveTree,
-    NoOutputs,
-    ProjectiveTree,
-    SecondOrderTree,
-)
+from margrave.structures import ArcPairTree, Labels, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
 from tests.references.arc_pairs import arc_pair_parts, every_tree, parts_of
 from tests.references.enumeration import (
     Array,

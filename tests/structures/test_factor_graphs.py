@@ -13,27 +13,24 @@ from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
 from margrave.binding import bind
-from margrave.labels import Taxonomy
-from margrave.losses import Hamming
-from margrave.maps import ChainMap, FeatureTable, SparseMap
-from margrave.structures import (
+from margrave.data import (
     Allowed,
     AtMostOne,
     Budget,
-    Chain,
     Factor,
-    FactorGraph,
     Factors,
     Forbidden,
     Implies,
-    Labels,
-    NodeSets,
     Or,
     OwnRule,
     Rule,
+    Taxonomy,
     TreeRule,
     Xor,
 )
+from margrave.losses import Hamming
+from margrave.maps import ChainMap, FeatureTable, SparseMap
+from margrave.structures import Chain, FactorGraph, Labels, NodeSets
 from margrave.structures.node_sets import Nodes
 from tests.references.enumeration import Outputs
 from tests.references.graphs import SETS, Even, allows, labellings, part_count, random_graph
@@ -394,7 +391,8 @@ def test_rules_without_methods_and_budgets_that_are_not_whole_are_refused() -> N
 RULE_AT_EXIT = """
 from margrave.binding import bind
 from margrave.maps import SparseMap
-from margrave.structures import FactorGraph, Factors, OwnRule
+from margrave.structures import FactorGraph
+from margrave.data import Factors, OwnRule
 
 class Any(OwnRule):
     def allows(self, labels):

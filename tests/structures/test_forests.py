@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
-from margrave.datasets import Forest, read_forests, write_forests
+from margrave.data import Forest
+from margrave.datasets import read_forests, write_forests
 from margrave.errors import DataError
 from margrave.losses import Hamming
 from margrave.structures import ForestDerivations, NoOutputs

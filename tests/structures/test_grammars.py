@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose
 
 from margrave import Hinge, MargraveError, _core
 from margrave.binding import bind as bind_examples
-from margrave.labels.constituents import Tree
+from margrave.data.constituents import Tree
 from margrave.learners import Task
 from margrave.maps import SparseMap
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
 from tests.core.test_simd import EVERY, instruction_set
-from tests.labels.test_constituents import trees as any_tree
+from tests.data.test_constituents import trees as any_tree
 from tests.references.grammars import PartNumbers, derivation_graph, derivations, random_grammar, trees_of
 from tests.registry.grammars import labelled_spans
 from tests.registry.hypergraphs import core_graph

@@ -13,22 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from margrave import MargraveError, _core
+from margrave.data import Allowed, AtMostOne, Budget, Factors, Forbidden, Implies, Or, Rule, TreeRule, Xor
 from margrave.learners import BCFW, learner_named
 from margrave.learners.task import Task
 from margrave.losses import Hamming, Hinge, Log
-from margrave.structures import (
-    Allowed,
-    AtMostOne,
-    Budget,
-    FactorGraph,
-    Factors,
-    Forbidden,
-    Implies,
-    Or,
-    Rule,
-    TreeRule,
-    Xor,
-)
+from margrave.structures import FactorGraph
 from margrave.structures.factor_graph import LabelSets
 from tests.references.enumeration import Array, Outputs, numerical_gradient, trees
 from tests.references.graphs import SETS, Even, FastEven, cells_of, labellings, part_count, random_graph, scope_of

@@ -10,18 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margrave import MargraveError, _core
-from margrave.structures import (
-    AtMostOne,
-    Budget,
-    Factor,
-    FactorGraph,
-    Factors,
-    Forbidden,
-    Or,
-    Rule,
-    TreeRule,
-    Xor,
-)
+from margrave.data import AtMostOne, Budget, Factor, Factors, Forbidden, Or, Rule, TreeRule, Xor
+from margrave.structures import FactorGraph
 from margrave.structures.factor_graph import LabelSets
 from tests.references.graphs import SETS, Even, FastEven, labellings, random_rules
 

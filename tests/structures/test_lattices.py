@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from margrave import LatticeDecoder, MargraveError, _core, load
-from margrave.datasets import Lattice, from_plf, read_lattices, to_plf, write_lattices
+from margrave.data import Lattice
+from margrave.datasets import from_plf, read_lattices, to_plf, write_lattices
 from margrave.errors import DataError
 from margrave.features import EdgeFeatures
 from margrave.learners import LP

@@ -10,9 +10,8 @@ from numpy.testing import assert_allclose
 
 from margrave import MargraveError, SequenceTagger, _core, load
 from margrave.binding import bind
-from margrave.datasets import convert_tags
+from margrave.data import Answers, convert_tags
 from margrave.features import SegmentTemplates, Templates
-from margrave.labels import Answers
 from margrave.learners import LP
 from margrave.losses import Hamming, Hinge, Segments
 from margrave.maps import ChainMap, FeatureTable, SegmentMap

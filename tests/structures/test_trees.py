@@ -13,8 +13,9 @@ from numpy.testing import assert_allclose
 from margrave import DependencyParser, MargraveError, _core
 from margrave.binding import Bound
 from margrave.binding import bind as bind_examples
+from margrave.data import ArcLabels, Arcs
 from margrave.maps import SparseMap
-from margrave.structures import ArcLabels, Arcs, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
+from margrave.structures import NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
 from tests.references.enumeration import arc_part, projective_trees, tree_parts, trees
 
 seeds = st.integers(0, 2**32 - 1)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from margrave.datasets.parallel import read_parallel
 from margrave.errors import DataError, MargraveError
 from margrave.translation.language_model import NGramModel
+from margrave.translation.parallel import read_parallel
 from margrave.translation.phrase_decoder import DENSE, FeatureNames, PhraseDecoder
 from margrave.translation.phrases import SCORES, AlignedText, PhraseTable
 

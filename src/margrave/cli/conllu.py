@@ -9,7 +9,7 @@ from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
     from margrave import _core
-    from margrave.datasets import Sentence
+    from margrave.data import Sentence
     from margrave.datasets.opening import Block
 
 FORMATS = ("conllu", "conllx")

@@ -11,9 +11,9 @@ from margrave.cli.streams import display_name, first_line, naming, source
 from margrave.errors import DataError
 
 if TYPE_CHECKING:
+    from margrave.data.taxonomy import Taxonomy
     from margrave.datasets.opening import TextSource
     from margrave.features.base import Features
-    from margrave.labels.taxonomy import Taxonomy
 
 
 def training_examples(path: str, *, multilabel: bool) -> tuple["Features", Any, list[Any]]:
@@ -73,8 +73,8 @@ def _is_text(line: str) -> bool:
 
 def read_taxonomy(path: str) -> "Taxonomy":
     """The taxonomy of a file."""
+    from margrave.data.taxonomy import Taxonomy
     from margrave.datasets import read_hierarchy
-    from margrave.labels.taxonomy import Taxonomy
 
     pairs = read_hierarchy(source(path))
     with naming(path):  # a cycle, which no line shows
@@ -83,7 +83,7 @@ def read_taxonomy(path: str) -> "Taxonomy":
 
 def taxonomy_of_names(names: Sequence[str]) -> "Taxonomy | None":
     """The taxonomy in which names with slashes, or else with dots, are paths; None if they are plain names."""
-    from margrave.labels.taxonomy import Taxonomy
+    from margrave.data.taxonomy import Taxonomy
 
     for mark in "/.":
         if any(mark in name for name in names):

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from margrave import ConstituencyParser, DependencyParser, LatticeDecoder, SequenceAligner
-    from margrave.datasets import Lattice
+    from margrave.data import Lattice
+    from margrave.data.constituents import Tree
     from margrave.estimators.dependency_parser import Explanation
-    from margrave.estimators.translator import Translator
-    from margrave.labels.constituents import Tree
+    from margrave.translation.translator import Translator
 
 _MOST = 100  # pictures that are drawn at once
 _IMPROBABLE = 0.02  # edges of search graphs below this probability are left out
@@ -115,7 +115,7 @@ def draw_constituents(
     parser: "ConstituencyParser", data: str, trees: Sequence["Tree"], plot: str, sentences: str | None
 ) -> list[str]:
     """Draws constituent trees, and gives the names of the pictures."""
-    from margrave.labels.constituents import without_top
+    from margrave.data.constituents import without_top
     from margrave.plots import constituent_diagram
 
     def figure(k: int) -> "Figure":

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 
+from margrave.data.alignments import matched_pairs
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
-from margrave.metrics.alignments import matched_pairs
 
 GAPS = "-."
 
@@ -129,26 +129,6 @@ def _table_rows(name: str, lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
 
 def _without_gaps(text: str) -> str:
     return text.replace("-", "").replace(".", "")
-
-
-def gapped(x: str, y: str, pairs: Iterable[tuple[int, int]]) -> tuple[str, str]:
-    """Two texts with "-" for gaps; between matches, unmatched letters of x come before those of y.
-
-    Parameters
-    ----------
-    x, y : the texts.
-    pairs : their matched positions.
-
-    >>> gapped("ACD", "AED", [(0, 0), (2, 2)])
-    ('AC-D', 'A-ED')
-    """
-    above, below = [], []
-    i = j = 0
-    for a, b in [*pairs, (len(x), len(y))]:
-        above.append(x[i:a] + "-" * (b - j) + x[a : a + 1])
-        below.append("-" * (a - i) + y[j:b] + y[b : b + 1])
-        i, j = a + 1, b + 1
-    return "".join(above), "".join(below)
 
 
 def write_aligned_fasta(path: str | PathLike[str], records: Iterable[tuple[str, str]]) -> None:

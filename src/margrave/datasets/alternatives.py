@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from margrave.data.tags import Answers
 from margrave.datasets.opening import TextSource, read_lines, source_name
 from margrave.errors import DataError, MargraveError, counted
-from margrave.labels.tags import Answers
 
 
 def read_alternatives(source: TextSource, Y: Sequence[Sequence[str]], encoding: str = "utf-8") -> list[Answers]:

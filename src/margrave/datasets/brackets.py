@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import Any
 
+from margrave.data.constituents import Tree, cleaned, numbered_trees
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError
-from margrave.labels.constituents import Tree, cleaned, numbered_trees
 
 
 def read_brackets(path: TextSource, *, clean: bool = True, encoding: str = "utf-8") -> Iterator[Tree]:

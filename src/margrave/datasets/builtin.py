@@ -6,11 +6,12 @@ from typing import IO, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.data.constituents import Tree
+from margrave.data.sentences import Sentence
 from margrave.datasets.brackets import read_brackets
 from margrave.datasets.columns import read_columns
-from margrave.datasets.conllu import Sentence, read_conllu
+from margrave.datasets.conllu import read_conllu
 from margrave.errors import unknown
-from margrave.labels.constituents import Tree
 
 Part = Literal["train", "dev", "test"]
 

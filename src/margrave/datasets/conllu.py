@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from os import PathLike, fspath
 
+from margrave.data.sentences import Sentence, Word
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
-from margrave.errors import DataError, MargraveError
+from margrave.errors import DataError
 
 _NUMBER = re.compile("0|[1-9][0-9]*")
 _RANGE = re.compile("([1-9][0-9]*)-([1-9][0-9]*)")
@@ -17,51 +17,6 @@ _SENTENCE_ID = "# sent_id = "
 CONLLU_BLANKS = " \t"  # Lines of these only stand between sentences.
 
 _Block = list[tuple[int, str]]  # the numbered lines of one sentence
-
-
-@dataclass(slots=True)
-class Word:
-    """A word with its ten fields. A head of 0 is the root; None means that the head is not annotated.
-
-    In CoNLL-X, the fields upos, xpos, deps and misc are called CPOSTAG, POSTAG, PHEAD and PDEPREL.
-    """
-
-    id: int
-    form: str
-    lemma: str = "_"
-    upos: str = "_"
-    xpos: str = "_"
-    feats: str = "_"
-    head: int | None = None
-    deprel: str = "_"
-    deps: str = "_"
-    misc: str = "_"
-
-
-@dataclass(slots=True)
-class Sentence:
-    """A sentence with its dependency tree.
-
-    Parameters
-    ----------
-    comments : the comment lines, each with its leading #.
-    words : the words, in order.
-    multiword, empty : the multiword tokens and the empty nodes, as tuples of their ten fields, unchanged.
-    """
-
-    comments: list[str] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
-    multiword: list[tuple[str, ...]] = field(default_factory=list)
-    empty: list[tuple[str, ...]] = field(default_factory=list)
-
-    @property
-    def heads(self) -> list[int]:
-        """The head of every word: 0 for the root, otherwise the id of a word."""
-        heads = [word.head for word in self.words if word.head is not None]
-        if len(heads) != len(self.words):
-            bare = next(word for word in self.words if word.head is None)
-            raise MargraveError(f"word {bare.id} ({bare.form!r}) has no head.")
-        return heads
 
 
 def read_conllu(path: TextSource, encoding: str = "utf-8", *, single_root: bool = False) -> Iterator[Sentence]:

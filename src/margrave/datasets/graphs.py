@@ -2,30 +2,20 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from margrave.data.graphs import Graph, LabeledGraph, grid_edges
 from margrave.datasets.json_lines import parse_json
 from margrave.datasets.opening import TextSource, read_lines, source_name, write_lines
 from margrave.errors import DataError, MargraveError
-from margrave.features.graphs import Graph, grid_edges
 
 _KEYS = ("nodes", "edges", "edge_features", "labels", "shape")
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledGraph:
-    """A graph of a file: the graph, the labels of its nodes (None if it has none), and the object of its line."""
-
-    graph: Graph
-    labels: list[Any] | None
-    fields: Mapping[str, Any]
-
-
-def read_graphs(path: TextSource, *, neighbours: int = 4) -> Iterator[LabelledGraph]:
+def read_graphs(path: TextSource, *, neighbours: int = 4) -> Iterator[LabeledGraph]:
     """Read graphs from JSON lines.
 
     A line is an object with "nodes", the attributes of each node: a list of names, an object from names to numbers, or
@@ -69,7 +59,7 @@ def graph_line(fields: Mapping[str, Any]) -> str:
     return json.dumps(dict(fields), ensure_ascii=False, allow_nan=False)
 
 
-def _graph(fields: Any, neighbours: int) -> LabelledGraph:
+def _graph(fields: Any, neighbours: int) -> LabeledGraph:
     if not isinstance(fields, dict):
         raise MargraveError('a graph is an object with "nodes" and "edges".')
     if not isinstance(fields.get("nodes"), list):
@@ -92,7 +82,7 @@ def _graph(fields: Any, neighbours: int) -> LabelledGraph:
     elif of_edges is not None and not isinstance(of_edges, np.ndarray):
         raise MargraveError('"edge_features" must be a list with the attributes of each edge.')
     graph = Graph(nodes, edges, of_edges, shape)
-    return LabelledGraph(graph, _labels(fields.get("labels"), len(graph)), fields)
+    return LabeledGraph(graph, _labels(fields.get("labels"), len(graph)), fields)
 
 
 def _labels(labels: Any, nodes: int) -> list[Any] | None:

@@ -15,7 +15,6 @@ is used under that name. Sparse features, and all features of cdec and Joshua, c
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from math import isfinite
@@ -24,6 +23,7 @@ from sys import intern
 from typing import NamedTuple
 
 from margrave.checks import real, whole
+from margrave.data.nbest import NBestList
 from margrave.datasets.opening import TextSource, note_begin, read_lines, source_name, write_lines
 from margrave.datasets.svmlight import finite_number
 from margrave.errors import DataError, MargraveError, counted
@@ -34,37 +34,6 @@ _TOKEN = re.compile(f"[^{_BLANKS}]+")  # str.split would also split at no-break 
 _ID = re.compile("-?[0-9]{1,18}")
 _LARGEST_ID = 10**18 - 1
 _UNWRITABLE = re.compile(r"[\n\0]|\|\|\|")
-
-
-@dataclass(frozen=True, slots=True)
-class NBestList:
-    """The hypotheses of one input, in the order in which the system wrote them.
-
-    Parameters
-    ----------
-    id : the number of the input.
-    hypotheses : the texts, with one blank between two words.
-    features : the features of each hypothesis, by name.
-    scores : the scores that the system gave to the hypotheses; None if it wrote none.
-    """
-
-    id: int
-    hypotheses: list[str]
-    features: list[dict[str, float]]
-    scores: list[float] | None = None
-
-    def __post_init__(self) -> None:
-        n = len(self.hypotheses)
-        for what, values in (("features", self.features), ("scores", self.scores)):
-            if values is not None and len(values) != n:
-                raise MargraveError(
-                    f"list {self.id}: the number of hypotheses is {n}, but that of {what} is {len(values)}."
-                )
-
-    @property
-    def first(self) -> int:
-        """The index of the hypothesis with the highest score, or of the first one if there are no scores."""
-        return 0 if self.scores is None else max(range(len(self.scores)), key=self.scores.__getitem__)
 
 
 def read_nbest(path: TextSource, encoding: str = "utf-8") -> Iterator[NBestList]:

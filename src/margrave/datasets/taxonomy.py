@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
+from margrave.data.taxonomy import Taxonomy
 from margrave.datasets.opening import TextSource, read_lines, source_name
 from margrave.datasets.svmlight import read_rows
 from margrave.errors import DataError
@@ -114,6 +115,22 @@ def read_hierarchy(path: TextSource, encoding: str = "utf-8") -> list[tuple[str,
     if between is None:
         raise DataError(name, lines[0][0], f"{lines[0][1]!r} is neither parent TAB child nor a path such as 4/6/2.")
     return _prefixes(name, lines, between)
+
+
+def read_taxonomy(path: TextSource, *, child_first: bool = False, encoding: str = "utf-8") -> Taxonomy:
+    """Read a taxonomy.
+
+    Parameters
+    ----------
+    path : a file (plain or gzip) or an open text stream, in which either all lines are `parent TAB child`, or all lines
+        are paths such as 4/6/2.
+    child_first : whether the lines are `child TAB parent` instead.
+    encoding : the encoding of the file.
+    """
+    pairs = read_hierarchy(path, encoding)
+    if child_first:
+        return Taxonomy.from_pairs((parent, child) for child, parent in pairs if parent is not None)
+    return Taxonomy.from_pairs(pairs)
 
 
 def _numbered_texts(path: TextSource, encoding: str) -> Iterator[tuple[int, str | None, str]]:

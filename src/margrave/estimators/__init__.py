@@ -3,6 +3,7 @@
 A module is imported when one of its names is used, and a new estimator needs no entry here.
 """
 
+from importlib import import_module
 from os import PathLike
 from typing import Any
 
@@ -11,7 +12,7 @@ from margrave.checks import flag
 from margrave.errors import DataError
 from margrave.estimators.files import SavedModel
 from margrave.files import model as model_file
-from margrave.files.stored import UnknownClassError, import_modules
+from margrave.stored import UnknownClassError
 
 __all__ = ["load", *(name for name, home in _HOMES.items() if home.startswith(f"{__name__}."))]
 
@@ -44,9 +45,9 @@ def load(path: str | PathLike[str], *, mmap: bool = False) -> Any:
 
 
 def _estimator(name: str) -> type[SavedModel] | None:
-    """The estimator of this name; all modules are searched for one that is not imported yet."""
-    if name not in SavedModel.registered:
-        import_modules(__name__)
+    """The estimator of this name; its module is imported if it is one of the package."""
+    if name not in SavedModel.registered and name in _HOMES:
+        import_module(_HOMES[name])
     return SavedModel.registered.get(name)
 
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.binding import Bound
+from margrave.data.constituents import Constituent, Tree
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.base import StructuredEstimator, check_choice
 from margrave.estimators.model import Given, StructuredModel
 from margrave.features import Features, SpanTemplates
-from margrave.labels.constituents import Constituent, Tree
 from margrave.learners import Checkpoint
 from margrave.losses import LossFamily
 from margrave.maps import FeatureMap, Kernel, SpanKernel, SpanMap, table_named
@@ -205,7 +205,7 @@ class ConstituencyParser(ConstituencySettings, ConstituencyModel, StructuredEsti
     """Predicts the constituent tree of a sentence; minimises 1/2 |w|^2 + C sum_i L_i(w) over trees.
 
     A sentence of X is a list of rows (word, tag), of words, or of tags, which `terminals` says. Trees of y are Penn
-    brackets, nested lists [label, child, ...], nltk trees or `margrave.labels.constituents.Tree`, which predictions
+    brackets, nested lists [label, child, ...], nltk trees or `margrave.data.Tree`, which predictions
     are. Function tags and traces are left out.
 
     Attributes

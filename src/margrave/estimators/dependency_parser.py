@@ -12,13 +12,14 @@ from sklearn.base import clone
 from margrave import _core
 from margrave.binding import Bound
 from margrave.checks import whole
+from margrave.data import Arcs
+from margrave.data.classes import label_numbers
+from margrave.data.heads import crossing_words, projectivise
 from margrave.errors import MargraveError, unknown
 from margrave.estimators.approximate import ApproximateEstimator
 from margrave.estimators.base import check_choice
 from margrave.estimators.model import Given, Weights
 from margrave.features import ArcTemplates, Features
-from margrave.labels.classes import label_numbers
-from margrave.labels.trees import crossing_words, projectivise
 from margrave.learners import Checkpoint, Ended
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.losses import LossFamily
@@ -26,7 +27,7 @@ from margrave.maps import FeatureMap, SparseMap, TreeMap, table_named
 from margrave.maps.base import Ranked
 from margrave.options import check_options
 from margrave.settings.dependency_parser import ParserSettings
-from margrave.structures import ArcPairTree, Arcs, NonProjectiveTree, ProjectiveTree, SecondOrderTree
+from margrave.structures import ArcPairTree, NonProjectiveTree, ProjectiveTree, SecondOrderTree
 from margrave.structures.arc_pair_tree import FALLBACKS
 from margrave.structures.arc_trees import DependencyTree, check_entries, flat_heads, split_labels
 from margrave.structures.pruning import TagPairs

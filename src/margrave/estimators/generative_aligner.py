@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.data.substitution import SubstitutionMatrix
 from margrave.errors import MargraveError
 from margrave.estimators.estimator import Estimator
 from margrave.estimators.homology_ranker import known_homologues, with_candidates
@@ -13,7 +14,6 @@ from margrave.estimators.sequence_aligner import AlignerModel, SequenceAligner, 
 from margrave.features.sequences import LETTERS, Sequences
 from margrave.learners.checks import example_weights
 from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
-from margrave.maps.substitution import SubstitutionMatrix
 from margrave.settings.aligners import CountedAlignmentSettings
 from margrave.structures.alignment import Alignment
 from margrave.structures.base import NoOutputs
@@ -148,7 +148,7 @@ def aligner_of(matrix: SubstitutionMatrix, mode: str = "global", gaps: str = "af
     matrix : the scores of pairs and gaps.
     mode, gaps : as in `SequenceAligner`.
 
-    >>> from margrave.maps import BLOSUM62
+    >>> from margrave.data import BLOSUM62
     >>> aligner_of(BLOSUM62).predict([("HEAGAWGHEE", "PAWHEAE")])
     [[(3, 0), (4, 1), (5, 2), (6, 3), (7, 4), (8, 5), (9, 6)]]
     """

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.binding import bind
+from margrave.data.graphs import Graph, as_graphs
 from margrave.errors import MargraveError
 from margrave.estimators.approximate import ApproximateEstimator
 from margrave.estimators.base import Training, check_choice
 from margrave.estimators.model import Given
-from margrave.features.graphs import Graph, as_graphs
 from margrave.learners import CCCP, Checkpoint
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.hidden import HiddenTask, hidden_loss
@@ -36,7 +36,7 @@ class _GraphGiven(Given):
 class GraphLabeler(GraphSettings, ApproximateEstimator):
     """Predicts a label for every node of a graph; minimises 1/2 |w|^2 + C sum_i L_i(w).
 
-    X is a list of graphs, each of them an object of `margrave.features.Graph`, a tuple (nodes, edges) or (nodes, edges,
+    X is a list of graphs, each of them an object of `margrave.data.Graph`, a tuple (nodes, edges) or (nodes, edges,
     edge features), a networkx graph whose nodes and edges have the attribute "features", or an image, that is an array
     (height, width) or (height, width, channels). Attributes of nodes and edges are matrices, or lists of strings or
     dictionaries. y has a list of labels for each graph, or an array (height, width) for each image. For networkx graphs

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from margrave.data import Taxonomy
 from margrave.errors import MargraveError
 from margrave.estimators.matrix_examples import MatrixExamples, has_names
 from margrave.estimators.model import Given
-from margrave.labels import Taxonomy
 from margrave.maps import NodeMap, table_named
 from margrave.settings.classifiers import HierarchySettings
 from margrave.structures import NodeSets

@@ -24,12 +24,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError
 from margrave.estimators.estimator import Estimator
 from margrave.estimators.files import SavedModel
 from margrave.estimators.sequence_tagger import SequenceTagger
 from margrave.files import model as model_file
-from margrave.labels.classes import label_numbers
 from margrave.maps import ChainMap, FeatureTable
 from margrave.options import check_options
 from margrave.settings.hmm_tagger import HMMSettings

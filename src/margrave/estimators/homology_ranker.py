@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import whole
+from margrave.data.alignments import matched_pairs
+from margrave.data.candidates import Candidates
 from margrave.errors import MargraveError
 from margrave.estimators.model import Given
 from margrave.estimators.sequence_aligner import AlignmentEstimator, check_aligned
-from margrave.features.sequences import Candidates, EncodedSequence, sequence_columns
+from margrave.features.sequences import EncodedSequence, sequence_columns
 from margrave.maps.alignment import letters_of, sequences_of
-from margrave.metrics.alignments import matched_pairs
 from margrave.settings.aligners import HomologySettings
 from margrave.structures.alignment import Alignment, Homology
 from margrave.structures.base import NoOutputs

@@ -26,7 +26,7 @@ from margrave.structures.lattice_paths import good_strings, without_good_path
 class LatticeDecoder(LatticeSettings, StructuredEstimator):
     """Predicts the best string of each lattice; minimises 1/2 |w|^2 + C sum_i L_i(w), with one weight per feature.
 
-    An example of X is a `margrave.datasets.Lattice`. y has its good string, or a list of all good ones, best first. A
+    An example of X is a `margrave.data.Lattice`. y has its good string, or a list of all good ones, best first. A
     string may be spelled by many paths, all of which are good, so that good paths are never listed.
 
     "latent-log" maximises the probability of all good paths together, and "latent-hinge" separates the best good path
@@ -43,7 +43,7 @@ class LatticeDecoder(LatticeSettings, StructuredEstimator):
     starts_ : for losses that are not convex, the objective and the norm of its gradient for every start; not saved. For
         "latent-hinge" it is a subgradient, whose norm need not be small at an optimum.
 
-    >>> from margrave.datasets import Lattice
+    >>> from margrave.data import Lattice
     >>> X = [Lattice.of([(0, 1, "a", {"x": 1.0}), (0, 1, "b", {"y": 1.0}), (1, 2, "c")])]
     >>> LatticeDecoder().fit(X, [["a c"]]).predict(X)
     ['a c']

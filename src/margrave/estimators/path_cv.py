@@ -232,7 +232,7 @@ def _taken_by(method: Callable[..., Any], columns: _Columns) -> _Columns:
 
 def _scheme(y: Any) -> str:
     """The scheme of tags of spans; an error if the outputs are others."""
-    from margrave.labels.tags import spans
+    from margrave.data.tags import spans
 
     if any(isinstance(labels, str) or not isinstance(labels, Iterable) for labels in y):
         raise MargraveError("scoring='f1' needs one list of tags per example.")

@@ -11,17 +11,20 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.binding import Bound
 from margrave.checks import flag
+from margrave.data.alignments import GAP_CHARACTERS, matched_pairs
+from margrave.data.candidates import Candidates
+from margrave.data.substitution import SubstitutionMatrix, matrix_named
+from margrave.datasets.substitution import write_matrix
 from margrave.errors import MargraveError
 from margrave.estimators.base import StructuredEstimator, Training, check_choice
 from margrave.estimators.model import Given, Origin, StructuredModel
 from margrave.features.base import Features
-from margrave.features.sequences import LETTERS, Candidates, EncodedSequence, Sequences, Views, sequence_columns
+from margrave.features.sequences import LETTERS, EncodedSequence, Sequences, Views, sequence_columns
 from margrave.learners import Task
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import F1
 from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
-from margrave.maps.substitution import SubstitutionMatrix, matrix_named
-from margrave.metrics.alignments import GAP_CHARACTERS, matched_pairs, pair_scores
+from margrave.metrics.alignments import pair_scores
 from margrave.settings.aligners import AlignerSettings
 from margrave.structures.alignment import Alignment, AlignmentModel, check_pairs
 from margrave.structures.base import NoOutputs
@@ -50,7 +53,7 @@ class AlignmentScores(StructuredModel):
         ----------
         path : the file.
         """
-        self.matrix_.write(path)
+        write_matrix(path, self.matrix_)
 
 
 class AlignmentEstimator(AlignmentScores, StructuredEstimator):
@@ -220,7 +223,7 @@ class AlignerModel(AlignmentScores):
         ----------
         X : pairs of texts.
         """
-        from margrave.datasets.alignments import gapped
+        from margrave.data.alignments import gapped
 
         return [gapped(str(x), str(y), pairs) for (x, y), pairs in zip(X, self.predict(X), strict=True)]
 

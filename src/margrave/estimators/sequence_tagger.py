@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, whole
+from margrave.data.tags import alternatives_of
 from margrave.errors import MargraveError
 from margrave.estimators.base import StructuredEstimator
 from margrave.estimators.model import Given
 from margrave.features.base import Features
 from margrave.features.segments import SegmentTemplates
-from margrave.labels.tags import alternatives_of
 from margrave.learners import Checkpoint
 from margrave.losses import LossFamily
 from margrave.maps import ChainMap, SegmentMap, table_named
@@ -30,7 +30,7 @@ class SequenceTagger(TaggerSettings, StructuredEstimator):
     A token is a list of attribute strings, or a dictionary from names to numbers (or strings), or, for whole sequences
     at once, a row of a two-dimensional array. With `inputs`, it is a row of columns.
 
-    With segments, several segmentations of a sequence may be right (`margrave.labels.Answers`). "latent-log" maximises
+    With segments, several segmentations of a sequence may be right (`margrave.data.Answers`). "latent-log" maximises
     the probability of all of them together, and "latent-hinge" separates the best of them from the others. Neither is
     convex, so that there is no gap. `LP` places the worst right one above the best other one. The other losses take
     that of the tags as the right one.
@@ -72,7 +72,7 @@ class SequenceTagger(TaggerSettings, StructuredEstimator):
         Parameters
         ----------
         X : the sequences.
-        y : a list of labels for each; with segments, `margrave.labels.Answers` also has spans that are right instead.
+        y : a list of labels for each; with segments, `margrave.data.Answers` also has spans that are right instead.
         sample_weight : one factor per sequence on its C.
         edges : attributes of the transition into each token, in the form of X; those of the first token are ignored.
         dev : development data (X, y), or (X, y, edges), by which sgd chooses its rate.

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.data.constituents import Tree
 from margrave.estimators.pcfg import PCFG
-from margrave.labels.constituents import Tree
 from margrave.maps import SpanMap
 from margrave.structures.constituents import ContextFreeTree, Sentence
 from margrave.structures.grammar import Grammar

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.data.taxonomy import as_taxonomy
 from margrave.errors import MargraveError
 from margrave.estimators.base import Training, check_choice
 from margrave.estimators.linear_classifier import LinearClassifier
 from margrave.estimators.model import Given
-from margrave.labels.taxonomy import as_taxonomy
 from margrave.losses import Cost, Hamming, LossFamily, Matrix, Tree, cost_named
 from margrave.maps import OutputMap, table_named
 from margrave.maps.outputs import OutputMatrix, class_ancestors, class_similarity, class_words, side_by_side

@@ -3,9 +3,8 @@
 from margrave.features.arcs import ArcTemplates, default_arc_templates
 from margrave.features.base import Features
 from margrave.features.columns import Columns
-from margrave.features.graphs import Graph, image_graph
 from margrave.features.lattices import EdgeFeatures
-from margrave.features.ngrams import NGrams
+from margrave.features.ngrams import NGrams, ngram_indicators, varying_ngrams
 from margrave.features.segments import SegmentTemplates
 from margrave.features.sequences import Sequences
 from margrave.features.spans import SpanTemplates, default_span_templates
@@ -18,7 +17,6 @@ __all__ = [
     "Columns",
     "EdgeFeatures",
     "Features",
-    "Graph",
     "NGrams",
     "SegmentTemplates",
     "Sequences",
@@ -28,8 +26,9 @@ __all__ = [
     "default_arc_templates",
     "default_span_templates",
     "default_templates",
-    "image_graph",
+    "ngram_indicators",
     "read_templates",
+    "varying_ngrams",
 ]
 
 import_modules(__name__)

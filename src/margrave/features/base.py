@@ -12,7 +12,7 @@ from typing import Any, Self
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError, counted
-from margrave.files.stored import Stored
+from margrave.stored import Stored
 
 Row = Sequence[str]  # the columns of one token
 

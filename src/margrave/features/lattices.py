@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from margrave.checks import flag
-from margrave.datasets.lattices import Lattice
+from margrave.data.lattices import Lattice
 from margrave.errors import MargraveError
 from margrave.features.base import Features
 

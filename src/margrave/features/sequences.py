@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from margrave.data.candidates import Candidates
 from margrave.errors import MargraveError
 from margrave.features.base import Features
 
@@ -223,7 +224,3 @@ def _replaced(example: Any, encoded: Any) -> tuple[Any, Any]:
     x = next(encoded)
     y = example[1]
     return (x, Candidates(next(encoded) for _ in y)) if isinstance(y, Candidates) else (x, next(encoded))
-
-
-class Candidates(tuple[Any, ...]):
-    """The candidates of a native sequence."""

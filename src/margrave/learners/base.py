@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from margrave import _core
 from margrave.errors import MargraveError, unknown
-from margrave.files.stored import Stored
 from margrave.learners.checks import OFFERS, check
 from margrave.learners.run import Run, Solution
 from margrave.learners.task import Step, Task
 from margrave.losses import LossFamily
 from margrave.options import Option, check_options, options_of
+from margrave.stored import Stored
 
 
 @dataclass

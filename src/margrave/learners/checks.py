@@ -196,7 +196,7 @@ _ADVICE = {
     "kbest": ": use learner='bcfw'",
     "untied": ": use learner='bcfw', or tied=False on a chain, or SequenceAligner(edges=True)",
     "logsum": ": use loss='hinge' with learner='bcfw'",
-    "good": ": use loss='log' or 'hinge', or segments whose spans have alternatives (margrave.labels.Answers)",
+    "good": ": use loss='log' or 'hinge', or segments whose spans have alternatives (margrave.data.Answers)",
 }
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _core
+from margrave.data.taxonomy import Taxonomy
 from margrave.errors import MargraveError, unknown
-from margrave.files.stored import Stored
-from margrave.labels.taxonomy import Taxonomy
+from margrave.stored import Stored
 
 # Users specify a cost as "hamming", "zero-one", "f1" or "segments"; as one number per label (the cost of missing it),
 # in a mapping or in the order of the classes; as a matrix from gold to predicted labels; as a function of the gold

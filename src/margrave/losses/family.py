@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.errors import MargraveError, unknown
-from margrave.files.stored import Stored
 from margrave.losses.costs import F1, Cost, CostFunction, CostLike, ZeroOne, cost_named
+from margrave.stored import Stored
 
 RESCALINGS = ("margin", "slack")
 

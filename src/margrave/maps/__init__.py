@@ -12,12 +12,10 @@ from margrave.maps.segments import SegmentMap
 from margrave.maps.span_kernel import SpanKernel
 from margrave.maps.spans import SpanMap
 from margrave.maps.sparse import SparseMap
-from margrave.maps.substitution import BLOSUM62, SubstitutionMatrix, read_matrix
 from margrave.maps.table import FeatureTable, table_named
 from margrave.maps.trees import TreeMap
 
 __all__ = [
-    "BLOSUM62",
     "AlignmentMap",
     "ChainMap",
     "FeatureMap",
@@ -31,9 +29,7 @@ __all__ = [
     "SpanKernel",
     "SpanMap",
     "SparseMap",
-    "SubstitutionMatrix",
     "TreeMap",
-    "read_matrix",
     "table_named",
 ]
 

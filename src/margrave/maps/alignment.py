@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, whole
+from margrave.data.candidates import Candidates
+from margrave.data.substitution import SubstitutionMatrix
 from margrave.errors import MargraveError
-from margrave.features.sequences import LETTERS, Candidates, EncodedSequence, Views
+from margrave.features.sequences import LETTERS, EncodedSequence, Views
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
-from margrave.maps.substitution import SubstitutionMatrix
 from margrave.structures.alignment import Letters
 
 

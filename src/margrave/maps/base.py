@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.files.stored import Stored
+from margrave.stored import Stored
 
 Weights = NDArray[np.float64]
 Ranked = list[tuple[Any, float]]  # names of features with their weights, by decreasing weight

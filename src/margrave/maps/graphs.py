@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, whole
+from margrave.data.graphs import Graph
 from margrave.errors import MargraveError, unknown
-from margrave.features.graphs import Graph
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
 from margrave.maps.rows import RowEncoder, with_intercept
 

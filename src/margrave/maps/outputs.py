@@ -21,7 +21,7 @@ from margrave.maps.table import FeatureTable, Transitions
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from margrave.labels.taxonomy import Taxonomy
+    from margrave.data.taxonomy import Taxonomy
 
 # Eigenvalues of a similarity below this fraction of the largest are rounding errors.
 _ROUNDING = 1e-10

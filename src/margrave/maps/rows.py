@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import whole
 from margrave.errors import MargraveError
-from margrave.files.stored import Stored, vector
+from margrave.files.stored import vector
+from margrave.stored import Stored
 
 
 @dataclass

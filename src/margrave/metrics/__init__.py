@@ -4,7 +4,7 @@ All scores except NIST are fractions between 0 and 1.
 """
 
 from margrave.metrics.accuracy import sequence_accuracy, token_accuracy
-from margrave.metrics.alignments import PairScores, matched_pairs, pair_counts, pair_scores
+from margrave.metrics.alignments import PairScores, pair_counts, pair_scores
 from margrave.metrics.attachment import (
     AttachmentReport,
     AttachmentScores,
@@ -61,7 +61,6 @@ __all__ = [
     "hierarchical_scores",
     "label_scores",
     "las_of_statistics",
-    "matched_pairs",
     "mcnemar",
     "nist",
     "nist_of_statistics",

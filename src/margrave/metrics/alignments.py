@@ -8,8 +8,6 @@ import numpy as np
 
 from margrave.errors import MargraveError
 
-GAP_CHARACTERS = "-."  # of aligned texts
-
 
 @dataclass(frozen=True)
 class PairScores:
@@ -63,30 +61,3 @@ def pair_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> PairScores:
         f1_of(common, right, found),
         float(np.mean(each)) if each else 1.0,
     )
-
-
-def matched_pairs(x: str, y: str, where: str, gaps: str = GAP_CHARACTERS) -> list[tuple[int, int]]:
-    """The matched positions of two aligned texts.
-
-    Parameters
-    ----------
-    x, y : texts of the same length, with gaps.
-    where : which pair this is, for errors; may be empty.
-    gaps : the characters that stand for gaps.
-
-    >>> matched_pairs("AC-D", "A-CD", "example 0")
-    [(0, 0), (2, 2)]
-    """
-    where += ": " if where else ""
-    if len(x) != len(y):
-        raise MargraveError(f"{where}aligned sequences must have the same length, and they have {len(x)} and {len(y)}.")
-    pairs = []
-    i = j = 0
-    for k, (a, b) in enumerate(zip(x, y, strict=True)):
-        if a in gaps and b in gaps:
-            raise MargraveError(f"{where}column {k + 1} has two gaps.")
-        if a not in gaps and b not in gaps:
-            pairs.append((i, j))
-        i += a not in gaps
-        j += b not in gaps
-    return pairs

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.data.constituents import TOPS, Constituent, Tree, cleaned
 from margrave.errors import MargraveError
-from margrave.labels.constituents import TOPS, Constituent, Tree, cleaned
 from margrave.metrics.counting import Counts
 from margrave.metrics.significance import Interval, bootstrap_interval
 

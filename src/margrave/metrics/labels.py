@@ -9,7 +9,7 @@ from margrave.errors import MargraveError
 from margrave.metrics.counting import Counts, listed
 
 if TYPE_CHECKING:
-    from margrave.labels.taxonomy import Taxonomy
+    from margrave.data.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def hierarchical_scores(
     taxonomy : the taxonomy of the nodes.
     labels : the nodes that count; None for all that occur.
 
-    >>> from margrave.labels.taxonomy import Taxonomy
+    >>> from margrave.data.taxonomy import Taxonomy
     >>> scores = hierarchical_scores([{"1/1"}], [{"1/2"}], Taxonomy.from_names(["1/1", "1/2", "2"], "/"))
     >>> scores.precision, scores.recall
     (0.5, 0.5)

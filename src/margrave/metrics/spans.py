@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from margrave.data.tags import Span, alternatives_of, overlap, spans
 from margrave.errors import MargraveError
-from margrave.labels.tags import Span, alternatives_of, overlap, spans
 from margrave.metrics.counting import Counts, side_by_side
 
 
@@ -25,7 +25,7 @@ def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]
 
     A predicted span is correct if its label and both ends are right. Ill-formed tags are interpreted as by `spans`.
 
-    Where the right tags are `margrave.labels.Answers`, a right span is found if it is predicted, or if an alternative
+    Where the right tags are `margrave.data.Answers`, a right span is found if it is predicted, or if an alternative
     is that overlaps it. Predicted alternatives are not wrong, and count as predicted only by the spans that they find
     (the rules of BioCreative I, task 1A).
 

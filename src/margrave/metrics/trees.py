@@ -10,7 +10,7 @@ from margrave.errors import MargraveError
 from margrave.metrics.counting import listed
 
 if TYPE_CHECKING:
-    from margrave.labels.taxonomy import Taxonomy
+    from margrave.data.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def tree_loss(gold: Sequence[Hashable], predicted: Sequence[Hashable], taxonomy:
     gold, predicted : the right and the predicted class of each example.
     taxonomy : the taxonomy of the classes.
 
-    >>> from margrave.labels.taxonomy import Taxonomy
+    >>> from margrave.data.taxonomy import Taxonomy
     >>> tree_loss(["1/1", "1/1"], ["1/2", "1/1"], Taxonomy.from_names(["1/1", "1/2"], "/"))
     0.5
     """

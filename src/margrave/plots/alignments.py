@@ -12,7 +12,7 @@ from margrave.plots.saving import fonts_for, require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from margrave.maps import SubstitutionMatrix
+    from margrave.data import SubstitutionMatrix
 
 _INK, _GOLD = "#333333", "#c8102e"
 _LARGE = 60  # letters beyond which they are not written along the axes

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from margrave.data.constituents import TOPS, Constituent, Tree, cleaned
 from margrave.errors import MargraveError
-from margrave.labels.constituents import TOPS, Constituent, Tree, cleaned
 from margrave.plots.canvas import FAINT, MARGIN, RIGHT, TAG, WORD, WRONG, Canvas, confidence_colours, short
 from margrave.plots.saving import require_matplotlib
 
@@ -55,7 +55,7 @@ def constituent_diagram(
 
     Parameters
     ----------
-    tree : the tree, in any form that `margrave.labels.constituents.Tree.of` takes.
+    tree : the tree, in any form that `margrave.data.Tree.of` takes.
     probabilities : the probabilities of constituents, as `ConstituencyParser.predict_proba` returns them; those that
         are missing count as 0.
     gold : the right tree, if `tree` is predicted.

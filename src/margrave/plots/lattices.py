@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from margrave.datasets.lattices import Lattice
+from margrave.data.lattices import Lattice
 from margrave.errors import MargraveError
 from margrave.plots.saving import fonts_for, require_matplotlib
 

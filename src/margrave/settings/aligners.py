@@ -7,9 +7,9 @@ from margrave.options import option
 from margrave.settings.learning import JobSettings, LearningSettings
 
 if TYPE_CHECKING:
+    from margrave.data import SubstitutionMatrix
     from margrave.features.base import Features
     from margrave.losses import LossFamily
-    from margrave.maps import SubstitutionMatrix
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -8,8 +8,8 @@ from margrave.options import option
 from margrave.settings.learning import LearningSettings, TableSettings
 
 if TYPE_CHECKING:
+    from margrave.data import Taxonomy
     from margrave.features.base import Features
-    from margrave.labels import Taxonomy
     from margrave.losses import CostLike, LossFamily
 
 _EXAMPLES = "How raw examples become features, such as `margrave.features.TfIdf` for texts; None if X has them."

@@ -3,12 +3,11 @@
 from margrave.files.stored import import_modules
 from margrave.structures.alignment import Alignment, Homology, Letters
 from margrave.structures.arc_pair_tree import ArcPairTree
-from margrave.structures.arc_trees import ArcLabels, Arcs
 from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
 from margrave.structures.chain import Chain
 from margrave.structures.constituents import ContextFreeTree, SpanTree
-from margrave.structures.factor_graph import Factor, FactorGraph, Factors
+from margrave.structures.factor_graph import FactorGraph
 from margrave.structures.forest_derivations import ForestDerivations
 from margrave.structures.grammar import Grammar
 from margrave.structures.label_graph import LabelGraph
@@ -17,29 +16,19 @@ from margrave.structures.multiclass import Multiclass
 from margrave.structures.node_sets import NodeSets
 from margrave.structures.non_projective_tree import NonProjectiveTree
 from margrave.structures.projective_tree import ProjectiveTree
-from margrave.structures.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, Rule, TreeRule, Xor
 from margrave.structures.second_order_tree import SecondOrderTree
 from margrave.structures.semi_markov import Segmentation, SemiMarkov
 
 __all__ = [
     "Alignment",
-    "Allowed",
-    "ArcLabels",
     "ArcPairTree",
-    "Arcs",
-    "AtMostOne",
-    "Budget",
     "CandidateLists",
     "Chain",
     "ContextFreeTree",
-    "Factor",
     "FactorGraph",
-    "Factors",
-    "Forbidden",
     "ForestDerivations",
     "Grammar",
     "Homology",
-    "Implies",
     "LabelGraph",
     "Labels",
     "LatticePaths",
@@ -48,18 +37,13 @@ __all__ = [
     "NoOutputs",
     "NodeSets",
     "NonProjectiveTree",
-    "Or",
     "Outputs",
-    "OwnRule",
     "ProjectiveTree",
-    "Rule",
     "SecondOrderTree",
     "Segmentation",
     "SemiMarkov",
     "SpanTree",
     "Structure",
-    "TreeRule",
-    "Xor",
 ]
 
 import_modules(__name__)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
+from margrave.data.arcs import Arcs
 from margrave.errors import unknown
-from margrave.structures.arc_trees import Arcs, TreeOfPairs
+from margrave.structures.arc_trees import TreeOfPairs
 
 FALLBACKS = ("none", "reweighted")
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.data.classes import check_several, distinct_labels
 from margrave.errors import MargraveError
-from margrave.files.stored import Stored
-from margrave.labels.classes import check_several, distinct_labels
 from margrave.losses.costs import Cost, Hamming, ZeroOne
+from margrave.stored import Stored
 
 Units = NDArray[np.int64]  # the number of rows of features of each example: tokens, arcs, candidates
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag
+from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError, unknown
-from margrave.labels.classes import label_numbers
 from margrave.losses.costs import Cost
 from margrave.structures.base import Labels, Structure, Units, is_list
 

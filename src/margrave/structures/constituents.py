@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, whole
+from margrave.data.constituents import Constituent, Tree, cleaned, nest
 from margrave.errors import MargraveError, unknown
-from margrave.labels.constituents import Constituent, Tree, cleaned, nest
 from margrave.losses.costs import F1, Cost, CostFunction, Hamming, ZeroOne
 from margrave.structures.base import Structure, Units
 from margrave.structures.grammar import Grammar
@@ -25,7 +25,7 @@ _LEAST_MARGINAL = 1e-6  # constituents with a smaller probability are not listed
 
 @dataclass
 class ConstituentTree(Structure):
-    """What grammars and labelled spans have in common; an output is a `margrave.labels.constituents.Tree`.
+    """What grammars and labelled spans have in common; an output is a `margrave.data.Tree`.
 
     The cost of a tree is its number of constituents that the gold tree does not have (`"hamming"`), whether it is
     wrong (`"zero-one"`), or one minus the F1 score of its constituents (`"f1"`). Tags and the top node do not count.

@@ -13,51 +13,16 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
+from margrave.data.classes import check_several, distinct_labels, label_numbers
+from margrave.data.factors import Factor, Factors
+from margrave.data.rules import OwnRule, Rule, TreeRule
 from margrave.errors import MargraveError, unknown
-from margrave.labels.classes import check_several, distinct_labels, label_numbers
 from margrave.losses.costs import Cost, CostFunction, Hamming, Matrix, Tree, ZeroOne
 from margrave.structures.base import Labels, Outputs, Structure, Units, is_list
-from margrave.structures.rules import FlatRule, OwnRule, Rule, TreeRule
+from margrave.structures.flat_rules import FlatRule
 
 _DENSE, _LISTED, _PARTIAL = 0, 1, 2  # as in engines/factor_graphs.h
 Sets = list[tuple[Any, list[Any]]]  # sets of labels: the name and the labels
-
-
-@dataclass(frozen=True)
-class Factor:
-    """A soft factor: variables, and a part for each tuple of their labels or for some of them.
-
-    Parameters
-    ----------
-    variables : the numbers of the variables.
-    tuples : the tuples of labels that have a part; None: all of them.
-    others : whether tuples that are not listed are "forbidden", or score "zero" and have no part.
-    """
-
-    variables: Sequence[int]
-    tuples: Sequence[Sequence[Any]] | None = None
-    others: str = "forbidden"
-
-
-@dataclass(frozen=True)
-class Factors:
-    """The factor graph of one example.
-
-    Parameters
-    ----------
-    variables : the number of variables or, if there are several sets of labels, the name of the set of each variable.
-    soft : the soft factors; a tuple of variables stands for a factor with a part for each tuple of their labels. Their
-        parts follow one another in this order, with the labels of the last variable varying fastest. Scores of single
-        labels are factors with one variable.
-    hard : the hard factors.
-
-    >>> Factors(2, [(0,), (1,), (0, 1)]).variables
-    2
-    """
-
-    variables: Any
-    soft: Sequence[Any]
-    hard: Sequence[Rule] = ()
 
 
 @dataclass

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.datasets.forests import Forest
+from margrave.data.forests import Forest
 from margrave.errors import MargraveError
 from margrave.losses.costs import Cost, Hamming
 from margrave.structures.base import NoOutputs, Structure, Units

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import whole
+from margrave.data.constituents import TOPS, Tree, head_child, nest, without_top
 from margrave.errors import MargraveError, the_first, unknown
-from margrave.labels.constituents import TOPS, Tree, head_child, nest, without_top
 from margrave.structures.base import Outputs
 
 BINARISATIONS = ("right", "left", "head")

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.data import rules
 from margrave.errors import MargraveError
-from margrave.structures import rules
 from margrave.structures.graph_programs import relaxation_is_empty
 
 _MOST_COLUMNS = 20_000  # of a linear program that is tried where elimination is too wide: about a second

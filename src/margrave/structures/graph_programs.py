@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
+from margrave.data.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, TreeRule, Xor
 from margrave.errors import MargraveError
 from margrave.solvers.lp_master import highs_for
-from margrave.structures.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, TreeRule, Xor
 
 Floats = NDArray[np.float64]
 _MOST_CELLS = 10**7  # of the tables of one graph

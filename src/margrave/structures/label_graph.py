@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.data.classes import distinct_labels
+from margrave.data.factors import Factor, Factors
 from margrave.errors import MargraveError, unknown
-from margrave.labels.classes import distinct_labels
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.structures.base import Labels, Outputs, Structure, Units, is_list
-from margrave.structures.factor_graph import Factor, FactorGraph, Factors
+from margrave.structures.factor_graph import FactorGraph
 from margrave.structures.node_sets import read_sets
 
 GRAPHS = ("independent", "tree", "full")

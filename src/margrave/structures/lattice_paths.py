@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.datasets.lattices import Lattice
+from margrave.data.lattices import Lattice
 from margrave.errors import MargraveError, the_first
 from margrave.losses.costs import Cost, Hamming, ZeroOne
 from margrave.structures.base import NoOutputs, Structure, Units

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.data.classes import label_numbers
 from margrave.errors import MargraveError
-from margrave.labels.classes import label_numbers
 from margrave.losses.costs import Cost
 from margrave.structures.base import Labels, Structure, Units
 

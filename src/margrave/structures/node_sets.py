@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.data.classes import check_several, distinct_labels
+from margrave.data.taxonomy import Taxonomy, as_taxonomy
 from margrave.errors import MargraveError
-from margrave.labels.classes import check_several, distinct_labels
-from margrave.labels.taxonomy import Taxonomy, as_taxonomy
 from margrave.losses.costs import F1, Cost, Hamming, ZeroOne
 from margrave.structures.base import Outputs, Structure, Units
 

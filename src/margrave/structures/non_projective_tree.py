@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.structures.arc_trees import Arcs, ArcTree
+from margrave.data.arcs import Arcs
+from margrave.structures.arc_trees import ArcTree
 
 
 @dataclass

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.data.arcs import Arcs
 from margrave.losses.costs import F1
-from margrave.structures.arc_trees import Arcs, ArcTree
+from margrave.structures.arc_trees import ArcTree
 
 
 @dataclass
@@ -15,7 +16,7 @@ class ProjectiveTree(ArcTree):
     """Arc-factored projective trees: those of `NonProjectiveTree` in which no two arcs cross.
 
     Arcs are drawn above the sentence, with the root on its left. Parts and costs are those of
-    `NonProjectiveTree`. Gold trees must be projective; `margrave.labels.trees` has functions that test this and that
+    `NonProjectiveTree`. Gold trees must be projective; `margrave.data.heads` has functions that test this and that
     make a tree projective.
 
     Parameters

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from margrave.files.stored import Stored, vector
-from margrave.structures.arc_trees import ArcLabels
+from margrave.data.arcs import ArcLabels
+from margrave.files.stored import vector
+from margrave.stored import Stored
 
 
 class TagPairs(Stored, kind="pruning"):

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.data.arcs import Arcs
 from margrave.errors import unknown
-from margrave.structures.arc_trees import Arcs, TreeOfPairs
+from margrave.structures.arc_trees import TreeOfPairs
 
 KINDS = ("siblings", "grandparents")
 

@@ -1,7 +1,7 @@
 """Labelled segmentations, written as IOB2 tags; parts are segments and pairs of neighbouring labels.
 
 The tokens outside of all spans are segments of their own, of length 1 and with the label O, because tags cannot say
-where a longer one would begin. Where spans have alternatives (`margrave.labels.Answers`), several segmentations are
+where a longer one would begin. Where spans have alternatives (`margrave.data.Answers`), several segmentations are
 right, and they are never listed.
 """
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, whole
+from margrave.data.classes import check_several, label_numbers
+from margrave.data.tags import Span, alternatives_of, spans
 from margrave.errors import MargraveError, unknown
-from margrave.labels.classes import check_several, label_numbers
-from margrave.labels.tags import Span, alternatives_of, spans
 from margrave.losses.costs import Cost, Segments
 from margrave.structures.base import Outputs, Structure, Units
 from margrave.structures.chain import allowed_mask, check_labels

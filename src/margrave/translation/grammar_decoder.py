@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import whole
-from margrave.datasets.parallel import split_words
 from margrave.translation.decoding import Candidates, Decoder, Found, Weights, replaced
+from margrave.translation.parallel import split_words
 from margrave.translation.synchronous import BEAM, SynchronousDecoder
 
 UNKNOWN = -100.0  # the weight of words that pass through, as Joshua has it

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import whole
-from margrave.datasets.parallel import split_words
 from margrave.errors import MargraveError
 from margrave.learners import Ended, learner_named
 from margrave.learners.checks import check_loss
@@ -22,6 +21,7 @@ from margrave.learners.task import Task
 from margrave.losses import loss_named
 from margrave.structures.lattice_paths import good_arrays, vocabulary_of
 from margrave.translation.decoding import Edges, Weights
+from margrave.translation.parallel import split_words
 from margrave.translation.tuning import ListLearner, MergedLists, Outcome
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from margrave import _core
 from margrave.checks import whole
 from margrave.datasets.opening import read_line_pieces, source_name, write_lines
-from margrave.datasets.parallel import split_words
 from margrave.errors import DataError, MargraveError
-from margrave.files.stored import Stored, vector
+from margrave.files.stored import vector
+from margrave.stored import Stored
+from margrave.translation.parallel import split_words
 
 Words = str | Sequence[str]
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag, whole
-from margrave.datasets.lattices import Edge, Lattice
-from margrave.datasets.parallel import split_words
+from margrave.data.lattices import Edge, Lattice
 from margrave.errors import MargraveError
 from margrave.translation.decoding import Candidates, Decoder, Edges, Found, Weights
 from margrave.translation.language_model import NGramModel
+from margrave.translation.parallel import split_words
 from margrave.translation.phrases import SCORES, PhraseTable
 
 DENSE = ("language model", *SCORES, "words", "phrases", "distance")

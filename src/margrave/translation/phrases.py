@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import whole
-from margrave.datasets.parallel import Links, check_links, parse_links, split_words
+from margrave.data.parallel import Links
 from margrave.errors import MargraveError
-from margrave.files.stored import Stored, vector
+from margrave.files.stored import vector
+from margrave.stored import Stored
+from margrave.translation.parallel import check_links, parse_links, split_words
 
 SCORES = (
     *("p(target|source)", "p(source|target)", "lex(target|source)", "lex(source|target)"),

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
-from margrave.datasets.forests import Forest, ForestEdge
+from margrave.data.forests import Forest, ForestEdge
 from margrave.datasets.opening import read_line_pieces, source_name
-from margrave.datasets.parallel import split_words
 from margrave.errors import DataError, MargraveError, unknown
-from margrave.files.stored import Stored, vector
+from margrave.files.stored import vector
+from margrave.stored import Stored
 from margrave.translation.language_model import NGramModel, StoredModel
+from margrave.translation.parallel import split_words
 
 Words = str | Sequence[str]
 

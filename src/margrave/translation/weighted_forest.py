@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import real, whole
-from margrave.datasets.forests import Forest
+from margrave.data.forests import Forest
 from margrave.errors import MargraveError
 from margrave.structures.base import NoOutputs
 from margrave.structures.forest_derivations import ForestDerivations

@@ -78,8 +78,8 @@ class Align(Task):
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Pairs with their alignments."""
+        from margrave.data.substitution import matrix_named
         from margrave.learners import learner_named
-        from margrave.maps.substitution import matrix_named
 
         X, y = _read(data)
         start = self._start()
@@ -104,7 +104,7 @@ class Align(Task):
         return Job(aligner, X, y, {"n_pairs": len(y)}, {}, dev_pair, _scores, {"dev": dev_pair})
 
     def _start(self) -> Any:
-        from margrave.maps.substitution import read_matrix
+        from margrave.datasets.substitution import read_matrix
 
         if self.start is None or self.start.upper() == "BLOSUM62":
             return self.start
@@ -169,7 +169,7 @@ class AlignModel(Model):
             return {"plots": self._draw_pairs(path, plot, sentences)}
         if plot is None or sentences is not None:
             raise MargraveError("--sentences says which pairs of --data to draw, which is not given.")
-        from margrave.maps.substitution import BLOSUM62, HALF_BIT
+        from margrave.data.substitution import BLOSUM62, HALF_BIT
         from margrave.plots import save_figure, substitution_diagram
         from margrave.plots.saving import check_format, require_matplotlib
 

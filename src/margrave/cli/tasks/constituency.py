@@ -13,7 +13,7 @@ from margrave.errors import DataError, unknown
 
 if TYPE_CHECKING:
     from margrave import ConstituencyParser
-    from margrave.labels.constituents import Constituent, Tree
+    from margrave.data.constituents import Constituent, Tree
 
 _BATCH = 500  # trees
 _CHOICES = {
@@ -192,15 +192,15 @@ class ConstituencyModel(Model):
 
 def _mean_probability(tree: "Tree", probabilities: Mapping["Constituent", float]) -> float:
     """The expected share of right constituents, of which the top node is none; 1 if there are none."""
-    from margrave.labels.constituents import TOPS
+    from margrave.data.constituents import TOPS
 
     constituents = [each for each in tree.constituents() if each.label not in TOPS]
     return sum(probabilities.get(each, 0.0) for each in constituents) / len(constituents) if constituents else 1.0
 
 
 def _read(path: str, *, labelled: bool) -> list["Tree"]:
+    from margrave.data.constituents import without_top
     from margrave.datasets.brackets import read_brackets
-    from margrave.labels.constituents import without_top
 
     trees = list(read_brackets(source(path)))
     if not trees:

@@ -9,11 +9,11 @@ from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, check_place, display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task, top_table
+from margrave.data.graphs import LabeledGraph
 from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
     from margrave import GraphLabeler
-    from margrave.datasets.graphs import LabelledGraph
 
 _BATCH = 256  # graphs that are predicted at once
 _PAIRS = ("auto", "directed", "symmetric", "equal")
@@ -154,7 +154,7 @@ class GraphModel(Model):
         if not found:
             raise DataError(display_name(path), None, "it holds no graphs.")
 
-    def _predict(self, batch: Sequence["LabelledGraph"], marginals: bool) -> tuple[list[Any], list[Any]]:
+    def _predict(self, batch: Sequence["LabeledGraph"], marginals: bool) -> tuple[list[Any], list[Any]]:
         X = [each.graph for each in batch]
         predicted = self.labeler.predict(X)
         if not marginals:
@@ -226,7 +226,7 @@ class GraphModel(Model):
         return "\n".join(f"drawn in {path}" for path in report.get("plots", ()))
 
 
-def _labelled(path: str, neighbours: int) -> list["LabelledGraph"]:
+def _labelled(path: str, neighbours: int) -> list["LabeledGraph"]:
     """The graphs of a file, all of which must have labels."""
     from margrave.datasets.graphs import read_graphs
 

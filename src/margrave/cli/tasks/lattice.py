@@ -14,7 +14,7 @@ from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
     from margrave import LatticeDecoder
-    from margrave.datasets import Lattice
+    from margrave.data import Lattice
 
 _BATCH = 100  # lattices that are predicted at once
 _STARTS = 3  # weights to start from, if the loss is not convex

@@ -20,7 +20,7 @@ from margrave.errors import DataError, MargraveError
 
 if TYPE_CHECKING:
     from margrave import HierarchicalMultiLabelClassifier
-    from margrave.labels.taxonomy import Taxonomy
+    from margrave.data.taxonomy import Taxonomy
 
 _BETWEEN = ";"  # classes of one example
 
@@ -80,7 +80,7 @@ class Multilabel(KernelOptions, Task):
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Features or texts, and the hierarchy of their classes."""
-        from margrave.labels.taxonomy import Taxonomy
+        from margrave.data.taxonomy import Taxonomy
 
         tree = None if self.taxonomy is None else read_taxonomy(self.taxonomy)
         features, X, y = training_examples(data, multilabel=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from margrave import Reranker
-    from margrave.datasets import NBestList
+    from margrave.data import NBestList
     from margrave.datasets.opening import TextSource
     from margrave.features import NGrams
 
@@ -124,7 +124,7 @@ class Rerank(Task):
     def _translation_job(self, data: str, text: "TextSource", dev: str | None, reranker: "Reranker") -> Job:
         from margrave.datasets import read_nbest
         from margrave.features import NGrams
-        from margrave.translation.pseudo_references import pseudo_references, sentence_bleu_costs
+        from margrave.metrics.pseudo_references import pseudo_references, sentence_bleu_costs
 
         if not self.references:
             raise DataError(display_name(data), None, "hypotheses alone do not say which are good: give --references.")

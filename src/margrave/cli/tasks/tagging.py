@@ -29,7 +29,7 @@ _MANY_LABELS = 1000  # more distinct values than this are rarely labels
 
 
 def _check_scheme(name: str) -> None:
-    from margrave.labels.tags import spans
+    from margrave.data.tags import spans
 
     spans([], name)
 
@@ -276,7 +276,7 @@ A template names columns of the token and of those around it, counted from 0 wit
 
 def _well_formed(reader: SequenceReader, path: str, y: Sequence[Sequence[str]]) -> list[list[str]]:
     """Tags in IOB2, from these or those of IOB1; other labels are refused with their line."""
-    from margrave.labels.tags import convert_tags
+    from margrave.data.tags import convert_tags
 
     for i, tags in enumerate(y):
         for position, tag in enumerate(tags):
@@ -355,7 +355,7 @@ class TaggingModel(Model):
         self, path: str, scheme: str | None = None, alternatives: str | None = None, **options: Any
     ) -> dict[str, Any]:
         """Accuracies, and precision, recall and F1 of spans where the labels are tags of some."""
-        from margrave.labels.tags import convert_tags
+        from margrave.data.tags import convert_tags
         from margrave.metrics import sequence_accuracy, token_accuracy
 
         X, gold = self.reader.labelled(path, self.n_columns)

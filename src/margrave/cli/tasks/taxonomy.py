@@ -14,7 +14,7 @@ from margrave.errors import DataError
 
 if TYPE_CHECKING:
     from margrave import TaxonomyClassifier
-    from margrave.labels.taxonomy import Taxonomy
+    from margrave.data.taxonomy import Taxonomy
 
 
 @dataclass(eq=False, repr=False)
@@ -67,8 +67,8 @@ class TaxonomyTask(KernelOptions, Task):
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Features or texts, and the taxonomy of their classes."""
+        from margrave.data.taxonomy import Taxonomy
         from margrave.datasets import read_descriptions
-        from margrave.labels.taxonomy import Taxonomy
 
         tree = None if self.taxonomy is None else read_taxonomy(self.taxonomy)
         described = None if self.descriptions is None else read_descriptions(self.descriptions)
@@ -173,7 +173,7 @@ class TaxonomyModel(Model):
 
 def _taxonomy_of(estimator: Any) -> "Taxonomy":
     """The taxonomy of a fitted estimator that has one."""
-    from margrave.labels.taxonomy import as_taxonomy
+    from margrave.data.taxonomy import as_taxonomy
 
     return as_taxonomy(estimator.taxonomy, estimator.classes_.tolist())
 

@@ -15,7 +15,7 @@ from margrave.cli.tasks.rerank import Rerank
 from margrave.errors import DataError, MargraveError, counted, unknown
 
 if TYPE_CHECKING:
-    from margrave.estimators.translator import Translator
+    from margrave.translation.translator import Translator
 
 _BATCH = 100  # sentences that are translated at once
 _BAR = "|||"
@@ -33,7 +33,7 @@ class Translate(Task):
 
     name = "translate"
     summary = "the translation of each sentence, by phrases or by a synchronous grammar"
-    estimator = "margrave.estimators:Translator"
+    estimator = "margrave.translation:Translator"
     default_loss = "hinge"
     own_cost = True
     data = (
@@ -139,7 +139,7 @@ class Translate(Task):
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Sentence pairs, which are aligned if phrases are to be made of them."""
-        from margrave.datasets import read_parallel
+        from margrave.translation import read_parallel
         from margrave.translation.language_model import NGramModel
 
         self._check_decoder()
@@ -349,7 +349,8 @@ def _weights(path: str) -> dict[str, float]:
 
 def _pairs(path: str, references: Sequence[str], target: str | None = None) -> tuple[Sequence[str], Sequence[Any]]:
     """Source sentences, and what they should say: the second fields of their lines, a target file, or references."""
-    from margrave.datasets import read_parallel, read_references
+    from margrave.datasets import read_references
+    from margrave.translation import read_parallel
 
     if not references:
         pairs = read_parallel(source(path), target)
@@ -363,7 +364,7 @@ def _pairs(path: str, references: Sequence[str], target: str | None = None) -> t
 
 def _sources(path: str) -> list[str]:
     """The source sentences of a file: what stands before the first bars of each line."""
-    from margrave.datasets import read_sentences
+    from margrave.translation import read_sentences
 
     X = [line.partition(_BAR)[0].strip() for line in read_sentences(source(path))]
     if not any(X):
@@ -378,6 +379,6 @@ def _bleu(gold: Any, predicted: Any) -> dict[str, float | None]:
 
 
 def _word_count(sentences: Sequence[str]) -> int:
-    from margrave.datasets.parallel import split_words
+    from margrave.translation.parallel import split_words
 
     return sum(len(split_words(sentence)) for sentence in sentences)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from margrave.data.heads import is_projective, projectivise
 from margrave.errors import MargraveError
-from margrave.labels.trees import is_projective, projectivise
 from tests.references.enumeration import crosses, trees
 
 

@@ -6,24 +6,14 @@ and a link `i-j` joins source word i with target word j, both counted from 0.
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from margrave.data.parallel import Links, ParallelText
 from margrave.datasets.opening import TextSource, read_lines, source_name
 from margrave.errors import DataError, MargraveError, counted
-
-Links = list[tuple[int, int]]
 
 _BAR = "|||"
 _WORD = re.compile("[^ \\t\\n\\r\\f\\v]+")
 _LINK = re.compile("([0-9]{1,9})-([0-9]{1,9})")
-
-
-class ParallelText(NamedTuple):
-    """Sentence pairs, with their links if they are known: a link (i, j) joins source word i with target word j."""
-
-    source: list[str]
-    target: list[str]
-    alignments: list[Links] | None = None
 
 
 def split_words(sentence: str) -> list[str]:

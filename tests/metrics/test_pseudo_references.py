@@ -10,13 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave.errors import MargraveError
+from margrave.features.ngrams import ngram_indicators, varying_ngrams
 from margrave.metrics import sentence_bleu
-from margrave.translation.pseudo_references import (
-    ngram_indicators,
-    pseudo_references,
-    sentence_bleu_costs,
-    varying_ngrams,
-)
+from margrave.metrics.pseudo_references import pseudo_references, sentence_bleu_costs
 
 words = st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=6).map(" ".join)
 Lists = tuple[list[list[str]], list[list[str]]]

@@ -151,7 +151,7 @@ def test_a_training_sentence_is_decoded_with_phrases_of_other_folds_only(
         seen.update(decoders=decoders, source=source)
         return decoders[0].start(), []
 
-    monkeypatch.setattr("margrave.estimators.translator.tune_decoders", tuned)
+    monkeypatch.setattr("margrave.translation.translator.tune_decoders", tuned)
     source, target = [f"{x} w{i}" for i, x in enumerate(X)], [f"{y} v{i}" for i, y in enumerate(Y)]
     links = [f"{each} {len(x.split())}-{len(y.split())}" for each, x, y in zip(LINKS, X, Y, strict=True)]
     Translator(folds=4, n_tuning=None).fit(source, target, links, language_model=given)

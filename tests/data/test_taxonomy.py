@@ -24,6 +24,7 @@ from margrave import (
     _core,
     load,
 )
+from margrave.datasets import read_taxonomy
 from margrave.losses import LossFamily, loss_named
 from margrave.maps import FeatureTable
 from margrave.maps.outputs import class_ancestors, class_similarity, class_words, side_by_side
@@ -60,10 +61,10 @@ def test_every_way_to_make_a_taxonomy_makes_the_same_one(tmp_path: Path) -> None
     (tmp_path / "up").write_text("1/1\t1\n1/1/1\t1/1\n\n1/2\t1\n2/1\t2\n")
     assert Taxonomy.from_names(["1/1/1", "1/2", "2/1"], "/") == made
     assert Taxonomy.from_pairs([("1/1", "1"), ("1/1/1", "1/1"), ("1/2", "1"), ("2/1", "2"), ("2", None)]) == made
-    assert Taxonomy.from_file(tmp_path / "paths") == made
-    assert Taxonomy.from_file(tmp_path / "down") == made
-    assert Taxonomy.from_file(tmp_path / "up", child_first=True) == made
-    assert Taxonomy.from_file(tmp_path / "up") != made
+    assert read_taxonomy(tmp_path / "paths") == made
+    assert read_taxonomy(tmp_path / "down") == made
+    assert read_taxonomy(tmp_path / "up", child_first=True) == made
+    assert read_taxonomy(tmp_path / "up") != made
     assert Taxonomy([-1, 0, 0, None, [1, 3]]) == Taxonomy({1: 0, 2: 0, 3: None, 4: (3, 1)})
     assert Taxonomy(np.array([-1, 0, 0])) == Taxonomy({1: 0, 2: 0})
 
@@ -97,7 +98,7 @@ def test_wrong_taxonomies_are_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "'a..b' has an empty part" in refusal(lambda: Taxonomy.from_names(["a..b"]))
     assert "such as '.' or '/'" in refusal(lambda: Taxonomy.from_names(["a"], ""))
     assert "must be strings, and one is 3" in refusal(lambda: Taxonomy.from_names([3]))
-    assert "no such file" in refusal(lambda: Taxonomy.from_file(tmp_path / "none"))
+    assert "no such file" in refusal(lambda: read_taxonomy(tmp_path / "none"))
     animals = Taxonomy(ANIMALS)
     for ask in (animals.ancestors, animals.height, animals.parents, animals.children):
         assert refusal(lambda ask=ask: ask("cow")) == "the taxonomy has no node 'cow'."

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import MargraveError
-from margrave.labels.constituents import Constituent, Tree, cleaned, head_child, nest, without_top
+from margrave.data.constituents import Constituent, Tree, cleaned, head_child, nest, without_top
 
 names = st.sampled_from(["S", "NP", "VP", "X-1", "-LRB-", "PRT|ADVP", "A+B"])
 trees = st.recursive(

@@ -1,6 +1,6 @@
 """Graphs as users have them: arrays, networkx graphs and images, all turned into one form."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -49,6 +49,15 @@ class Graph:
 
     def __len__(self) -> int:
         return _rows(self.nodes, "nodes")
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledGraph:
+    """A graph of a file: the graph, the labels of its nodes (None if it has none), and the object of its line."""
+
+    graph: Graph
+    labels: list[Any] | None
+    fields: Mapping[str, Any]
 
 
 def as_graphs(X: Any, neighbours: int = 4, window: int = 1) -> list[Graph]:

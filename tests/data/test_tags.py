@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margrave.datasets import Span, convert_tags, spans
+from margrave.data import Span, convert_tags, spans
 from margrave.errors import MargraveError
 
 SCHEMES = {"IOB1": "BI", "IOB2": "BI", "BIOES": "BIES"}

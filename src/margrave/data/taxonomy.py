@@ -5,16 +5,13 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from math import isnan
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.errors import MargraveError
-from margrave.files.stored import Stored
-
-if TYPE_CHECKING:
-    from margrave.datasets.opening import TextSource
+from margrave.stored import Stored
 
 Node = Any  # a string or a number
 
@@ -110,23 +107,6 @@ class Taxonomy(Stored, kind="labels"):
                 parent = separator.join(steps[: depth - 1]) if depth > 1 else None
                 parents[separator.join(steps[:depth])] = parent
         return cls(parents)
-
-    @classmethod
-    def from_file(cls, path: "TextSource", *, child_first: bool = False) -> Self:
-        """Read a taxonomy from a file.
-
-        Parameters
-        ----------
-        path : a file (plain or gzip) or an open text stream, in which either all lines are `parent TAB child`, or all
-            lines are paths such as 4/6/2.
-        child_first : whether the lines are `child TAB parent` instead.
-        """
-        from margrave.datasets.taxonomy import read_hierarchy
-
-        pairs = read_hierarchy(path)
-        if child_first:
-            return cls.from_pairs((parent, child) for child, parent in pairs if parent is not None)
-        return cls.from_pairs(pairs)
 
     @property
     def nodes(self) -> tuple[Node, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import flag, real, whole
-from margrave.datasets.lattices import Lattice
+from margrave.data.lattices import Lattice
 from margrave.errors import MargraveError, counted, unknown
 from margrave.estimators.lattice_decoder import LatticeDecoder
 from margrave.estimators.model import Given

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from margrave import GraphLabeler, MargraveError
-from margrave.features import Graph, image_graph
-from margrave.features.graphs import as_graphs
+from margrave.data import Graph, image_graph
+from margrave.data.graphs import as_graphs
 
 
 class Networkx:

@@ -1,0 +1,195 @@
+"""Lattices: acyclic graphs whose edges carry words and features."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, NamedTuple
+
+from margrave.checks import is_text
+from margrave.errors import MargraveError
+
+EPSILON = "*EPS*"
+_SHOWN = 10  # nodes of a cycle that a message names
+
+
+class Edge(NamedTuple):
+    """An edge from node `tail` to node `head`."""
+
+    tail: int
+    head: int
+    word: str = ""
+    features: Mapping[str, float] = {}
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """An acyclic graph; its nodes are numbered such that every edge leads to a higher one, its edges by their heads.
+
+    Parameters
+    ----------
+    nodes : the number of nodes. Paths lead from node 0 to the last one.
+    edges : the edges, by ascending heads.
+    good : the good strings, best first, if they are known; words are separated by blanks.
+    id : a name for messages and output files.
+
+    >>> lattice = Lattice.of([(0, 1, "a"), (0, 1, "b"), (1, 2, "c")], good=["a c"])
+    >>> lattice.nodes, [edge.word for edge in lattice.edges]
+    (3, ['a', 'b', 'c'])
+    """
+
+    nodes: int
+    edges: tuple[Edge, ...]
+    good: tuple[str, ...] = ()
+    id: str = ""
+    names: tuple[Any, ...] = field(default=(), repr=False)  # what the nodes were called, for messages and pictures
+
+    @classmethod
+    def of(
+        cls,
+        edges: Iterable[Any],
+        *,
+        start: Any = None,
+        end: Any = None,
+        good: Sequence[str] | str = (),
+        id: str = "",
+    ) -> "Lattice":
+        """A lattice from edges (from, to, word, features) in any order; nodes may be any numbers or texts.
+
+        Parameters
+        ----------
+        edges : the edges; word and features may be left out.
+        start, end : the nodes that paths lead from and to; None for the only node without incoming edges, and for the
+            only one without outgoing edges.
+        good : the good strings, or the only one.
+        id : a name.
+        """
+        given = [_edge(edge) for edge in edges]
+        if not given:
+            raise MargraveError("a lattice needs at least one edge.")
+        order = topological_order([(tail, head) for tail, head, _, _ in given])
+        first, last = _ends(given, start, end)
+        # A node before the first one or behind the last one is on no path.
+        order = [first, *(node for node in order if node not in (first, last)), last]
+        number = {node: k for k, node in enumerate(order)}
+        kept = [
+            Edge(number[tail], number[head], word, features)
+            for tail, head, word, features in given
+            if number[tail] < number[head]
+        ]
+        kept.sort(key=lambda edge: edge.head)
+        reached = {0}
+        for edge in kept:  # by ascending heads, so that what leads to a tail has been seen
+            if edge.tail in reached:
+                reached.add(edge.head)
+        if len(order) - 1 not in reached:
+            raise MargraveError(f"no path leads from its start {first!r} to its end {last!r}.")
+        strings = tuple(map(_string, [good] if isinstance(good, str) else good))
+        return cls(len(order), tuple(kept), strings, str(id), tuple(order))
+
+    def string(self, path: Iterable[int]) -> str:
+        """The words of the edges with these numbers, which are a path in order."""
+        return " ".join(filter(None, (self.edges[k].word for k in path)))
+
+    def without(self, dropped: Iterable[bool]) -> "Lattice":
+        """The lattice without some edges, and without nodes that have no edges then.
+
+        Parameters
+        ----------
+        dropped : for each edge, whether it is left out.
+        """
+        kept = [edge for edge, gone in zip(self.edges, dropped, strict=True) if not gone]
+        ends = {0, self.nodes - 1}
+        nodes = sorted(ends.union(*({edge.tail, edge.head} for edge in kept)))
+        number = {node: k for k, node in enumerate(nodes)}
+        edges = tuple(edge._replace(tail=number[edge.tail], head=number[edge.head]) for edge in kept)
+        names = tuple(self.names[node] for node in nodes) if self.names else ()
+        return Lattice(len(nodes), edges, self.good, self.id, names)
+
+
+def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:
+    if not isinstance(edge, tuple | list) or not 2 <= len(edge) <= 4:
+        raise MargraveError(f"an edge is (from, to, word, features), not {edge!r}.")
+    tail, head, word, features = (*edge, *("", {})[len(edge) - 2 :]) if len(edge) < 4 else tuple(edge)
+    for node in (tail, head):
+        if not isinstance(node, int | str) or isinstance(node, bool):
+            raise MargraveError(f"a node is a number or a text, not {node!r}.")
+    if word is None or word == EPSILON:
+        word = ""
+    if not is_text(word) or word.split() not in ([], [word]):
+        raise MargraveError(f"the word of an edge must be a text without blanks, not {word!r}.")
+    if not isinstance(features, Mapping):
+        raise MargraveError(f"the features of an edge must be numbers by name, not {features!r}.")
+    for name, value in features.items():
+        valid = is_text(name) and isinstance(value, int | float) and not isinstance(value, bool)
+        if not valid or not isfinite(value):
+            raise MargraveError(f"the features of an edge must be finite numbers by name, not {name!r}: {value!r}.")
+    return tail, head, word, {name: float(value) for name, value in features.items()}
+
+
+def _string(words: Any) -> str:
+    if isinstance(words, list | tuple) and all(isinstance(word, str) for word in words):
+        words = " ".join(words)
+    if not is_text(words):
+        raise MargraveError(f"a good string must be a text or a list of words, not {words!r}.")
+    return " ".join(words.split())
+
+
+def topological_order(edges: Sequence[tuple[Any, Any]]) -> list[Any]:
+    """The nodes such that every edge leads to a later one; an error that names the nodes of a cycle."""
+    after: dict[Any, list[Any]] = {}
+    missing: dict[Any, int] = {}  # edges from nodes that have not been placed
+    for tail, head in edges:
+        after.setdefault(tail, []).append(head)
+        after.setdefault(head, [])
+        missing[head] = missing.get(head, 0) + 1
+    ready = [node for node in after if node not in missing]
+    order: list[Any] = []
+    while ready:
+        # First come, first served: numbers that are already in order stay.
+        node = ready.pop(0)
+        order.append(node)
+        for head in after[node]:
+            missing[head] -= 1
+            if missing[head] == 0:
+                ready.append(head)
+    if len(order) < len(after):
+        raise MargraveError(f"it has a cycle through the nodes {_cycle(after, set(after) - set(order))}.")
+    return order
+
+
+def _cycle(after: Mapping[Any, Sequence[Any]], left: set[Any]) -> str:
+    """The nodes of one cycle among those that are left, each of which has an edge from another of them."""
+    before: dict[Any, Any] = {}
+    for node in after:
+        for head in after[node]:
+            if node in left and head in left:
+                before.setdefault(head, node)
+    node = next(iter(before))
+    seen: list[Any] = []
+    while node not in seen:
+        seen.append(node)
+        node = before[node]
+    nodes = seen[seen.index(node) :][::-1]
+    shown = [str(each) for each in nodes[:_SHOWN]] + (["..."] if len(nodes) > _SHOWN else [])
+    return ", ".join(shown)
+
+
+def _ends(edges: Sequence[tuple[Any, Any, str, Any]], start: Any, end: Any) -> tuple[Any, Any]:
+    tails, heads = dict.fromkeys(edge[0] for edge in edges), dict.fromkeys(edge[1] for edge in edges)
+    found = []
+    for name, given, these, those in (("start", start, tails, heads), ("end", end, heads, tails)):
+        if given is not None:
+            if given not in these:
+                raise MargraveError(f"no edge is at its {name} node {given!r}.")
+            found.append(given)
+            continue
+        only = [node for node in these if node not in those]
+        if len(only) != 1:
+            what = "without incoming edges" if name == "start" else "without outgoing edges"
+            raise MargraveError(
+                f"it has {len(only)} nodes {what} ({', '.join(map(str, only[:_SHOWN]))}): name the {name}."
+            )
+        found.append(only[0])
+    if found[0] == found[1]:
+        raise MargraveError("its first node is its last.")
+    return found[0], found[1]
