@@ -13,35 +13,48 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-b
 
 PYTHON_CODE := src tests benchmarks examples docs tools
 CORE := $(shell find src/margrave/_core -name '*.h' -o -name '*.cpp')
-SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name '*.so')
+SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE $(shell find src -type f -not -name '*.pyc' -not -name '*.so')
 # The folders whose tests exercise the core, for the sanitizers.
 CORE_TESTS := $(addprefix tests/,core structures data features losses learners solvers custom estimators)
 
 ABI := cp$(subst .,,$(basename $(PYTHON_VERSION)))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 WHEEL := dist/margrave-$(VERSION)-$(ABI)-$(ABI)-$(subst -,_,$(subst .,_,$(word 2,$(INTERPRETER)))).whl
-PUBLISHED := $(SOURCES) LICENSE Makefile $(shell find docs tests benchmarks examples tools -type f -not -name '*.pyc' -not -path 'docs/plots/*')
+ARCHIVE := dist/margrave-$(VERSION).tar.gz
+PUBLISHED := $(SOURCES) Makefile $(shell find docs tests benchmarks examples tools -type f -not -name '*.pyc' -not -path 'docs/plots/*')
+# Compiler warnings are errors, except in the demo, which runs with compilers that nobody has tried.
+WERROR := ON
 
 CREATED := $(VENV)/python-$(PYTHON_VERSION)
 FOR_DEMO := $(VENV)/set-up-for-demo
 FOR_TESTS := $(VENV)/set-up-for-tests
 FOR_DOCS := $(VENV)/set-up-for-docs
 
-.PHONY: demo test lint format test-asan check-arm bench docs dist test-dist clean-all
+.PHONY: demo test check lint format coverage test-asan check-arm bench docs dist test-dist clean-all
 
-# An environment that is set up for tests runs the demo too; switching between the two would compile everything again.
-demo: $(firstword $(wildcard $(FOR_TESTS)) $(FOR_DEMO))
+demo: WERROR := OFF
+demo: $(FOR_DEMO)
 	$(BIN)/python examples/town_entities.py
 
 # One process per processor; a slow file does not hold up the others.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST)
+
+# Before every commit: one case of every test, without those that run whole programs. It takes about a minute.
+check: lint
+	$(PYTEST) --quick --ignore=tests/cli --ignore=tests/test_examples.py --ignore=tests/test_docs.py
 
 lint: $(FOR_TESTS)
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CORE)
+
+# Which lines of the Python code the tests run.
+coverage: $(FOR_TESTS)
+	$(PYTEST) --cov=margrave --cov-report=term:skip-covered
 
 format: $(FOR_TESTS)
 	$(BIN)/ruff check --fix-only $(PYTHON_CODE)
@@ -51,6 +64,7 @@ format: $(FOR_TESTS)
 # The core's tests under the address and undefined-behaviour sanitizers. Python itself leaks at exit by design.
 test-asan: $(FOR_TESTS)
 	rm -rf build/asan-site-$(ABI)
+	$(PIP) $(call requirements,["build-system"]["requires"]) cmake ninja
 	$(PIP) --no-build-isolation --no-deps --target build/asan-site-$(ABI) . -Cbuild-dir=build/asan-$(ABI) \
 	  -Ccmake.define.MARGRAVE_SANITIZE=ON -Ccmake.define.MARGRAVE_WERROR=ON -Cinstall.strip=false
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libubsan.so)" \
@@ -64,26 +78,33 @@ check-arm:
 bench: $(FOR_TESTS)
 	$(BIN)/python -m benchmarks $(BENCHMARKS)
 
-# A source archive, and the wheel of this version of Python, built from that archive in an isolated environment.
-dist: $(WHEEL)
+# A source archive, and the wheel of this version of Python. Tests and documentation use this wheel too. It is built in
+# the tree, so that a change compiles only the files that it concerns.
+dist: $(ARCHIVE) $(WHEEL)
 
-$(WHEEL): $(PUBLISHED) | $(CREATED)
+$(WHEEL): $(SOURCES) | $(CREATED)
 	@$(BIN)/python tools/check_compiler.py
-	$(PIP) "build>=1.2"
-	rm -f dist/margrave-*.tar.gz dist/margrave-*-$(ABI)-*.whl
-	PIP_ONLY_BINARY=:all: $(BIN)/python -m build --outdir dist
+	@echo "Building $@; compiling takes a few minutes the first time."
+	$(PIP) $(call requirements,["build-system"]["requires"]) cmake ninja
+	rm -f dist/margrave-*-$(ABI)-*.whl
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist . \
+	  -Ccmake.define.MARGRAVE_WERROR=$(WERROR)
 	@test -e $@ || { echo "The build should have made $@, but dist contains: $$(ls dist)"; exit 1; }
 
-test-dist: $(WHEEL)
-	$(BIN)/python tools/check_wheel.py $(WHEEL)
+$(ARCHIVE): $(PUBLISHED) | $(CREATED)
+	$(PIP) "build>=1.2" $(call requirements,["build-system"]["requires"])
+	$(BIN)/python -m build --sdist --no-isolation --outdir dist > /dev/null
+
+test-dist: $(ARCHIVE) $(WHEEL)
+	$(BIN)/python tools/check_dist.py $(ARCHIVE) $(WHEEL)
 
 # Everything is read anew each time (-E): pages that are not read again would not repeat their warnings.
-docs: $(firstword $(wildcard $(FOR_TESTS)) $(FOR_DEMO)) $(FOR_DOCS)
+docs: $(FOR_DEMO) $(FOR_DOCS)
 	$(BIN)/python -m sphinx -q -E -W --keep-going -n -d build/doctrees docs build/docs
 	@echo "The site is in build/docs/index.html."
 
 clean-all:
-	rm -rf .venv-* build dist demo docs/plots .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv-* build dist demo docs/plots .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The name contains the full version, so that the environment is made anew for another release of the same minor version.
@@ -94,23 +115,24 @@ $(CREATED):
 	$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-# Installs the package with the extras $(1); compiler warnings are errors if $(2) is ON.
+# A list of requirements in pyproject.toml, in quotes: its place is given in Python.
+requirements = $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1))')
+
+# Installs the wheel with the extras $(1).
 define set_up
-@$(BIN)/python tools/check_compiler.py
-@echo "Setting up $(VENV); compiling takes a few minutes the first time."
-$(PIP) "scikit-build-core>=1.1" "nanobind>=3.1" cmake ninja
-$(PIP) --no-build-isolation ".[$(strip $(1))]" -Ccmake.define.MARGRAVE_WERROR=$(strip $(2))
+$(PIP) --force-reinstall --no-deps $(WHEEL)
+$(PIP) "$(WHEEL)[$(strip $(1))]"
 @touch $@
 endef
 
 comma := ,
-$(FOR_DEMO): $(CREATED) $(SOURCES)
-	$(call set_up, plots, OFF)
+$(FOR_DEMO): $(CREATED) $(WHEEL)
+	$(call set_up, plots)
 
-$(FOR_TESTS): $(CREATED) $(SOURCES)
-	$(call set_up, test$(comma)lint$(comma)plots, ON)
+$(FOR_TESTS): $(CREATED) $(WHEEL)
+	$(call set_up, test$(comma)lint$(comma)plots)
 
 # What builds the site, beside a package that is installed already.
 $(FOR_DOCS): pyproject.toml | $(CREATED)
-	$(PIP) $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
+	$(PIP) $(call requirements,["project"]["optional-dependencies"]["docs"])
 	@touch $@

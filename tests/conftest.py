@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _PREAMBLE = """
 import faulthandler, os, resource
@@ -25,6 +26,30 @@ if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which maps all of the a
 # tests of Ctrl-C would then wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--quick`, which `make check` uses."""
+    parser.addoption("--quick", action="store_true", help="run one case of every test, and few examples of properties")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With `--quick`, properties are tried on few examples, unless they say on how many."""
+    if config.getoption("--quick"):
+        settings.register_profile("quick", max_examples=5)
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--quick`, only the first case of every test runs."""
+    if config.getoption("--quick"):
+        first: dict[str, pytest.Item] = {}
+        others = []
+        for item in items:
+            if first.setdefault(item.nodeid.partition("[")[0], item) is not item:
+                others.append(item)
+        config.hook.pytest_deselected(items=others)
+        items[:] = first.values()
 
 
 def pytest_collection_finish() -> None:

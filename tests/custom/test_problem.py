@@ -813,7 +813,7 @@ APPROXIMATE: list[tuple[Learner, LossFamily]] = [
     (CuttingPlane(), Hinge()),
     (CuttingPlane(variant="a"), Hinge()),
     (OneSlack(cached=3), Hinge()),
-    (LEARNERS["lp"](free_sign=True), Hinge()),
+    (LEARNERS["lp"](free_sign=True), Hinge()),  # type: ignore[call-arg]
 ]
 
 

@@ -31,7 +31,7 @@ from margrave import Hinge, LinearClassifier, LossFamily, SequenceTagger, Softma
 from margrave.learners import LBFGS, SGD, Learner, Task
 from margrave.learners.task import Step
 from margrave.losses import loss_named
-from margrave.maps.table import RowEncoder
+from margrave.maps.rows import RowEncoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

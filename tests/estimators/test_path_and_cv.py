@@ -563,7 +563,7 @@ def test_a_wrong_checkpoint_is_refused_in_a_sentence(tmp_path: Path) -> None:
     ]:  # fmt: skip
         content = file.read_bytes()
         with pytest.raises(MargraveError, match=re.escape(expected)) as refused:
-            model.fit(*data, checkpoint=path)
+            model.fit(*data, checkpoint=path)  # type: ignore[attr-defined]
         assert str(refused.value).count("\n") == 0 and file.read_bytes() == content
 
 

@@ -938,7 +938,7 @@ class Mine(Learner):
     most: float = inf
 
     def blank(self, task: Task) -> Numbers:
-        return Numbers(task, np.zeros(task.problem.dim), np.random.default_rng(task.seed))
+        return Numbers(task, np.zeros(task.problem.dim), np.random.default_rng(task.random_state))
 
     def one_pass(self, state: Numbers) -> Step:
         state.w += state.random.normal(size=len(state.w))

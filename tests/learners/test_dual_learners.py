@@ -1000,12 +1000,12 @@ def single_step(learner: Learner, state: Any, i: int) -> None:
     if learner.name == "eg":
         state.visit(order, 1.3)
     elif learner.name == "smo":
-        _core.smo_pass(*ascent, state.mu, state.cost, state.gap)
+        _core.smo_pass(*ascent, state.mu, state.cost, state.gap)  # type: ignore[call-arg]
     elif state.blocks is not None:
-        _core.pairwise_pass(*ascent, state.blocks, state.gap, 10, 10, 0.1)
+        _core.pairwise_pass(*ascent, state.blocks, state.gap, 10, 10, 0.1)  # type: ignore[call-arg]
         state.update_costs()
     else:
-        _core.mixing_pass(*ascent, state.mu, state.entropy, state.cost, state.gap, False)
+        _core.mixing_pass(*ascent, state.mu, state.entropy, state.cost, state.gap, False)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("case", [*cases(DEFAULTS[:1]), *cases(DEFAULTS[2:4])], ids=str)

@@ -639,7 +639,7 @@ def test_sgd_chooses_the_rate_of_the_lowest_p() -> None:
     problem, _ = chain(0, Log())
     for C in (0.01, 1.0, 100.0):
         tried = {rate: solve(SGD(rate=rate), problem, Log(), C=C, max_iter=1, tol=0.0) for rate in SGD().rates}
-        best = min(tried, key=lambda rate: tried[rate].history[0].primal)
+        best = min(tried, key=lambda rate: tried[rate].history[0].primal)  # type: ignore[return-value]
         chosen = solve(SGD(), problem, Log(), C=C, max_iter=3, tol=0.0)
         assert_array_equal(chosen.w, solve(SGD(rate=best), problem, Log(), C=C, max_iter=3, tol=0.0).w)
 

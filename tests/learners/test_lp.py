@@ -503,7 +503,7 @@ def test_slacks_of_sites_are_those_of_the_linear_program(seed: int) -> None:
     owner = rng.integers(0, 3, 8)
     ends = np.sort([rng.integers(sites[owner], sites[owner + 1]) for _ in range(2)], axis=0).astype(np.int32)
     asked = rng.normal(0.5, 1.0, 8)
-    slack = _core.lp_slacks(sites, *ends, asked)
+    slack = _core.lp_slacks(sites, *ends, asked)  # type: ignore[call-arg]
     M = np.array([(ends[0] <= site) & (site <= ends[1]) for site in range(sites[-1])]).T.astype(float)
     assert (slack >= 0).all()
     assert (M @ slack >= asked - 1e-12).all()
@@ -623,7 +623,7 @@ def extragradient(master: Any, *, step: str = "scaled", goal: float = 0.0, most:
     H, owner, margin, C = master
     sparse = csr_array(H)
     w, xi, multiplier = np.full(H.shape[1], given.get("start", 0.0)), np.zeros(len(C)), np.zeros(len(H))
-    result = _core.extragradient(
+    result = _core.extragradient(  # type: ignore[call-arg]
         sparse.indptr.astype(np.int64),
         sparse.indices.astype(np.int32),
         sparse.data,
@@ -835,7 +835,7 @@ def test_the_final_program_is_solved_from_nothing(monkeypatch: pytest.MonkeyPatc
 
     made = []
     real = highspy.Highs
-    monkeypatch.setattr(highspy, "Highs", lambda: made.append(real()) or made[-1])
+    monkeypatch.setattr(highspy, "Highs", lambda: made.append(real()) or made[-1])  # type: ignore[func-returns-value]
     solution = solve(case_of("chain", 0), solver="simplex")
     assert solution.converged
     assert len(made) == 2

@@ -242,7 +242,7 @@ def test_approximate_inference_of_the_problem_travels_to_the_certificate(tmp_pat
     class Approximate(type(matching()[0])):  # type: ignore[misc]
         exact = False
 
-    exact, _ = matching()
+    exact: Any = matching()[0]
     problem = Approximate(exact.maps, exact.right)
     path = tmp_path / "run.checkpoint"
     for learner, loss in ((BCFW(), Hinge()), (LBFGS(), Log())):

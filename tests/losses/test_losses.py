@@ -1,6 +1,7 @@
 """The loss family by its definition on every registered problem; batches, threads, certificates, and errors."""
 
 from math import exp, inf, log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -766,7 +767,7 @@ class Hoarder(Gaps):
 
 
 def test_keeping_and_overwriting_what_a_python_problem_is_given_does_no_harm() -> None:
-    case = kind_named("written in Python")(5, size=30)
+    case: Any = kind_named("written in Python")(5, size=30)
     hoarder = Hoarder(case.problem.matrices, case.problem.gold_parts)
     w = np.random.default_rng(0).standard_normal(case.problem.dim)
     before = w.copy()
@@ -787,7 +788,7 @@ def test_a_python_problem_that_only_knows_its_argmax_has_the_losses_that_need_no
         logsum = _core.Problem.logsum
         kbest = _core.Problem.kbest
 
-    case = kind_named("written in Python")(6)
+    case: Any = kind_named("written in Python")(6)
     problem = OnlyArgmax(case.problem.matrices, case.problem.gold_parts)
     assert "argmax" in problem.offers and "logsum" not in problem.offers and "kbest" not in problem.offers
     w = np.random.default_rng(0).standard_normal(problem.dim)
@@ -811,7 +812,7 @@ def test_every_method_that_a_python_problem_overrides_is_the_one_that_is_called(
         return getattr(super(Overriding, self), method)(*arguments)
 
     setattr(Overriding, method, record)
-    case = kind_named("written in Python")(6)
+    case: Any = kind_named("written in Python")(6)
     problem = Overriding(case.problem.matrices, case.problem.gold_parts).slice(0, len(case))
     w = np.ones(problem.dim)
     if method == "dot":

@@ -1,6 +1,7 @@
 """Every registered feature map: A by definition, its adjoint, and its radius; how attributes become rows."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ def test_features_refuse_wrong_lengths_in_words(kind: Kind) -> None:
 def test_what_scatter_cannot_write_to_is_refused_rather_than_copied(what: str) -> None:
     case = next(kind for kind in KINDS if kind.name == "chain")(1)
     dim = case.problem.dim
-    g = {"float32": np.zeros(dim, np.float32), "strided": np.zeros(2 * dim)[::2], "read-only": np.zeros(dim)}[what]
+    g: Any = {"float32": np.zeros(dim, np.float32), "strided": np.zeros(2 * dim)[::2], "read-only": np.zeros(dim)}[what]
     if what == "read-only":
         g.flags.writeable = False
     with pytest.raises(TypeError):
@@ -125,7 +126,7 @@ def test_what_scatter_cannot_write_to_is_refused_rather_than_copied(what: str) -
 def test_weights_that_a_pass_cannot_write_to_are_refused_rather_than_copied(what: str) -> None:
     case = next(kind for kind in KINDS if kind.name == "chain")(1)
     dim, order, family = case.problem.dim, np.arange(len(case)), _core.LossFamily(1.0, 0.0)
-    w = {"float32": np.zeros(dim, np.float32), "strided": np.zeros(2 * dim)[::2], "read-only": np.zeros(dim)}[what]
+    w: Any = {"float32": np.zeros(dim, np.float32), "strided": np.zeros(2 * dim)[::2], "read-only": np.zeros(dim)}[what]
     if what == "read-only":
         w.flags.writeable = False
     with pytest.raises(TypeError):

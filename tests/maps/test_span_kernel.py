@@ -69,7 +69,7 @@ def by_definition(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
 
 def bound(structure: str, kernel: str) -> tuple[_core.Problem, SpanKernel, Grammar]:
     trees = STRUCTURES[structure]
-    grammar = trees.learn(TREES)
+    grammar: Any = trees.learn(TREES)
     compiled = grammar.compiled
     feature_map = SpanKernel(KERNELS[kernel].fresh(), len(compiled.span_nodes), compiled.rule_names())
     features = SpanTemplates(TEMPLATES).learn(SENTENCES)
@@ -117,7 +117,7 @@ def test_scatter_is_the_adjoint_of_score_and_move_tells_the_change(structure: st
 def explicit(kernel: Kernel) -> _core.Problem:
     """The same problem with all monomials of the quadratic kernel as ordinary features."""
     trees = STRUCTURES["rules"]
-    grammar = trees.learn(TREES)
+    grammar: Any = trees.learn(TREES)
     compiled = grammar.compiled
     rules, labels = len(compiled.rule_names()), len(compiled.span_nodes)
     given: list[list[dict[Any, float]]] = []

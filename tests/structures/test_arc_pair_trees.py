@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_parts_are_those_of_the_documentation(single_root: bool, seed: int, n: i
     structure = ArcPairTree(single_root)
     number = arc_pair_parts(n, single_root, allowed)
     assert structure.part_tuples(n, allowed).tolist() == [list(part) for part in number]
-    bound = structure.bind(
+    bound: Any = structure.bind(
         NoOutputs(), np.array([len(number)]), [list(gold)], allowed=None if allowed is None else [allowed]
     )
     assert bound.parts(0) == len(number)
@@ -142,7 +143,7 @@ def test_pseudo_marginals_are_the_gradient_of_log_z(
     number = arc_pair_parts(n, single_root, allowed)
     structure = ArcPairTree(single_root, tolerance=1e-14, sweeps=5000)
     units = np.array([len(number)])
-    bound = structure.bind(NoOutputs(), units, [gold], allowed=None if allowed is None else [allowed])
+    bound: Any = structure.bind(NoOutputs(), units, [gold], allowed=None if allowed is None else [allowed])
     rows = _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64))
     problem = _core.join(bound, rows)
     theta = scores(rng, number, 1.0, size)
@@ -208,7 +209,9 @@ def test_certified_trees_are_best(single_root: bool, seed: int, n: int, size: fl
     number, outputs = outputs_of(n, single_root, allowed)
     gold = list(every_tree(n, single_root, allowed)[0])
     structure = ArcPairTree(single_root)
-    bound = structure.bind(NoOutputs(), np.array([len(number)]), [gold], allowed=None if allowed is None else [allowed])
+    bound: Any = structure.bind(
+        NoOutputs(), np.array([len(number)]), [gold], allowed=None if allowed is None else [allowed]
+    )
     problem = _core.join(bound, _core.sparse_parts(1, _no_rows(len(number)), np.ones(1, dtype=np.int64)))
     theta = scores(rng, number, 1.0, size)
     value, y = problem.argmax(0, theta)
@@ -256,7 +259,7 @@ def test_trees_are_certified_where_the_relaxation_is_tight(single_root: bool) ->
         value, _ = problem.argmax(0, theta)
         best = float(outputs.values(theta).max())
         tight = relaxed_optimum(number, n, single_root, theta) <= best + 1e-7
-        assert (bound.certified[0] == 1) == tight
+        assert (bound.certified[0] == 1) == tight  # type: ignore[attr-defined]
         found += value >= best - 1e-9
     assert found >= 35
 
@@ -303,7 +306,7 @@ def test_pairs_with_required_arcs_are_exact() -> None:
     assert_allclose(mu, marginals, atol=1e-9)
 
 
-def bound_of(n: int, single_root: bool, allowed=None, gold=None, **options) -> _core.ArcPairTreeStructure:
+def bound_of(n: int, single_root: bool, allowed=None, gold=None, **options) -> Any:
     """The core's structure of one sentence, in which any sentence has the parts of the documentation."""
     structure = ArcPairTree(single_root, **options)
     units = np.array([len(structure.part_tuples(n, allowed))])

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from itertools import pairwise, product
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -255,7 +256,7 @@ def test_graphs_that_are_too_wide_are_refused_with_their_width_and_what_to_use()
 def test_a_long_chain_and_many_components_are_fine() -> None:
     n = 20_000
     soft = [*((v,) for v in range(n)), *((v, v + 1) for v in range(n - 1) if v % 5)]
-    structure = FactorGraph(labels=BINARY).bind(
+    structure: Any = FactorGraph(labels=BINARY).bind(
         FactorGraph(labels=BINARY).learn([["a"]]), np.array([1]), graphs=[Factors(["two"] * n, soft)]
     )
     assert structure.parts(0) == sum(2 if len(scope) == 1 else 4 for scope in soft)

@@ -258,7 +258,7 @@ def test_the_best_by_right_and_predicted_constituents_is_that_of_enumeration(see
     for cost, value, y in found:
         assert_allclose(value, best[cost], rtol=1e-9, atol=1e-9)
         assert_allclose(theta[y].sum(), value, rtol=1e-9, atol=1e-9)
-        assert tuple(sorted(y.tolist())) in set(ys)
+        assert tuple(sorted(y.tolist())) in set(ys)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("spans", [False, True])

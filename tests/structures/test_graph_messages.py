@@ -27,7 +27,7 @@ schedules = pytest.mark.parametrize("schedule", ["sequential", "parallel", "resi
 STYLES = ["tree", "loop", "triples", "hard", "listed", "partial", "single", "disconnected"]
 
 
-def bind(graph: Factors, inference: str, gold: Any = None, **options: Any) -> _core.FactorGraphStructure:
+def bind(graph: Factors, inference: str, gold: Any = None, **options: Any) -> Any:
     structure = FactorGraph(labels=SETS, inference=inference, **options)
     return structure.bind(LabelSets(SETS), np.array([0]), gold, graphs=[graph])
 

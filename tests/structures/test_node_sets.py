@@ -140,7 +140,7 @@ def test_the_radius_bounds_and_reaches_the_largest_difference() -> None:
 def test_the_structure_refuses_what_is_no_closed_set_in_one_sentence() -> None:
     def make(parents: list[int], begin: Any = None, gold: Any = None, size: int = 1) -> Any:
         as_array = [None if x is None else np.array(x, dtype=t) for x, t in ((begin, np.int64), (gold, np.int32))]
-        return lambda: _core.node_sets(np.array(parents, dtype=np.int32), size, *as_array, True)
+        return lambda: _core.node_sets(np.array(parents, dtype=np.int32), size, *as_array, True)  # type: ignore[call-arg]
 
     assert "its own ancestor" in refusal(make([1, 0]))
     assert "its own ancestor" in refusal(make([0]))

@@ -317,7 +317,8 @@ def test_what_good_outputs_have_gets_weights() -> None:
     assert {
         pair for pair, _ in feature_map.top_transitions(np.ones(bound.problem.dim), SemiMarkov().tuples(outputs), 9)
     }
-    assert bound.core.good_pairs().tolist() == [1, 2]  # A before O, and O before A
+    pairs = bound.core.good_pairs()  # type: ignore[attr-defined]
+    assert pairs.tolist() == [1, 2]  # A before O, and O before A
 
 
 # The right span is ambiguous in every sentence, but one answer is right in all of them.

@@ -286,7 +286,7 @@ def test_inference_at_weights_is_that_under_their_scores(kind: Kind, seed: int) 
                 assert value == problem.argmax(i, ranking)[0] and np.array_equal(y, problem.argmax(i, ranking)[1])
                 if "kbest" in problem.offers:
                     _, best = problem.infer(i, w, _core.Question("kbest", k=3, gamma=gamma, scale=scale))
-                    assert [value for value, _ in best] == [value for value, _ in problem.kbest(i, ranking, 3)]
+                    assert [value for value, _ in best] == [value for value, _ in problem.kbest(i, ranking, 3)]  # type: ignore[attr-defined]
                 if "logsum" in problem.offers:
                     question = _core.Question("logsum", beta=2.0, gamma=gamma, scale=scale)
                     _, (value, index, feature_map) = problem.infer(i, w, question)

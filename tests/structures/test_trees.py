@@ -63,8 +63,8 @@ def test_outputs_of_pruned_sentences_are_decoded_by_what_they_are_bound_to(
     arcs = some_arcs(rng, words)
     bound, w = bound_with_weights(name, arcs, single_root)
     left = np.split(arcs.left, np.cumsum(arcs.words**2)[:-1])
-    assert bound.core.words.tolist() == words
-    begin, heads, dependents, labels = bound.core.arcs()
+    assert bound.core.words.tolist() == words  # type: ignore[attr-defined]
+    begin, heads, dependents, labels = bound.core.arcs()  # type: ignore[attr-defined]
     for i, n in enumerate(words):
         expected = [(h, m) for m, h in product(range(1, n + 1), range(n + 1)) if h != m and left[i][arc_part(n, h, m)]]
         found = range(begin[i], begin[i + 1])
@@ -199,7 +199,7 @@ TREES = [[(2, "subject"), (0, "root"), (2, "object")], [(0, "root")]]
 @every
 def test_labels_are_learned_and_decoded(name: str) -> None:
     structure = LABELLED[name]()
-    outputs = structure.learn(TREES)
+    outputs: Any = structure.learn(TREES)
     assert outputs.classes.tolist() == ["object", "root", "subject"]
     left = np.ones(10, dtype=bool)
     left[arc_part(3, 1, 3)] = False
