@@ -58,7 +58,7 @@ def public(name: str) -> Any:
         for each in (name, NAMES.get(name, name)):
             if hasattr(place, each):
                 return getattr(place, each)
-    if name == "SegmentTagger":
+    if name == "SegmentTagger" and not hasattr(import_module("margrave"), name):
         return lambda **settings: make("SequenceTagger", segments=True, **settings)
     raise ImportError(f"there is no {name} in {PLACES.get(name, 'margrave')}")
 

@@ -80,7 +80,7 @@ def test_every_estimator_is_a_public_name() -> None:
     import_modules("margrave.translation")
     own = {name for name, kind in SavedModel.registered.items() if kind.__module__.startswith("margrave.")}
     bases = {"StructuredEstimator", "MatrixExamples", "AlignmentEstimator", "ApproximateEstimator"}
-    bases |= {"StructuredModel", "ConstituencyModel", "AlignmentScores", "AlignerModel"}
+    bases |= {"StructuredModel", "ConstituencyModel", "AlignmentScores", "AlignerModel", "TokenTagger"}
     assert own - bases <= set(margrave.__all__)
     assert set(dir(margrave.estimators)) == (own - bases - {"Translator"}) | {"PathCV", "load"}
 

@@ -16,8 +16,8 @@ from benchmarks.corpora.columns import genetag_answers
 from benchmarks.corpora.entities import chosen_tagger, p_value, span_counts, test_f1
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
+from margrave import SegmentTagger
 from margrave.data.tags import alternatives_of
-from margrave.estimators import SequenceTagger
 from margrave.features import Templates
 from margrave.metrics import span_scores
 
@@ -57,9 +57,9 @@ def measure() -> Iterator[Result]:
 def best(X: Any, y: Any, right: Any, loss: str) -> tuple[Result, NDArray[np.int64]]:
     """The model with the C that is best on the development part; what each test sentence counts."""
 
-    def make(C: float, starts: int = 1) -> SequenceTagger:
-        settings: Any = {"features": Templates(), "segments": True, "tol": TOL, "n_jobs": 1}
-        return SequenceTagger(loss, C=C, learner=LEARNERS[loss], starts=starts, **settings)
+    def make(C: float, starts: int = 1) -> SegmentTagger:
+        settings: Any = {"features": Templates(), "tol": TOL, "n_jobs": 1}
+        return SegmentTagger(loss, C=C, learner=LEARNERS[loss], starts=starts, **settings)
 
     found = chosen_tagger(make, CS, (X["train"], right), (X["devtest"], y["devtest"]))
     starts = []

@@ -1,6 +1,7 @@
 """Named entities by segments: semi-Markov chains against BIO chains in F1, and seconds of training."""
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from benchmarks.corpora.entities import chosen_tagger, p_value, span_counts, tes
 from benchmarks.machine import has_result, read_result
 from benchmarks.summaries import Result
 from benchmarks.tables import markdown
-from margrave.estimators import SequenceTagger
+from margrave import SegmentTagger, SequenceTagger
 from margrave.features import SegmentTemplates, Templates
 
 CORPORA = ("conll2003-en", "conll2002-es")
@@ -19,9 +20,9 @@ RESULT = "segments"
 CS = (0.1,)  # fixed in advance: the development part would choose among several
 TOL = 1e-2
 MODELS: dict[str, Any] = {
-    "chain": False,
-    "segments, token attributes": True,
-    "segments, their own attributes too": SegmentTemplates(),
+    "chain": partial(SequenceTagger),
+    "segments, token attributes": partial(SegmentTagger),
+    "segments, their own attributes too": partial(SegmentTagger, templates=SegmentTemplates()),
 }
 READERS = {"conll2003-en": conll2003, "conll2002-es": conll2002_es}
 
@@ -42,8 +43,8 @@ def measure() -> Result:
         X = {part: [[row[:-1] for row in rows] for rows in of] for part, of in parts.items()}
         y = {part: last_column(of) for part, of in parts.items()}
         models, counts = {}, {}
-        for model, segments in MODELS.items():
-            models[model], counts[model] = best(X, y, segments)
+        for model, tagger in MODELS.items():
+            models[model], counts[model] = best(X, y, tagger)
             print(f"  {name}, {model}: {models[model]}", flush=True)
         for model, of in models.items():
             if model != "chain":
@@ -52,11 +53,12 @@ def measure() -> Result:
     return found
 
 
-def best(X: Any, y: Any, segments: Any) -> tuple[Result, NDArray[np.int64]]:
+def best(X: Any, y: Any, tagger: Any) -> tuple[Result, NDArray[np.int64]]:
     """The model with the C that is best on the development part; what each test sentence counts."""
 
-    def make(C: float) -> SequenceTagger:
-        return SequenceTagger(C=C, features=Templates(), segments=segments, tol=TOL, n_jobs=1)
+    def make(C: float) -> SequenceTagger | SegmentTagger:
+        made: SequenceTagger | SegmentTagger = tagger(C=C, features=Templates(), tol=TOL, n_jobs=1)
+        return made
 
     found = chosen_tagger(make, CS, (X["train"], y["train"]), (X["testa"], y["testa"]))
     counts = span_counts(y["testb"], found.tagger.predict(X["testb"]))

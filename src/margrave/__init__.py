@@ -33,6 +33,7 @@ _HOMES = {
     "Problem": "margrave._core",
     "Ramp": "margrave.losses",
     "Reranker": "margrave.estimators.reranker",
+    "SegmentTagger": "margrave.estimators.segment_tagger",
     "SequenceAligner": "margrave.estimators.sequence_aligner",
     "SequenceTagger": "margrave.estimators.sequence_tagger",
     "SoftmaxMargin": "margrave.losses",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from margrave.estimators.path_cv import PathCV as PathCV
     from margrave.estimators.pcfg import PCFG as PCFG
     from margrave.estimators.reranker import Reranker as Reranker
+    from margrave.estimators.segment_tagger import SegmentTagger as SegmentTagger
     from margrave.estimators.sequence_aligner import SequenceAligner as SequenceAligner
     from margrave.estimators.sequence_tagger import SequenceTagger as SequenceTagger
     from margrave.estimators.taxonomy_classifier import TaxonomyClassifier as TaxonomyClassifier

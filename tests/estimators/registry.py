@@ -17,6 +17,7 @@ from margrave import (
     LinearClassifier,
     MultiLabelClassifier,
     Reranker,
+    SegmentTagger,
     SequenceAligner,
     SequenceTagger,
     TaxonomyClassifier,
@@ -94,6 +95,13 @@ def tokens() -> list[Any]:
 
 ENTRIES: dict[str, Entry] = {
     "SequenceTagger": Entry(SequenceTagger, tokens(), TAGS, [[(w,) for w in words] for words in WORDS], Templates),
+    "SegmentTagger": Entry(
+        SegmentTagger,
+        tokens(),
+        [["O", "B-X", "I-X"], ["O", "B-X", "I-X"], ["B-X", "I-X"], ["O", "B-X", "I-X"]],
+        [[(w,) for w in words] for words in WORDS],
+        Templates,
+    ),
     "LinearClassifier": Entry(
         LinearClassifier, [[f"w={w}" for w in text.split()] for text in TEXTS], ANIMALS, TEXTS, TfIdf
     ),
@@ -161,13 +169,6 @@ VARIANTS: dict[str, Entry] = {
         GraphLabeler,
         [np.eye(3), np.eye(3)[:2], np.ones((1, 2)), np.zeros((2, 2))],
         [y.astype(int) for y in (np.eye(3), np.eye(3)[:2], np.ones((1, 2)), np.zeros((2, 2)))],
-    ),
-    "segments": Entry(
-        lambda **settings: SequenceTagger(segments=True, **settings),
-        tokens(),
-        [["O", "B-X", "I-X"], ["O", "B-X", "I-X"], ["B-X", "I-X"], ["O", "B-X", "I-X"]],
-        [[(w,) for w in words] for words in WORDS],
-        Templates,
     ),
     "columns": Entry(LinearClassifier, np.eye(6), ANIMALS, np.eye(6), Columns),
 }

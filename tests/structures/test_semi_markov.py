@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from margrave import MargraveError, SequenceTagger, _core, load
+from margrave import MargraveError, SegmentTagger, SequenceTagger, _core, load
 from margrave.binding import bind
 from margrave.data import Answers, convert_tags
 from margrave.features import SegmentTemplates, Templates
@@ -162,11 +162,11 @@ TAGS = [
 
 
 @pytest.mark.parametrize(
-    "segments", [True, SegmentTemplates(), SegmentTemplates(["length"], {"town": ["Old York Town"]})]
+    "templates", [None, SegmentTemplates(), SegmentTemplates(["length"], {"town": ["Old York Town"]})]
 )
 @pytest.mark.parametrize("loss", ["log", "hinge"])
-def test_a_tagger_of_segments_learns_and_is_saved(segments, loss: str, tmp_path) -> None:
-    tagger = SequenceTagger(loss, C=10.0, features=Templates(), segments=segments, tol=1e-3).fit(ROWS, TAGS)
+def test_a_tagger_of_segments_learns_and_is_saved(templates, loss: str, tmp_path) -> None:
+    tagger = SegmentTagger(loss, C=10.0, features=Templates(), templates=templates, tol=1e-3).fit(ROWS, TAGS)
     assert tagger.predict(ROWS) == TAGS
     assert tagger.classes_.tolist() == ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
     assert tagger.outputs_.longest == [3, 1, 2]  # LOC, O, PER
@@ -188,12 +188,12 @@ def test_a_tagger_of_segments_learns_and_is_saved(segments, loss: str, tmp_path)
 
 def test_tags_that_are_not_well_formed_are_read_as_by_conlleval() -> None:
     ill = [["I-PER", "I-PER", "O", "I-PER"], TAGS[1], TAGS[2]]
-    first, second = (SequenceTagger(features=Templates(), segments=True).fit(ROWS, tags) for tags in (ill, TAGS))
+    first, second = (SegmentTagger(features=Templates()).fit(ROWS, tags) for tags in (ill, TAGS))
     assert np.array_equal(first.coef_, second.coef_)
 
 
 def test_allowed_tags_restrict_segments() -> None:
-    tagger = SequenceTagger(C=10.0, features=Templates(), segments=True).fit(ROWS, TAGS)
+    tagger = SegmentTagger(C=10.0, features=Templates()).fit(ROWS, TAGS)
     (tags,) = tagger.predict(ROWS[:1], allowed=[[{"B-PER"}, {"O"}, None, None]])
     assert tags[:2] == ["B-PER", "O"]
     with pytest.raises(MargraveError, match="example 0: the constraints forbid every segmentation"):
@@ -203,28 +203,25 @@ def test_allowed_tags_restrict_segments() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"order": 2}, "order must be 1"),
-        ({"forbidden": [("O", "B-PER")]}, "nothing forbidden"),
-        ({"segments": "yes"}, "segments must be"),
+        ({"templates": "yes"}, "templates must be"),
         ({"max_length": 0}, "max_length must"),
         ({"max_length": {"ORG": 2}}, "unknown label in max_length"),
         ({"max_length": 2}, "example 1: the LOC at position 3 has 3 tokens, and max_length is 2"),
-        ({"segments": False, "max_length": 2}, "pass segments=True"),
-        ({"segments": SegmentTemplates(), "features": None}, "pass features=Templates"),
-        ({"segments": SegmentTemplates(column=1)}, "ask for column 1, and there are 1"),
+        ({"templates": SegmentTemplates(), "features": None}, "pass features=Templates"),
+        ({"templates": SegmentTemplates(column=1)}, "ask for column 1, and there are 1"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings, message: str) -> None:
     with pytest.raises(MargraveError, match=message):
-        SequenceTagger(**{"features": Templates(), "segments": True, **settings}).fit(ROWS, TAGS)
+        SegmentTagger(**{"features": Templates(), **settings}).fit(ROWS, TAGS)
 
 
 def test_labels_that_are_no_tags_and_edges_are_refused() -> None:
     with pytest.raises(MargraveError, match=r"example 0: tags\[0\] is 'D'"):
-        SequenceTagger(segments=True).fit([[["a"]]], [["D"]])
+        SegmentTagger().fit([[["a"]]], [["D"]])
     with pytest.raises(MargraveError, match="edges"):
-        SequenceTagger(segments=True).fit([[["a"], ["b"]]], [["O", "B-X"]], edges=[[["e"], ["e"]]])
-    with pytest.raises(MargraveError, match="segments=True"):
+        SegmentTagger().fit([[["a"], ["b"]]], [["O", "B-X"]], edges=[[["e"], ["e"]]])
+    with pytest.raises(MargraveError, match="SegmentTagger"):
         SequenceTagger("hinge", learner="bcfw").set_params(loss=_hinge(Segments())).fit(
             [[["a"], ["b"]]], [["O", "B-X"]]
         )
@@ -238,7 +235,7 @@ def _hinge(cost):
 
 @pytest.mark.parametrize("cost", ["hamming", "segments", "zero-one"])
 def test_costs_by_tokens_by_segments_and_zero_one_are_learned(cost: str) -> None:
-    tagger = SequenceTagger(_hinge(cost), C=10.0, features=Templates(), segments=True, tol=1e-3).fit(ROWS, TAGS)
+    tagger = SegmentTagger(_hinge(cost), C=10.0, features=Templates(), tol=1e-3).fit(ROWS, TAGS)
     assert tagger.predict(ROWS) == TAGS
     assert tagger.certificate_.relative_gap <= 1e-3
 
@@ -332,7 +329,7 @@ ANSWERS = [
 def test_tags_of_iob1_are_scored_as_the_segments_that_they_write() -> None:
     X = [[["Old"], ["Town"], ["is"]], [["is"], ["Old"], ["Town"]]]
     y = [["I-LOC", "I-LOC", "O"], ["O", "I-LOC", "I-LOC"]]
-    tagger = SequenceTagger(C=10.0, segments=True).fit(X, y)
+    tagger = SegmentTagger(C=10.0).fit(X, y)
     assert tagger.predict(X) == [convert_tags(tags, "IOB1", "IOB2") for tags in y]
     assert tagger.score(X, y) == tagger.score(X, tagger.predict(X)) == 1.0
     with pytest.raises(MargraveError, match=r"example 0: .*convert others with margrave\.datasets"):
@@ -341,7 +338,7 @@ def test_tags_of_iob1_are_scored_as_the_segments_that_they_write() -> None:
 
 @pytest.mark.parametrize("loss", ["latent-log", "latent-hinge"])
 def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
-    tagger = SequenceTagger(loss, C=10.0, features=Templates(), segments=SegmentTemplates(), tol=1e-3)
+    tagger = SegmentTagger(loss, C=10.0, features=Templates(), templates=SegmentTemplates(), tol=1e-3)
     tagger.fit(AMBIGUOUS, ANSWERS)
     assert span_scores(ANSWERS, tagger.predict(AMBIGUOUS)).f1 == 1.0
     assert tagger.certificate_.gap is None and len(tagger.starts_) == 3
@@ -355,7 +352,7 @@ def test_a_tagger_learns_from_several_answers(loss: str, tmp_path) -> None:
 )
 def test_costs_of_whole_outputs_do_not_charge_right_answers(loss: Hinge) -> None:
     """All but LP compare with the answer of the tags alone."""
-    tagger = SequenceTagger(loss, features=Templates(), segments=True, tied=False)
+    tagger = SegmentTagger(loss, features=Templates(), tied=False)
     with pytest.raises(MargraveError, match=r"charge good outputs .*use (cost='hamming'|slack=1)"):
         tagger.fit(AMBIGUOUS, ANSWERS)
     tagger.fit(AMBIGUOUS, [list(answers) for answers in ANSWERS])
@@ -364,7 +361,7 @@ def test_costs_of_whole_outputs_do_not_charge_right_answers(loss: Hinge) -> None
 @pytest.mark.parametrize("program", ["all", "closest"])
 def test_lp_places_right_answers_above_the_others(program: str) -> None:
     learner = LP(program=program, free_sign=True)
-    tagger = SequenceTagger("hinge", C=10.0, learner=learner, features=Templates(), segments=True, tol=1e-3)
+    tagger = SegmentTagger("hinge", C=10.0, learner=learner, features=Templates(), tol=1e-3)
     tagger.fit(AMBIGUOUS, ANSWERS)
     assert span_scores(ANSWERS, tagger.predict(AMBIGUOUS)).f1 == 1.0
     assert tagger.certificate_.exact == (program == "all")
@@ -376,7 +373,7 @@ def test_longer_alternatives_are_learned_or_left_out() -> None:
     longer = [Answers(TAGS[0], [("PER", 0, 4)]), *TAGS[1:]]
     assert SemiMarkov().learn(longer).longest == [3, 1, 4]
     taggers = [
-        SequenceTagger(loss, C=10.0, features=Templates(), segments=SegmentTemplates(), max_length=3, tol=1e-6)
+        SegmentTagger(loss, C=10.0, features=Templates(), templates=SegmentTemplates(), max_length=3, tol=1e-6)
         for loss in ("latent-log", "log")
     ]
     latent, plain = (tagger.fit(ROWS, longer) for tagger in taggers)  # the same loss if no alternative is left
@@ -399,7 +396,7 @@ def test_alternatives_that_are_no_spans_are_refused(alternative, message: str) -
 
 
 def test_alternatives_need_segments_and_costs_of_tokens() -> None:
-    with pytest.raises(MargraveError, match="pass segments=True"):
+    with pytest.raises(MargraveError, match="use SegmentTagger"):
         SequenceTagger(features=Templates()).fit(AMBIGUOUS, ANSWERS)
     with pytest.raises(MargraveError, match="needs a single right answer"):
-        SequenceTagger(_hinge("segments"), features=Templates(), segments=True).fit(AMBIGUOUS, ANSWERS)
+        SegmentTagger(_hinge("segments"), features=Templates()).fit(AMBIGUOUS, ANSWERS)

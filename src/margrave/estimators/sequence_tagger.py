@@ -1,6 +1,6 @@
 """Tags for the tokens of sequences: conditional random fields, structural SVMs, perceptrons."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -13,48 +13,24 @@ from margrave.data.tags import alternatives_of
 from margrave.errors import MargraveError
 from margrave.estimators.base import StructuredEstimator
 from margrave.estimators.model import Given
-from margrave.features.base import Features
-from margrave.features.segments import SegmentTemplates
 from margrave.learners import Checkpoint
 from margrave.losses import LossFamily
 from margrave.maps import ChainMap, SegmentMap, table_named
+from margrave.metrics import token_accuracy
 from margrave.settings.sequence_tagger import TaggerSettings
 from margrave.structures import Chain, SemiMarkov
 from margrave.structures.chain import check_labels
-from margrave.structures.semi_markov import segments_of, tags_of
 
 
-class SequenceTagger(TaggerSettings, StructuredEstimator):
-    """Predicts a label for every token of a sequence; minimises 1/2 |w|^2 + C sum_i L_i(w).
+class TokenTagger(StructuredEstimator):
+    """What taggers share: one label per token, predicted one by one or by segments."""
 
-    A token is a list of attribute strings, or a dictionary from names to numbers (or strings), or, for whole sequences
-    at once, a row of a two-dimensional array. With `inputs`, it is a row of columns.
-
-    With segments, several segmentations of a sequence may be right (`margrave.data.Answers`). "latent-log" maximises
-    the probability of all of them together, and "latent-hinge" separates the best of them from the others. Neither is
-    convex, so that there is no gap. `LP` places the worst right one above the best other one. The other losses take
-    that of the tags as the right one.
-
-    Attributes
-    ----------
-    classes_ : the labels, sorted.
-    coef_ : the weights.
-    history_, certificate_ : P, D and the gap after each pass, and for `coef_`.
-    n_iter_, converged_, stop_reason_ : the number of iterations, and whether and why the learner stopped.
-    starts_ : after several starts, the objective and the norm of its gradient for every start; not saved. For
-        "latent-hinge" it is a subgradient, whose norm need not be small at an optimum.
-
-    >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
-    >>> y = [["D", "N", "V"], ["D", "N", "V"]]
-    >>> tagger = SequenceTagger(C=10.0).fit(X, y)
-    >>> tagger.predict([[["the"], ["cat"], ["barks"]]])
-    [['D', 'N', 'V']]
-    >>> tagger.history_[-1].relative_gap <= tagger.tol
-    True
-    """
-
+    starts: int
     classes_: NDArray[Any]
     map_: ChainMap | SegmentMap
+
+    def _structure(self, given: Given) -> Chain | SemiMarkov:
+        raise MargraveError(f"{type(self).__name__} does not say which structure it has.")
 
     def fit(
         self,
@@ -72,7 +48,7 @@ class SequenceTagger(TaggerSettings, StructuredEstimator):
         Parameters
         ----------
         X : the sequences.
-        y : a list of labels for each; with segments, `margrave.data.Answers` also has spans that are right instead.
+        y : a list of labels for each.
         sample_weight : one factor per sequence on its C.
         edges : attributes of the transition into each token, in the form of X; those of the first token are ignored.
         dev : development data (X, y), or (X, y, edges), by which sgd chooses its rate.
@@ -194,65 +170,8 @@ class SequenceTagger(TaggerSettings, StructuredEstimator):
         tuples = self._structure(Given([])).tuples(self.outputs_)
         return self.map_.top_transitions(self.coef_, tuples, whole("n", n, 1, 2**31 - 1))
 
-    def _structure(self, given: Given) -> Chain | SemiMarkov:
-        if self._has_segments():
-            return SemiMarkov(self.max_length, flag("tied", self.tied))
-        return Chain(self.order, self.forbidden, flag("tied", self.tied) and "edges" not in given.to_map)
-
-    def _map(self, outputs: Any) -> ChainMap | SegmentMap:
-        table = table_named(self.weights, self.kernel)
-        if not self._has_segments():
-            return ChainMap(table, self.start, self.stop, self.transition_scale)
-        templates = self.segments if isinstance(self.segments, SegmentTemplates) else None
-        longest = max(outputs.longest, default=1)
-        of_pairs = self.start, self.stop, self.transition_scale
-        return SegmentMap(table, list(outputs.labels), longest, templates, *of_pairs)
-
     def _n_starts(self, loss: LossFamily) -> int:
         return self.starts if loss.of_good else 1
-
-    def _has_segments(self) -> bool:
-        return isinstance(self.segments, SegmentTemplates) or flag("segments", self.segments)
-
-    def _check_parameters(self) -> LossFamily:
-        if not self._has_segments():
-            if self.max_length is not None:
-                raise MargraveError("max_length applies to segments only: pass segments=True.")
-        elif self.order != 1 or not isinstance(self.forbidden, tuple | list) or self.forbidden:
-            raise MargraveError("segments depend on the segment before: order must be 1, and nothing forbidden.")
-        elif isinstance(self.segments, SegmentTemplates) and self.features is None and not hasattr(self, "features_"):
-            raise MargraveError("templates of segments need rows of columns: pass features=Templates().")
-        return super()._check_parameters()
-
-    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
-        if not self._has_segments() and hasattr(given.Y, "__iter__") and any(map(alternatives_of, given.Y)):
-            raise MargraveError("alternatives to spans need segments: pass segments=True.")
-        return given, sample_weight
-
-    def _to_map(self, given: Given, features: Features | None) -> Mapping[str, Any]:
-        if not self._has_segments():
-            return given.to_map
-        if given.to_map:
-            raise MargraveError("transitions between segments have no attributes: do not pass edges=.")
-        if not isinstance(self.segments, SegmentTemplates):
-            return {}
-        texts = _texts(given.X, self.segments.column, features)
-        if given.Y is None:
-            return {"texts": texts}
-        segments = (
-            [(span.start, span.stop) for span in [*segments_of(tags, i), *alternatives_of(tags)]]
-            for i, tags in enumerate(given.Y)
-        )
-        return {"texts": texts, "gold": segments}
-
-    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
-        from margrave.metrics import token_accuracy
-
-        if not self._has_segments():
-            return float(token_accuracy([list(labels) for labels in Y], predicted))
-        # Predictions are in IOB2. Other tags may write the same segments, such as those of IOB1.
-        gold = [[tag for each in segments_of(tags, i) for tag in tags_of(each)] for i, tags in enumerate(Y)]
-        return float(token_accuracy(gold, predicted))
 
     def _raw(self, X: Any) -> Any:
         if not hasattr(X, "__len__"):
@@ -268,18 +187,44 @@ class SequenceTagger(TaggerSettings, StructuredEstimator):
         return _given([], None, None if feature_map.edges is None else [])
 
 
-def _texts(X: Any, column: int, features: Features | None) -> list[list[str]]:
-    """The texts of one column of the tokens; the label does not count as a column."""
-    columns, label = getattr(features, "columns", None), getattr(features, "label", -1)
-    if len(X) == 0:
-        return []
-    if columns is None:
-        raise MargraveError("templates of segments need rows of columns: pass features=Templates().")
-    if column >= columns:
-        raise MargraveError(f"templates of segments ask for column {column}, and there are {columns}.")
-    if isinstance(X, _core.ColumnTable):
-        return X.column(column + (X.width > columns and 0 <= label <= column))
-    return [[row[column + (len(row) > columns and 0 <= label <= column)] for row in rows] for rows in X]
+class SequenceTagger(TaggerSettings, TokenTagger):
+    """Predicts a label for every token of a sequence; minimizes 1/2 |w|^2 + C sum_i L_i(w).
+
+    A token is a list of feature strings, or a dictionary from names to numbers (or strings), or, for whole sequences
+    at once, a row of a two-dimensional array. With `features`, it is a row of columns.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    coef_ : the weights.
+    history_, certificate_ : P, D and the gap after each pass, and for `coef_`.
+    n_iter_, converged_, stop_reason_ : the number of iterations, and whether and why the learner stopped.
+
+    >>> X = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
+    >>> y = [["D", "N", "V"], ["D", "N", "V"]]
+    >>> tagger = SequenceTagger(C=10.0).fit(X, y)
+    >>> tagger.predict([[["the"], ["cat"], ["barks"]]])
+    [['D', 'N', 'V']]
+    >>> tagger.history_[-1].relative_gap <= tagger.tol
+    True
+    """
+
+    map_: ChainMap
+
+    def _structure(self, given: Given) -> Chain:
+        return Chain(self.order, self.forbidden, flag("tied", self.tied) and "edges" not in given.to_map)
+
+    def _map(self, outputs: Any) -> ChainMap:
+        table = table_named(self.weights, self.kernel)
+        return ChainMap(table, self.start, self.stop, self.transition_scale)
+
+    def _checked(self, given: Given, sample_weight: Any) -> tuple[Given, Any]:
+        if hasattr(given.Y, "__iter__") and any(map(alternatives_of, given.Y)):
+            raise MargraveError("alternatives to spans need segments: use SegmentTagger.")
+        return given, sample_weight
+
+    def _score(self, Y: Any, predicted: Any, outputs: Any) -> float:
+        return float(token_accuracy([list(labels) for labels in Y], predicted))
 
 
 def _given(X: Any, y: Any = None, edges: Any = None, allowed: Any = None) -> Given:

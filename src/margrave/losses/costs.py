@@ -150,14 +150,14 @@ class F1(Cost):
 class Segments(Cost):
     """The number of predicted segments that are wrong plus the number of right ones that are missing; O does not count.
 
-    Only segmentations have it (`SequenceTagger(segments=True)`).
+    Only segmentations have it (`SegmentTagger`).
     """
 
     name = "segments"
 
     def label_cost(self, classes: Sequence[Any]) -> _core.LabelCost:
         """Refused: a label alone does not say where a segment begins and ends."""
-        raise MargraveError("the cost 'segments' is for segmentations: use SequenceTagger(segments=True).")
+        raise MargraveError("the cost 'segments' is for segmentations: use SegmentTagger.")
 
 
 @dataclass(frozen=True, eq=False)

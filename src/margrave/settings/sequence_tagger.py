@@ -1,4 +1,4 @@
-"""The settings of `SequenceTagger`."""
+"""The settings of `SequenceTagger` and `SegmentTagger`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TaggerSettings(TableSettings):
-    """What a `SequenceTagger` can be told."""
+class TokenSettings(TableSettings):
+    """What all taggers share."""
 
     weights: "str | FeatureTable" = option(
         "observed",
@@ -24,19 +24,6 @@ class TaggerSettings(TableSettings):
     features: "Features | str | None" = option(
         None, "How raw rows become features, such as `margrave.features.Templates`; None if X has features already."
     )
-    segments: "bool | SegmentTemplates" = option(
-        False,
-        "Predict whole segments. Labels must be IOB2 tags (IOB1 is converted), the features of tokens are added up "
-        "over a segment, and neighboring segments depend on each other. A `margrave.features.SegmentTemplates` object "
-        "also gives segments features of their own. Predictions and `score` use IOB2.",
-    )
-    max_length: int | Mapping[str, int] | None = option(
-        None,
-        "Largest number of tokens of a segment: a number, or a mapping from labels to numbers; None uses the longest "
-        "segment of each label in the training data.",
-    )
-    order: Any = option(1, "Number of preceding labels on which a label depends: 1, 2 or 3.")
-    forbidden: Collection[tuple[Any, Any]] = option((), "Pairs of neighboring labels that no output may contain.")
     start: bool = option(False, "Give the label of the first position additional weights.")
     stop: bool = option(False, "Give the label of the last position additional weights.")
     transition_scale: Any = option(1.0, "Factor on the features of transitions.")
@@ -47,4 +34,26 @@ class TaggerSettings(TableSettings):
         "'cccp', otherwise zero), the others are random; the model with the lowest objective wins.",
         at_least=1,
         at_most=1000,
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TaggerSettings(TokenSettings):
+    """What a `SequenceTagger` can be told."""
+
+    order: Any = option(1, "Number of preceding labels on which a label depends: 1, 2 or 3.")
+    forbidden: Collection[tuple[Any, Any]] = option((), "Pairs of neighboring labels that no output may contain.")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SegmentSettings(TokenSettings):
+    """What a `SegmentTagger` can be told."""
+
+    templates: "SegmentTemplates | None" = option(
+        None, "Features of whole segments: a `margrave.features.SegmentTemplates` object."
+    )
+    max_length: int | Mapping[str, int] | None = option(
+        None,
+        "Largest number of tokens of a segment: a number, or a mapping from labels to numbers; None uses the longest "
+        "segment of each label in the training data.",
     )

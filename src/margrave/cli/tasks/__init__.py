@@ -26,7 +26,7 @@ def task_named(name: str) -> type[Task]:
 def task_of(estimator: Any) -> type[Task] | None:
     """The task that trains such estimators; some are trained by none."""
     name = type(estimator).__name__
-    return next((task for task in TASKS.values() if task.estimator.rpartition(":")[2] == name), None)
+    return next((task for task in TASKS.values() if name in (task.estimator.rpartition(":")[2], *task.also)), None)
 
 
 def load_model(path: str, threads: int | None = None) -> Model:

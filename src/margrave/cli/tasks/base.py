@@ -80,6 +80,7 @@ class Task(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]  # what it learns, in a few words
     estimator: ClassVar[str]  # "module:class", which is imported when it is needed: help must be fast
+    also: ClassVar[tuple[str, ...]] = ()  # the names of further classes of models that it trains
     default_loss: ClassVar[str]
     own_cost: ClassVar[bool] = False  # whether the cost belongs to the estimator or the data, not to the loss
     data: ClassVar[str]  # what its files look like, for help

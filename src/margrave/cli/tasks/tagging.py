@@ -41,6 +41,7 @@ class Tagging(KernelOptions, Task):
     name = "tagging"
     summary = "a label for each token of a sequence"
     estimator = "margrave.estimators:SequenceTagger"
+    also = ("SegmentTagger",)
     default_loss = "log"
     data = """Sequences have one token per line, its columns side by side, one of which is the label, and a blank line
 between sequences. CoNLL-U is read as well (--format conllu, or a name that ends in .conllu).
@@ -157,6 +158,7 @@ A template names columns of the token and of those around it, counted from 0 wit
 
     def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
         """Sequences of rows, whose attributes the model makes by its templates."""
+        from margrave import SegmentTagger
         from margrave.features.segments import SegmentTemplates
         from margrave.features.templates import Templates, read_templates
         from margrave.learners import learner_named
@@ -179,16 +181,17 @@ A template names columns of the token and of those around it, counted from 0 wit
             )
         # F1 counts parts that occur once.
         tied = "untied" not in learner_named(settings["learner"]).needs and self.cost != "f1"
-        tagger = self.estimator_class()(
-            weights=self.weights,
-            kernel=self.chosen_kernel(),
-            features=Templates(None if given is None else given.templates, label=reader.label_place),
-            segments=SegmentTemplates() if self.segments else False,
-            max_length=self.max_length,
-            order=self.order,
-            tied=tied,
+        settings = {
             **settings,
-        )
+            "weights": self.weights,
+            "kernel": self.chosen_kernel(),
+            "features": Templates(None if given is None else given.templates, label=reader.label_place),
+            "tied": tied,
+        }
+        if self.segments:
+            tagger = SegmentTagger(templates=SegmentTemplates(), max_length=self.max_length, **settings)
+        else:
+            tagger = self.estimator_class()(order=self.order, **settings)
         sizes = {"n_sequences": len(y), "n_tokens": sum(map(len, y))}
         return Job(tagger, X, y, sizes, reader.metadata(), dev_pair, _dev_scores, {"dev": dev_pair})
 
@@ -355,12 +358,13 @@ class TaggingModel(Model):
         self, path: str, scheme: str | None = None, alternatives: str | None = None, **options: Any
     ) -> dict[str, Any]:
         """Accuracies, and precision, recall and F1 of spans where the labels are tags of some."""
+        from margrave import SegmentTagger
         from margrave.data.tags import convert_tags
         from margrave.metrics import sequence_accuracy, token_accuracy
 
         X, gold = self.reader.labelled(path, self.n_columns)
         written = scheme or _scheme_of(chain(*gold))
-        if self.tagger.segments and written is not None:  # Predictions are in IOB2.
+        if isinstance(self.tagger, SegmentTagger) and written is not None:  # Predictions are in IOB2.
             with naming(path):
                 gold, scheme = [convert_tags(tags, written, "IOB2") for tags in gold], "IOB2"
         gold = _with_alternatives(alternatives, gold)
