@@ -50,6 +50,7 @@ lint: $(FOR_TESTS)
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/clang-format --dry-run --Werror $(CORE)
 
 # Which lines of the Python code the tests run.

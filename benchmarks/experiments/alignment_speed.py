@@ -11,11 +11,11 @@ import numpy as np
 
 from benchmarks.tables import markdown
 from margrave import SequenceAligner
-from margrave.data import BLOSUM62
+from margrave.data import BLOSUM62, Letters
 from margrave.data.substitution import HALF_BIT
 from margrave.estimators.generative_aligner import aligner_of
 from margrave.features import Sequences
-from margrave.structures import Alignment, Letters, NoOutputs
+from margrave.structures import Alignment, NoOutputs
 
 Result = dict[str, Any]
 

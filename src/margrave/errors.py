@@ -39,6 +39,15 @@ def the_first(numbers: Sequence[object], most: int = 10) -> str:
     return ", ".join(map(str, numbers[:most])) + (", ..." if len(numbers) > most else "")
 
 
+def shortened(text: str, most: int = 80) -> str:
+    """The text, cut at this many characters.
+
+    >>> shortened("a long text", 8)
+    'a lon...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 def unknown(kind: str, name: object, valid: Iterable[str]) -> MargraveError:
     """The error for a name that is not among the valid ones, with the nearest of them suggested.
 

@@ -387,7 +387,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: approximate_randomisation(np.ones((2, 1)), np.ones((2, 1)), total, random_state=-1),
-        "seed must be at least 0, and it is -1.",
+        "random_state must be at least 0, and it is -1.",
     ),
 ]
 

@@ -3,13 +3,9 @@
 import numpy as np
 
 from margrave import _core
+from margrave.data import Letters
 from margrave.losses import Hamming
-from margrave.structures import (
-    Alignment,
-    Homology,
-    Letters,
-    NoOutputs,
-)
+from margrave.structures import Alignment, Homology, NoOutputs
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
 from tests.references.enumeration import (
     Outputs,

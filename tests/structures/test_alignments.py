@@ -8,9 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from margrave import _core
+from margrave.data import Letters
 from margrave.errors import MargraveError
 from margrave.losses import Hamming, ZeroOne
-from margrave.structures import Alignment, Letters, NoOutputs
+from margrave.structures import Alignment, NoOutputs
 from tests.references.alignments import AlignmentParts, alignments, edge_parts, edge_scores, log_sums
 from tests.references.enumeration import Outputs
 

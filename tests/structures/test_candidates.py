@@ -46,7 +46,7 @@ def named(X: list[np.ndarray]) -> list[list[dict[str, float]]]:
 
 
 def bind(X: Any, good: Any = None, costs: Any = None, **settings: Any) -> _core.Problem:
-    return bind_examples(CandidateLists(), X, good, costs, **{"features": SparseMap(unit="candidate"), **settings})
+    return bind_examples(CandidateLists(), X, good, costs, **{"feature_map": SparseMap(unit="candidate"), **settings})
 
 
 def refusal(call: Any) -> str:
@@ -244,7 +244,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "a function for BCFW": ({"loss": Hinge(cost=lambda a, b: 1.0), "learner": "bcfw"}, "use learner='cutting-plane'"),
     "no_good": ({"no_good": "stopp"}, "unknown no_good 'stopp'; did you mean 'stop'?"),
     "observed": ({"weights": "observed"}, "the weights of candidates are 'all' or 'hash:BITS'"),
-    "a kernel": ({"kernel": Kernel("linear")}, "the weights of candidates are 'all' or 'hash:BITS'"),
+    "a kernel": ({"weights": Kernel("linear")}, "the weights of candidates are 'all' or 'hash:BITS'"),
     "unknown weights": ({"weights": "some"}, "unknown weights 'some'"),
     "an unknown learner": ({"learner": "simplex"}, "unknown learner 'simplex'"),
     "C": ({"C": 0}, "C must be positive and finite, and it is 0."),

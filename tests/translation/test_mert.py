@@ -258,7 +258,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: mert(ONE, COUNTS, restarts=-1), "restarts must be at least 0, and it is -1."),
     (lambda: mert(ONE, COUNTS, max_iter=0), "max_iter must be at least 1, and it is 0."),
     (lambda: mert(ONE, COUNTS, random_directions=-1), "random_directions must be at least 0, and it is -1."),
-    (lambda: mert(ONE, COUNTS, random_state=-1), "seed must be at least 0, and it is -1."),
+    (lambda: mert(ONE, COUNTS, random_state=-1), "random_state must be at least 0, and it is -1."),
     (
         lambda: line_search(ONE, COUNTS, [1.0] * 3, [1.0]),
         "direction must have one number for each of 3 features, and its shape is (1,).",

@@ -12,10 +12,8 @@ from margrave.custom.problem import CustomProblem, Point, call_function
 from margrave.errors import MargraveError
 
 
-class KernelProblem(CustomProblem):
+class KernelProblem(CustomProblem, of_kernel=True):
     """A weight is the coefficient of one part, and the only feature of a part is its place among the weights."""
-
-    _of_kernel = True
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self._places: dict[int, int] = {}  # of coefficients that were not 0 once: their number

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Real
 from threading import RLock
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +82,17 @@ class CustomProblem(_core.Problem):
 
     any_scores = False  # inference under weights only, not under other scores of parts
     _of_kernel = False
+    _kernel_class: ClassVar[type["CustomProblem"]]  # which says so itself when it is defined
+
+    def __init_subclass__(cls, *, of_kernel: bool = False, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if of_kernel:
+            cls._of_kernel, CustomProblem._kernel_class = True, cls
 
     def __new__(cls, *args: Any, **settings: Any) -> "CustomProblem":
         """A KernelProblem if there is a kernel, which has an inner product of its own."""
         if cls is CustomProblem and settings.get("joint_kernel") is not None:
-            from margrave.custom.kernel import KernelProblem  # which derives from this class
-
-            return super().__new__(KernelProblem)
+            return super().__new__(cls._kernel_class)
         return super().__new__(cls)
 
     def __init__(

@@ -9,6 +9,7 @@ from margrave.data.forests import Forest, ForestEdge
 from margrave.data.graphs import Graph, LabeledGraph, image_graph
 from margrave.data.heads import crossing_words, is_projective, projectivise
 from margrave.data.lattices import Edge, Lattice
+from margrave.data.letters import Letters
 from margrave.data.nbest import NBestList
 from margrave.data.parallel import ParallelText
 from margrave.data.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, Rule, TreeRule, Xor
@@ -37,6 +38,7 @@ __all__ = [
     "Implies",
     "LabeledGraph",
     "Lattice",
+    "Letters",
     "NBestList",
     "Or",
     "OwnRule",

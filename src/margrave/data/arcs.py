@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,10 @@ class Arcs:
         counts: NDArray[np.int64] = begin[1:] - begin[:-1]
         return counts
 
+    def __repr__(self) -> str:
+        arcs = f"{self.count.sum()} of {(self.words**2).sum()} arcs"
+        return f"<Arcs of {counted(len(self.words), 'sentence')}: {arcs}>"
+
 
 @dataclass(frozen=True, eq=False)
 class ArcLabels:
@@ -81,3 +85,6 @@ class ArcLabels:
         """The number of labels of each arc."""
         counts: NDArray[np.int64] = np.diff(self.begin)[self.of_arc]
         return counts
+
+    def __repr__(self) -> str:
+        return f"<ArcLabels of {counted(len(self.of_arc), 'arc')}, {counted(len(self.begin) - 1, 'set')} of labels>"

@@ -2,6 +2,11 @@
 
 from typing import Any
 
+from margrave.errors import counted
+
 
 class Candidates(tuple[Any, ...]):
     """The candidates of a native sequence."""
+
+    def __repr__(self) -> str:
+        return f"<Candidates: {counted(len(self), 'sequence')}>"

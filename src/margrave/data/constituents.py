@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Union
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, shortened
 
 TOPS = ("", "TOP", "ROOT", "S1")  # labels of a node above the sentence, which is not a constituent
 TRACE = "-NONE-"
@@ -110,6 +110,9 @@ class Tree:
     def __str__(self) -> str:
         """The tree in Penn brackets, on one line."""
         return f"({self.label} {' '.join(str(child) for child in self.children)})"
+
+    def __repr__(self) -> str:
+        return f"<Tree {shortened(str(self))}>"
 
 
 def bracketed(text: str) -> Iterator[Tree]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from margrave.data.rules import Rule
+from margrave.errors import counted, the_first
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class Factor:
     variables: Sequence[int]
     tuples: Sequence[Sequence[Any]] | None = None
     others: str = "forbidden"
+
+    def __repr__(self) -> str:
+        tuples = "all tuples" if self.tuples is None else f"{counted(len(self.tuples), 'tuple')}, others {self.others}"
+        return f"<Factor of variables {the_first(self.variables)}: {tuples}>"
 
 
 @dataclass(frozen=True)
@@ -42,3 +47,8 @@ class Factors:
     variables: Any
     soft: Sequence[Any]
     hard: Sequence[Rule] = ()
+
+    def __repr__(self) -> str:
+        variables = self.variables if isinstance(self.variables, int) else len(self.variables)
+        factors = f"{len(self.soft)} soft and {len(self.hard)} hard factors"
+        return f"<Factors of {counted(variables, 'variable')}: {factors}>"

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from margrave.data.lattices import topological_order
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, counted, shortened, the_first
 
 
 class ForestEdge(NamedTuple):
@@ -16,6 +16,11 @@ class ForestEdge(NamedTuple):
     tails: tuple[int, ...] = ()
     target: tuple[str | int, ...] = ()
     features: Mapping[str, float] = {}
+
+    def __repr__(self) -> str:
+        tails = f" from {the_first(self.tails)}" if self.tails else ""
+        spelled = shortened(" ".join(each if isinstance(each, str) else f"[{each}]" for each in self.target))
+        return f"<ForestEdge{tails} to {self.head}: {spelled!r}, {counted(len(self.features), 'feature')}>"
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,9 @@ class Forest:
         ]
         kept.sort(key=lambda edge: edge.head)
         return cls(len(number), tuple(kept), str(id))
+
+    def __repr__(self) -> str:
+        return f"<Forest of {counted(self.nodes, 'node')}, {counted(len(self.edges), 'edge')}>"
 
     def string(self, derivation: Iterable[int]) -> str:
         """The words of a derivation, given by the numbers of its edges.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import whole
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, counted
 
 Edges = NDArray[np.int64]  # (edges, 2): the nodes of each edge; features of an edge can depend on their order
 
@@ -50,6 +50,9 @@ class Graph:
     def __len__(self) -> int:
         return _rows(self.nodes, "nodes")
 
+    def __repr__(self) -> str:
+        return f"<Graph of {counted(len(self), 'node')}, {counted(len(self.edges), 'edge')}>"
+
 
 @dataclass(frozen=True, eq=False)
 class LabeledGraph:
@@ -58,6 +61,11 @@ class LabeledGraph:
     graph: Graph
     labels: list[Any] | None
     fields: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        labels = "without" if self.labels is None else "with"
+        size = f"{counted(len(self.graph), 'node')}, {counted(len(self.graph.edges), 'edge')}"
+        return f"<LabeledGraph of {size}, {labels} labels>"
 
 
 def as_graphs(X: Any, neighbours: int = 4, window: int = 1) -> list[Graph]:

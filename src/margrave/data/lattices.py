@@ -1,12 +1,12 @@
 """Lattices: acyclic graphs whose edges carry words and features."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
 from margrave.checks import is_text
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, counted, shortened
 
 EPSILON = "*EPS*"
 _SHOWN = 10  # nodes of a cycle that a message names
@@ -19,6 +19,10 @@ class Edge(NamedTuple):
     head: int
     word: str = ""
     features: Mapping[str, float] = {}
+
+    def __repr__(self) -> str:
+        what = f"{shortened(repr(self.word))}, {counted(len(self.features), 'feature')}"
+        return f"<Edge from {self.tail} to {self.head}: {what}>"
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Lattice:
     edges: tuple[Edge, ...]
     good: tuple[str, ...] = ()
     id: str = ""
-    names: tuple[Any, ...] = field(default=(), repr=False)  # what the nodes were called, for messages and pictures
+    names: tuple[Any, ...] = ()  # what the nodes were called, for messages and pictures
 
     @classmethod
     def of(
@@ -104,6 +108,9 @@ class Lattice:
         edges = tuple(edge._replace(tail=number[edge.tail], head=number[edge.head]) for edge in kept)
         names = tuple(self.names[node] for node in nodes) if self.names else ()
         return Lattice(len(nodes), edges, self.good, self.id, names)
+
+    def __repr__(self) -> str:
+        return f"<Lattice of {counted(self.nodes, 'node')}, {counted(len(self.edges), 'edge')}>"
 
 
 def _edge(edge: Any) -> tuple[Any, Any, str, dict[str, float]]:

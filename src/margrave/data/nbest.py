@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +34,7 @@ class NBestList:
     def first(self) -> int:
         """The index of the hypothesis with the highest score, or of the first one if there are no scores."""
         return 0 if self.scores is None else max(range(len(self.scores)), key=self.scores.__getitem__)
+
+    def __repr__(self) -> str:
+        first = f": {shortened(self.hypotheses[0])}" if self.hypotheses else ""
+        return f"<NBestList {self.id}, {len(self.hypotheses)} hypotheses{first}>"

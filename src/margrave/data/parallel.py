@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from margrave.errors import counted
+
 Links = list[tuple[int, int]]
 
 
@@ -11,3 +13,7 @@ class ParallelText(NamedTuple):
     source: list[str]
     target: list[str]
     alignments: list[Links] | None = None
+
+    def __repr__(self) -> str:
+        links = "without" if self.alignments is None else "with"
+        return f"<ParallelText of {counted(len(self.source), 'sentence pair')}, {links} links>"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import whole
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, counted
 
 Literal = tuple[Any, ...]
 Tables = list[NDArray[np.float64]]  # the scores or the marginals of the labels of each variable
@@ -33,8 +33,13 @@ class Rule:
         """The numbers that the core needs besides the literals."""
         return []
 
+    def __repr__(self) -> str:
+        literals = self.literals()
+        what = "variable" if literals and literals[0][1] is None else "literal"
+        return f"<{type(self).__name__} of {counted(len(literals), what)}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Xor(Rule):
     """Exactly one literal is true."""
 
@@ -46,7 +51,7 @@ class Xor(Rule):
         return list(self.of)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AtMostOne(Rule):
     """At most one literal is true."""
 
@@ -58,7 +63,7 @@ class AtMostOne(Rule):
         return list(self.of)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Or(Rule):
     """At least one literal is true."""
 
@@ -70,7 +75,7 @@ class Or(Rule):
         return list(self.of)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Implies(Rule):
     """If all literals of `premises` are true, then so is `conclusion`."""
 
@@ -83,7 +88,7 @@ class Implies(Rule):
         return [*self.premises, self.conclusion]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Budget(Rule):
     """At most `most` literals are true."""
 
@@ -100,7 +105,7 @@ class Budget(Rule):
         return [whole("a budget", self.most, 0, 2**31 - 1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TreeRule(Rule):
     """The true literals are the arcs of a dependency tree of the words 1..n with the root 0.
 
@@ -125,7 +130,7 @@ class TreeRule(Rule):
         return [self.words, int(self.single_root), *(end for arc in self.arcs for end in arc[:2])]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Allowed(Rule):
     """The variables have one of these tuples of labels."""
 
@@ -138,7 +143,7 @@ class Allowed(Rule):
         return [(v, None) for v in self.variables]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forbidden(Rule):
     """The variables have none of these tuples of labels."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, counted, shortened
 
 
 @dataclass(slots=True)
@@ -22,6 +22,9 @@ class Word:
     deprel: str = "_"
     deps: str = "_"
     misc: str = "_"
+
+    def __repr__(self) -> str:
+        return shortened(f"<Word {self.id} {self.form!r}, head {self.head}>")
 
 
 @dataclass(slots=True)
@@ -48,3 +51,7 @@ class Sentence:
             bare = next(word for word in self.words if word.head is None)
             raise MargraveError(f"word {bare.id} ({bare.form!r}) has no head.")
         return heads
+
+    def __repr__(self) -> str:
+        words = " ".join(word.form for word in self.words)
+        return f"<Sentence of {counted(len(self.words), 'word')}: {shortened(words)}>"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.checks import real
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, counted
 from margrave.stored import Stored
 
 # Henikoff and Henikoff (1992), as NCBI prints it: half-bits.
@@ -98,6 +98,10 @@ class SubstitutionMatrix(Stored, kind="substitution"):
         3.812
         """
         return self.scaled(self.unit / unit, unit)
+
+    def __repr__(self) -> str:
+        gaps = f"gaps {self.gap_open:g} and {self.gap_extend:g}"
+        return f"<SubstitutionMatrix of {counted(len(self.letters), 'letter')}, {gaps}>"
 
 
 def _built_in() -> SubstitutionMatrix:

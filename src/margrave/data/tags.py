@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import NamedTuple
 
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, counted, shortened, unknown
 
 _PREFIXES = {"IOB1": "BI", "IOB2": "BI", "BIOES": "BIES"}
 
@@ -54,6 +54,9 @@ class Answers(list[str]):
                 f"the alternative {label} from {start} to {stop} is not a span of a sequence of {len(self)} tokens."
             )
         return found
+
+    def __repr__(self) -> str:
+        return f"<Answers {shortened(' '.join(self))}, {counted(len(self.alternatives), 'alternative')}>"
 
 
 def alternatives_of(tags: Sequence[str]) -> list[Span]:

@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from margrave.learners.base import Learner
+from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
 from margrave.learners.primal import PrimalState, check_vectors
 from margrave.learners.resuming import check_same
 from margrave.learners.task import Step, Task, Weights
 from margrave.options import option
-from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
 
 FORMULAS = ("polak-ribiere", "hager-zhang")
 

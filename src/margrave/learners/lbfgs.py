@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.learners.base import Learner
+from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 from margrave.learners.primal import PrimalState, check_vectors
 from margrave.learners.resuming import check_same, check_that
 from margrave.learners.task import Step, Task, Weights
 from margrave.options import option
-from margrave.solvers.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
 
 
 @dataclass

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError
+from margrave.highs import highs_for
 from margrave.learners.base import Learner
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.run import Solution
@@ -20,7 +21,7 @@ from margrave.learners.task import Objectives, State, Step, Task, Weights
 from margrave.losses import LossFamily
 from margrave.memory import check_memory
 from margrave.options import option
-from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Program, highs_for, master_named
+from margrave.solvers.lp_master import SOLVERS, STEPS, Constraints, Master, Program, master_named
 
 PROGRAMS = ("all", "closest")
 MARGINS = ("one", "cost")

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.learners.base import Learner
+from margrave.learners.line_search import AT_THE_LIMIT
 from margrave.learners.primal import PrimalState, check_vectors
 from margrave.learners.resuming import check_that
 from margrave.learners.task import Step, Task
 from margrave.options import option
-from margrave.solvers.line_search import AT_THE_LIMIT
 
 _FIRST = 0.02  # the first length of a pass times C
 _LONGEST = 0.5  # the dense term alone would be stable up to 2

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.checks import flag, whole
 from margrave.data.candidates import Candidates
+from margrave.data.letters import Letters
 from margrave.data.substitution import SubstitutionMatrix
 from margrave.errors import MargraveError
 from margrave.features.sequences import LETTERS, EncodedSequence, Views
 from margrave.maps.base import FeatureMap, Ranked, Weights, heaviest
-from margrave.structures.alignment import Letters
 
 
 @dataclass

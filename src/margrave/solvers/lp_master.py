@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.errors import MargraveError
+from margrave.highs import highs_for
 
 Floats = NDArray[np.float64]
 SOLVERS = ("extragradient", "simplex", "pdlp")
@@ -374,22 +375,6 @@ class Highs:
         program.w[rows.features] = np.where(np.abs(w) * largest < _NOTHING, 0.0, w)
         program.inner = program.w
         rows.multiplier = np.maximum(np.array(solution.row_dual), 0.0)
-
-
-def highs_for(purpose: str, instead: str) -> Any:
-    """The package highspy; an error that names another way if it is not installed or does not load."""
-    try:
-        import highspy
-    except ModuleNotFoundError:
-        raise MargraveError(
-            f"{purpose} needs the package highspy, which the extra margrave[lp] brings: install it, or use {instead}."
-        ) from None
-    except (ImportError, OSError) as error:
-        raise MargraveError(
-            f"{purpose} needs the package highspy, which does not load ({error}): install margrave[lp] again, or use "
-            f"{instead}."
-        ) from error
-    return highspy
 
 
 def master_named(

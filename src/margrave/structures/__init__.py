@@ -1,7 +1,7 @@
 """Which bags of parts are outputs: one file per structure."""
 
 from margrave.files.stored import import_modules
-from margrave.structures.alignment import Alignment, Homology, Letters
+from margrave.structures.alignment import Alignment, Homology
 from margrave.structures.arc_pair_tree import ArcPairTree
 from margrave.structures.base import Labels, NoOutputs, Outputs, Structure
 from margrave.structures.candidates import CandidateLists
@@ -32,7 +32,6 @@ __all__ = [
     "LabelGraph",
     "Labels",
     "LatticePaths",
-    "Letters",
     "Multiclass",
     "NoOutputs",
     "NodeSets",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from margrave import _core
 from margrave.checks import flag
+from margrave.data.letters import Letters
 from margrave.errors import MargraveError, unknown
 from margrave.losses.costs import F1, Cost, CostFunction, Hamming, ZeroOne
 from margrave.structures.base import NoOutputs, Structure, Units
@@ -17,36 +18,6 @@ from margrave.structures.base import NoOutputs, Structure, Units
 MODES = ("global", "local", "semi-global")
 GAPS = ("affine", "linear")
 Pairs = NDArray[np.int32]  # (matches, 2): positions in x and in y, ascending in both
-
-
-@dataclass(frozen=True, eq=False)
-class Letters:
-    """The letters of some sequences as numbers, one sequence after another.
-
-    Parameters
-    ----------
-    begin : where each sequence begins, and the end of the last one.
-    codes : the letters of all sequences, or None if only the lengths are known.
-    """
-
-    begin: NDArray[np.int64]
-    codes: NDArray[np.int32] | None = None
-
-    @classmethod
-    def of(cls, sequences: Sequence[Any]) -> "Letters":
-        """Join sequences of numbers.
-
-        >>> Letters.of([[0, 2], [1]]).begin.tolist()
-        [0, 2, 3]
-        """
-        begin = np.concatenate([[0], np.cumsum([len(s) for s in sequences])]).astype(np.int64)
-        codes = [np.asarray(s, dtype=np.int32) for s in sequences]
-        return cls(begin, np.concatenate([np.zeros(0, dtype=np.int32), *codes]))
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The number of letters of each sequence."""
-        return np.diff(self.begin)
 
 
 class AlignmentModel(Structure):

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, vstack
 
 from margrave.data.rules import Allowed, AtMostOne, Budget, Forbidden, Implies, Or, OwnRule, TreeRule, Xor
 from margrave.errors import MargraveError
-from margrave.solvers.lp_master import highs_for
+from margrave.highs import highs_for
 
 Floats = NDArray[np.float64]
 _MOST_CELLS = 10**7  # of the tables of one graph
