@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.learners import LEARNERS, Auto, Learner, Observer, Record, Task, Weights
-from margrave.learners.eg import GibbsState
+from margrave.learners import LEARNERS, Auto, Learner, Objective, Observer, Record, Weights
+from margrave.learners.gibbs import GibbsState
 from margrave.losses import LossFamily
 
 Point = dict[str, Any]
@@ -35,9 +35,9 @@ class Follower(Observer):
         self._left = sorted(goals, reverse=True)
         self._seconds, self._questions = seconds, questions
 
-    def begin(self, task: Task, learner: Learner) -> None:
-        self._task, self._task.tol = task, self._left[0]
-        self._other = Task(task.problem, task.loss, C=task.C, n_jobs=1)  # whose passes do not count
+    def begin(self, objective: Objective, learner: Learner) -> None:
+        self._objective, self._objective.tol = objective, self._left[0]
+        self._other = Objective(objective.problem, objective.loss, C=objective.C, n_jobs=1)  # whose passes do not count
 
     def note(self, record: Record, w: Weights) -> str | None:
         primal = self._other.primal(w) if record.primal is None else record.primal
@@ -53,23 +53,23 @@ class Follower(Observer):
         self._left = [goal for goal in self._left if not certifies(point, goal)]
         if not self._left:
             return "all goals are reached"
-        self._task.tol = self._left[0]
+        self._objective.tol = self._left[0]
         return "the time is up" if record.seconds > self._seconds else None
 
 
 def follow(
     learner: Learner,
-    task: Task,
+    objective: Objective,
     goals: Sequence[float],
     seconds: float,
     questions: Questions = MappingProxyType({}),
 ) -> dict[str, Any]:
     """A learner's curve, until it has certified the last of the goals, is done, or its time is up."""
     follower = Follower(goals, seconds, questions)
-    task.observers = (*task.observers, follower)
-    task.max_iter = task.max_iter or MOST_PASSES
-    state = learner.solve(task).state
-    result: dict[str, Any] = {"settings": asdict(learner), "loss": task.loss.name, "curve": follower.points}
+    objective.observers = (*objective.observers, follower)
+    objective.max_iter = objective.max_iter or MOST_PASSES
+    state = learner.solve(objective).state
+    result: dict[str, Any] = {"settings": asdict(learner), "loss": objective.loss.name, "curve": follower.points}
     if isinstance(state, GibbsState) and state.visited:
         result["trials_per_visit"] = state.trials / state.visited
     return result
@@ -128,7 +128,7 @@ def compare(
         except MargraveError as refusal:
             runs[name] = {"refused": str(refusal), "reached": {}}
             continue
-        runs[name] = follow(learner, Task(problem, loss, C=C, n_jobs=1), goals, seconds)
+        runs[name] = follow(learner, Objective(problem, loss, C=C, n_jobs=1), goals, seconds)
         runs[name]["auto"] = learner == Auto().resolve(loss, problem)
     best = max(point["D"] for run in runs.values() for point in run.get("curve", []) if point["D"] is not None)
     for run in runs.values():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrave.learners import Learner, Observer, Record, Solution, Task, Weights
+from margrave.learners import Learner, Objective, Observer, Record, Solution, Weights
 from margrave.learners.lp import LPState
 from margrave.solvers.lp_master import Constraints
 
@@ -26,7 +26,7 @@ class Rounds(Observer):
         self.limit = limit  # CPU seconds after which there is no further round
         self.curve: list[Result] = []
 
-    def begin(self, task: Task, learner: Learner) -> None:
+    def begin(self, objective: Objective, learner: Learner) -> None:
         self._cpu = process_time()
 
     def note(self, record: Record, w: Weights) -> str | None:
@@ -42,7 +42,7 @@ class Rounds(Observer):
 
 def timed_rounds(state: LPState) -> Result:
     """Wall seconds to find the most violated constraint of every example at the weights found."""
-    problem = state.task.problem
+    problem = state.objective.problem
     result: Result = {"examples": problem.size}
     nothing_known = Constraints(state.constraints.sites, np.full(problem.dim, -1, np.int32))
     counts = np.full(problem.size, True)

@@ -129,7 +129,7 @@ def test_what_a_learner_will_take_is_refused_if_there_is_less(
     model = LinearClassifier(
         weights="all" if settings.get("learner") in ("lbfgs", "cg", "svrg", "lp") else "observed", **settings
     )
-    little(30_000_000 if model.features == "all" else 2_000_000, monkeypatch)
+    little(30_000_000 if model.weights == "all" else 2_000_000, monkeypatch)
     with pytest.raises(MargraveError, match=what):
         model.fit(X, y)
 

@@ -13,7 +13,7 @@ from benchmarks.experiments.labels import CUTS, attributes, sample
 from benchmarks.machine import in_new_process
 from benchmarks.plots import nearness
 from benchmarks.tables import markdown, number, when
-from margrave.learners import LBFGS, Learner, OnlineEG, Task
+from margrave.learners import EG, LBFGS, Learner, Objective
 from margrave.losses import Log
 
 Result = dict[str, Any]
@@ -31,7 +31,7 @@ CRFSUITE_ITERATIONS = 250
 def measure() -> Result:
     """When each of them came how near to the optimum."""
     curves = {
-        "eg": in_new_process(training, OnlineEG(), TOLS),
+        "eg": in_new_process(training, EG(), TOLS),
         "lbfgs": in_new_process(training, LBFGS(), TOLS[-2:-1]),
     }
     if find_spec("pycrfsuite"):
@@ -67,7 +67,7 @@ def sentences() -> tuple[list[Any], list[list[str]]]:
 def training(learner: Learner, tols: Sequence[float]) -> list[Point]:
     """Passes, seconds and P wherever the learner computed P."""
     problem = Tagging(*sentences()).bind(True)
-    histories = [learner.solve(Task(problem, Log(), C=C, tol=tol, n_jobs=1)).history for tol in tols]
+    histories = [learner.solve(Objective(problem, Log(), C=C, tol=tol, n_jobs=1)).history for tol in tols]
     return [
         {"passes": record.passes, "seconds": record.seconds, "P": record.primal}
         for history in histories

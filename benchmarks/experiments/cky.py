@@ -18,7 +18,7 @@ from benchmarks.tables import markdown, number
 from margrave import Hinge, _core
 from margrave.data.constituents import Tree
 from margrave.estimators.pcfg import log_probabilities
-from margrave.learners import Task
+from margrave.learners import Objective
 from margrave.maps import SpanMap
 from margrave.structures import ContextFreeTree, Grammar
 
@@ -78,9 +78,9 @@ def timed_f1(grammar: Grammar, trees: list[Tree], n: int) -> Result:
     features = SpanMap()
     sentences = [list(zip(tree.words, tree.tags, strict=True)) for tree in chosen]
     problem = _core.join(bound, features.map(features.encode(sentences, grow=True), bound))
-    task = Task(problem, Hinge(cost="f1", slack=2), C=1.0, n_jobs=1)
+    objective = Objective(problem, Hinge(cost="f1", slack=2), C=1.0, n_jobs=1)
     started = perf_counter()
-    task.primal(log_probabilities(grammar, 0.0))
+    objective.primal(log_probabilities(grammar, 0.0))
     return {"words": n, "F1": 1e3 * (perf_counter() - started) / len(chosen)}
 
 

@@ -12,7 +12,7 @@ from benchmarks.curves import View, follow, near, reached, thinned
 from benchmarks.plots import DOTS, coloured, draw, finished, panels
 from benchmarks.tables import markdown, number
 from margrave import _core
-from margrave.learners import LBFGS, Learner, OnlineEG, Task
+from margrave.learners import EG, LBFGS, Learner, Objective
 from margrave.losses import Log
 from margrave.maps import SpanMap
 from margrave.structures import ContextFreeTree
@@ -28,7 +28,7 @@ C = 1.0  # not tuned
 SECONDS = 30.0  # after which a run ends
 TOL = 1e-4  # the relative gap at which a run ends
 GOALS = (0.1, 0.01, 0.001)  # distances of P from the optimum
-LEARNERS: dict[str, Learner] = {"eg": OnlineEG(), "lbfgs": LBFGS()}
+LEARNERS: dict[str, Learner] = {"eg": EG(), "lbfgs": LBFGS()}
 
 
 def measure() -> Result:
@@ -41,7 +41,7 @@ def measure() -> Result:
     bound = structure.bind(grammar, np.zeros(len(trees), np.int64), trees, sentences=sentences)
     problem = _core.join(bound, features.map(features.encode(sentences, grow=True), bound))
     runs = {
-        name: follow(learner, Task(problem, Log(), C=C, n_jobs=1), [TOL], SECONDS, {})
+        name: follow(learner, Objective(problem, Log(), C=C, n_jobs=1), [TOL], SECONDS, {})
         for name, learner in LEARNERS.items()
     }
     best = max(point["D"] for run in runs.values() for point in run["curve"] if point["D"] is not None)

@@ -18,7 +18,7 @@ from benchmarks.tables import markdown
 from margrave import SequenceAligner, _core
 from margrave.estimators.model import Given
 from margrave.features import Sequences
-from margrave.learners import LBFGS, OnlineEG
+from margrave.learners import EG, LBFGS
 from margrave.learners.auto import FEW_WEIGHTS
 from margrave.losses import Log
 
@@ -100,7 +100,7 @@ def measure() -> Result:
     for name, case in cases().items():
         problem = case.problem()
         for C in case.cs:
-            runs = compare({"eg": OnlineEG(), "lbfgs": LBFGS()}, lambda _: problem, Log(), C, GOALS, SECONDS)  # noqa: B023
+            runs = compare({"eg": EG(), "lbfgs": LBFGS()}, lambda _: problem, Log(), C, GOALS, SECONDS)  # noqa: B023
             parts = sum(map(problem.parts, range(problem.size)))
             data[f"{name}, C = {C:g}"] = {
                 "weights": problem.dim,

@@ -19,7 +19,7 @@ from benchmarks.plots import finished, panels
 from benchmarks.tables import markdown
 from margrave import _core
 from margrave.datasets import load_town
-from margrave.learners import LP, Task
+from margrave.learners import LP, Objective
 from margrave.losses import Hinge
 from margrave.solvers.lp_master import Extragradient, Program
 
@@ -43,17 +43,20 @@ LEARNERS = {PRINTED: LP(separation="master", restarts=False, step="frobenius", t
 
 def measure() -> Result:
     """The methods of the paper and of the library, each on the whole program and with column generation."""
-    task = Task(short_sentences(), Hinge(), C=C, tol=GOAL, n_jobs=1)
-    best = LP().solve(replace(task, tol=NEAREST)).kept
+    objective = Objective(short_sentences(), Hinge(), C=C, tol=GOAL, n_jobs=1)
+    best = LP().solve(replace(objective, tol=NEAREST)).certificate
     assert best.primal is not None
     methods = {
-        name: {"whole": on_whole_program(learner, task, best.primal), "columns": by_column_generation(learner, task)}
+        name: {
+            "whole": on_whole_program(learner, objective, best.primal),
+            "columns": by_column_generation(learner, objective),
+        }
         for name, learner in LEARNERS.items()
     }
     return {
         "sentences": SENTENCES,
         "words": WORDS,
-        "features": task.problem.dim,
+        "features": objective.problem.dim,
         "C": C,
         "goal": GOAL,
         "tolerances": TOLERANCES,
@@ -69,22 +72,22 @@ def short_sentences() -> _core.Problem:
     return Tagging(X, [[tag.split("-")[-1] for *_, tag in sentence] for sentence in rows]).bind(tied=True)
 
 
-def on_whole_program(learner: LP, task: Task, optimum: float) -> Result:
+def on_whole_program(learner: LP, objective: Objective, optimum: float) -> Result:
     """The extragradient method on the program with all constraints, from w = 0 on."""
-    program = learner.blank(task, several=False).program
-    add_every_output(program, task.problem)
+    program = learner.blank(objective, several=False).program
+    add_every_output(program, objective.problem)
     master = Traced(learner.step, learner.restarts, None, 1)
     primal, dual = master.solve(program, GOAL * optimum, MOST, last=True)
     last = min(END, master.iterations // 2)
     return described(master, program, primal, dual) | {"last": last, "end": master.paths[-1]["end"]}
 
 
-def by_column_generation(learner: LP, task: Task) -> Result:
+def by_column_generation(learner: LP, objective: Objective) -> Result:
     """The rounds of the learner, from no constraints on."""
-    state = learner.blank(task)
+    state = learner.blank(objective)
     state.master = master = Traced(learner.step, learner.restarts, learner.tolerances, 1)
-    found = learner.solve(replace(task), state)
-    return described(master, found.state.program, found.kept.primal, found.kept.dual)
+    found = learner.solve(replace(objective), state)
+    return described(master, found.state.program, found.certificate.primal, found.certificate.dual)
 
 
 def add_every_output(program: Program, problem: _core.Problem) -> None:

@@ -12,7 +12,7 @@ from benchmarks.curves import Point, View, follow, thinned
 from benchmarks.plots import DOTS, draw, finished, panels
 from benchmarks.summaries import chosen, summary
 from benchmarks.tables import along, along_cells, markdown, number, with_interval
-from margrave.learners import LBFGS, MIRA, SGD, Learner, Observer, Record, Task, Weights
+from margrave.learners import LBFGS, MIRA, SGD, Learner, Objective, Observer, Record, Weights
 from margrave.learners.run import Solution
 from margrave.losses import Log
 
@@ -86,11 +86,11 @@ def measure_learner(entities: Entities, learner: Learner) -> tuple[Result, list[
 def train(entities: Entities, learner: Learner, C: float, seed: int) -> Trained:
     """One run on one thread: a fixed number of passes, or to convergence."""
     online = not isinstance(learner, LBFGS)
-    task = Task(entities.problem, Log(), C=C, n_jobs=1, random_state=seed, dev_score=entities.dev_f1)
-    task.max_iter = PASSES if online else None
+    objective = Objective(entities.problem, Log(), C=C, n_jobs=1, random_state=seed, dev_score=entities.dev_f1)
+    objective.max_iter = PASSES if online else None
     last = Last()
-    task.observers = (last,)
-    points = follow(learner, task, [0.0 if online else TOL], inf, {"F1": entities.dev_f1})["curve"]
+    objective.observers = (last,)
+    points = follow(learner, objective, [0.0 if online else TOL], inf, {"F1": entities.dev_f1})["curve"]
     dev = [point["F1"] for point in points]
     run: Result = {"passes": len(points), "relative_gap": points[-1]["relative_gap"], "F1_after": along(dev, MARKS)}
     if isinstance(learner, SGD):

@@ -21,7 +21,7 @@ from benchmarks.summaries import summary
 from benchmarks.tables import markdown, with_interval
 from margrave import _core
 from margrave.features import Templates
-from margrave.learners import BCFW, SMO, Hybrid, Learner, OnlineEG, Step, Task
+from margrave.learners import BCFW, EG, SMO, SMOEG, Learner, Objective, PrintedEG, Step
 from margrave.learners.dual import DualState
 from margrave.losses import Hinge
 
@@ -54,7 +54,7 @@ class RandomPairs(SMO):
 
     def one_pass(self, state: Any) -> Step:
         """One step for every example."""
-        begin = _core.part_offsets(state.task.problem)
+        begin = _core.part_offsets(state.objective.problem)
         for i in state.visits(self.order, False).tolist():
             _move_mass(state, i, state.mu[begin[i] : begin[i + 1]])
         return state.step()
@@ -62,7 +62,7 @@ class RandomPairs(SMO):
 
 def _move_mass(state: DualState, i: int, mu: Any) -> None:
     """Moves mass from an output drawn from alpha to the loss-augmented best one, by exact line search."""
-    problem, C = state.task.problem, state.task.C
+    problem, C = state.objective.problem, state.objective.C
     delta, _ = problem.cost(i)
     v = problem.score(i, state.w) + delta
     drawn = problem.sample(i, problem.entropy(i, mu)[1], int(state.random.integers(2**31)))
@@ -106,7 +106,7 @@ def tagging(sentences: list[Rows], *, edges: bool) -> Tagging:
 def compare_without_contradictions(sentences: list[Rows], C: float) -> Result:
     """D of SMO and EG on the sentences that the attributes can tell apart."""
     rest = without_contradictions(sentences)
-    learners: dict[str, Learner] = {"SMO": SMO(), "EG": OnlineEG()}
+    learners: dict[str, Learner] = {"SMO": SMO(), "EG": EG()}
     problem = tagging(rest, edges=True).bind(tied=False)
     return {"sentences": len(rest), "C": C, "runs": runs(problem, C, learners, PASSES, drawn=False)}
 
@@ -126,9 +126,9 @@ def windows(rows: Rows) -> list[tuple[str, ...]]:
     return [tuple(words[t : t + 5]) for t in range(len(rows))]
 
 
-def fixed(eta: float, start: float) -> OnlineEG:
+def fixed(eta: float, start: float) -> PrintedEG:
     """Online EG as printed."""
-    return OnlineEG(rate=eta, adaptive=False, start=start)
+    return PrintedEG(rate=eta, start=start)
 
 
 def compare(problem: _core.Problem, C: float, *, drawn: bool) -> Result:
@@ -137,10 +137,10 @@ def compare(problem: _core.Problem, C: float, *, drawn: bool) -> Result:
     If C is large, the optimum has little mass beside most gold outputs, so that EG begins closer to them.
     """
     start = max(3.0, 4.0 + log(C))
-    learners: dict[str, Learner] = {"SMO": SMO(), "SMO, random pairs": RandomPairs(), "EG": OnlineEG()}
+    learners: dict[str, Learner] = {"SMO": SMO(), "SMO, random pairs": RandomPairs(), "EG": EG()}
     learners |= {f"EG, eta {step / C:g}": fixed(step / C, start) for step in (STEPS if C < 1 else SMALL_STEPS)}
-    learners |= {"EG after SMO": Hybrid()}
-    bound = BCFW().solve(Task(problem, Hinge(), C=C, max_iter=3 * PASSES, tol=1e-5, n_jobs=1)).kept.primal
+    learners |= {"EG after SMO": SMOEG()}
+    bound = BCFW().solve(Objective(problem, Hinge(), C=C, max_iter=3 * PASSES, tol=1e-5, n_jobs=1)).certificate.primal
     passes = DRAWN[2] if drawn else PASSES
     return {"bound": bound, "start": start, "runs": runs(problem, C, learners, passes, drawn=drawn)}
 
@@ -160,8 +160,8 @@ def runs(problem: _core.Problem, C: float, learners: dict[str, Learner], passes:
 
 def dual_after_passes(learner: Learner, problem: _core.Problem, C: float, passes: int, seed: int) -> list[float]:
     """D after every pass; a run that ends at the optimum stays there."""
-    task = Task(problem, Hinge(), C=C, max_iter=passes, tol=1e-9, random_state=seed, n_jobs=1)
-    duals = [record.dual for record in learner.solve(task).history]
+    objective = Objective(problem, Hinge(), C=C, max_iter=passes, tol=1e-9, random_state=seed, n_jobs=1)
+    duals = [record.dual for record in learner.solve(objective).history]
     assert all(dual is not None for dual in duals)
     return duals + [duals[-1]] * (passes - len(duals))
 

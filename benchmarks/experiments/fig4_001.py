@@ -15,7 +15,7 @@ from benchmarks.plots import DOTS, finished, panels
 from benchmarks.summaries import chosen
 from benchmarks.tables import along, along_cells, markdown, number
 from margrave.data import Sentence
-from margrave.learners import MIRA, SGD, Learner, Observer, Record, Task, Weights
+from margrave.learners import MIRA, SGD, Learner, Objective, Observer, Record, Weights
 from margrave.losses import Log
 from margrave.structures import NonProjectiveTree
 
@@ -75,9 +75,9 @@ def one_run(
 ) -> Result:
     """UAS on test sentences after each pass, and on the held-out ones after the last."""
     scores = Scores(on_test)
-    task = Task(data.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1)
-    task.dev_score, task.observers = on_held_out, [scores]
-    solution = learner.solve(task)
+    objective = Objective(data.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1)
+    objective.dev_score, objective.observers = on_held_out, [scores]
+    solution = learner.solve(objective)
     run = {"held_out": on_held_out(solution.w), "UAS": scores.found, "UAS_after": along(scores.found, MARKS)}
     return run | ({"rate": solution.state.rate} if isinstance(learner, SGD) else {})
 

@@ -24,7 +24,7 @@ from benchmarks.pieces import Pieces
 from benchmarks.plots import DOTS, finished, panels
 from benchmarks.tables import along, along_cells, markdown, number
 from margrave import _core
-from margrave.learners import MIRA, SGD, Learner, Observer, Record, Task, Weights
+from margrave.learners import MIRA, SGD, Learner, Objective, Observer, Record, Weights
 from margrave.losses import Log
 from margrave.structures import ArcPairTree
 
@@ -96,9 +96,9 @@ def one_run(
     trees = data.bound.core
     assert isinstance(trees, _core.ArcPairTreeStructure)
     seen = AlongTheWay(on_test, trees)
-    task = Task(data.problem, Log(), C=C, max_iter=passes, tol=0.0, n_jobs=1, approximate=trees)
-    task.dev_score, task.observers = on_held_out, [seen]
-    solution = learner.solve(task)
+    objective = Objective(data.problem, Log(), C=C, max_iter=passes, tol=0.0, n_jobs=1, approximate=trees)
+    objective.dev_score, objective.observers = on_held_out, [seen]
+    solution = learner.solve(objective)
     losses, _ = _core.losses_and_gradient(data.problem, solution.w, Log().core(C, None), 1, False)
     state = solution.state
     visits = state.step if isinstance(learner, SGD) else state.steps

@@ -14,7 +14,7 @@ from benchmarks.curves import Point, View, follow, near, reached, thinned
 from benchmarks.plots import DOTS, coloured, draw, finished, panels
 from benchmarks.tables import markdown, number
 from margrave.data.heads import crossing_words
-from margrave.learners import CG, LBFGS, Learner, Observer, OnlineEG, Record, Task, Weights
+from margrave.learners import CG, EG, LBFGS, Learner, Objective, Observer, PrintedEG, Record, Weights
 from margrave.losses import Log
 from margrave.structures import ProjectiveTree
 
@@ -32,8 +32,8 @@ ITERATIONS = 30  # effective ones, after which a run ends
 MARKS = (2, 5, 10, 20, 30)  # effective iterations in the table
 GOALS = (0.1, 0.01, 0.001)  # distances of P from the optimum
 LEARNERS: dict[str, Learner] = {
-    "eg": OnlineEG(),
-    "eg, halved rates": OnlineEG(rate=0.5, halving=True, order="cyclic"),
+    "eg": EG(),
+    "eg, halved rates": PrintedEG(rate=0.5, schedule="halved", order="cyclic"),
     "lbfgs": LBFGS(),
     "cg": CG(),
 }
@@ -53,13 +53,13 @@ def measure() -> Result:
     test = treebank("ud-slovenian-ssj", "test")[:TEST]
     data = TemplateParsing(train, ProjectiveTree(), COLUMNS, BITS, prune="lengths")
     accuracy = data.uas(held_out)
-    by_C = {C: accuracy(OnlineEG().solve(Task(data.problem, Log(), C=C, tol=1e-2, n_jobs=1)).w) for C in CS}
+    by_C = {C: accuracy(EG().solve(Objective(data.problem, Log(), C=C, tol=1e-2, n_jobs=1)).w) for C in CS}
     C = max(by_C, key=lambda C: (by_C[C], -C))
     questions = {"accuracy": data.uas(test)}
     runs = {}
     for name, learner in LEARNERS.items():
-        task = Task(data.problem, Log(), C=C, n_jobs=1, observers=[Enough()])
-        runs[name] = follow(learner, task, [TOL], inf, questions)
+        objective = Objective(data.problem, Log(), C=C, n_jobs=1, observers=[Enough()])
+        runs[name] = follow(learner, objective, [TOL], inf, questions)
     best = max(point["D"] for run in runs.values() for point in run["curve"] if point["D"] is not None)
     for run in runs.values():
         points = run["curve"]

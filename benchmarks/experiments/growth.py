@@ -15,7 +15,7 @@ from benchmarks.machine import in_new_process
 from benchmarks.plots import draw_beside_linear, finished, panels
 from benchmarks.tables import markdown
 from margrave.features import Templates
-from margrave.learners import Auto, Task
+from margrave.learners import Auto, Objective
 from margrave.losses import Log
 
 Result = dict[str, Any]
@@ -73,14 +73,14 @@ def solved(saved: SavedTagging, tokens: int, own_pairs: bool) -> Result:
     loss = Log()
     learner = Auto().resolve(loss, problem)
     started = process_time()
-    solution = learner.solve(Task(problem, loss, C=GROWTH_C, tol=GROWTH_TOL, n_jobs=1))
+    solution = learner.solve(Objective(problem, loss, C=GROWTH_C, tol=GROWTH_TOL, n_jobs=1))
     return {
         "tokens": tokens,
         "weights": problem.dim,
         "learner": repr(learner),
         "cpu": process_time() - started,
-        "passes": solution.kept.passes,
-        "relative_gap": solution.kept.relative_gap,
+        "passes": solution.certificate.passes,
+        "relative_gap": solution.certificate.relative_gap,
         "peak_mb": peak_mb(),
     }
 

@@ -22,7 +22,7 @@ from benchmarks.tables import markdown
 from margrave.binding import Bound, bind
 from margrave.data import image_graph
 from margrave.estimators.graph_labeler import shared_graphs
-from margrave.learners import MIRA, SGD, Learner, Observer, Record, Task, Weights
+from margrave.learners import MIRA, SGD, Learner, Objective, Observer, Record, Weights
 from margrave.losses import Log
 from margrave.maps import GraphMap
 from margrave.structures import ArcPairTree, FactorGraph
@@ -57,9 +57,9 @@ def measure() -> Iterator[Result]:
     yield from pieces.measure("grids", partial(both, denoising, SGD()))
 
 
-def both(task: Any, learner: Learner) -> Result:
+def both(objective: Any, learner: Learner) -> Result:
     """Without and with messages that are kept."""
-    return {name: one_run(task(keep), learner) for name, keep in {"anew": 0.0, "kept": KEEP}.items()}
+    return {name: one_run(objective(keep), learner) for name, keep in {"anew": 0.0, "kept": KEEP}.items()}
 
 
 def parsing(keep: float) -> Bound:
@@ -83,30 +83,30 @@ def denoising(keep: float) -> Bound:
 def one_run(bound: Bound, learner: Learner) -> Result:
     """Sweeps and seconds of some passes, and the objective at their end."""
     seen = Pass(bound.approximate)
-    task = Task(bound.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1, approximate=bound.approximate)
-    task.observers = [seen]
-    solution = learner.solve(task)
+    objective = Objective(bound.problem, Log(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1, approximate=bound.approximate)
+    objective.observers = [seen]
+    solution = learner.solve(objective)
     seconds = np.diff(seen.ends).tolist()
     kept_mb = 8e-6 * len(bound.approximate.kept)
-    return {"sweeps": seen.sweeps, "seconds": seconds, "P": solution.kept.primal, "kept_mb": kept_mb}
+    return {"sweeps": seen.sweeps, "seconds": seconds, "P": solution.certificate.primal, "kept_mb": kept_mb}
 
 
 def table(result: Result) -> str:
     """Sweeps after some passes, and the seconds of all passes but the first, which begins without messages."""
     rows = [
         [
-            task,
+            objective,
             name,
             *(f"{run['sweeps'][k - 1]:.2f}" for k in MARKS),
             f"{np.mean(run['seconds'][1:]):.3f}",
             f"{run['P']:.4f}",
             f"{run['kept_mb']:.1f}",
         ]
-        for task, runs in result["pieces"].items()
+        for objective, runs in result["pieces"].items()
         for name, run in runs.items()
     ]
     passes = [f"sweeps, pass {k}" for k in MARKS]
-    return markdown(["task", "messages", *passes, "seconds per pass", "P", "MB"], rows)
+    return markdown(["objective", "messages", *passes, "seconds per pass", "P", "MB"], rows)
 
 
 def plot(result: Result) -> None:

@@ -16,7 +16,7 @@ from benchmarks.machine import in_new_process
 from benchmarks.plots import draw_beside_linear, finished, panels
 from benchmarks.tables import markdown
 from margrave.estimators import SequenceTagger
-from margrave.learners import LP, Task
+from margrave.learners import LP, Objective
 from margrave.losses import Hinge
 
 Result = dict[str, Any]
@@ -58,8 +58,8 @@ def wide_program() -> Result:
     before = peak_mb()
     rounds = Rounds()
     started, cpu = perf_counter(), process_time()
-    task = Task(problem, Hinge(), C=WIDE_C, tol=0.0, max_iter=WIDE_ROUNDS, n_jobs=2, observers=[rounds])
-    solution = LP().solve(task)
+    objective = Objective(problem, Hinge(), C=WIDE_C, tol=0.0, max_iter=WIDE_ROUNDS, n_jobs=2, observers=[rounds])
+    solution = LP().solve(objective)
     return {
         "features": problem.dim,
         "examples": problem.size,
@@ -67,7 +67,7 @@ def wide_program() -> Result:
         "rounds": len(rounds.curve),
         "seconds": perf_counter() - started,
         "cpu": process_time() - cpu,
-        "relative_gap": solution.kept.relative_gap,
+        "relative_gap": solution.certificate.relative_gap,
         "zeros": float(np.mean(solution.w == 0)),
         "peak_mb_before": before,
         "peak_mb": peak_mb(),

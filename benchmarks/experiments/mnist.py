@@ -11,7 +11,7 @@ from benchmarks.curves import Questions, View, follow, near, reached, thinned
 from benchmarks.plots import DOTS, draw, finished, panels
 from benchmarks.rivals.sklearn_logistic import blas_threads, curve, objective
 from benchmarks.tables import goals_of, markdown, times_to_goals
-from margrave.learners import CG, LBFGS, OnlineEG, Task, Weights
+from margrave.learners import CG, EG, LBFGS, Objective, Weights
 from margrave.losses import Log
 
 Result = dict[str, Any]
@@ -31,7 +31,7 @@ def measure() -> Result:
     problem = digits_problem()
 
     def solve(C: float, tol: float) -> Weights:
-        return LBFGS().solve(Task(problem, Log(), C=C, tol=tol, n_jobs=1)).w
+        return LBFGS().solve(Objective(problem, Log(), C=C, tol=tol, n_jobs=1)).w
 
     def accuracy(w: Weights, part: str) -> float:
         X, y = parts[part]
@@ -47,8 +47,8 @@ def measure() -> Result:
         lowest = primal(best)
         questions: Questions = {"P": primal, "dev_accuracy": lambda w: accuracy(w, "dev")}
         runs = {
-            learner.name: follow(learner, Task(problem, Log(), C=C, n_jobs=1), [1e-6], SECONDS, questions)
-            for learner in (OnlineEG(), CG(), LBFGS())
+            learner.name: follow(learner, Objective(problem, Log(), C=C, n_jobs=1), [1e-6], SECONDS, questions)
+            for learner in (EG(), CG(), LBFGS())
         }
         for solver in ("lbfgs", "saga", "newton-cholesky"):
             fits = curve(*parts["train"], C, solver, [lowest * (1 + goal) for goal in DIGITS_GOALS], SECONDS)

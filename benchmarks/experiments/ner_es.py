@@ -11,7 +11,7 @@ from benchmarks.summaries import Result, chosen, plain_folds, summary
 from benchmarks.tables import markdown, with_deviation
 from margrave.estimators import HMMTagger, SequenceTagger
 from margrave.features import Templates
-from margrave.learners import AveragedPerceptron, CuttingPlane, Task
+from margrave.learners import AveragedPerceptron, CuttingPlane, Objective
 from margrave.losses import Hinge, Perceptron
 
 CORPORA = ("conll2002-es",)
@@ -108,13 +108,13 @@ class Fold:
 
     def perceptron(self) -> float:
         """That of the averaged perceptron with the kernel."""
-        task = Task(self.tagging.bound["train"].problem, Perceptron(), n_jobs=1)
-        return self.tagging.error("test", AveragedPerceptron().solve(task).w)
+        objective = Objective(self.tagging.bound["train"].problem, Perceptron(), n_jobs=1)
+        return self.tagging.error("test", AveragedPerceptron().solve(objective).w)
 
     def svm(self, loss: Hinge, C: float) -> Result:
         """Errors, constraints, and number and mean Hamming loss of those with mass; no constraint ever leaves."""
-        task = Task(self.tagging.bound["train"].problem, loss, C=C, tol=0.0, n_jobs=1)
-        solution = CuttingPlane(epsilon=NER_EPSILON, rounds=10**9).solve(task)
+        objective = Objective(self.tagging.bound["train"].problem, loss, C=C, tol=0.0, n_jobs=1)
+        solution = CuttingPlane(epsilon=NER_EPSILON, rounds=10**9).solve(objective)
         gold, classes = self.tagging.gold, len(self.tagging.outputs.classes)
         losses = [
             np.count_nonzero(np.sort(parts)[: len(gold[i])] % classes != gold[i])

@@ -13,7 +13,7 @@ from benchmarks.experiments.labels import attributes
 from benchmarks.plots import finished, panels
 from benchmarks.tables import markdown, number
 from margrave import _core
-from margrave.learners import LBFGS, Task
+from margrave.learners import LBFGS, Objective
 from margrave.losses import Log
 
 Result = dict[str, Any]
@@ -68,7 +68,7 @@ def one_run(X: Sequence[Any], Y: Sequence[Sequence[str]], order: int) -> Result:
     tagging = Tagging(X, Y, order=order)
     problem = tagging.bind(True)
     labels = len(tagging.outputs.classes)
-    w = LBFGS().solve(Task(problem, Log(), C=1.0, tol=0.0, max_iter=ITERATIONS, n_jobs=1)).w
+    w = LBFGS().solve(Objective(problem, Log(), C=1.0, tol=0.0, max_iter=ITERATIONS, n_jobs=1)).w
     family = Log().core(1.0)
     return {
         "tokens": tagging.tokens,

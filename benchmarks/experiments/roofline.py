@@ -47,7 +47,7 @@ from benchmarks.rivals.sklearn_logistic import blas_threads
 from benchmarks.tables import markdown
 from margrave import _core
 from margrave.features import default_templates
-from margrave.learners import OnlineEG, Task
+from margrave.learners import EG, Objective
 from margrave.losses import Log
 
 Result = dict[str, Any]
@@ -122,7 +122,7 @@ def operations(tagging: Tagging) -> Result:
     sizes = sizes_of(tagging, problem)
     counted = counts(**sizes)
     family = Log().core(C, None)
-    w = OnlineEG().solve(Task(problem, Log(), C=C, tol=0.0, max_iter=PASSES, n_jobs=1)).w
+    w = EG().solve(Objective(problem, Log(), C=C, tol=0.0, max_iter=PASSES, n_jobs=1)).w
     result: Result = {}
     for threads in THREADS:
         seconds = {
@@ -136,7 +136,7 @@ def operations(tagging: Tagging) -> Result:
 
 def eg_pass(problem: _core.Problem, threads: int) -> float:
     """Seconds of EG per effective pass, without the evaluation of P."""
-    history = OnlineEG().solve(Task(problem, Log(), C=C, tol=0.0, max_iter=PASSES, n_jobs=threads)).history
+    history = EG().solve(Objective(problem, Log(), C=C, tol=0.0, max_iter=PASSES, n_jobs=threads)).history
     return min(
         (after.seconds - before.seconds) / (after.passes - before.passes)
         for before, after in pairwise(history)
@@ -158,7 +158,7 @@ def sizes_of(tagging: Tagging, problem: _core.Problem) -> dict[str, int]:
         "attributes": len(attributes),
         "weights_of_attributes": int(np.diff(begin)[attributes].sum()),
         "transitions": min(tagging.features.gram_weights, pairs.labels**2) if pairs.labels > 32 else pairs.labels**2,
-        "stored": len(OnlineEG().blank(Task(problem, Log(), C=C)).t),
+        "stored": len(EG().blank(Objective(problem, Log(), C=C)).t),
         "dim": problem.dim,
     }
 

@@ -24,7 +24,7 @@ from benchmarks.plots import draw, finished, gap_axes, panels
 from benchmarks.tables import markdown, when
 from margrave import Problem
 from margrave.features import Templates
-from margrave.learners import CG, LBFGS, SVRG, BatchEG, Checkpoint, Learner, Observer, OnlineEG, Record, Task, Weights
+from margrave.learners import CG, EG, LBFGS, SVRG, BatchEG, Checkpoint, Learner, Objective, Observer, Record, Weights
 from margrave.losses import Log
 
 Result = dict[str, Any]
@@ -40,7 +40,7 @@ LEARNERS: dict[str, Learner] = {
     "lbfgs": LBFGS(),
     "cg": CG(),
     "eg-batch, form=weights": BatchEG(form="weights"),
-    "eg, single": OnlineEG(single=True),
+    "eg, single": EG(single=True),
 }
 ON_ALL = {"svrg": 1, "lbfgs": 2}  # threads: the steps of svrg use one
 PIECE = float(os.environ.get("MARGRAVE_STATELESS_PIECE", "0"))  # seconds; 0 makes the run in one go
@@ -78,7 +78,7 @@ def solved(saved: SavedTagging, tokens: int, name: str, seconds: float, threads:
     """One learner: when it reached the goals, CPU seconds in all, and the most memory that this process had."""
     problem = saved.bind(tokens)
     before = process_time()
-    points = follow(LEARNERS[name], Task(problem, Log(), C=C, n_jobs=threads), GOALS, seconds)["curve"]
+    points = follow(LEARNERS[name], Objective(problem, Log(), C=C, n_jobs=threads), GOALS, seconds)["curve"]
     return {
         "threads": threads,
         "cpu_seconds": process_time() - before,
@@ -103,9 +103,9 @@ def continued(saved: SavedTagging, tokens: int, name: str, threads: int, before:
     start = process_time()
     path = Path(gettempdir(), f"stateless-{name}.checkpoint")
     before = before if path.exists() else {}
-    task = Task(problem, Log(), C=C, tol=GOALS[-1], max_iter=MOST_PASSES, n_jobs=threads)
-    task.checkpoint, task.observers = Checkpoint(path, every=1e6), (TimeLimit(PIECE),)
-    solution = LEARNERS[name].solve(task)
+    objective = Objective(problem, Log(), C=C, tol=GOALS[-1], max_iter=MOST_PASSES, n_jobs=threads)
+    objective.checkpoint, objective.observers = Checkpoint(path, every=1e6), (TimeLimit(PIECE),)
+    solution = LEARNERS[name].solve(objective)
     points = [
         {
             "passes": record.passes,

@@ -8,7 +8,7 @@ from benchmarks.corpora.problems import ocr_words
 from benchmarks.experiments.ocr import OCR_C
 from benchmarks.tables import markdown, number
 from margrave import _core
-from margrave.learners import BCFW, CuttingPlane, Learner, OneSlack, OnlineEG, Task
+from margrave.learners import BCFW, EG, CuttingPlane, Learner, Objective, OneSlack
 from margrave.losses import Hinge
 
 Result = dict[str, Any]
@@ -24,7 +24,7 @@ AGREED = 1e-4  # the relative gap to which optima are compared
 # The same optimum at leisure: optimising over all constraints after each, and EG at beta = inf, to its own gap.
 SLOW_LEARNERS: Mapping[str, tuple[Learner, float]] = {
     "cutting-plane (a)": (CuttingPlane("a"), AGREED),
-    "eg": (OnlineEG(), 10 * AGREED),
+    "eg": (EG(), 10 * AGREED),
 }
 
 
@@ -60,8 +60,8 @@ def timed(learner: Learner, problem: _core.Problem, tol: float, seconds: float, 
     """The fastest of up to three runs that fit into the time."""
     runs: list[Result] = []
     while not runs or (len(runs) < 3 and sum(run["seconds"] for run in runs) < seconds):
-        solution = learner.solve(Task(problem, Hinge(), C=OCR_C, tol=tol, n_jobs=1, max_iter=max_iter))
-        end = solution.kept
+        solution = learner.solve(Objective(problem, Hinge(), C=OCR_C, tol=tol, n_jobs=1, max_iter=max_iter))
+        end = solution.certificate
         state = solution.state
         runs.append(
             {

@@ -10,7 +10,7 @@ from benchmarks.corpora.entities import Entities, p_value, test_f1
 from benchmarks.plots import DOTS, finished, panels
 from benchmarks.summaries import chosen, summary
 from benchmarks.tables import markdown, with_interval
-from margrave.learners import MIRA, Task, Weights
+from margrave.learners import MIRA, Objective, Weights
 from margrave.learners.run import Solution
 from margrave.losses import LossFamily
 
@@ -88,7 +88,7 @@ def measure_setting(entities: Entities, setting: Setting) -> tuple[Result, list[
     dev = {C: entities.dev_f1(w) for C, w in by_C.items()}
     best = chosen(kept, dev.__getitem__)
     tasks = (task_of(entities, setting, best, PASSES, seed) for seed in range(1, SEEDS))
-    models = [by_C[best], *(MIRA().solve(task).w for task in tasks)]
+    models = [by_C[best], *(MIRA().solve(objective).w for objective in tasks)]
     counts = [entities.test_counts(w) for w in models]
     paper_C, paper_F1 = PAPER[setting._replace(cost=1)]
     row = {
@@ -105,16 +105,16 @@ def measure_setting(entities: Entities, setting: Setting) -> tuple[Result, list[
     return row, counts
 
 
-def task_of(entities: Entities, setting: Setting, C: float, passes: int, seed: int = 0) -> Task:
+def task_of(entities: Entities, setting: Setting, C: float, passes: int, seed: int = 0) -> Objective:
     """So many passes on one thread."""
-    return Task(entities.problem, setting.loss(), C=C, max_iter=passes, tol=0.0, n_jobs=1, random_state=seed)
+    return Objective(entities.problem, setting.loss(), C=C, max_iter=passes, tol=0.0, n_jobs=1, random_state=seed)
 
 
 def continued(solution: Solution) -> Weights:
     """The average of all models after all passes (Alg. 1), of a run that ended after the screening."""
-    task = solution.state.task
-    task.max_iter = PASSES - SCREENING
-    return MIRA().solve(task, solution.state).w
+    objective = solution.state.objective
+    objective.max_iter = PASSES - SCREENING
+    return MIRA().solve(objective, solution.state).w
 
 
 def name_of(row: Result) -> str:

@@ -17,7 +17,7 @@ from benchmarks.plots import DOTS, finished, panels
 from benchmarks.summaries import chosen
 from benchmarks.tables import markdown
 from margrave.data import Sentence
-from margrave.learners import MIRA, Task, Weights
+from margrave.learners import MIRA, Objective, Weights
 from margrave.metrics import approximate_randomisation, uas_of_statistics
 from margrave.structures import NonProjectiveTree
 
@@ -79,7 +79,7 @@ def sample() -> list[Sentence]:
 
 def trained(data: TemplateParsing, setting: Setting, C: float) -> Weights:
     """The average of all models."""
-    return MIRA().solve(Task(data.problem, setting.loss(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1)).w
+    return MIRA().solve(Objective(data.problem, setting.loss(), C=C, max_iter=PASSES, tol=0.0, n_jobs=1)).w
 
 
 def label_of(row: Result) -> str:

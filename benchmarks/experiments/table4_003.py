@@ -173,7 +173,7 @@ def trained(X: Sequence[Any], y: Sequence[Any], C: float, epsilon: float = 0.1) 
     training = model._training(Given(X, y), None, loss)
     with catch_warnings():
         simplefilter("ignore", ConvergenceWarning)
-        solution = learner.solve(model._task(training, loss))
+        solution = learner.solve(model._objective(training, loss))
         model._set_fitted(training, model._set_solution(learner, solution))
     return model, solution.state.n_constraints
 

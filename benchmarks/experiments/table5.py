@@ -23,7 +23,7 @@ from margrave import PCFG, ConstituencyParser, Hinge
 from margrave.data.constituents import Tree
 from margrave.learners import CuttingPlane
 from margrave.learners.cutting_plane import CutState
-from margrave.learners.task import Step
+from margrave.learners.objective import Step
 from margrave.metrics import BracketScores, bootstrap_interval, bracket_scores, mcnemar
 from margrave.metrics.brackets import f1_of_counts
 

@@ -22,7 +22,7 @@ from benchmarks.plots import nearness
 from benchmarks.tables import markdown, number, when
 from margrave import _core
 from margrave.learners import Observer, Solution
-from margrave.learners.eg import GibbsState
+from margrave.learners.gibbs import GibbsState
 from margrave.metrics import span_scores, token_accuracy
 
 Result = dict[str, Any]

@@ -7,7 +7,7 @@ from benchmarks.experiments.brown import sentences
 from benchmarks.experiments.ocr import OCR_C
 from benchmarks.tables import markdown
 from margrave import _core
-from margrave.learners import BCFW, MIRA, Learner, OnlineEG, Task
+from margrave.learners import BCFW, EG, MIRA, Learner, Objective
 from margrave.losses import Hinge, Log, LossFamily
 
 Result = dict[str, Any]
@@ -23,19 +23,19 @@ def measure() -> Result:
     words = ocr_words(all_but_one_fold=True).bind(True)
     tags = Tagging(*sentences()).bind(True)
     runs: dict[str, tuple[Learner, _core.Problem, LossFamily, float, float, int | None]] = {
-        "eg, CoNLL-2000, log, to 1e-4": (OnlineEG(), chunks, Log(), 0.5, 1e-4, None),
-        "eg single, CoNLL-2000, log, to 1e-4": (OnlineEG(single=True), chunks, Log(), 0.5, 1e-4, None),
+        "eg, CoNLL-2000, log, to 1e-4": (EG(), chunks, Log(), 0.5, 1e-4, None),
+        "eg single, CoNLL-2000, log, to 1e-4": (EG(single=True), chunks, Log(), 0.5, 1e-4, None),
         "bcfw, OCR letters, hinge, to 1e-2": (BCFW(), words, Hinge(), OCR_C, 1e-2, None),
         "mira (DCA), CoNLL-2000, log, 10 passes": (MIRA(), chunks, Log(), 0.5, 0.0, 10),
         "mira, OCR letters, hinge, 20 passes": (MIRA(), words, Hinge(), OCR_C, 0.0, 20),
-        "eg, Brown, log, to 1e-3": (OnlineEG(), tags, Log(), 0.5, 1e-3, None),
+        "eg, Brown, log, to 1e-3": (EG(), tags, Log(), 0.5, 1e-3, None),
         "bcfw, Brown, hinge, to 1e-1": (BCFW(), tags, Hinge(), 0.1, 1e-1, None),
         "mira (DCA), Brown, log, 3 passes": (MIRA(), tags, Log(), 0.5, 0.0, 3),
     }
     result: Result = {}
     for name, (learner, problem, loss, C, tol, most) in runs.items():
         solved = [
-            (number, learner.solve(Task(problem, loss, C=C, tol=tol, max_iter=most, n_jobs=number)).kept)
+            (number, learner.solve(Objective(problem, loss, C=C, tol=tol, max_iter=most, n_jobs=number)).certificate)
             for _ in range(THREADS_REPEATS)
             for number in (1, 2)
         ]

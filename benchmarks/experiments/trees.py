@@ -8,7 +8,7 @@ from benchmarks.curves import View, certifies, follow, thinned
 from benchmarks.plots import DOTS, coloured, draw, finished, gap_axes, panels
 from benchmarks.tables import markdown, number
 from margrave.errors import MargraveError
-from margrave.learners import LEARNERS, Auto, Task
+from margrave.learners import LEARNERS, Auto, Objective
 from margrave.losses import Hinge, Log, Perceptron
 
 Result = dict[str, Any]
@@ -36,8 +36,8 @@ def measure() -> Result:
             except MargraveError as refusal:
                 runs[name] = {"refused": str(refusal)}
                 continue
-            task = Task(data.problem, loss, C=TREES_C, n_jobs=1)
-            runs[name] = follow(learner, task, [AGREEMENT], SECONDS, questions)
+            objective = Objective(data.problem, loss, C=TREES_C, n_jobs=1)
+            runs[name] = follow(learner, objective, [AGREEMENT], SECONDS, questions)
             break
     primals = {
         name: point["P"]

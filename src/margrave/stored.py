@@ -46,6 +46,11 @@ class Stored:
             cls.registered[name] = cls
 
     @classmethod
+    def find(cls, name: str) -> type[Any] | None:
+        """The class of this kind with this name; None if there is none."""
+        return cls.registered.get(name)
+
+    @classmethod
     def missing(cls, name: str) -> Any:
         """A replacement for an object whose class is not registered; by default an error."""
         raise UnknownClassError(

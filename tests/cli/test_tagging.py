@@ -23,7 +23,7 @@ from margrave import metrics
 from margrave.data import convert_tags
 from margrave.datasets import load_town, read_columns, write_columns
 from margrave.features.templates import Templates, default_templates
-from margrave.learners import LEARNERS, LP, Task
+from margrave.learners import LEARNERS, LP, Objective
 from margrave.structures import Chain
 from tests.references.commands import message, run
 from tests.references.problems import bind
@@ -412,7 +412,7 @@ def test_the_reported_objective_is_that_of_the_weights_kept(small: Path, tmp_pat
     X = [default_templates(2).attributes(rows) for rows in sentences]
     y = np.array([classes.index(row[-1]) for rows in sentences for row in rows], dtype=np.int32)
     problem = bind(Chain(), X, y, feature_map=tagger.map_, classes=classes, loss=margrave.Hinge())
-    primal, _, _ = Task(problem, margrave.Hinge(), C=0.1).certify(tagger.coef_)
+    primal, _, _ = Objective(problem, margrave.Hinge(), C=0.1).certify(tagger.coef_)
     assert report["primal"] == pytest.approx(primal, rel=1e-9)
 
 

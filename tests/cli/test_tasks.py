@@ -18,7 +18,7 @@ from margrave.cli.options import option
 from margrave.cli.reports import certificate_rows
 from margrave.cli.tasks import TASKS, task_named
 from margrave.cli.tasks.base import DEFAULT_TASK, Task
-from margrave.learners import LEARNERS, LP, OnlineEG
+from margrave.learners import EG, LEARNERS, LP
 from margrave.losses import loss_names
 from margrave.maps import Kernel
 from tests.references.commands import done, message, run
@@ -334,7 +334,7 @@ def tagged(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "learner"),
     [
-        (["--learner", "eg", "--set", "rate=0.25", "--set", "adaptive=no"], OnlineEG(rate=0.25, adaptive=False)),
+        (["--learner", "eg", "--set", "rate=0.25", "--set", "skip=no"], EG(rate=0.25, skip=False)),
         (["--learner", "eg", "--set", "rate=0.7"], "eg"),  # which is the default
         (["--learner", "lp", "--loss", "hinge", "--set", "rounds=3", "--free-sign"], LP(rounds=3, free_sign=True)),
         (["--learner", "lp", "--loss", "hinge", "--set", "tolerances=0.01,0.1"], LP(tolerances=(0.01, 0.1))),
@@ -350,8 +350,8 @@ def test_any_setting_of_a_learner_can_be_set(tagged: Path, tmp_path: Path, optio
     [
         (["--learner", "eg", "--set", "rat=1"], "unknown eg setting 'rat'; did you mean 'rate'?"),
         (["--learner", "eg", "--set", "rate"], "--set takes NAME=VALUE, not 'rate'."),
-        (["--learner", "eg", "--set", "start=far"], "--set start=far: start cannot be 'far'. The natural parameter"),
-        (["--learner", "eg", "--set", "rate=fast"], "unknown rate of eg 'fast'"),
+        (["--learner", "eg", "--set", "start=far"], "--set start=far: start cannot be 'far'. How strongly"),
+        (["--learner", "eg-batch", "--set", "rate=fast"], "unknown rate of eg-batch 'fast'"),
         (["--learner", "eg", "--set", "order=best"], "unknown order 'best'; (valid: shuffled"),
         (["--learner", "eg", "--set", "rate=-1"], "the rate of eg must be positive"),
         (["--learner", "eg", "--set", "rate=1", "--set", "rate=2"], "the setting rate of the learner is given twice."),

@@ -41,8 +41,8 @@ from margrave.learners import (
     CuttingPlane,
     KBestMIRA,
     Learner,
+    Objective,
     OneSlack,
-    Task,
 )
 from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
@@ -154,8 +154,8 @@ ENDS: list[Learner] = [  # rounding decides between outputs of the same slope: o
 def test_it_takes_the_same_steps_as_the_native_problem(kind: str, learner: Learner, loss: LossFamily) -> None:
     native = NATIVE[kind]()
     counted = Counted(native)
-    own_task = Task(counted.full(), loss, C=0.7, max_iter=8, tol=1e-7, n_jobs=1)
-    expected = learner.solve(Task(native, loss, C=0.7, max_iter=8, tol=1e-7, n_jobs=1))
+    own_task = Objective(counted.full(), loss, C=0.7, max_iter=8, tol=1e-7, n_jobs=1)
+    expected = learner.solve(Objective(native, loss, C=0.7, max_iter=8, tol=1e-7, n_jobs=1))
     found = learner.solve(own_task)
     assert_allclose(found.w, expected.w, rtol=1e-7, atol=1e-8)
     assert len(found.history) == len(expected.history)
@@ -174,19 +174,19 @@ def test_it_takes_the_same_steps_as_the_native_problem(kind: str, learner: Learn
 def test_it_ends_where_the_native_problem_does_and_asks_once_a_visit(kind: str, learner: Learner) -> None:
     native = NATIVE[kind]()
     counted = Counted(native)
-    task = Task(counted.problem(), Hinge(), C=0.7, tol=1e-9)
-    expected = learner.solve(Task(native, Hinge(), C=0.7, tol=1e-9))
-    found = learner.solve(task)
+    objective = Objective(counted.problem(), Hinge(), C=0.7, tol=1e-9)
+    expected = learner.solve(Objective(native, Hinge(), C=0.7, tol=1e-9))
+    found = learner.solve(objective)
     assert found.converged
-    assert found.kept.primal == pytest.approx(expected.kept.primal, rel=3e-9)
-    assert found.kept.dual == pytest.approx(expected.kept.dual, rel=3e-9)
+    assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=3e-9)
+    assert found.certificate.dual == pytest.approx(expected.certificate.dual, rel=3e-9)
     assert_allclose(found.w, expected.w, atol=1e-3)  # 1/2 |w - w*|^2 <= gap
-    assert sum(counted.calls.values()) == round(task.passes * native.size)
+    assert sum(counted.calls.values()) == round(objective.passes * native.size)
 
 
 def test_exact_updates_are_those_of_the_native_problem() -> None:
-    expected = MIRA(exact=True).solve(Task(chain(), Hinge(), max_iter=2))
-    found = MIRA(exact=True).solve(Task(Counted(chain()).problem(), Hinge(), max_iter=2))
+    expected = MIRA(exact=True).solve(Objective(chain(), Hinge(), max_iter=2))
+    found = MIRA(exact=True).solve(Objective(Counted(chain()).problem(), Hinge(), max_iter=2))
     assert_allclose(found.w, expected.w, atol=1e-4)
 
 
@@ -208,18 +208,20 @@ def test_threads_ask_one_at_a_time_and_come_to_the_same_end(learner: Learner) ->
     problem = counted.problem()
     problem._argmax = argmax
     most = 20 if learner.name == "mira" else 300
-    alone = learner.solve(Task(counted.problem(), Hinge(), C=0.5, tol=1e-6, max_iter=most, n_jobs=1))
-    together = learner.solve(Task(problem, Hinge(), C=0.5, tol=1e-6, max_iter=most, n_jobs=3))
+    alone = learner.solve(Objective(counted.problem(), Hinge(), C=0.5, tol=1e-6, max_iter=most, n_jobs=1))
+    together = learner.solve(Objective(problem, Hinge(), C=0.5, tol=1e-6, max_iter=most, n_jobs=3))
     if learner.name == "mira":
-        assert together.kept.primal == pytest.approx(alone.kept.primal, rel=0.1)
+        assert together.certificate.primal == pytest.approx(alone.certificate.primal, rel=0.1)
     else:
-        assert together.kept.primal == pytest.approx(alone.kept.primal, rel=1e-5)
+        assert together.certificate.primal == pytest.approx(alone.certificate.primal, rel=1e-5)
 
 
 def test_losses_and_gradients_have_the_same_bits_with_any_number_of_threads() -> None:
     w = np.random.default_rng(3).normal(size=chain().dim)
     for loss in (Hinge(), Perceptron(), Log()):
-        one, four = (Task(Counted(chain()).full(), loss, n_jobs=threads).losses(w, gradient=True) for threads in (1, 4))
+        one, four = (
+            Objective(Counted(chain()).full(), loss, n_jobs=threads).losses(w, gradient=True) for threads in (1, 4)
+        )
         assert one[0] == four[0] and np.array_equal(one[1], four[1])
 
 
@@ -236,18 +238,18 @@ def test_one_problem_serves_one_learner_after_another() -> None:
         (KBestMIRA(), Hinge()),
     ]
     for learner, loss in runs:
-        expected = learner.solve(Task(native, loss, max_iter=5))
-        found = learner.solve(Task(problem, loss, max_iter=5))
+        expected = learner.solve(Objective(native, loss, max_iter=5))
+        found = learner.solve(Objective(problem, loss, max_iter=5))
         assert_allclose(found.w, expected.w, rtol=1e-6, atol=1e-7)
-    best = BCFW().solve(Task(native, Hinge(), tol=1e-6)).kept.primal
+    best = BCFW().solve(Objective(native, Hinge(), tol=1e-6)).certificate.primal
     for learner in (BCFW(), CuttingPlane(), OneSlack(), BCFW(), CuttingPlane()):
-        assert learner.solve(Task(problem, Hinge(), tol=1e-6)).kept.primal == pytest.approx(best, rel=2e-6)
+        assert learner.solve(Objective(problem, Hinge(), tol=1e-6)).certificate.primal == pytest.approx(best, rel=2e-6)
 
 
 def test_a_slice_of_it_is_a_problem() -> None:
     native = chain()
     problem = Counted(native).problem()
-    expected, found = (MIRA().solve(Task(each.slice(2, 6), Hinge(), max_iter=3)) for each in (native, problem))
+    expected, found = (MIRA().solve(Objective(each.slice(2, 6), Hinge(), max_iter=3)) for each in (native, problem))
     assert_allclose(found.w, expected.w, atol=1e-8)
     for i in range(4):
         ours, theirs = (
@@ -269,12 +271,14 @@ def test_costs_of_its_own_reach_what_the_loss_calls_zero_one_and_a_hard_margin()
         ),
         dim=native.dim,
     )
-    expected = BCFW().solve(Task(native, Hinge("zero-one"), tol=1e-6))
-    assert BCFW().solve(Task(zero_one, Hinge(), tol=1e-6)).kept.primal == pytest.approx(expected.kept.primal, rel=2e-6)
+    expected = BCFW().solve(Objective(native, Hinge("zero-one"), tol=1e-6))
+    assert BCFW().solve(Objective(zero_one, Hinge(), tol=1e-6)).certificate.primal == pytest.approx(
+        expected.certificate.primal, rel=2e-6
+    )
     problem = counted.full()
     for learner in (BCFW(), CuttingPlane()):  # by the two best
-        found = learner.solve(Task(problem, Hinge("zero-one"), tol=1e-6))
-        assert found.kept.primal == pytest.approx(expected.kept.primal, rel=2e-6)
+        found = learner.solve(Objective(problem, Hinge("zero-one"), tol=1e-6))
+        assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-6)
 
 
 def test_a_hard_margin_is_kept_by_the_two_best() -> None:
@@ -282,9 +286,9 @@ def test_a_hard_margin_is_kept_by_the_two_best() -> None:
     Y = np.repeat(np.arange(LABELS, dtype=np.int32), 3)
     native = bind(Multiclass(), X, Y, feature_map=FeatureTable("all"), classes=[*range(LABELS)], loss=Hinge())
     expected, found = (
-        CuttingPlane().solve(Task(each, Hinge(slack=0), tol=1e-6)) for each in (native, Counted(native).full())
+        CuttingPlane().solve(Objective(each, Hinge(slack=0), tol=1e-6)) for each in (native, Counted(native).full())
     )
-    assert found.converged and found.kept.primal == pytest.approx(expected.kept.primal, rel=1e-5)
+    assert found.converged and found.certificate.primal == pytest.approx(expected.certificate.primal, rel=1e-5)
 
 
 def test_the_learner_that_chooses_takes_one_that_works() -> None:
@@ -297,7 +301,7 @@ def test_the_learner_that_chooses_takes_one_that_works() -> None:
         loss=Hinge(COST),
     )
     for loss in (Hinge(), Log(), Perceptron()):
-        Auto().solve(Task(Counted(native).full(), loss, C=0.1, tol=1e-2))
+        Auto().solve(Objective(Counted(native).full(), loss, C=0.1, tol=1e-2))
 
 
 # ---- what the functions may return
@@ -339,7 +343,7 @@ VECTORS: dict[str, Callable[[Weights], Any]] = {
 @pytest.mark.parametrize("kind", VECTORS)
 def test_features_may_be_dense_or_sparse(kind: str) -> None:
     problem = labels(joint_feature=lambda x, y: VECTORS[kind](feature(x, y)), dim=9)
-    expected, found = (MIRA().solve(Task(each, Hinge(), max_iter=5)) for each in (labels(), problem))
+    expected, found = (MIRA().solve(Objective(each, Hinge(), max_iter=5)) for each in (labels(), problem))
     assert_allclose(found.w, expected.w, atol=1e-5)
 
 
@@ -365,8 +369,8 @@ def test_outputs_may_be_anything_that_can_be_hashed_and_arrays(wrap: Callable[[i
         lambda y, other: label_cost(back[str(y)], back[str(other)]),
         argmax,
     )
-    found = CuttingPlane().solve(Task(problem, Hinge(), tol=1e-6))
-    expected = CuttingPlane().solve(Task(labels(), Hinge(), tol=1e-6))
+    found = CuttingPlane().solve(Objective(problem, Hinge(), tol=1e-6))
+    expected = CuttingPlane().solve(Objective(labels(), Hinge(), tol=1e-6))
     assert_allclose(found.w, expected.w, atol=1e-9)
     for i, parts, alpha in found.state.support():
         assert alpha > 0 and str(problem.output(i, int(parts[0]))) in back
@@ -375,7 +379,7 @@ def test_outputs_may_be_anything_that_can_be_hashed_and_arrays(wrap: Callable[[i
 def test_prediction_is_the_argmax_without_cost() -> None:
     problem = labels()
     X, Y = data()
-    w = BCFW().solve(Task(problem, Hinge(), C=10.0, tol=1e-2)).w
+    w = BCFW().solve(Objective(problem, Hinge(), C=10.0, tol=1e-2)).w
     assert problem.predict(X, w) == [best_label(x, w) for x in X]
     assert sum(y == best for y, best in zip(Y, problem.predict(X, w), strict=True)) > 6
     with pytest.raises(MargraveError, match="9 weights"):
@@ -390,14 +394,14 @@ def test_weights_cannot_be_written_to_by_an_argmax() -> None:
         return 0
 
     with pytest.raises(MargraveError, match=r"argmax failed on example \d+: ValueError: .*read-only"):
-        MIRA().solve(Task(labels(argmax=argmax), Hinge()))
+        MIRA().solve(Objective(labels(argmax=argmax), Hinge()))
 
 
 def test_the_radius_is_that_of_the_outputs_seen() -> None:
     problem = labels()
     assert problem.radius(0) == 0
     x = data()[0][0]
-    MIRA().solve(Task(problem, Hinge(), max_iter=2))
+    MIRA().solve(Objective(problem, Hinge(), max_iter=2))
     assert problem.radius(0) == pytest.approx(np.sqrt(2) * np.linalg.norm(x))
 
 
@@ -429,7 +433,9 @@ def explicit(problem: CustomProblem, a: Weights) -> Weights:
 )
 def test_a_kernel_takes_the_same_steps_as_its_features(learner: Learner) -> None:
     problem = of_kernel()
-    expected, found = (learner.solve(Task(each, Hinge(), C=0.7, max_iter=6, tol=0)) for each in (labels(), problem))
+    expected, found = (
+        learner.solve(Objective(each, Hinge(), C=0.7, max_iter=6, tol=0)) for each in (labels(), problem)
+    )
     assert_allclose(explicit(problem, found.w), expected.w, rtol=1e-7, atol=1e-8)
     assert len(found.history) == len(expected.history)
     for ours, theirs in zip(found.history, expected.history, strict=True):
@@ -444,10 +450,10 @@ def test_a_kernel_takes_the_same_steps_as_its_features(learner: Learner) -> None
 @pytest.mark.parametrize("learner", ENDS, ids=repr)
 def test_a_kernel_ends_where_its_features_do(learner: Learner) -> None:
     problem = of_kernel()
-    expected, found = (learner.solve(Task(each, Hinge(), C=0.7, tol=1e-8)) for each in (labels(), problem))
+    expected, found = (learner.solve(Objective(each, Hinge(), C=0.7, tol=1e-8)) for each in (labels(), problem))
     assert found.converged
-    assert found.kept.primal == pytest.approx(expected.kept.primal, rel=3e-8)
-    assert found.kept.dual == pytest.approx(expected.kept.dual, rel=3e-8)
+    assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=3e-8)
+    assert found.certificate.dual == pytest.approx(expected.certificate.dual, rel=3e-8)
     assert_allclose(explicit(problem, found.w), expected.w, atol=1e-3)
     X = np.random.default_rng(7).normal(size=(20, 3))
     assert problem.predict(X, found.w) == labels().predict(X, expected.w)
@@ -455,7 +461,7 @@ def test_a_kernel_ends_where_its_features_do(learner: Learner) -> None:
 
 def test_a_kernel_has_the_inner_products_and_radii_of_its_features() -> None:
     problem = of_kernel()
-    u, v = (MIRA().solve(Task(problem, Hinge(), C=C, max_iter=2)).w for C in (0.5, 3.0))
+    u, v = (MIRA().solve(Objective(problem, Hinge(), C=C, max_iter=2)).w for C in (0.5, 3.0))
     assert problem.dot(u, v) == pytest.approx(float(explicit(problem, u) @ explicit(problem, v)), rel=1e-12)
     assert problem.dot(u, v) == pytest.approx(problem.dot(v, u), rel=1e-12)
     assert problem.radius(0) == pytest.approx(np.sqrt(2) * np.linalg.norm(data()[0][0]))
@@ -474,7 +480,7 @@ def test_a_kernel_of_degree_two_separates_what_no_line_does() -> None:
             lambda x, score, y=None: max(range(2), key=lambda k: score(k) + (y not in (None, k))),
             joint_kernel=lambda x, y, x2, y2: (y == y2) * (1 + x @ x2) ** degree,
         )
-        solution = BCFW().solve(Task(problem, Hinge(), C=100.0, tol=1e-3))
+        solution = BCFW().solve(Objective(problem, Hinge(), C=100.0, tol=1e-3))
         assert solution.converged
         return problem.predict(X, solution.w)
 
@@ -504,13 +510,13 @@ def test_outputs_with_a_coefficient_are_not_forgotten() -> None:
         joint_kernel=lambda x, y, x2, y2: float(match_features(x, y) @ match_features(x2, y2)),
         outputs=32,
     )
-    w = MIRA().solve(Task(problem, Hinge(), max_iter=1)).w
+    w = MIRA().solve(Objective(problem, Hinge(), max_iter=1)).w
     support = [divmod(int(k), problem.parts(0)) for k in np.flatnonzero(w)]
     before, norm = [problem.output(*each) for each in support], problem.dot(w, w)
     scores = [problem.score(i, w)[0] for i in range(3)]
     wander = True
     for _ in range(60):
-        Task(problem, Perceptron()).primal(np.zeros(problem.dim))
+        Objective(problem, Perceptron()).primal(np.zeros(problem.dim))
     assert [problem.output(*each) for each in support] == before
     assert problem.dot(w, w) == pytest.approx(norm, rel=1e-12)
     assert [problem.score(i, w)[0] for i in range(3)] == pytest.approx(scores, rel=1e-12)
@@ -530,7 +536,7 @@ def test_kernel_values_are_asked_for_once() -> None:
         return inner_product(x, y, other_x, other_y)
 
     problem = of_kernel(joint_kernel=counted)
-    BCFW().solve(Task(problem, Hinge(), tol=1e-4))
+    BCFW().solve(Objective(problem, Hinge(), tol=1e-4))
     assert max(asked.values()) == 1
 
 
@@ -540,7 +546,7 @@ def test_learners_that_need_the_euclidean_inner_product_refuse_a_kernel(learner:
     assert labels().euclidean and not problem.euclidean
     loss = Log() if "finite beta" in learner.needs else Hinge()
     with pytest.raises(MargraveError, match="needs weights with the Euclidean inner product"):
-        learner.solve(Task(problem, loss))
+        learner.solve(Objective(problem, loss))
 
 
 class Own(CustomProblem):
@@ -558,15 +564,15 @@ def test_what_a_kernel_cannot_do_is_refused() -> None:
             of_kernel(**change)
     with pytest.raises(MargraveError, match="joint_kernel is for CustomProblem itself, and Own is another"):
         Own(*data(), None, label_cost, best_scored, joint_kernel=inner_product)
-    w = MIRA().solve(Task(of_kernel(), Hinge(), max_iter=1)).w
+    w = MIRA().solve(Objective(of_kernel(), Hinge(), max_iter=1)).w
     with pytest.raises(MargraveError, match=r"part \d+ of example \d+ has a coefficient and is no output"):
         of_kernel().predict(data()[0], w)
 
 
 def test_a_kernel_with_threads_comes_to_the_same_end() -> None:
-    expected = BCFW().solve(Task(labels(), Hinge(), C=0.5, tol=1e-6))
-    found = BCFW().solve(Task(of_kernel(), Hinge(), C=0.5, tol=1e-6, max_iter=300, n_jobs=3))
-    assert found.kept.primal == pytest.approx(expected.kept.primal, rel=1e-5)
+    expected = BCFW().solve(Objective(labels(), Hinge(), C=0.5, tol=1e-6))
+    found = BCFW().solve(Objective(of_kernel(), Hinge(), C=0.5, tol=1e-6, max_iter=300, n_jobs=3))
+    assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=1e-5)
 
 
 # ---- many outputs: a ranking, and a matching of boxes with items
@@ -594,7 +600,7 @@ def test_rankings_are_learned_and_certified() -> None:
     X = random.normal(size=(20, 4, 3))
     Y = [tuple(int(k) for k in np.argsort(-(x @ [1.0, -2.0, 0.5]))) for x in X]
     problem = CustomProblem(X[:12], Y[:12], rank_features, swaps, best_ranking)
-    found = OneSlack().solve(Task(problem, Hinge(), C=10.0, tol=1e-3))
+    found = OneSlack().solve(Objective(problem, Hinge(), C=10.0, tol=1e-3))
     assert found.converged
     assert [swaps(y, best) for y, best in zip(Y, problem.predict(X, found.w), strict=True)].count(0.0) >= 17
 
@@ -638,7 +644,7 @@ def test_matchings_have_the_losses_of_enumeration(seed: int, k: int) -> None:
             max(w @ match_features(x, other) + loss.gamma * wrong_pairs(y, other) for other in every)
             for x, y in zip(X, Y, strict=True)
         ]
-        assert Task(problem, loss).losses(w)[0] == pytest.approx(sum(top) - sum(gold), rel=1e-9, abs=1e-9)
+        assert Objective(problem, loss).losses(w)[0] == pytest.approx(sum(top) - sum(gold), rel=1e-9, abs=1e-9)
 
 
 def test_matchings_are_learned_as_with_an_argmax_by_enumeration() -> None:
@@ -647,8 +653,8 @@ def test_matchings_are_learned_as_with_an_argmax_by_enumeration() -> None:
     Y = [best_matching(x + random.normal(scale=0.7, size=x.shape), np.array([1.0, -1.0, 0.5])) for x in X]
     best = [
         BCFW()
-        .solve(Task(CustomProblem(X, Y, match_features, wrong_pairs, argmax), Hinge(), C=1.0, tol=1e-6))
-        .kept.primal
+        .solve(Objective(CustomProblem(X, Y, match_features, wrong_pairs, argmax), Hinge(), C=1.0, tol=1e-6))
+        .certificate.primal
         for argmax in (best_matching, enumerated_matching)
     ]
     assert best[0] == pytest.approx(best[1], rel=2e-6)
@@ -714,16 +720,16 @@ def test_every_svm_reaches_the_optimum_of_an_independent_solver(
         }
     problem = CustomProblem(X, Y, None if kernel else match_features, wrong_pairs, only_predicts, **settings)
     assert problem.offers == ["argmax", "most_violated"] and problem.slice(1, 3).offers == problem.offers
-    task = Task(problem, Hinge(rescale=form.rescale, slack=form.slack), C=C, tol=1e-8)
-    found = learner.solve(task)
+    objective = Objective(problem, Hinge(rescale=form.rescale, slack=form.slack), C=C, tol=1e-8)
+    found = learner.solve(objective)
     expected = optimum(form, svm_examples(X, Y), C)
     assert found.converged and found.exact
-    assert found.kept.primal == pytest.approx(expected.primal, rel=1e-6)
-    assert found.kept.dual == pytest.approx(expected.primal, rel=1e-6)
+    assert found.certificate.primal == pytest.approx(expected.primal, rel=1e-6)
+    assert found.certificate.dual == pytest.approx(expected.primal, rel=1e-6)
     if not kernel:
-        assert found.kept.primal == pytest.approx(form.primal(svm_examples(X, Y), found.w, C), rel=1e-9)
+        assert found.certificate.primal == pytest.approx(form.primal(svm_examples(X, Y), found.w, C), rel=1e-9)
     assert set(search.calls) == {(form.rescale, form.slack)}
-    assert sum(search.calls.values()) == round(task.passes * len(X))
+    assert sum(search.calls.values()) == round(objective.passes * len(X))
 
 
 def test_most_violated_takes_the_place_of_an_argmax_with_costs() -> None:
@@ -731,13 +737,13 @@ def test_most_violated_takes_the_place_of_an_argmax_with_costs() -> None:
     search = MostViolated()
     for learner in (BCFW(), MIRA(), SGD(rate=0.1), CuttingPlane()):
         with_argmax, with_search = (
-            learner.solve(Task(problem, Hinge(), C=0.5, tol=1e-6, max_iter=200))
+            learner.solve(Objective(problem, Hinge(), C=0.5, tol=1e-6, max_iter=200))
             for problem in (
                 CustomProblem(X, Y, match_features, wrong_pairs, best_matching),
                 CustomProblem(X, Y, match_features, wrong_pairs, only_predicts, most_violated=search),
             )
         )
-        assert with_search.kept.primal == pytest.approx(with_argmax.kept.primal, rel=1e-5)
+        assert with_search.certificate.primal == pytest.approx(with_argmax.certificate.primal, rel=1e-5)
     assert set(search.calls) == {("margin", 1)}
 
 
@@ -750,7 +756,7 @@ def test_slacks_are_those_of_enumeration(seed: int) -> None:
     problem = CustomProblem(X, Y, match_features, wrong_pairs, only_predicts, most_violated=MostViolated())
     for form in FORMS:
         expected = [form.slack_of(x, w) for x in svm_examples(X, Y)]
-        found = Task(problem, Hinge(rescale=form.rescale, slack=form.slack)).slacks(w)
+        found = Objective(problem, Hinge(rescale=form.rescale, slack=form.slack)).slacks(w)
         assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -767,7 +773,7 @@ def test_a_most_violated_output_that_is_not_is_found_out() -> None:
         match=r"most_violated of example \d returned an output that has H = 0, and one that it returned before has H = "
         r"[\d.e-]+: it must return the best; pass exact=False if your most_violated is approximate\.",
     ):
-        CuttingPlane().solve(Task(problem, Hinge(rescale="slack"), C=5.0, tol=0, max_iter=100))
+        CuttingPlane().solve(Objective(problem, Hinge(rescale="slack"), C=5.0, tol=0, max_iter=100))
 
 
 # ---- approximate inference
@@ -820,16 +826,16 @@ APPROXIMATE: list[tuple[Learner, LossFamily]] = [
 @pytest.mark.parametrize(("learner", "loss"), APPROXIMATE, ids=[f"{loss.name}-{each!r}" for each, loss in APPROXIMATE])
 def test_learners_go_on_with_an_approximate_argmax_and_say_so(learner: Learner, loss: LossFamily) -> None:
     with pytest.raises(MargraveError, match=r"pass exact=False if your|returned an output twice"):
-        learner.solve(Task(Sloppy().problem(exact=True), loss, tol=1e-3, max_iter=30))
+        learner.solve(Objective(Sloppy().problem(exact=True), loss, tol=1e-3, max_iter=30))
     problem = Sloppy().problem()
     assert not problem.exact and not problem.slice(0, 3).exact
-    found = learner.solve(Task(problem, loss, tol=1e-3, max_iter=30))
-    assert not found.exact and not found.kept.exact
+    found = learner.solve(Objective(problem, loss, tol=1e-3, max_iter=30))
+    assert not found.exact and not found.certificate.exact
     assert found.reason.endswith("(approximate: inference is not exact)")
-    best = learner.solve(Task(labels(kbest=labels_in_order), loss, tol=1e-3, max_iter=30))
-    assert best.exact and best.kept.exact and "approximate" not in best.reason
+    best = learner.solve(Objective(labels(kbest=labels_in_order), loss, tol=1e-3, max_iter=30))
+    assert best.exact and best.certificate.exact and "approximate" not in best.reason
     # All three labels are soon remembered, and the best remembered one is used.
-    assert found.kept.primal == pytest.approx(best.kept.primal, rel=0.3)
+    assert found.certificate.primal == pytest.approx(best.certificate.primal, rel=0.3)
 
 
 def labels_in_order(x: Weights, w: Weights, k: int, y: int | None = None) -> list[int]:
@@ -842,8 +848,8 @@ def test_an_approximate_search_for_the_most_violated_output_goes_on(form: Form) 
     loss = Hinge(rescale=form.rescale, slack=form.slack)
     with pytest.raises(MargraveError, match="pass exact=False if your most_violated is approximate"):
         exact = sloppy.problem(exact=True, most_violated=sloppy.most_violated)
-        CuttingPlane().solve(Task(exact, loss, tol=1e-6))
-    found = CuttingPlane().solve(Task(sloppy.problem(most_violated=sloppy.most_violated), loss, tol=1e-6))
+        CuttingPlane().solve(Objective(exact, loss, tol=1e-6))
+    found = CuttingPlane().solve(Objective(sloppy.problem(most_violated=sloppy.most_violated), loss, tol=1e-6))
     assert not found.exact and found.reason.endswith("(approximate: inference is not exact)")
     X, Y = data()
     examples = []
@@ -852,7 +858,7 @@ def test_an_approximate_search_for_the_most_violated_output_goes_on(form: Form) 
         psi = np.array([feature(x, y) - feature(x, other) for other in others])
         examples.append(Example([(other,) for other in others], psi, COST[y, others], (y,)))
     expected = optimum(form, examples)
-    assert found.kept.dual <= expected.primal * (1 + 1e-9)  # D holds whatever inference misses
+    assert found.certificate.dual <= expected.primal * (1 + 1e-9)  # D holds whatever inference misses
     assert form.primal(examples, found.w, 1.0) == pytest.approx(expected.primal, rel=0.05)
 
 
@@ -881,12 +887,12 @@ def test_outputs_that_no_learner_keeps_are_forgotten_and_others_are_not() -> Non
     X = random.normal(size=(3, 5, 5, 4))
     Y = [tuple(int(k) for k in random.permutation(5)) for _ in X]
     problem = CustomProblem(X, Y, match_features, wrong_pairs, best_matching, outputs=32)
-    task = Task(problem, Hinge())
+    objective = Objective(problem, Hinge())
     for _ in range(60):
-        task.primal(random.normal(size=4))  # 60 outputs an example go by
-    found = CuttingPlane().solve(Task(problem, Hinge(), tol=1e-8))
+        objective.primal(random.normal(size=4))  # 60 outputs an example go by
+    found = CuttingPlane().solve(Objective(problem, Hinge(), tol=1e-8))
     for _ in range(60):
-        task.primal(random.normal(size=4))
+        objective.primal(random.normal(size=4))
     assert found.state.cuts.weights(problem) == pytest.approx(found.w, abs=1e-9)
 
 
@@ -895,22 +901,22 @@ def test_more_outputs_than_there_is_room_for_are_refused() -> None:
     x = random.normal(size=(1, 6, 6, 4))
     problem = CustomProblem(x, [(0, 1, 2, 3, 4, 5)], match_features, wrong_pairs, best_matching, outputs=32)
     every = [*permutations(range(6))]
-    task = Task(problem, Hinge())
+    objective = Objective(problem, Hinge())
     with pytest.raises(MargraveError, match=r"example 0 has had more than 32 different outputs: .*outputs=320"):
         for _ in range(200):
-            task.losses(random.normal(size=4), gradient=True)
+            objective.losses(random.normal(size=4), gradient=True)
     assert len(every) == 720
 
 
 def test_a_run_that_keeps_no_outputs_goes_on_from_its_checkpoint(tmp_path: Any) -> None:
-    expected = MIRA().solve(Task(labels(), Hinge(), max_iter=6))
+    expected = MIRA().solve(Objective(labels(), Hinge(), max_iter=6))
     for most in (3, 6):
-        task = Task(labels(), Hinge(), max_iter=most, checkpoint=Checkpoint(tmp_path / "mira"))
-        found = MIRA().solve(task)
+        objective = Objective(labels(), Hinge(), max_iter=most, checkpoint=Checkpoint(tmp_path / "mira"))
+        found = MIRA().solve(objective)
     assert_allclose(found.w, expected.w, atol=1e-12)
     with pytest.raises(MargraveError, match="no output that was seen"):
         for most in (3, 6):
-            BCFW().solve(Task(labels(), Hinge(), max_iter=most, tol=0, checkpoint=Checkpoint(tmp_path / "bcfw")))
+            BCFW().solve(Objective(labels(), Hinge(), max_iter=most, tol=0, checkpoint=Checkpoint(tmp_path / "bcfw")))
 
 
 # ---- what is refused
@@ -923,7 +929,7 @@ KEEPERS = ["eg", "eg-batch", "smo", "smo-eg"]
 def test_learners_that_have_scores_of_their_own_are_refused(name: str) -> None:
     for loss in (Hinge(), Log()):
         with pytest.raises(MargraveError):
-            LEARNERS[name]().solve(Task(Counted(multiclass()).full(), loss))
+            LEARNERS[name]().solve(Objective(Counted(multiclass()).full(), loss))
 
 
 @pytest.mark.parametrize(
@@ -944,7 +950,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(learner: Learner, loss: Los
     problem = Counted(chain()).full()
     for each in (problem, problem.slice(0, 2)):
         with pytest.raises(MargraveError, match=message):
-            learner.solve(Task(each, loss))
+            learner.solve(Objective(each, loss))
 
 
 @pytest.mark.parametrize(
@@ -953,7 +959,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(learner: Learner, loss: Los
 )
 def test_what_was_not_given_is_named(learner: Learner, loss: LossFamily, need: str) -> None:
     with pytest.raises(MargraveError, match=f"needs '{need}', and this problem offers only argmax"):
-        learner.solve(Task(labels(), loss))
+        learner.solve(Objective(labels(), loss))
     with pytest.raises(MargraveError, match=f"offers no {need}"):
         labels().infer(0, np.zeros(9), _core.Question(need, k=2))
 
@@ -1022,7 +1028,7 @@ def test_a_mistake_is_told_with_its_example(change: dict[str, Any], message: str
     with pytest.raises(MargraveError, match=message) as caught:
         if "Y" in change and change["Y"] and isinstance(change["Y"][0], list):
             change = change | {"joint_feature": lambda x, y: feature(x, y[0]), "cost": lambda y, other: 0.0}
-        MIRA().solve(Task(labels(**change), Hinge(), n_jobs=1))
+        MIRA().solve(Objective(labels(**change), Hinge(), n_jobs=1))
     if "failed" in message:
         assert isinstance(caught.value.__cause__, KeyError)
 
@@ -1042,7 +1048,7 @@ def test_an_argmax_that_misses_the_best_output_is_found_out() -> None:
         match=r"argmax of example 3 returned an output that scores [-\d.]+, and (one that it returned before|the right "
         r"one) scores [-\d.]+: it must return the best; pass exact=False if your argmax is approximate\.",
     ):
-        BCFW().solve(Task(labels(argmax=forgetful), Hinge(), tol=0, max_iter=50))
+        BCFW().solve(Objective(labels(argmax=forgetful), Hinge(), tol=0, max_iter=50))
     with pytest.raises(MargraveError, match=r"argmax of example 0 .* and the right one scores 0\.?0*: it must"):
         labels(argmax=lambda x, w, y=None: 1, Y=[0] * 12, joint_feature=lambda x, y: [0.0, -float(y)]).infer(
             0, np.array([0.0, 9.0]), _core.Question("argmax", gamma=1.0)
@@ -1054,7 +1060,7 @@ def test_a_kbest_that_is_not_the_best_is_found_out() -> None:
 
     def learn(kbest: Callable[..., Any]) -> None:
         problem = counted.problem(kbest=kbest)
-        KBestMIRA(k=3).solve(Task(problem, Hinge(), max_iter=5))
+        KBestMIRA(k=3).solve(Objective(problem, Hinge(), max_iter=5))
 
     with pytest.raises(MargraveError, match=r"kbest of example \d returned outputs that are not in the order"):
         learn(lambda *args: counted.kbest(*args)[::-1])
@@ -1074,7 +1080,7 @@ def test_a_logsum_that_cannot_be_one_is_found_out() -> None:
     counted = Counted(multiclass())
 
     def learn(logsum: Callable[..., Any]) -> None:
-        LBFGS().solve(Task(counted.problem(logsum=logsum), Log(), n_jobs=1))
+        LBFGS().solve(Objective(counted.problem(logsum=logsum), Log(), n_jobs=1))
 
     with pytest.raises(MargraveError, match="logsum of example 0 returned -1, and a single output scores 0"):
         learn(lambda i, w: (-1.0, np.zeros(counted.native.dim)))
@@ -1098,7 +1104,7 @@ def test_log_losses_and_other_temperatures_are_those_of_enumeration() -> None:
         return float(logsumexp(feature_map @ w)), softmax(feature_map @ w) @ feature_map
 
     for beta in (1.0, 2.5):
-        loss, slope = Task(labels(logsum=logsum), LossFamily(beta, 0.0)).losses(w, gradient=True)
+        loss, slope = Objective(labels(logsum=logsum), LossFamily(beta, 0.0)).losses(w, gradient=True)
         expected = sum(logsumexp(beta * F @ w) / beta - F[y] @ w for F, y in zip(every, Y, strict=True))
         assert loss == pytest.approx(expected, rel=1e-12)
         assert_allclose(slope, sum(softmax(beta * F @ w) @ F - F[y] for F, y in zip(every, Y, strict=True)), rtol=1e-10)
@@ -1114,7 +1120,7 @@ def test_the_zero_one_cost_in_a_partition_function_is_that_of_enumeration() -> N
 
     problem = labels(logsum=logsum)
     for beta in (1.0, 2.5):
-        loss, slope = Task(problem, LossFamily(beta, 1.0, "zero-one")).losses(w, gradient=True)
+        loss, slope = Objective(problem, LossFamily(beta, 1.0, "zero-one")).losses(w, gradient=True)
         expected, gradient = 0.0, np.zeros(9)
         for i, (x, y) in enumerate(zip(X, Y, strict=True)):
             F = np.array([feature(x, other) for other in range(LABELS)])
@@ -1166,4 +1172,4 @@ def test_the_best_outputs_of_all_examples_are_those_of_the_native_problem() -> N
 def test_a_mistake_of_a_kernel_is_told_with_its_example(bad: Any, message: str) -> None:
     problem = of_kernel(joint_kernel=at(3, bad, inner_product))
     with pytest.raises(MargraveError, match=message):
-        AveragedPerceptron().solve(Task(problem, Hinge(), n_jobs=1))
+        AveragedPerceptron().solve(Objective(problem, Hinge(), n_jobs=1))

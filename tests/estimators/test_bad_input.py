@@ -32,7 +32,7 @@ from margrave import (
 )
 from margrave.binding import bind as bind_examples
 from margrave.files import model as model_file
-from margrave.learners import LBFGS, SGD, Task
+from margrave.learners import LBFGS, SGD, Objective
 from margrave.maps import ChainMap, FeatureTable, SparseMap
 from margrave.structures import Chain, Labels, Multiclass, NonProjectiveTree, NoOutputs
 from tests.references.problems import bind
@@ -637,7 +637,7 @@ def test_settings_that_no_loss_and_no_learner_has(make: Callable[[], object], me
 
 def test_a_problem_without_examples_has_nothing_to_learn() -> None:
     with pytest.raises(MargraveError, match=r"^there are no examples to learn from\.$"):
-        Task(Problem(0, 3), LossFamily())
+        Objective(Problem(0, 3), LossFamily())
     assert refusal(lambda: Problem(-1, 3)) == "a problem's size and dim must not be negative."
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from margrave import PCFG, ConstituencyParser, Hinge, MargraveError, load
 from margrave.data.constituents import Constituent, Tree
 from margrave.datasets import load_quay
-from margrave.learners import BatchEG, OnlineEG
+from margrave.learners import EG, BatchEG
 from margrave.metrics import bracket_scores
 
 TREES = [
@@ -96,7 +96,7 @@ def test_learners_of_the_dual_agree_on_grammars(settings: dict) -> None:
     trees = AMBIGUOUS if settings == {"horizontal": 0} else TREES
     best = ConstituencyParser(learner="lbfgs", C=1.0, tol=1e-8, **settings).fit(None, trees)
     assert best.certificate_.primal > 0.1
-    for learner in (OnlineEG(), BatchEG(), BatchEG(form="weights")):
+    for learner in (EG(), BatchEG(), BatchEG(form="weights")):
         found = ConstituencyParser(learner=learner, C=1.0, tol=1e-4, max_iter=3000, **settings).fit(None, trees)
         assert found.converged_ and found.certificate_.exact
         assert_allclose(found.certificate_.primal, best.certificate_.primal, rtol=2e-4)

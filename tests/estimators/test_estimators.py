@@ -28,8 +28,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrave import Hinge, LinearClassifier, LossFamily, SequenceTagger, SoftmaxMargin, _core, load
-from margrave.learners import LBFGS, SGD, Learner, Task
-from margrave.learners.task import Step
+from margrave.learners import LBFGS, SGD, Learner, Objective
+from margrave.learners.objective import Step
 from margrave.losses import loss_named
 from margrave.maps.rows import RowEncoder
 
@@ -737,12 +737,12 @@ class Descent(Learner):
 
     rate: float = 0.05
 
-    def begin(self, task: Task) -> dict[str, Any]:
-        return {"task": task, "w": np.zeros(task.problem.dim)}
+    def begin(self, objective: Objective) -> dict[str, Any]:
+        return {"objective": objective, "w": np.zeros(objective.problem.dim)}
 
     def one_pass(self, state: dict[str, Any]) -> Step:
-        state["w"] = state["w"] - self.rate * state["task"].objective(state["w"])[1]
-        return Step(state["w"], *state["task"].certify(state["w"]))
+        state["w"] = state["w"] - self.rate * state["objective"].value_and_gradient(state["w"])[1]
+        return Step(state["w"], *state["objective"].certify(state["w"]))
 
 
 def test_a_model_of_the_users_own_learner_can_be_kept_in_a_file(tmp_path: Path) -> None:

@@ -32,21 +32,21 @@ from margrave.datasets import load_digits, load_town
 from margrave.features.templates import default_templates
 from margrave.learners import (
     BCFW,
+    EG,
     LBFGS,
     LEARNERS,
     MIRA,
     SGD,
     SMO,
+    SMOEG,
     BatchEG,
     Checkpoint,
     Ended,
-    Hybrid,
     KBestMIRA,
     Learner,
-    OnlineEG,
-    Task,
+    Objective,
 )
-from margrave.learners.task import Step
+from margrave.learners.objective import Step
 from margrave.metrics import span_scores
 from tests.estimators.registry import ENTRIES
 from tests.registry import BUILT_IN_LEARNERS
@@ -140,13 +140,13 @@ def test_a_path_takes_fewer_passes_than_separate_fits(learner: str) -> None:
 @pytest.mark.parametrize("learner", ["lbfgs", "cg"])
 def test_each_history_of_a_path_counts_its_own_passes(learner: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = count()
-    losses = Task.losses
+    losses = Objective.losses
 
     def counted(*arguments: Any, **named: Any) -> Any:
         next(calls)
         return losses(*arguments, **named)
 
-    monkeypatch.setattr(Task, "losses", counted)
+    monkeypatch.setattr(Objective, "losses", counted)
     path = tagger("log", learner).fit_path(*town(20), CS)
     assert sum(each.history_[-1].passes for each in path) == next(calls)
     assert all(each.history_[0].passes < 10 and isfinite(each.history_[0].seconds) for each in path)
@@ -338,13 +338,13 @@ def test_weights_and_edges_go_with_their_sequences() -> None:
 
 def test_it_answers_as_its_best_estimator(tmp_path: Path) -> None:
     X, y = town(16)
-    unfitted = SequenceTagger("softmax-margin", order=2, start=True, learner=OnlineEG(rate=0.5))
+    unfitted = SequenceTagger("softmax-margin", order=2, start=True, learner=EG(rate=0.5))
     model = PathCV(unfitted, Cs=[0.1, 1.0], cv=2)
     for use in (lambda: model.predict(X), lambda: model.predict_kbest(X, k=2), lambda: model.save(tmp_path / "model")):
         with pytest.raises(NotFittedError):
             use()
     model.fit(X, y)
-    alone = SequenceTagger("softmax-margin", C=model.C_, order=2, start=True, learner=OnlineEG(rate=0.5)).fit(X, y)
+    alone = SequenceTagger("softmax-margin", C=model.C_, order=2, start=True, learner=EG(rate=0.5)).fit(X, y)
     assert type(model.best_estimator_) is SequenceTagger and not hasattr(unfitted, "coef_")
     assert model.predict_kbest(X, k=2) == alone.predict_kbest(X, k=2) and not hasattr(model, "transform")
     assert model.predict(X) == alone.predict(X) and model.score(X, y) == alone.score(X, y)
@@ -576,9 +576,9 @@ CONFIGURED: list[tuple[str, Any]] = [
         if "difference" not in kind.needs
     ),
     ("ramp", "cccp"),
-    ("log", OnlineEG(rate=np.float64(0.5), order="gap", single=True)),
+    ("log", EG(rate=np.float64(0.5), order="gap", single=True)),
     ("log", BatchEG(rate=0.01, form="weights")),
-    ("hinge", Hybrid(smo_passes=np.int64(2), mixed=0.1)),
+    ("hinge", SMOEG(smo_passes=np.int64(2), mixed=0.1)),
     ("hinge", SMO(order="cyclic")),
     ("hinge", KBestMIRA(k=3, average=False)),
     ("log", MIRA(exact=np.bool_(True))),

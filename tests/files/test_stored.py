@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 from margrave import Hinge, Kernel, LossFamily, MargraveError, Taxonomy, load
 from margrave.features.base import Features
 from margrave.files.stored import pack, unpack
-from margrave.learners import BCFW, CCCP, Learner, OnlineEG
+from margrave.learners import BCFW, CCCP, EG, Learner
 from margrave.losses import Cost
 from margrave.maps.base import FeatureMap
 from margrave.stored import Stored
@@ -81,7 +81,7 @@ def test_arrays_come_back_whatever_their_blanks(length: int, seed: int, share: f
         Circle(inf, Circle(2.0)),
         LossFamily(2.0, 0.5),
         Hinge(cost={"a": 2.0}, rescale="slack", slack=2),
-        OnlineEG(rate=0.25),
+        EG(rate=0.25),
         CCCP(inner=BCFW()),
         Kernel("rbf", gamma=0.5),
         Taxonomy({"a": "b", "c": ["b", "d"]}),

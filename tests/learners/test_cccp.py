@@ -27,6 +27,7 @@ from margrave import (
 )
 from margrave.learners import (
     BCFW,
+    EG,
     LBFGS,
     MIRA,
     SGD,
@@ -35,8 +36,7 @@ from margrave.learners import (
     BatchEG,
     Checkpoint,
     Learner,
-    OnlineEG,
-    Task,
+    Objective,
     learner_named,
 )
 from margrave.learners.cccp import CCCP
@@ -53,7 +53,7 @@ from tests.registry import Case, Kind
 
 DIFFERENCES = [Ramp(), ExpectedCostBound(), DifferenceOfLosses(3.0, 2.0), DifferenceOfLosses(inf, 0.5)]
 SMOOTH = [loss for loss in DIFFERENCES if loss.smooth]
-INNER: list[Learner] = [OnlineEG(), BCFW(), LBFGS(), MIRA()]
+INNER: list[Learner] = [EG(), BCFW(), LBFGS(), MIRA()]
 
 every_kind = pytest.mark.parametrize("kind", REGISTERED, ids=lambda kind: kind.name)
 every_difference = pytest.mark.parametrize("loss", DIFFERENCES, ids=lambda loss: loss.name)
@@ -101,20 +101,20 @@ def test_the_objective_is_that_of_the_enumeration(kind: Kind, seed: int) -> None
         w = rng.choice([0.3, 1.0, 3.0]) * rng.standard_normal(case.problem.dim)
         weight = rng.uniform(0.0, 2.0, len(case))
         for loss in DIFFERENCES:
-            task = Task(case.problem, loss, C=0.7, sample_weight=weight, n_jobs=1)
+            objective = Objective(case.problem, loss, C=0.7, sample_weight=weight, n_jobs=1)
             expected = 0.5 * w @ w + 0.7 * weight @ values_of(case, w, loss)
-            assert_allclose(task.primal(w), expected, rtol=1e-9, atol=1e-9)
-            assert task.passes == 2
-            assert task.certify(w) == (task.primal(w), None, None)
+            assert_allclose(objective.primal(w), expected, rtol=1e-9, atol=1e-9)
+            assert objective.passes == 2
+            assert objective.certify(w) == (objective.primal(w), None, None)
 
 
 @pytest.mark.parametrize("name", ["multiclass", "chain", "tree, single root", "hypergraph"])
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
 def test_the_gradient_agrees_with_finite_differences(name: str, loss: DifferenceOfLosses) -> None:
     case = kind_named(name)(2)
-    task = Task(case.problem, loss, C=0.7, n_jobs=1)
+    objective = Objective(case.problem, loss, C=0.7, n_jobs=1)
     w = np.random.default_rng(2).standard_normal(case.problem.dim)
-    assert_allclose(task.objective(w)[1], numerical_gradient(task.primal, w), atol=1e-5)
+    assert_allclose(objective.value_and_gradient(w)[1], numerical_gradient(objective.primal, w), atol=1e-5)
 
 
 @every_kind
@@ -127,7 +127,7 @@ def test_a_difference_lies_between_the_cost_and_its_largest_value(kind: Kind, se
     for i in range(len(case)):
         scores, cost = case.outputs[i].values(case.matrices[i] @ w), case.costs[i]
         one = case.problem.slice(i, i + 1)
-        ramp, bound = (Task(one, loss, n_jobs=1).losses(w)[0] for loss in (Ramp(), ExpectedCostBound()))
+        ramp, bound = (Objective(one, loss, n_jobs=1).losses(w)[0] for loss in (Ramp(), ExpectedCostBound()))
         assert cost[int(scores.argmax())] - 1e-9 <= ramp <= cost.max() + 1e-9
         assert float(distribution(scores) @ cost) - 1e-9 <= bound <= cost.max() + 1e-9
 
@@ -210,13 +210,13 @@ def test_the_learners_of_the_dual_are_right_about_an_offset(kind: str, family: t
     problem, _ = KINDS[kind](1, loss)
     offset = _core.offset(problem, np.random.default_rng(1).standard_normal(problem.dim))
     lowest, certified = [], []
-    for learner in (OnlineEG(), BatchEG(), BCFW(), *([LBFGS()] if loss.smooth else [])):
+    for learner in (EG(), BatchEG(), BCFW(), *([LBFGS()] if loss.smooth else [])):
         solution = solve(learner, offset, loss, tol=1e-6 if loss.smooth else 1e-3, max_iter=5000)
         assert solution.converged
         for record in solution.history:
             assert record.gap is None or record.gap >= -1e-9 * (abs(record.primal) + abs(record.dual))
-        lowest.append(solution.kept.primal)
-        certified.append(solution.kept.dual)
+        lowest.append(solution.certificate.primal)
+        certified.append(solution.certificate.dual)
     assert min(lowest) >= max(certified) - 1e-9  # weak duality between all of them
     assert_allclose(lowest, lowest[-1], rtol=2e-6 if loss.smooth else 2e-3)
 
@@ -226,7 +226,7 @@ def test_smo_is_right_about_an_offset() -> None:
     offset = _core.offset(problem, np.random.default_rng(1).standard_normal(problem.dim))
     smo, bcfw = (solve(learner, offset, Hinge(), tol=1e-5, max_iter=5000) for learner in (SMO(), BCFW()))
     assert smo.converged
-    assert smo.kept.primal == pytest.approx(bcfw.kept.primal, rel=2e-5)
+    assert smo.certificate.primal == pytest.approx(bcfw.certificate.primal, rel=2e-5)
 
 
 @every_kind
@@ -255,32 +255,36 @@ def test_an_offset_of_another_length_or_of_a_cost_beyond_parts_is_refused() -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 @every_difference
-def test_every_round_minimises_a_bound_that_touches_the_objective(kind: str, loss: DifferenceOfLosses) -> None:
+def test_every_round_minimizes_a_bound_that_touches_the_objective(kind: str, loss: DifferenceOfLosses) -> None:
     """P of the round, but for a constant, is the objective at w_k and above it everywhere else: along random lines."""
     problem, _ = KINDS[kind](2, loss)
     random = np.random.default_rng(3)
     for _ in range(3):
         here = random.standard_normal(problem.dim)
-        task = Task(problem, loss, C=0.7, sample_weight=random.uniform(0, 2, problem.size), start=here, n_jobs=1)
-        state = CCCP().begin(task)
+        objective = Objective(
+            problem, loss, C=0.7, sample_weight=random.uniform(0, 2, problem.size), start=here, n_jobs=1
+        )
+        state = CCCP().begin(objective)
         bound = state.convex_problem(1e-6)
         assert bound.loss.convex
-        constant = task.primal(here) - bound.primal(here - state.r)
+        constant = objective.primal(here) - bound.primal(here - state.r)
         for line in random.standard_normal((4, problem.dim)):
             for step in (-10.0, -1.0, -0.1, 0.1, 1.0, 10.0):
                 w = here + step * line
-                objective = task.primal(w)
-                assert bound.primal(w - state.r) + constant >= objective - 1e-9 * abs(objective)
+                value = objective.primal(w)
+                assert bound.primal(w - state.r) + constant >= value - 1e-9 * abs(value)
         if loss.smooth:  # the bound and the objective have the same slope where they touch
-            assert_allclose(bound.objective(here - state.r)[1], task.objective(here)[1], atol=1e-9)
+            assert_allclose(
+                bound.value_and_gradient(here - state.r)[1], objective.value_and_gradient(here)[1], atol=1e-9
+            )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("inner", "loss"), combinations(DIFFERENCES[:3]))
 def test_the_objective_never_rises_from_round_to_round(kind: str, inner: Learner, loss: DifferenceOfLosses) -> None:
     problem, _ = KINDS[kind](1, loss)
-    task = Task(problem, loss, n_jobs=1)
-    solution = CCCP(inner, rounds=4, inner_tol=1e-3).solve(task)
+    objective = Objective(problem, loss, n_jobs=1)
+    solution = CCCP(inner, rounds=4, inner_tol=1e-3).solve(objective)
     for record in solution.history:
         assert (record.dual, record.gap) == (None, None)
     for before, after in pairwise(solution.history):
@@ -288,21 +292,21 @@ def test_the_objective_never_rises_from_round_to_round(kind: str, inner: Learner
         assert after.passes > before.passes
     assert len(solution.history) <= 4
     assert len(solve(CCCP(inner, rounds=4), problem, loss, max_iter=1).history) == 1
-    assert solution.kept == solution.history[-1]
-    assert solution.kept.primal == pytest.approx(task.primal(solution.w), rel=1e-12)
+    assert solution.certificate == solution.history[-1]
+    assert solution.certificate.primal == pytest.approx(objective.primal(solution.w), rel=1e-12)
     first = solve(inner, problem, LossFamily(loss.beta, loss.gamma), tol=1e-3).w
-    assert solution.history[0].primal == pytest.approx(task.primal(first), rel=1e-9)  # the first round is plain L
+    assert solution.history[0].primal == pytest.approx(objective.primal(first), rel=1e-9)  # the first round is plain L
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
 def test_a_smooth_difference_ends_where_its_gradient_is_zero(kind: str, loss: DifferenceOfLosses) -> None:
     problem, _ = KINDS[kind](1, loss)
-    task = Task(problem, loss, n_jobs=1, tol=1e-13)
-    solution = CCCP(LBFGS(), rounds=300, inner_tol=1e-12).solve(task)
+    objective = Objective(problem, loss, n_jobs=1, tol=1e-13)
+    solution = CCCP(LBFGS(), rounds=300, inner_tol=1e-12).solve(objective)
     assert solution.converged
-    assert np.linalg.norm(task.objective(solution.w)[1]) <= 1e-4
-    assert np.linalg.norm(task.objective(np.zeros(problem.dim))[1]) > 0.5
+    assert np.linalg.norm(objective.value_and_gradient(solution.w)[1]) <= 1e-4
+    assert np.linalg.norm(objective.value_and_gradient(np.zeros(problem.dim))[1]) > 0.5
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -323,22 +327,22 @@ def test_it_goes_on_from_given_weights_and_never_to_worse_ones() -> None:
     first = solve(CCCP(LBFGS(), rounds=3), problem, loss)
     on = solve(CCCP(LBFGS(), rounds=3), problem, loss, start=first.w)
     whole = solve(CCCP(LBFGS(), rounds=6), problem, loss)
-    assert on.history[0].primal < first.kept.primal
-    assert on.kept.primal == pytest.approx(whole.kept.primal, rel=1e-9)
+    assert on.history[0].primal < first.certificate.primal
+    assert on.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-9)
     local = solve(CCCP(LBFGS(), rounds=100, inner_tol=1e-10), problem, loss, tol=1e-10).w
-    stays = solve(CCCP(MIRA()), problem, loss, start=local)  # no minimiser, and so no better
+    stays = solve(CCCP(MIRA()), problem, loss, start=local)  # no minimizer, and so no better
     assert (stays.converged, stays.reason) == (False, "learner 'mira' found nothing lower")
     assert_array_equal(stays.w, local)
-    assert stays.kept.primal == pytest.approx(Task(problem, loss, n_jobs=1).primal(local), rel=1e-12)
+    assert stays.certificate.primal == pytest.approx(Objective(problem, loss, n_jobs=1).primal(local), rel=1e-12)
 
 
 def test_another_c_begins_where_the_last_one_ended() -> None:
     problem, _ = matching(1)
     learner = CCCP(rounds=3)
     low = solve(learner, problem, Ramp())
-    state = learner.carry(low.state, Task(problem, Ramp(), C=2.0, n_jobs=1))
-    high = learner.solve(state.task, state)
-    assert high.history[0].primal <= Task(problem, Ramp(), C=2.0, n_jobs=1).primal(low.w)
+    state = learner.continue_with(low.state, Objective(problem, Ramp(), C=2.0, n_jobs=1))
+    high = learner.solve(state.objective, state)
+    assert high.history[0].primal <= Objective(problem, Ramp(), C=2.0, n_jobs=1).primal(low.w)
     assert high.history[0].passes > 2
 
 
@@ -378,7 +382,7 @@ def test_the_number_of_threads_changes_no_bit(inner: Learner, loss: DifferenceOf
 
 def test_the_same_seed_gives_the_same_bits() -> None:
     problem, _ = matching(0)
-    first, again, other = (solve(CCCP("sgd", rounds=1), problem, Ramp(), seed=seed).w for seed in (7, 7, 8))
+    first, again, other = (solve(CCCP("sgd", rounds=1), problem, Ramp(), random_state=seed).w for seed in (7, 7, 8))
     assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -544,7 +548,7 @@ def test_an_interrupt_keeps_the_last_whole_round_or_what_there_is_of_the_first()
         solve(learner, Watched(inner, interrupt_once(3)), loss)
     partial = solve(learner, Watched(inner, interrupt_once(5.5 * inner.size)), loss)
     assert (partial.reason, partial.converged, len(partial.history)) == ("interrupted", False, 1)
-    assert partial.kept.primal == pytest.approx(Task(inner, loss, n_jobs=1).primal(partial.w), rel=1e-12)
+    assert partial.certificate.primal == pytest.approx(Objective(inner, loss, n_jobs=1).primal(partial.w), rel=1e-12)
     assert (partial.w != solve(learner, inner, loss, max_iter=1).w).any()
 
 
@@ -553,20 +557,20 @@ def test_a_run_that_goes_on_from_a_checkpoint_ends_with_the_same_bits(tmp_path: 
     problem, _ = matching(0)
     learner = CCCP(SGD(rates=(0.01, 0.1)))
     path = tmp_path / "run.checkpoint"
-    task = Task(problem, loss, n_jobs=1, max_iter=2, checkpoint=Checkpoint(path))
-    begun = learner.solve(task)
+    objective = Objective(problem, loss, n_jobs=1, max_iter=2, checkpoint=Checkpoint(path))
+    begun = learner.solve(objective)
     assert len(begun.history) == 2
-    on = learner.solve(replace(task, max_iter=4, checkpoint=Checkpoint(path)))
+    on = learner.solve(replace(objective, max_iter=4, checkpoint=Checkpoint(path)))
     whole = solve(learner, problem, loss, max_iter=4)
     assert_array_equal(on.w, whole.w)
     assert [record.primal for record in on.history] == [record.primal for record in whole.history]
     with pytest.raises(MargraveError, match="checkpoint is of another run"):
-        CCCP(LBFGS()).solve(replace(task, max_iter=4, checkpoint=Checkpoint(path)))
+        CCCP(LBFGS()).solve(replace(objective, max_iter=4, checkpoint=Checkpoint(path)))
 
 
 def models_that_come_back() -> list[Any]:
     return [
-        ("ramp", CCCP(OnlineEG(rate=0.5), rounds=2)),
+        ("ramp", CCCP(EG(rate=0.5), rounds=2)),
         (ExpectedCostBound(), CCCP("lbfgs", rounds=2)),
         (DifferenceOfLosses(2.0, 0.5), CCCP(SGD(rates=(0.1,)), rounds=2)),
         (Ramp({"b": 3.0}), CCCP(rounds=2)),

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from margrave import Hinge, LinearClassifier, Log, LossFamily, MargraveError, Perceptron
-from margrave.learners import Ended, Task
+from margrave.learners import Ended, Objective
 from margrave.learners.cg import CG, FORMULAS
 from tests.learners.test_learners import (
     KINDS,
@@ -66,7 +66,7 @@ def test_every_step_and_every_direction_is_that_of_the_formula(kind: str, formul
     bent = 0
     for (beta, gamma), C in product(FAMILY, (0.03, 1.0, 1e3)):
         loss = LossFamily(beta, gamma)
-        state = CG().begin(Task(KINDS[kind](1, loss)[0], loss, C=C, n_jobs=1))
+        state = CG().begin(Objective(KINDS[kind](1, loss)[0], loss, C=C, n_jobs=1))
         assert_array_equal(state.d, -state.slope)
         for _ in range(5):
             w, primal, slope, d = state.w, state.primal, state.slope, state.d.copy()
@@ -104,7 +104,7 @@ def test_a_direction_always_leads_down(seed: int, overshoot: float, size: float,
     """Whatever the step before left: a slope along it of either sign, a gradient alike or unlike the one before."""
     random = np.random.default_rng(seed)
     problem, _ = matching(0)
-    state = CG().begin(Task(problem, Log(), n_jobs=1))
+    state = CG().begin(Objective(problem, Log(), n_jobs=1))
     before = random.normal(size=problem.dim)
     d = -size * before
     slope = random.normal(size=problem.dim) * random.choice([0.1, 1.0])
@@ -118,14 +118,14 @@ def test_a_direction_always_leads_down(seed: int, overshoot: float, size: float,
 
 def test_a_search_that_fails_begins_again_from_the_gradient() -> None:
     problem, _ = matching(1)
-    state = CG().begin(Task(problem, Log(), n_jobs=1))
+    state = CG().begin(Objective(problem, Log(), n_jobs=1))
     CG().one_pass(state)
-    passes, primal, slope, w = state.task.passes, state.primal, state.slope, state.w
+    passes, primal, slope, w = state.objective.passes, state.primal, state.slope, state.w
     state.d = slope.copy()  # uphill, which a search can only find out
     step = CG().one_pass(state)
     assert not step.done
     assert state.primal < primal
-    assert state.task.passes > passes + 30
+    assert state.objective.passes > passes + 30
     along = (state.w - w) / np.linalg.norm(state.w - w)
     assert_allclose(along, -slope / np.linalg.norm(slope), atol=1e-9)
 
@@ -154,8 +154,8 @@ def test_every_inference_is_counted() -> None:
 def test_the_weights_returned_are_those_of_the_lowest_p() -> None:
     problem, _ = matching(2)
     solution = solve(CG(), problem, Log(), C=3.0, max_iter=4, tol=0.0)
-    primal, dual, gap = Task(problem, Log(), C=3.0, n_jobs=1).certify(solution.w)
-    assert (solution.kept.primal, solution.kept.dual, solution.kept.gap) == (primal, dual, gap)
+    primal, dual, gap = Objective(problem, Log(), C=3.0, n_jobs=1).certify(solution.w)
+    assert (solution.certificate.primal, solution.certificate.dual, solution.certificate.gap) == (primal, dual, gap)
     assert primal == min(record.primal for record in solution.history)
 
 
@@ -163,15 +163,15 @@ def test_a_search_goes_on_from_a_copy_of_its_state() -> None:
     """All that the next passes depend on are arrays and numbers in the fields of the state."""
     problem, _ = KINDS["chain"](0, Log())
 
-    def task() -> Task:
-        return Task(problem, Log(), C=10.0, n_jobs=1)
+    def objective() -> Objective:
+        return Objective(problem, Log(), C=10.0, n_jobs=1)
 
-    state = CG().begin(task())
+    state = CG().begin(objective())
     for _ in range(4):
         CG().one_pass(state)
-    other = CG().blank(task())
+    other = CG().blank(objective())
     for field in fields(state):
-        if field.name != "task":
+        if field.name != "objective":
             value = getattr(state, field.name)
             assert type(value) in (np.ndarray, float, int)
             setattr(other, field.name, value.copy() if isinstance(value, np.ndarray) else value)

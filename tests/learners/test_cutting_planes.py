@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Hinge, LossFamily, MargraveError, _core
 from margrave.datasets import load_town
-from margrave.learners import BCFW, LEARNERS, CuttingPlane, Learner, OneSlack, OnlineEG, Solution, Task
+from margrave.learners import BCFW, EG, LEARNERS, CuttingPlane, Learner, Objective, OneSlack, Solution
 from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
 from tests.learners.test_checkpoints import Measured, bits, once_after, run
@@ -160,14 +160,14 @@ def solved(name: str, setup: Setup) -> Solution:
 
 def solve(learner: Learner, setup: Setup, **options: Any) -> Solution:
     settings = {"C": setup.C, "n_jobs": 1, "tol": 1e-9, "max_iter": PLENTY, **options}
-    return learner.solve(Task(setup.case.problem, setup.loss, **settings))
+    return learner.solve(Objective(setup.case.problem, setup.loss, **settings))
 
 
 def certificate(solution: Solution) -> tuple[float, float]:
     """P and D of the weights returned."""
-    assert solution.kept.primal is not None
-    assert solution.kept.dual is not None
-    return solution.kept.primal, solution.kept.dual
+    assert solution.certificate.primal is not None
+    assert solution.certificate.dual is not None
+    return solution.certificate.primal, solution.certificate.dual
 
 
 # ---- the reference itself --------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def test_all_learners_of_the_hinge_loss_meet(setup: Setup) -> None:
     found.append(certificate(pairwise_bcfw)[0])
     assert max(found) <= min(found) * (1 + 1e-4)
     if setup.cost == "parts":
-        eg = solve(OnlineEG(), setup, tol=5e-4, max_iter=20_000)
+        eg = solve(EG(), setup, tol=5e-4, max_iter=20_000)
         assert eg.converged
         assert certificate(eg)[0] == pytest.approx(min(found), rel=1e-3)
 
@@ -363,12 +363,12 @@ def test_variant_a_leaves_no_more_than_its_goal_to_gain_over_the_constraints_kno
     for variant_a in (True, False):
         left = []
         learner = CuttingPlane()
-        state = learner.begin(Task(setup.case.problem, setup.loss, C=setup.C))
+        state = learner.begin(Objective(setup.case.problem, setup.loss, C=setup.C))
         for _ in range(3):
             if not state.visit(1e-12, 50, variant_a, goal):
                 break
             before = state.dual()
-            state.optimise(1e-10, 100_000)
+            state.optimize(1e-10, 100_000)
             left.append(state.dual() - before)
         most[variant_a] = max(left)
     assert most[True] <= goal
@@ -393,10 +393,14 @@ def tagging(sentences: int, loss: Hinge) -> Any:
     ("form", "C"), [*((form, C) for form in FORMS for C in (0.02, 1.0, 100.0)), (HARD, 1.0)], ids=str
 )
 def test_a_constraint_takes_variant_a_few_steps_however_many_there_are(form: Form, C: float) -> None:
-    """The optimisation over S starts from the optimum without the constraint; a visit to one block is a step, too."""
+    """The optimization over S starts from the optimum without the constraint; a visit to one block is a step, too."""
     mean = {}
     for sentences in (10, 20, 40):
-        state = CuttingPlane(variant="a").solve(Task(tagging(sentences, hinge(form)), hinge(form), C=C, tol=1e-4)).state
+        state = (
+            CuttingPlane(variant="a")
+            .solve(Objective(tagging(sentences, hinge(form)), hinge(form), C=C, tol=1e-4))
+            .state
+        )
         mean[sentences] = state.steps / len(state.gains)
     assert max(mean.values()) <= 8
     assert mean[40] <= 1.5 * mean[10] + 1
@@ -419,7 +423,7 @@ def test_in_the_end_no_constraint_is_violated_by_more_than_epsilon(setup: Setup,
     epsilon = 0.05
     solution = solve(CuttingPlane(variant=name, epsilon=epsilon), setup, tol=0.0)
     assert solution.converged
-    assert "epsilon 0.05" in solution.reason or solution.kept.gap == 0
+    assert "epsilon 0.05" in solution.reason or solution.certificate.gap == 0
     alpha = multipliers(setup, solution)
     for a, x in zip(alpha, setup.examples, strict=True):
         H = setup.form.violations(x, solution.w)
@@ -442,7 +446,7 @@ def test_one_slack_ends_when_the_joint_constraint_is_violated_by_no_more_than_ep
 @pytest.mark.parametrize("setup", [CLASSIFIED, TAGGED, Setup("hypergraph", MARGIN, seed=9, C=5.0)], ids=str)
 def test_one_slack_goes_further_before_the_turn_of_p_and_less_far_beyond_it(setup: Setup) -> None:
     learner = OneSlack()
-    state = learner.begin(Task(setup.case.problem, setup.loss, C=setup.C))
+    state = learner.begin(Objective(setup.case.problem, setup.loss, C=setup.C))
     learner.one_pass(state)
     longer = shorter = 0
     for _ in range(40):
@@ -498,8 +502,8 @@ def test_the_mean_slack_bounds_the_empirical_risk(seed: int, setup: Setup) -> No
 def test_the_objective_of_a_task_is_the_definition(setup: Setup) -> None:
     w = np.random.default_rng(0).normal(size=setup.case.problem.dim)
     weight = np.array([0.0, 2.0, 1.0, 0.5, 3.0])
-    task = Task(setup.case.problem, setup.loss, C=0.7, sample_weight=weight)
-    assert task.primal(w) == pytest.approx(setup.form.primal(setup.examples, w, 0.7 * weight), rel=1e-10)
+    objective = Objective(setup.case.problem, setup.loss, C=0.7, sample_weight=weight)
+    assert objective.primal(w) == pytest.approx(setup.form.primal(setup.examples, w, 0.7 * weight), rel=1e-10)
 
 
 def priced_chain(form: Form, price: float) -> Any:
@@ -524,7 +528,7 @@ def test_the_scale_of_the_cost_is_one_with_that_of_the_slack(name: str, make: An
     found = []
     for eta in (1.0, 3.0):
         problem, loss = make(form, eta)
-        found.append(LEARNED[name].solve(Task(problem, loss, C=0.5 / eta, tol=1e-10, n_jobs=1)))
+        found.append(LEARNED[name].solve(Objective(problem, loss, C=0.5 / eta, tol=1e-10, n_jobs=1)))
     assert all(one.converged for one in found)
     apart = np.abs(found[0].w - found[1].w).max()
     if form.rescale == "slack":
@@ -675,12 +679,12 @@ def test_a_hard_margin_is_that_of_an_independent_solver_or_refused(name: str) ->
         except NotSeparableError:
             together += 1
             with pytest.raises(MargraveError, match="not separable") as error:
-                LEARNED[name].solve(Task(case.problem, Hinge(slack=0)))
+                LEARNED[name].solve(Objective(case.problem, Hinge(slack=0)))
             named = re.search(r"example (\d+)", str(error.value))
             assert named and int(named[1]) < 3
             continue
         apart += 1
-        solution = LEARNED[name].solve(Task(case.problem, Hinge(slack=0), tol=1e-7))
+        solution = LEARNED[name].solve(Objective(case.problem, Hinge(slack=0), tol=1e-7))
         P, D = certificate(solution)
         assert solution.converged, solution.reason
         assert pytest.approx(there.primal, rel=1e-6) == P
@@ -701,7 +705,7 @@ def test_the_example_that_cannot_be_separated_is_named(name: str) -> None:
     labels = np.array([0, 1, 2, 0, 1, 2, 1, 0], dtype=np.int32)
     problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2])
     with pytest.raises(MargraveError, match=r"not separable.*example [36]\b"):
-        LEARNED[name].solve(Task(problem, Hinge(slack=0)))
+        LEARNED[name].solve(Objective(problem, Hinge(slack=0)))
 
 
 def test_cost_and_factor_play_no_part_in_a_hard_margin() -> None:
@@ -712,7 +716,7 @@ def test_cost_and_factor_play_no_part_in_a_hard_margin() -> None:
         for rescale in ("margin", "slack"):
             loss = Hinge(cost, rescale=rescale, slack=0)
             problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2], loss=loss)
-            found.append(CuttingPlane().solve(Task(problem, loss, C=C, tol=1e-9)).w)
+            found.append(CuttingPlane().solve(Objective(problem, loss, C=C, tol=1e-9)).w)
     for w in found[1:]:
         assert_allclose(w, found[0], atol=1e-5)
 
@@ -723,7 +727,7 @@ def test_a_hard_margin_that_is_stopped_early_does_not_pretend() -> None:
     examples = setup.examples
     for passes in (1, 2, 3):
         try:
-            solution = CuttingPlane().solve(Task(setup.case.problem, Hinge(slack=0), max_iter=passes, tol=1e-12))
+            solution = CuttingPlane().solve(Objective(setup.case.problem, Hinge(slack=0), max_iter=passes, tol=1e-12))
         except MargraveError as error:
             assert str(error).endswith(".")
             continue
@@ -737,7 +741,7 @@ def test_one_output_alone_needs_no_weights() -> None:
     problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=["only"])
     for form in ALL_FORMS:
         for name in learners_for(form):
-            solution = LEARNED[name].solve(Task(problem, hinge(form), max_iter=5))
+            solution = LEARNED[name].solve(Objective(problem, hinge(form), max_iter=5))
             assert not solution.w.any()
             assert certificate(solution) == (0.0, 0.0)
             assert solution.state.support() == []
@@ -765,8 +769,8 @@ def test_examples_without_weight_need_not_be_separable() -> None:
     labels = np.array([0, 1, 2, 1], dtype=np.int32)
     problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2])
     with pytest.raises(MargraveError, match="not separable"):
-        CuttingPlane().solve(Task(problem, Hinge(slack=0)))
-    solution = CuttingPlane().solve(Task(problem, Hinge(slack=0), sample_weight=np.array([1.0, 2.0, 0.5, 0.0])))
+        CuttingPlane().solve(Objective(problem, Hinge(slack=0)))
+    solution = CuttingPlane().solve(Objective(problem, Hinge(slack=0), sample_weight=np.array([1.0, 2.0, 0.5, 0.0])))
     assert solution.converged
     assert certificate(solution)[0] == pytest.approx(3 / 3, rel=1e-3)  # 1/2 |w|^2 of each: 2/3 on top, -1/3 twice
 
@@ -806,8 +810,8 @@ def test_threads_share_many_examples() -> None:
     problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2, 3])
     for name, learner in LEARNED.items():
         for form in (one for one in FORMS if name in learners_for(one)):
-            task = {"max_iter": 2 if name == "a" else 6, "C": 0.1, "tol": 1e-12}
-            found = [bits(learner.solve(Task(problem, hinge(form), n_jobs=k, **task))) for k in (1, 2, 4)]
+            objective = {"max_iter": 2 if name == "a" else 6, "C": 0.1, "tol": 1e-12}
+            found = [bits(learner.solve(Objective(problem, hinge(form), n_jobs=k, **objective))) for k in (1, 2, 4)]
             assert found[0] == found[1] == found[2]
     for form in FORMS:
         w = rng.normal(size=problem.dim)
@@ -886,7 +890,7 @@ def test_ctrl_c_returns_a_solution_and_leaves_the_last_whole_pass(name: str, tmp
 @pytest.mark.parametrize("slack", [0, 2])
 def test_one_slack_is_for_linear_slack(slack: int) -> None:
     with pytest.raises(MargraveError, match=r"one-slack.*linear slack.*cutting-plane"):
-        OneSlack().solve(Task(CLASSIFIED.case.problem, Hinge(slack=slack)))
+        OneSlack().solve(Objective(CLASSIFIED.case.problem, Hinge(slack=slack)))
 
 
 @pytest.mark.parametrize("name", sorted(set(BUILT_IN_LEARNERS) - {"auto", "cutting-plane", "one-slack"}))
@@ -895,7 +899,7 @@ def test_one_slack_is_for_linear_slack(slack: int) -> None:
 )
 def test_other_learners_refuse_what_is_no_sum(name: str, loss: LossFamily) -> None:
     with pytest.raises(MargraveError) as error:
-        LEARNERS[name]().solve(Task(CLASSIFIED.case.problem, loss))
+        LEARNERS[name]().solve(Objective(CLASSIFIED.case.problem, loss))
     message = str(error.value)
     assert f"'{name}'" in message
     assert message.endswith(".") and message.count(". ") == 0
@@ -932,19 +936,19 @@ def test_cutting_planes_are_for_the_hinge_loss() -> None:
     problem = CLASSIFIED.case.problem
     for learner in (CuttingPlane(), OneSlack()):
         with pytest.raises(MargraveError, match="beta = inf"):
-            learner.solve(Task(problem, LossFamily(1.0, 1.0)))
+            learner.solve(Objective(problem, LossFamily(1.0, 1.0)))
         with pytest.raises(MargraveError, match="perceptron"):
-            learner.solve(Task(problem, LossFamily(np.inf, 0.0)))
+            learner.solve(Objective(problem, LossFamily(np.inf, 0.0)))
 
 
 def test_a_structure_without_the_search_is_refused() -> None:
     """Trees do not count by cost, and a matching has no second best."""
     tree = next(one for one in KINDS if one.name == "tree, vectors")(1)
     with pytest.raises(MargraveError, match="argmax_by_cost"):
-        CuttingPlane().solve(Task(tree.problem, Hinge("f1")))
+        CuttingPlane().solve(Objective(tree.problem, Hinge("f1")))
     for loss in (Hinge("zero-one"), Hinge(slack=0)):
         with pytest.raises(MargraveError, match="kbest"):
-            CuttingPlane().solve(Task(matching()[0], loss))
+            CuttingPlane().solve(Objective(matching()[0], loss))
 
 
 def test_settings_are_checked() -> None:
@@ -966,13 +970,13 @@ def test_inner_products_that_do_not_fit_into_memory_are_computed_again() -> None
     X, labels = rng.normal(size=(30, 5)), rng.integers(0, 4, 30).astype(np.int32)
     problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=[0, 1, 2, 3])
     for slack in (1, 2):
-        task = Task(problem, Hinge(slack=slack), C=0.3, tol=1e-6)
+        objective = Objective(problem, Hinge(slack=slack), C=0.3, tol=1e-6)
         found = []
         for memory in (0, 20, 10**6):
             learner = CuttingPlane()
-            state = learner.begin(task)
+            state = learner.begin(objective)
             state.cuts = _core.Cuts(problem, memory)
-            found.append(learner.solve(task, state))
+            found.append(learner.solve(objective, state))
         for solution in found[1:]:
             assert_array_equal(solution.w, found[0].w)
             assert [record.dual for record in solution.history] == [record.dual for record in found[0].history]

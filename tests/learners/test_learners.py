@@ -19,8 +19,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from margrave import Hinge, LinearClassifier, Log, LossFamily, MargraveError, Perceptron, Problem, SequenceTagger
-from margrave.learners import LBFGS, LEARNERS, SGD, AveragedPerceptron, Learner, Solution, Task, learner_named
-from margrave.learners.task import Step
+from margrave.learners import LBFGS, LEARNERS, SGD, AveragedPerceptron, Learner, Objective, Solution, learner_named
+from margrave.learners.objective import Step
 from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import CandidateLists, Chain, Multiclass, NonProjectiveTree
 from tests.references.problems import bind
@@ -264,7 +264,7 @@ def optimum(examples: list[Outputs], loss: LossFamily, C: float) -> float:
 
 
 def solve(learner: Learner, problem: Problem, loss: LossFamily, **settings: Any) -> Solution:
-    return learner.solve(Task(problem, loss, **{"n_jobs": 1, **settings}))
+    return learner.solve(Objective(problem, loss, **{"n_jobs": 1, **settings}))
 
 
 def assert_certified(solution: Solution) -> None:
@@ -331,10 +331,10 @@ def test_the_certificate_is_the_dual_of_the_losss_own_distribution(
     loss = LossFamily(*family)
     problem, examples = matching(seed, size=3)
     solution = solve(SGD(rate=0.1), problem, loss, C=C, max_iter=3, tol=0.0)
-    kept = solution.kept
-    assert kept.primal == pytest.approx(primal(solution.w, examples, loss, C)[0], rel=1e-12)
-    assert kept.dual == pytest.approx(dual(solution.w, examples, loss, C), rel=1e-9, abs=1e-9 * kept.primal)
-    assert kept.gap == pytest.approx(kept.primal - kept.dual, abs=1e-9 * (abs(kept.primal) + abs(kept.dual)))
+    record = solution.certificate
+    assert record.primal == pytest.approx(primal(solution.w, examples, loss, C)[0], rel=1e-12)
+    assert record.dual == pytest.approx(dual(solution.w, examples, loss, C), rel=1e-9, abs=1e-9 * record.primal)
+    assert record.gap == pytest.approx(record.primal - record.dual, abs=1e-9 * (abs(record.primal) + abs(record.dual)))
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0, 50.0])
@@ -488,7 +488,7 @@ def test_the_weights_returned_are_those_that_a_record_speaks_of(kind: str, loss:
     for learner in learners:
         problem, _ = KINDS[kind](0, loss)
         solution = solve(learner, problem, loss, C=3.0, max_iter=6, tol=0.0)
-        at_w = Task(problem, loss, C=3.0, n_jobs=1).certify(solution.w)[0]
+        at_w = Objective(problem, loss, C=3.0, n_jobs=1).certify(solution.w)[0]
         best = min(record.primal for record in solution.history)
         assert at_w == (solution.history[-1].primal if "last weights" in learner.offers else best)
 
@@ -595,8 +595,8 @@ def test_sgd_takes_the_steps_of_its_formula(kind: str, loss: LossFamily, weighte
         reached.append(w)
     for rounds in range(1, 5):
         learner = SGD(rate=eta)
-        task = Task(problem, loss, C=C, random_state=17, n_jobs=1, sample_weight=weight if weighted else None)
-        state = learner.begin(task)
+        objective = Objective(problem, loss, C=C, random_state=17, n_jobs=1, sample_weight=weight if weighted else None)
+        state = learner.begin(objective)
         for _ in range(rounds):
             step = learner.one_pass(state)
         assert_allclose(step.w, reached[rounds - 1], atol=1e-12 * max(1.0, float(np.abs(w).max())))
@@ -682,8 +682,10 @@ def test_the_perceptron_is_the_average_of_naive_steps(kind: str, weighted: bool)
             w = w - weight[i] * gradient(problem, int(i), w, Perceptron())
             visited.append(w)
         learner = AveragedPerceptron()
-        task = Task(problem, Perceptron(), random_state=23, n_jobs=1, sample_weight=weight if weighted else None)
-        state = learner.begin(task)
+        objective = Objective(
+            problem, Perceptron(), random_state=23, n_jobs=1, sample_weight=weight if weighted else None
+        )
+        state = learner.begin(objective)
         for _ in range(rounds):
             step = learner.one_pass(state)
         average = np.mean(visited, axis=0)
@@ -951,13 +953,13 @@ def test_a_learner_of_the_user_needs_only_begin_and_one_pass() -> None:
         name = "descent with begin"
         needs = ("finite beta",)
 
-        def begin(self, task: Task) -> dict[str, Any]:
-            return {"task": task, "w": np.zeros(task.problem.dim)}
+        def begin(self, objective: Objective) -> dict[str, Any]:
+            return {"objective": objective, "w": np.zeros(objective.problem.dim)}
 
         def one_pass(self, state: dict[str, Any]) -> Step:
-            _, slope = state["task"].objective(state["w"])
+            _, slope = state["objective"].value_and_gradient(state["w"])
             state["w"] = state["w"] - 0.05 * slope
-            return Step(state["w"], *state["task"].certify(state["w"]))
+            return Step(state["w"], *state["objective"].certify(state["w"]))
 
     problem, examples = matching()
     solution = solve(Descent(), problem, Log(), tol=1e-9, max_iter=2000)
@@ -972,10 +974,10 @@ def test_a_dual_above_the_primal_is_an_error_and_not_convergence(dual: float) ->
     class Wrong(Learner):
         name = f"wrong {dual}"
 
-        def begin(self, task: Task) -> Task:
-            return task
+        def begin(self, objective: Objective) -> Objective:
+            return objective
 
-        def one_pass(self, state: Task) -> Step:
+        def one_pass(self, state: Objective) -> Step:
             return Step(np.zeros(state.problem.dim), 1.0, dual, 1.0 - dual)
 
     with pytest.raises(MargraveError, match=rf"P is 1 and D {dual:g} .* never gives a D above P"):

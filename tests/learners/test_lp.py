@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from margrave import CustomProblem, MargraveError, Reranker, _core
-from margrave.learners import LP, Checkpoint, Solution, Task
+from margrave.learners import LP, Checkpoint, Objective, Solution
 from margrave.learners.lp import LPConstraints, LPState
 from margrave.losses import Hinge, Log, LossFamily
 from margrave.maps import FeatureTable, SparseMap
@@ -97,7 +97,7 @@ def primal(case: Case, w: Array, C: Array, **options: Any) -> float:
 
 
 def solve(case: Case, C: float = 2.0, tol: float = 1e-7, **options: Any) -> Any:
-    return LP(**options).solve(Task(case.problem, Hinge(), C=C, tol=tol, n_jobs=1))
+    return LP(**options).solve(Objective(case.problem, Hinge(), C=C, tol=tol, n_jobs=1))
 
 
 TOL = {"simplex": 1e-7, "extragradient": 1e-4, "pdlp": 1e-4}
@@ -115,8 +115,8 @@ def test_column_generation_solves_the_full_program(name: str, free_sign: bool, s
         expected = optimum(case, np.full(len(case), C), free_sign=free_sign)
         solution = solve(case, C, TOL[solver], solver=solver, free_sign=free_sign)
         assert solution.converged, solution.reason
-        assert solution.kept.primal == pytest.approx(expected, rel=TOL[solver], abs=1e-9)
-        assert primal(case, solution.w, np.full(len(case), C)) == pytest.approx(solution.kept.primal, rel=1e-9)
+        assert solution.certificate.primal == pytest.approx(expected, rel=TOL[solver], abs=1e-9)
+        assert primal(case, solution.w, np.full(len(case), C)) == pytest.approx(solution.certificate.primal, rel=1e-9)
         assert free_sign or (solution.w >= 0).all()
 
 
@@ -130,7 +130,7 @@ def test_several_good_outputs_are_programs_7_and_8(name: str, program: str, solv
         for margin in ("one", "cost"):
             expected = optimum(case, np.full(len(case), 2.0), program=program, margin=margin)
             solution = solve(case, tol=TOL[solver], solver=solver, program=program, margin=margin)
-            assert solution.kept.primal == pytest.approx(expected, rel=TOL[solver], abs=1e-9)
+            assert solution.certificate.primal == pytest.approx(expected, rel=TOL[solver], abs=1e-9)
             assert solution.state.exact
 
 
@@ -144,7 +144,9 @@ def test_the_metric_says_which_good_output_is_closest() -> None:
         C = np.full(len(case), 2.0)
         expected = optimum(case, C, program="closest", metric=numbers)
         differs |= abs(expected - optimum(case, C, program="closest")) > 1e-6
-        assert solve(case, solver="simplex", program="closest", metric=numbers).kept.primal == pytest.approx(expected)
+        assert solve(case, solver="simplex", program="closest", metric=numbers).certificate.primal == pytest.approx(
+            expected
+        )
     assert differs, "the metric never mattered"
 
 
@@ -157,22 +159,22 @@ def test_the_margin_may_be_the_cost(name: str, free_sign: bool, solver: str) -> 
         expected = optimum(case, np.full(len(case), 2.0), margin="cost", free_sign=free_sign)
         solution = solve(case, tol=TOL[solver], solver=solver, margin="cost", free_sign=free_sign)
         assert solution.converged, solution.reason
-        assert solution.kept.primal == pytest.approx(expected, rel=max(TOL[solver], 1e-6), abs=1e-9)
+        assert solution.certificate.primal == pytest.approx(expected, rel=max(TOL[solver], 1e-6), abs=1e-9)
 
 
 def test_sample_weights_are_factors() -> None:
     case = case_of("chain", 3)
     weight = np.array([0.0, 0.5, 1.0, 3.0])
-    task = Task(case.problem, Hinge(), C=2.0, tol=1e-8, sample_weight=weight)
-    solution = LP(solver="simplex", free_sign=True).solve(task)
-    assert solution.kept.primal == pytest.approx(optimum(case, 2.0 * weight, free_sign=True), rel=1e-7)
+    objective = Objective(case.problem, Hinge(), C=2.0, tol=1e-8, sample_weight=weight)
+    solution = LP(solver="simplex", free_sign=True).solve(objective)
+    assert solution.certificate.primal == pytest.approx(optimum(case, 2.0 * weight, free_sign=True), rel=1e-7)
 
 
 def test_pdlp_is_a_third_solver() -> None:
     case = case_of("multiclass", 1)
     expected = optimum(case, np.full(len(case), 2.0), free_sign=True)
     solution = solve(case, tol=1e-4, solver="pdlp", free_sign=True)
-    assert solution.kept.primal == pytest.approx(expected, rel=2e-4)
+    assert solution.certificate.primal == pytest.approx(expected, rel=2e-4)
 
 
 # ---- the certificate -------------------------------------------------------------------------------------------------
@@ -370,8 +372,8 @@ def test_the_smallest_c_is_that_of_the_full_program(
         case = case_of(name, seed)
         weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(case))
         expected = smallest_c(case, free_sign=free_sign, weight=weight, **options)
-        task = Task(case.problem, Hinge(), C=0.05, sample_weight=weight)
-        low, high = LP(solver=solver, free_sign=free_sign, **options).smallest_c(task)
+        objective = Objective(case.problem, Hinge(), C=0.05, sample_weight=weight)
+        low, high = LP(solver=solver, free_sign=free_sign, **options).smallest_c(objective)
         assert low * (1 - 1e-9) <= expected <= high * (1 + 1e-9)
         if expected < inf:
             assert high <= 1.02 * low
@@ -396,7 +398,7 @@ def test_weights_that_are_all_zero_are_warned_about_with_the_smallest_c() -> Non
 def test_features_that_never_pay_are_said_to() -> None:
     problem = bind(CandidateLists(), [np.zeros((3, 2))] * 2, [0, 1], feature_map=SparseMap())
     with pytest.warns(UserWarning, match="and so they are at 10000 times this C: use other features"):
-        LP().solve(Task(problem, Hinge(), tol=1e-6))
+        LP().solve(Objective(problem, Hinge(), tol=1e-6))
 
 
 def test_a_path_searches_further_for_a_c_that_is_large_enough() -> None:
@@ -404,12 +406,12 @@ def test_a_path_searches_further_for_a_c_that_is_large_enough() -> None:
     case = case_of("chain", 1)
     expected = smallest_c(case, free_sign=True, weight=np.ones(len(case)))
     learner = LP(free_sign=True)
-    task = Task(case.problem, Hinge(), C=1e-6 * expected, tol=1e-6)
+    objective = Objective(case.problem, Hinge(), C=1e-6 * expected, tol=1e-6)
     with pytest.warns(UserWarning, match="and so they are at 10000 times this C"):
-        first = learner.solve(task)
-    task = replace(task, C=expected / 2)
+        first = learner.solve(objective)
+    objective = replace(objective, C=expected / 2)
     with pytest.warns(UserWarning, match=r"from C = \S+ on") as warned:
-        learner.solve(task, learner.carry(first.state, task))
+        learner.solve(objective, learner.continue_with(first.state, objective))
     said = float(str(warned[0].message).split("from C = ")[1].split(" ")[0])
     assert said == pytest.approx(expected, rel=0.02)
 
@@ -449,14 +451,14 @@ def test_separation_at_the_master_is_algorithm_1(
     assert len(rounds) > 2
     assert solution.state.n_constraints == sum(rounds)  # None was removed.
     expected = optimum(case, np.full(len(case), 9.0), margin=margin, free_sign=True)
-    assert solution.kept.primal == pytest.approx(expected, rel=max(TOL[solver], 1e-6))
+    assert solution.certificate.primal == pytest.approx(expected, rel=max(TOL[solver], 1e-6))
 
 
 def test_the_whole_method_of_the_paper_finds_the_optimum() -> None:
     case = case_of("chain", 2)
     solution = solve(case, tol=1e-3, separation="master", restarts=False, step="frobenius", tolerances=(1e-4, 1e-2))
     assert solution.converged, solution.reason
-    assert solution.kept.primal == pytest.approx(optimum(case, np.full(len(case), 2.0)), rel=1e-3)
+    assert solution.certificate.primal == pytest.approx(optimum(case, np.full(len(case), 2.0)), rel=1e-3)
 
 
 # ---- constraints of changes ------------------------------------------------------------------------------------------
@@ -553,9 +555,9 @@ def test_the_extragradient_measures_each_feature_in_its_own_unit(scale: float, m
     X = [rng.normal(size=(4, 3)) * [1.0, scale, 1.0] for _ in range(8)]
     costs = [np.array([0.0, *rng.uniform(0.2, 1.0, 3)]) for _ in X]
     problem = bind(CandidateLists(), X, [0] * 8, costs, feature_map=SparseMap())
-    solution = LP(margin=margin).solve(Task(problem, Hinge(), C=2.0, tol=1e-5))
+    solution = LP(margin=margin).solve(Objective(problem, Hinge(), C=2.0, tol=1e-5))
     assert solution.converged
-    assert solution.kept.gap >= 0
+    assert solution.certificate.gap >= 0
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -564,16 +566,18 @@ def test_margins_are_exact_however_large_the_scores(solver: str) -> None:
     X = [np.array([[0.0], [1e14 * rng.uniform(1, 9)]]) for _ in range(10)]
     costs = [np.array([0.0, cost]) for cost in rng.uniform(0.1, 1, 10)]
     problem = bind(CandidateLists(), X, [0] * 10, costs, feature_map=SparseMap())
-    kept = LP(solver=solver, margin="cost").solve(Task(problem, Hinge(), tol=1e-6)).kept
+    record = LP(solver=solver, margin="cost").solve(Objective(problem, Hinge(), tol=1e-6)).certificate
     optimum = sum(cost[1] for cost in costs)  # at w = 0
-    assert kept.primal == pytest.approx(optimum, rel=1e-12)
-    assert kept.dual <= optimum * (1 + 1e-12)
+    assert record.primal == pytest.approx(optimum, rel=1e-12)
+    assert record.dual <= optimum * (1 + 1e-12)
 
 
 def test_the_margin_by_cost_is_as_wide_as_the_loss_says() -> None:
     case = case_of("chain", 1)
     narrow, wide = (
-        LP(solver="simplex", margin="cost").solve(Task(case.problem, LossFamily(inf, gamma), C=2.0, tol=1e-7)).kept
+        LP(solver="simplex", margin="cost")
+        .solve(Objective(case.problem, LossFamily(inf, gamma), C=2.0, tol=1e-7))
+        .certificate
         for gamma in (1.0, 2.0)
     )
     assert narrow.primal == pytest.approx(optimum(case, np.full(4, 2.0), margin="cost"))
@@ -601,7 +605,7 @@ def test_weights_are_zero_or_count(solver: str) -> None:
         rng = np.random.default_rng(seed)
         X, y = [rng.normal(size=(6, 8)) for _ in range(10)], rng.integers(0, 6, 10).tolist()
         problem = bind(CandidateLists(), X, y, feature_map=SparseMap())
-        w = LP(solver=solver, free_sign=True).solve(Task(problem, Hinge(), C=1.0, tol=1e-6)).w
+        w = LP(solver=solver, free_sign=True).solve(Objective(problem, Hinge(), C=1.0, tol=1e-6)).w
         assert (np.abs(w[w != 0]) > 1e-6).all()
 
 
@@ -773,7 +777,7 @@ def test_the_last_master_is_tightened_whatever_the_tolerances(tolerances: tuple[
     case = case_of("chain", 2, 6)
     solution = solve(case, tol=1e-4, tolerances=tolerances)
     assert solution.converged
-    assert solution.kept.primal == pytest.approx(optimum(case, np.full(6, 2.0)), rel=1e-4)
+    assert solution.certificate.primal == pytest.approx(optimum(case, np.full(6, 2.0)), rel=1e-4)
 
 
 def test_the_number_of_threads_changes_no_bit() -> None:
@@ -790,7 +794,8 @@ def test_the_number_of_threads_changes_no_bit() -> None:
 def test_learning_is_the_same_on_two_threads() -> None:
     case = case_of("chain", 2, 6)
     one, two = (
-        LP(free_sign=True).solve(Task(case.problem, Hinge(), C=3.0, tol=1e-3, n_jobs=threads)) for threads in (1, 2)
+        LP(free_sign=True).solve(Objective(case.problem, Hinge(), C=3.0, tol=1e-3, n_jobs=threads))
+        for threads in (1, 2)
     )
     assert (one.w == two.w).all()
 
@@ -827,7 +832,7 @@ def test_features_that_highs_would_leave_out_are_refused(solver: str, scale: flo
         classes=[0, 1, 2],
     )
     with pytest.raises(MargraveError, match=rf"HiGHS \({solver}\) does not take features .*scale them"):
-        LP(solver=solver).solve(Task(problem, Hinge()))
+        LP(solver=solver).solve(Objective(problem, Hinge()))
 
 
 def test_the_final_program_is_solved_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -840,7 +845,7 @@ def test_the_final_program_is_solved_from_nothing(monkeypatch: pytest.MonkeyPatc
     assert solution.converged
     assert len(made) == 2
     values = [model.getInfo().objective_function_value for model in made]
-    assert values == pytest.approx([solution.kept.primal] * 2)
+    assert values == pytest.approx([solution.certificate.primal] * 2)
 
 
 def test_a_hot_start_that_ends_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -886,7 +891,7 @@ def test_wrong_settings_are_refused_in_one_sentence(options: dict[str, Any], mes
 def test_a_smooth_loss_is_refused() -> None:
     case = case_of("chain", 0)
     with pytest.raises(MargraveError, match="loss='hinge'"):
-        LP().solve(Task(case.problem, Log()))
+        LP().solve(Objective(case.problem, Log()))
 
 
 def test_a_metric_that_is_no_number_is_refused_with_its_example() -> None:
@@ -905,10 +910,10 @@ def test_a_metric_that_is_no_number_is_refused_with_its_example() -> None:
 def test_a_path_goes_on_from_the_constraints_that_are_known() -> None:
     case = case_of("chain", 1, 6)
     learner = LP(solver="simplex", free_sign=True)
-    first = learner.solve(Task(case.problem, Hinge(), C=0.5, tol=1e-7))
-    task = Task(case.problem, Hinge(), C=4.0, tol=1e-7)
-    second = learner.solve(task, learner.carry(first.state, task))
-    assert second.kept.primal == pytest.approx(optimum(case, np.full(6, 4.0), free_sign=True), rel=1e-6)
+    first = learner.solve(Objective(case.problem, Hinge(), C=0.5, tol=1e-7))
+    objective = Objective(case.problem, Hinge(), C=4.0, tol=1e-7)
+    second = learner.solve(objective, learner.continue_with(first.state, objective))
+    assert second.certificate.primal == pytest.approx(optimum(case, np.full(6, 4.0), free_sign=True), rel=1e-6)
 
 
 def test_constraints_leave_when_they_have_had_no_use() -> None:
@@ -922,7 +927,7 @@ def test_ctrl_c_leaves_the_last_whole_round(at: int, tmp_path: Path, monkeypatch
     case = case_of("chain", 1, 6)
 
     def run(kept: Checkpoint | None = None) -> Solution:
-        return LP().solve(Task(case.problem, Hinge(), C=3.0, tol=0.0, max_iter=6, checkpoint=kept))
+        return LP().solve(Objective(case.problem, Hinge(), C=3.0, tol=0.0, max_iter=6, checkpoint=kept))
 
     whole, calls, native = run(), 0, _core.extragradient
 
@@ -992,8 +997,8 @@ class Both(_core.Problem):
 
 def test_closest_good_outputs_that_cannot_be_listed_are_not_exact() -> None:
     problem = Both(np.random.default_rng(0).normal(size=(4, 3)))
-    task = Task(problem, Hinge(), C=2.0, tol=1e-6)
-    approximate = LP(solver="simplex", program="closest", free_sign=True).solve(task)
+    objective = Objective(problem, Hinge(), C=2.0, tol=1e-6)
+    approximate = LP(solver="simplex", program="closest", free_sign=True).solve(objective)
     assert not approximate.state.exact
     # Lines 5 and 6 of Algorithm 1: the best of the wrong outputs, and the good one closest to it.
     good, wrong = problem.PAIRS[:2], problem.PAIRS[2:]
@@ -1020,7 +1025,7 @@ def test_closest_good_outputs_that_cannot_be_listed_are_not_exact() -> None:
             chosen.add((metric, closest))
     assert len(chosen) == 6
     assert "approximate" in approximate.reason
-    exact = LP(solver="simplex", program="all", free_sign=True).solve(Task(problem, Hinge(), C=2.0, tol=1e-6))
+    exact = LP(solver="simplex", program="all", free_sign=True).solve(Objective(problem, Hinge(), C=2.0, tol=1e-6))
     assert exact.state.exact
     assert exact.converged
 
@@ -1047,8 +1052,8 @@ def test_p_counts_the_constraints_that_the_search_missed(seed: int, solver: str,
         X, Y, feature, lambda y, other: float(y != other), argmax, kbest=kbest, outputs=32, exact=False
     )
     learner = LP(free_sign=True, solver=solver, separation=separation)
-    task = Task(problem, Hinge(), C=2.0, tol=1e-4, max_iter=60)
-    state = learner.begin(task)
+    objective = Objective(problem, Hinge(), C=2.0, tol=1e-4, max_iter=60)
+    state = learner.begin(objective)
     for _ in range(40):
         step = learner.one_pass(state)
         assert step.dual is not None and step.primal is not None
@@ -1066,7 +1071,7 @@ def test_rows_may_name_a_feature_twice() -> None:
 
     matrix = np.random.default_rng(0).normal(size=(4, 3))
     once, twice = (
-        LP(solver="simplex", free_sign=True).solve(Task(problem, Hinge(), C=2.0)).w
+        LP(solver="simplex", free_sign=True).solve(Objective(problem, Hinge(), C=2.0)).w
         for problem in (Both(matrix), Twice(matrix))
     )
     assert_allclose(twice, once)

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from margrave import LossFamily, MargraveError, Problem, _core
 from margrave.datasets import load_town
-from margrave.learners import MIRA, CuttingPlane, KBestMIRA, Task
+from margrave.learners import MIRA, CuttingPlane, KBestMIRA, Objective
 from margrave.losses import Hinge
 from margrave.maps import FeatureTable
 from margrave.structures import Chain
@@ -86,9 +86,9 @@ def test_exact_steps_on_long_sentences_solve_equation_11(beta: float, gamma: flo
         if loss.smooth:
             assert reached <= least(i, loss, C, start) * (1 + 2e-6)
         elif i == 0:
-            other = CuttingPlane().solve(Task(problem.slice(i, i + 1), Hinge(), C=C, tol=1e-7, n_jobs=1))
-            assert other.kept.dual is not None
-            assert reached <= other.kept.dual * (1 + 2e-6)
+            other = CuttingPlane().solve(Objective(problem.slice(i, i + 1), Hinge(), C=C, tol=1e-7, n_jobs=1))
+            assert other.certificate.dual is not None
+            assert reached <= other.certificate.dual * (1 + 2e-6)
         start = w
 
 
@@ -101,12 +101,12 @@ def test_exact_steps_solve_equation_11_at_any_c(beta: float, gamma: float, C: fl
 
 def test_a_step_that_cannot_be_solved_is_reported_once() -> None:
     """At such a C, the entropy of the optimal distribution is smaller than what rounding makes of it."""
-    task = Task(long_sentences(), LossFamily(1.0, 0.0), C=1e12, max_iter=2, n_jobs=1)
-    solution = MIRA(exact=True).solve(task)
+    objective = Objective(long_sentences(), LossFamily(1.0, 0.0), C=1e12, max_iter=2, n_jobs=1)
+    solution = MIRA(exact=True).solve(objective)
     assert solution.state.unsolved > 0
     assert solution.reason.count("did not reach a relative gap of 1e-06") == 1
     assert f"{solution.state.unsolved} of {2 * LONGEST} exact steps" in solution.reason
-    ordinary = MIRA(exact=True).solve(Task(long_sentences(), LossFamily(1.0, 0.0), C=1.0, max_iter=2, n_jobs=1))
+    ordinary = MIRA(exact=True).solve(Objective(long_sentences(), LossFamily(1.0, 0.0), C=1.0, max_iter=2, n_jobs=1))
     assert ordinary.reason == "max_iter"
 
 
@@ -138,7 +138,7 @@ def assert_takes_the_steps(
 ) -> None:
     """The last weights after two passes are those of the printed algorithm; from `least_c` on C makes no difference."""
     expected = dca(listed(problem), update, min(C, least_c), orders(problem.size, 2))[-1].last
-    state = learner.blank(Task(problem, loss, C=C, random_state=SEED, n_jobs=1))
+    state = learner.blank(Objective(problem, loss, C=C, random_state=SEED, n_jobs=1))
     for _ in range(2):  # even if the first pass reaches the optimum
         learner.one_pass(state)
     assert_allclose(state.w, expected, rtol=0, atol=tolerance * float(np.abs(expected).max()))

@@ -2,6 +2,7 @@
 
 from dataclasses import MISSING, dataclass, fields
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, Problem,
 from margrave.learners import (
     BCFW,
     CCCP,
+    EG,
     LEARNERS,
     MIRA,
     SGD,
     Checkpoint,
     Learner,
+    Objective,
     OneSlack,
-    OnlineEG,
-    Task,
+    all_learners,
+    base,
     learner_named,
     learner_table,
 )
@@ -95,12 +98,41 @@ def test_a_learner_is_registered_by_its_own_name_alone() -> None:
     assert LEARNERS["named in a test"] is Named
     assert Unnamed not in LEARNERS.values()
     assert type(learner_named("named in a test")) is Named
-    with pytest.raises(TypeError, match=r"the learner 'eg' is already margrave\.learners\.eg\.OnlineEG"):
+    with pytest.raises(TypeError, match=r"the learner 'eg' is already margrave\.learners\.eg\.EG"):
 
         class Second(Learner):
             name = "eg"
 
-    assert LEARNERS["eg"] is OnlineEG
+    assert LEARNERS["eg"] is EG
+
+
+@every_learner
+def test_the_file_of_a_learner_has_its_name(kind: type[Learner]) -> None:
+    package, _, module = kind.__module__.rpartition(".")
+    assert package in base.PACKAGES
+    assert module == kind.name.replace("-", "_")
+    assert Learner.find(kind.name) is kind
+
+
+def test_every_file_of_learners_is_imported_with_the_package() -> None:
+    before = set(BUILT_IN_LEARNERS.values())
+    assert {kind for kind in all_learners().values() if kind.__module__.startswith("margrave.")} == before
+
+
+def test_a_learner_is_imported_by_its_name_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "more_learners"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "other.py").write_text("raise AssertionError('this file was not asked for')")
+    (folder / "late_comer.py").write_text(
+        "from margrave.learners import Learner\n\nclass LateComer(Learner):\n    name = 'late-comer'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(base, "PACKAGES", ("more_learners",))
+    assert "late-comer" not in LEARNERS
+    assert type(learner_named("late-comer")).__name__ == "LateComer"
+    for wrong in ("no-such-learner", "late comer", "..", "os.path", ""):
+        assert Learner.find(wrong) is None
 
 
 def test_the_table_has_a_row_with_every_setting_of_every_learner() -> None:
@@ -114,7 +146,7 @@ def test_the_table_has_a_row_with_every_setting_of_every_learner() -> None:
 
 
 def suiting(kind: type[Learner], beta: float) -> LossFamily | None:
-    """A loss with a finite or an infinite beta that the learner minimises, if there is any."""
+    """A loss with a finite or an infinite beta that the learner minimizes, if there is any."""
     for loss in (Log(), Hinge(), Perceptron(), Ramp()):
         try:
             check_loss(kind(), loss)
@@ -130,7 +162,7 @@ def suiting(kind: type[Learner], beta: float) -> LossFamily | None:
 def test_what_is_said_of_certificates_is_true(kind: type[Learner], beta: float) -> None:
     loss = suiting(kind, beta)
     if loss is None:
-        pytest.skip("the learner minimises no loss with this beta")
+        pytest.skip("the learner minimizes no loss with this beta")
     X, y = chain_data(0)
     bound = bind(
         Chain(tied="untied" not in kind.needs),
@@ -140,7 +172,7 @@ def test_what_is_said_of_certificates_is_true(kind: type[Learner], beta: float) 
         classes=[0, 1, 2],
         loss=loss,
     )
-    solution = kind().solve(Task(bound, loss, max_iter=3, tol=0.0, n_jobs=1))
+    solution = kind().solve(Objective(bound, loss, max_iter=3, tol=0.0, n_jobs=1))
     said = {"tol", "certificate"} & set(kind.offers) or (beta < inf and "certificate at finite beta" in kind.offers)
     if "choice" not in kind.offers:
         assert (solution.history[-1].gap is not None) == bool(said)
@@ -149,7 +181,7 @@ def test_what_is_said_of_certificates_is_true(kind: type[Learner], beta: float) 
 @pytest.mark.parametrize(
     ("learner", "loss", "message"),
     [
-        (OnlineEG(single=True), Hinge(), "single precision needs a finite beta"),
+        (EG(single=True), Hinge(), "single precision needs a finite beta"),
         (MIRA(prediction=True), Log(), "updates against the prediction need a loss with beta = inf"),
         (OneSlack(), Hinge(slack=2), "learner 'one-slack' needs linear slack"),
         (CCCP(inner="perceptron"), Ramp(), "learner 'perceptron' cannot be the inner learner of cccp with ramp"),
@@ -164,7 +196,7 @@ def test_conditions_of_one_learner_are_checked_before_any_work(
     with pytest.raises(MargraveError, match=message):
         learner.check(loss, problem)
     with pytest.raises(MargraveError, match=message):
-        learner.solve(Task(problem, loss, checkpoint=Checkpoint(tmp_path / "run.checkpoint")))
+        learner.solve(Objective(problem, loss, checkpoint=Checkpoint(tmp_path / "run.checkpoint")))
     assert not list(tmp_path.iterdir())
 
 

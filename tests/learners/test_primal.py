@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from margrave import Log, LossFamily
-from margrave.learners import CG, LBFGS, SVRG, Learner, Observer, Task
+from margrave.learners import CG, LBFGS, SVRG, Learner, Objective, Observer
 from margrave.learners.primal import PrimalState
 from tests.learners.test_learners import FAMILY, KINDS, Weights, assert_certified, optimum, primal, solve
 from tests.references.enumeration import distribution
@@ -67,16 +67,16 @@ def test_the_bound_is_at_most_the_dual_of_the_mixture_of_the_distributions(kind:
     rng = np.random.default_rng(5)
     case, loss = kind(3), LossFamily(1.5, 0.5)
     weight = rng.uniform(0.0, 2.0, size=len(case))
-    task = Task(case.problem, loss, C=0.3, sample_weight=weight, n_jobs=1)
-    w = rng.standard_normal(task.problem.dim)
-    state, mixture = PrimalState(task, w, *task.objective(w)), Mixture(case, loss, 0.3 * weight)
+    objective = Objective(case.problem, loss, C=0.3, sample_weight=weight, n_jobs=1)
+    w = rng.standard_normal(objective.problem.dim)
+    state, mixture = PrimalState(objective, w, *objective.value_and_gradient(w)), Mixture(case, loss, 0.3 * weight)
     mixture.mix(w, 1.0)
     size = 1.0 + float(np.abs(state.mixed).max(initial=0.0)) ** 2
     for scale in (1.0, 0.1, 3.0, 0.3, 0.03, 1.0):
         best = bound(state)
         before, linear = state.mixed.copy(), state.linear
-        state.w = scale * rng.standard_normal(task.problem.dim)
-        state.primal, state.slope = task.objective(state.w)
+        state.w = scale * rng.standard_normal(objective.problem.dim)
+        state.primal, state.slope = objective.value_and_gradient(state.w)
         state.mix()
         own = state.w - state.slope
         far = float((own - before) @ (own - before))
@@ -103,8 +103,8 @@ def test_the_dual_bounds_the_optimum_never_falls_and_is_no_worse_than_by_the_las
     best = optimum(examples, loss, C)
     for learner in PRIMAL:
         seen: list[Weights] = []
-        task = Task(problem, loss, C=C, n_jobs=1, tol=1e-3, observers=(Watching(seen),))
-        solution = learner.solve(task)
+        objective = Objective(problem, loss, C=C, n_jobs=1, tol=1e-3, observers=(Watching(seen),))
+        solution = learner.solve(objective)
         assert solution.converged
         assert_certified(solution)
         for before, after in pairwise(solution.history):
@@ -133,9 +133,9 @@ def test_the_bound_ends_runs_earlier_and_changes_no_weights(learner: Learner) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PrimalState, "mix", lambda state: None)
         patch.setattr(PrimalState, "gap", PrimalState.own_gap)
-        alone = learner.solve(Task(problem, Log(), C=30.0, n_jobs=1, tol=1e-3, observers=(Watching(whole),)))
+        alone = learner.solve(Objective(problem, Log(), C=30.0, n_jobs=1, tol=1e-3, observers=(Watching(whole),)))
     seen: list[Weights] = []
-    mixed = learner.solve(Task(problem, Log(), C=30.0, n_jobs=1, tol=1e-3, observers=(Watching(seen),)))
+    mixed = learner.solve(Objective(problem, Log(), C=30.0, n_jobs=1, tol=1e-3, observers=(Watching(seen),)))
     assert len(mixed.history) <= len(alone.history)
     for one, other in zip(seen, whole, strict=False):
         assert one.tobytes() == other.tobytes()
@@ -147,9 +147,9 @@ def test_of_approximate_inference_only_the_last_gradient_is_used(learner: Learne
     problem, _ = KINDS["matching"](1)
     problem.exact = False
     seen: list[Weights] = []
-    task = Task(problem, Log(), n_jobs=1, max_iter=4, tol=0.0, observers=(Watching(seen),))
-    for record, w in zip(learner.solve(task).history, seen, strict=True):
-        _, slope = Task(problem, Log(), n_jobs=1).objective(w)
+    objective = Objective(problem, Log(), n_jobs=1, max_iter=4, tol=0.0, observers=(Watching(seen),))
+    for record, w in zip(learner.solve(objective).history, seen, strict=True):
+        _, slope = Objective(problem, Log(), n_jobs=1).value_and_gradient(w)
         assert record.gap == pytest.approx(0.5 * float(slope @ slope))
 
 
@@ -157,6 +157,6 @@ def test_of_approximate_inference_only_the_last_gradient_is_used(learner: Learne
 def test_a_tight_tolerance_is_not_met_by_rounding(learner: Learner) -> None:
     problem, examples = KINDS["multiclass"](0, Log())
     solution = solve(learner, problem, Log(), C=100.0, tol=1e-13, max_iter=3000)
-    assert solution.kept.gap is not None
-    assert solution.kept.gap >= 0
-    assert solution.kept.primal == pytest.approx(optimum(examples, Log(), 100.0), rel=1e-12)
+    assert solution.certificate.gap is not None
+    assert solution.certificate.gap >= 0
+    assert solution.certificate.primal == pytest.approx(optimum(examples, Log(), 100.0), rel=1e-12)

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import LossFamily, MargraveError, _core
-from margrave.learners import CCCP, LBFGS, Auto, Checkpoint, OnlineEG, Solution, Task, auto, eg
+from margrave.learners import CCCP, EG, LBFGS, Auto, Checkpoint, Objective, PrintedEG, Solution, auto, eg
 from margrave.losses import ExpectedCostBound
 from margrave.structures import Chain, Labels
 from tests.registry import KINDS, Kind
@@ -28,17 +28,17 @@ def problems_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
 def solved(problem: _core.Problem, *, all_parts: bool = False, passes: int = PASSES, **settings: Any) -> Solution:
     """A few passes of EG, with the numbers of all parts or of the stored ones."""
     loss = LossFamily(*settings.pop("loss", (1.0, 0.0)))
-    learner = OnlineEG(**settings.pop("options", {}))
+    learner = settings.pop("kind", EG)(**settings.pop("options", {}))
     if all_parts:
-        learner.stored_parts = lambda task: None  # type: ignore[method-assign]
-    task = Task(problem, loss, **{"C": 0.7, "tol": 0.0, "n_jobs": 1, "max_iter": passes} | settings)
-    return learner.solve(task)
+        learner.stored_parts = lambda objective: None  # type: ignore[method-assign]
+    objective = Objective(problem, loss, **{"C": 0.7, "tol": 0.0, "n_jobs": 1, "max_iter": passes} | settings)
+    return learner.solve(objective)
 
 
 def agree(problem: _core.Problem, **settings: Any) -> None:
     """Weights, P, D, gaps and natural parameters are those of EG with the numbers of all parts, up to rounding."""
     few, full = solved(problem, **settings), solved(problem, all_parts=True, **settings)
-    size = 1 + abs(full.kept.primal or 0.0)
+    size = 1 + abs(full.certificate.primal or 0.0)
     assert_allclose(few.state.w, full.state.w, atol=1e-9 * size)
     assert_allclose(few.w, full.w, atol=1e-9 * size)
     for one, other in zip(few.history, full.history, strict=True):
@@ -54,7 +54,7 @@ def agree(problem: _core.Problem, **settings: Any) -> None:
 
 def stored_numbers(problem: _core.Problem, state: Any) -> Any:
     """The stored parts, counted over all examples: the weighted ones, or all where another one is gold or costs."""
-    family, begin = state.task.family, _core.part_offsets(problem)
+    family, begin = state.objective.family, _core.part_offsets(problem)
     stored = []
     for i in range(problem.size):
         parts = problem.weighted_parts(i)
@@ -153,11 +153,13 @@ def test_gold_parts_without_a_weight_are_no_exception(
     assert {(True, True), (False, True)} <= sizes  # both kinds of examples were there
 
 
-@pytest.mark.parametrize(
-    "options", [{"order": "gap"}, {"skip": False}, {"adaptive": False, "rate": 0.05}, {"start": 0.0}]
-)
+@pytest.mark.parametrize("options", [{"order": "gap"}, {"skip": False}, {"start": 0.0}])
 def test_options_do_not_matter(options: dict[str, Any]) -> None:
     agree(chain_of(5, weighted=0.6), options=options)
+
+
+def test_constant_rates_do_not_matter() -> None:
+    agree(chain_of(5, weighted=0.6), kind=PrintedEG, options={"rate": 0.05})
 
 
 @pytest.mark.parametrize(("beta", "gamma"), LOSSES)
@@ -168,11 +170,11 @@ def test_given_weights_do_not_matter(beta: float, gamma: float) -> None:
 
 def test_offsets_of_the_convex_concave_procedure_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     def weights() -> Any:
-        task = Task(chain_of(7), ExpectedCostBound(), max_iter=3, n_jobs=1)
-        return CCCP(inner=OnlineEG(), inner_tol=1e-8).solve(task).w
+        objective = Objective(chain_of(7), ExpectedCostBound(), max_iter=3, n_jobs=1)
+        return CCCP(inner=EG(), inner_tol=1e-8).solve(objective).w
 
     few = weights()
-    monkeypatch.setattr(OnlineEG, "stored_parts", lambda self, task: None)
+    monkeypatch.setattr(EG, "stored_parts", lambda self, objective: None)
     assert_allclose(few, weights(), atol=1e-3)  # The inner learner stops at its tolerance.
 
 
@@ -182,8 +184,8 @@ def test_the_bounds_hold_and_the_dual_never_falls(beta: float, gamma: float) -> 
         found = solved(chain_of(seed, weighted=0.3), loss=(beta, gamma), passes=40, tol=1e-9)
         duals = [record.dual for record in found.history if record.dual is not None]
         assert all(after >= before - 1e-10 for before, after in itertools.pairwise(duals))
-        assert found.kept.gap is not None
-        assert found.kept.gap >= -1e-10
+        assert found.certificate.gap is not None
+        assert found.certificate.gap >= -1e-10
 
 
 def test_single_precision_stores_the_same_parts_and_certifies_in_double() -> None:
@@ -192,9 +194,9 @@ def test_single_precision_stores_the_same_parts_and_certifies_in_double() -> Non
     double = solved(problem, tol=1e-9, passes=500)
     assert single.state.t.dtype == np.float32
     assert len(single.state.t) == len(double.state.t) < _core.part_offsets(problem)[-1]
-    assert single.kept.relative_gap <= 1e-5
-    assert single.kept.dual <= double.kept.primal + 1e-9  # type: ignore[operator]
-    assert single.kept.gap >= 0  # type: ignore[operator]
+    assert single.certificate.relative_gap <= 1e-5
+    assert single.certificate.dual <= double.certificate.primal + 1e-9  # type: ignore[operator]
+    assert single.certificate.gap >= 0  # type: ignore[operator]
 
 
 def test_all_pairs_have_all_parts() -> None:
@@ -246,8 +248,8 @@ def test_auto_chooses_by_the_bytes_of_the_stored_parts(monkeypatch: pytest.Monke
     monkeypatch.setattr(auto, "_FEWEST_PARTS", 0)
     monkeypatch.setattr(auto, "FEW_WEIGHTS", 0)
     for double, single, chosen in (
-        (16 * stored, 8 * stored, OnlineEG()),
-        (16 * stored - 1, 8 * stored, OnlineEG(single=True)),
+        (16 * stored, 8 * stored, EG()),
+        (16 * stored - 1, 8 * stored, EG(single=True)),
         (16 * stored - 1, 8 * stored - 1, LBFGS()),
     ):
         monkeypatch.setattr(auto, "_MOST_BYTES_IN_DOUBLE", double)
@@ -258,7 +260,7 @@ def test_auto_chooses_by_the_bytes_of_the_stored_parts(monkeypatch: pytest.Monke
 def test_auto_chooses_lbfgs_for_few_weights_however_many_parts_they_score(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, loss = chain_of(14, weighted=0.2), LossFamily(1.0, 0.0)
     monkeypatch.setattr(auto, "_FEWEST_PARTS", 0)
-    for most, chosen in ((problem.dim, LBFGS()), (problem.dim - 1, OnlineEG())):
+    for most, chosen in ((problem.dim, LBFGS()), (problem.dim - 1, EG())):
         monkeypatch.setattr(auto, "FEW_WEIGHTS", most)
         assert Auto().resolve(loss, problem) == chosen
 

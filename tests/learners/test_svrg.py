@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import Log, LossFamily, MargraveError, Problem, _core
-from margrave.learners import LBFGS, SVRG, Task
+from margrave.learners import LBFGS, SVRG, Objective
 from margrave.maps import FeatureTable
 from margrave.structures import Chain
 from tests.learners.test_learners import FAMILY, KINDS, Weights, assert_certified, assert_in_order, gradient, optimum
@@ -30,11 +30,13 @@ def many_labels(seed: int = 0, n: int = 70, labels: int = 40) -> Problem:
     )
 
 
-def one_pass(task: Task, w: Weights, reference: Weights, slope: Weights, time: float, order: Any = None) -> Weights:
-    w, problem = w.copy(), task.problem
+def one_pass(
+    objective: Objective, w: Weights, reference: Weights, slope: Weights, time: float, order: Any = None
+) -> Weights:
+    w, problem = w.copy(), objective.problem
     order = np.arange(problem.size) if order is None else order
-    levels = _core.drift_levels(problem, task.family)
-    _core.svrg_pass(problem, w, task.family, order, levels, reference, slope, time)
+    levels = _core.drift_levels(problem, objective.family)
+    _core.svrg_pass(problem, w, objective.family, order, levels, reference, slope, time)
     return w
 
 
@@ -49,17 +51,17 @@ def test_a_pass_takes_the_steps_of_its_formula(kind: str, weighted: bool) -> Non
     problem, _ = KINDS[kind](2, loss)
     n = problem.size
     weight = random.uniform(0, 2, size=n) if weighted else np.ones(n)
-    task = Task(problem, loss, C=0.7, n_jobs=1, sample_weight=weight if weighted else None)
+    objective = Objective(problem, loss, C=0.7, n_jobs=1, sample_weight=weight if weighted else None)
     reference, order = random.normal(size=problem.dim), random.permutation(n)
-    slope = task.objective(reference)[1]
-    shares = np.minimum(2 << _core.drift_levels(problem, task.family).astype(np.int64), n)
+    slope = objective.value_and_gradient(reference)[1]
+    shares = np.minimum(2 << _core.drift_levels(problem, objective.family).astype(np.int64), n)
     w = reference.copy()
     for step, i in enumerate(order, start=1):
         change = gradient(problem, int(i), w, loss) - gradient(problem, int(i), reference, loss)
         w = w - time * 0.7 * weight[i] * change
         due = step * shares // n != (step - 1) * shares // n
         w = w - due * time / shares * (slope + w - reference)
-    assert_allclose(one_pass(task, reference, reference, slope, time, order), w, atol=1e-11)
+    assert_allclose(one_pass(objective, reference, reference, slope, time, order), w, atol=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -71,18 +73,18 @@ def test_a_short_pass_is_a_step_against_the_difference_of_the_gradients(make: Ca
     problem = make()
     """To first order in T, w changes by -T (grad P(w) - grad P(r) + G), with or without lock-step."""
     loss, random, time = LossFamily(1.5, 0.7), np.random.default_rng(0), 1e-7
-    task = Task(problem, loss, C=1.3, n_jobs=1, sample_weight=random.uniform(0, 2, size=problem.size))
+    objective = Objective(problem, loss, C=1.3, n_jobs=1, sample_weight=random.uniform(0, 2, size=problem.size))
     w, reference, slope = random.normal(size=(3, problem.dim))
-    moved = (w - one_pass(task, w, reference, slope, time)) / time
-    expected = task.objective(w)[1] - task.objective(reference)[1] + slope
+    moved = (w - one_pass(objective, w, reference, slope, time)) / time
+    expected = objective.value_and_gradient(w)[1] - objective.value_and_gradient(reference)[1] + slope
     assert_allclose(moved, expected, atol=2e-4 * float(np.abs(expected).max()))
 
 
 def test_a_pass_stays_at_the_optimum() -> None:
     problem = many_labels(1)
-    task = Task(problem, Log(), n_jobs=1)
+    objective = Objective(problem, Log(), n_jobs=1)
     w = solve_with(LBFGS(), problem, Log(), tol=1e-13).w
-    assert_allclose(one_pass(task, w, w, np.zeros(problem.dim), 0.5), w, atol=1e-12)
+    assert_allclose(one_pass(objective, w, w, np.zeros(problem.dim), 0.5), w, atol=1e-12)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -100,9 +102,9 @@ def test_levels_count_how_often_a_weight_is_touched(sign: float) -> None:
 
 def test_a_pass_at_an_infinite_beta_is_refused() -> None:
     problem, _ = KINDS["chain"](0)
-    task, zero = Task(problem, LossFamily(inf, 1.0), n_jobs=1), np.zeros(problem.dim)
+    objective, zero = Objective(problem, LossFamily(inf, 1.0), n_jobs=1), np.zeros(problem.dim)
     with pytest.raises(MargraveError, match="finite beta"):
-        one_pass(task, zero, zero, zero, 0.1)
+        one_pass(objective, zero, zero, zero, 0.1)
 
 
 # ---- the learner -----------------------------------------------------------------------------------------------------
@@ -117,7 +119,7 @@ def test_svrg_reaches_the_optimum_of_an_independent_solver(kind: str, beta: floa
         best = optimum(examples, loss, C)
         solution = solve_with(SVRG(), problem, loss, C=C, tol=1e-6, max_iter=3000)
         assert solution.converged
-        assert best * (1 - 1e-9) <= solution.kept.primal <= best * (1 + 1e-6)
+        assert best * (1 - 1e-9) <= solution.certificate.primal <= best * (1 + 1e-6)
         assert_certified(solution)
         assert_in_order(solution)
         for record in solution.history:
@@ -130,10 +132,10 @@ def test_svrg_reaches_the_optimum_of_an_independent_solver(kind: str, beta: floa
 @pytest.mark.parametrize("C", [1e-3, 0.1, 1.0, 10.0])
 def test_svrg_and_lbfgs_agree_in_lock_step(C: float) -> None:
     problem = many_labels(2)
-    best = solve_with(LBFGS(), problem, Log(), C=C, tol=1e-9).kept.primal
+    best = solve_with(LBFGS(), problem, Log(), C=C, tol=1e-9).certificate.primal
     solution = solve_with(SVRG(), problem, Log(), C=C, tol=1e-6)
     assert solution.converged
-    assert solution.kept.primal == pytest.approx(best, rel=1e-6)
+    assert solution.certificate.primal == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("length", [1e-6, 0.1, 1e3])
@@ -141,32 +143,32 @@ def test_a_bad_first_length_is_corrected(length: float) -> None:
     problem, examples = KINDS["chain"](4, Log())
     solution = solve_with(SVRG(length=length), problem, Log(), C=10.0, tol=1e-6)
     assert solution.converged
-    assert solution.kept.primal == pytest.approx(optimum(examples, Log(), 10.0), rel=1e-6)
+    assert solution.certificate.primal == pytest.approx(optimum(examples, Log(), 10.0), rel=1e-6)
 
 
 def test_features_of_any_scale_do_no_harm() -> None:
     random = np.random.default_rng(0)
     X, labels = random.normal(size=(40, 3)) * [1e-2, 1.0, 1e2], random.integers(0, 3, size=40)
     problem = of_classes(X, labels, Log(), 1 - np.eye(3))[0]
-    best = solve_with(LBFGS(), problem, Log(), tol=1e-9).kept.primal
+    best = solve_with(LBFGS(), problem, Log(), tol=1e-9).certificate.primal
     solution = solve_with(SVRG(), problem, Log(), tol=1e-3, max_iter=50)
     primals = [record.primal for record in solution.history]
     assert all(after <= before for before, after in pairwise(primals))
     assert primals[-1] <= 1.01 * best
 
 
-def test_the_zero_one_cost_of_sequences_is_minimised_too() -> None:
+def test_the_zero_one_cost_of_sequences_is_minimized_too() -> None:
     loss = LossFamily(1.0, 1.0, "zero-one")
     problem, _ = KINDS["chain"](1, loss)
-    best = solve_with(LBFGS(), problem, loss, tol=1e-10).kept.primal
-    assert solve_with(SVRG(), problem, loss, tol=1e-6).kept.primal == pytest.approx(best, rel=1e-6)
+    best = solve_with(LBFGS(), problem, loss, tol=1e-10).certificate.primal
+    assert solve_with(SVRG(), problem, loss, tol=1e-6).certificate.primal == pytest.approx(best, rel=1e-6)
 
 
 def test_at_the_limit_of_floating_point_numbers_it_ends() -> None:
     problem, examples = KINDS["multiclass"](0, Log())
     solution = solve_with(SVRG(), problem, Log(), tol=0.0, max_iter=5000)
     assert "limit of floating-point numbers" in solution.reason
-    assert solution.kept.primal == pytest.approx(optimum(examples, Log(), 1.0), rel=1e-12)
+    assert solution.certificate.primal == pytest.approx(optimum(examples, Log(), 1.0), rel=1e-12)
 
 
 def test_every_inference_is_counted() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import Hinge, Log, LossFamily, MargraveError, Perceptron, SoftmaxMargin, _core
-from margrave.learners import Task
+from margrave.learners import Objective
 from margrave.losses import LOSSES, loss_named
 from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
@@ -298,8 +298,8 @@ def test_the_gap_at_the_losses_own_distribution_is_half_the_squared_gradient(kin
             for _, cost, h, _, _ in (case.problem.oracle(i, w, _core.LossFamily(beta, gamma)) for i in range(len(case)))
         )
         assert_allclose(C * own - 0.5 * ((w - gradient) ** 2).sum(), value, rtol=1e-9, atol=1e-9)
-        task = Task(case.problem, LossFamily(beta, gamma), C=C, sample_weight=weight, n_jobs=1)
-        p, d, gap = task.certify(w)
+        objective = Objective(case.problem, LossFamily(beta, gamma), C=C, sample_weight=weight, n_jobs=1)
+        p, d, gap = objective.certify(w)
         weighted = w + batch(case, w, beta, gamma, scale=C, weight=weight)[1]
         assert_allclose(p, 0.5 * w @ w + C * losses @ weight, rtol=1e-9, atol=1e-9)
         assert_allclose(gap, 0.5 * weighted @ weighted, rtol=1e-9, atol=1e-9)

@@ -25,7 +25,7 @@ from margrave import (
     load,
 )
 from margrave.files import model as model_file
-from margrave.learners import BCFW, SMO, Record, Solution, Task, learner_named
+from margrave.learners import BCFW, SMO, Objective, Record, Solution, learner_named
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
@@ -209,7 +209,7 @@ def test_sparse_and_dense_inputs_have_the_same_kernel(function: str) -> None:
 
 
 def solved(problem: _core.Problem, learner: str, loss: LossFamily, **settings: Any) -> Solution:
-    return learner_named(learner).solve(Task(problem, loss, **({"C": 0.1, "tol": 1e-9, "n_jobs": 1} | settings)))
+    return learner_named(learner).solve(Objective(problem, loss, **({"C": 0.1, "tol": 1e-9, "n_jobs": 1} | settings)))
 
 
 def assert_same_course(ours: Solution, explicit: Solution) -> None:
@@ -261,7 +261,7 @@ def solve_and_compare(problems: list[_core.Problem], learner: str, loss: LossFam
     ours, explicit = (solved(problem, learner, loss, **{"max_iter": 3000 if wandering else 25}) for problem in problems)
     if wandering:
         assert ours.converged and explicit.converged
-        assert_same_values([ours.kept], [explicit.kept])
+        assert_same_values([ours.certificate], [explicit.certificate])
         for i in range(
             problems[0].size
         ):  # where outputs tie at the optimum, no prediction is better; |w - w*|^2 <= 2 gap
@@ -318,7 +318,7 @@ def test_every_learner_with_a_dual_reaches_the_same_optimum_with_an_rbf_kernel()
     y = labels_of(rng, X)
     problem = bound("untied chain", X, y, Kernel("rbf"), Hinge())
     optima = [
-        solved(problem, learner, Hinge(), C=1.0, tol=1e-6, max_iter=4000).kept
+        solved(problem, learner, Hinge(), C=1.0, tol=1e-6, max_iter=4000).certificate
         for learner in ("bcfw", "smo", "cutting-plane", "one-slack")
     ]
     for kept in optima:
@@ -341,7 +341,7 @@ def test_single_precision_is_close(function: str) -> None:
     scores = [np.concatenate([problem.score(i, w) for i in range(10)]) for problem in (exact, close)]
     assert_allclose(scores[1], scores[0], atol=1e-5)
     assert (scores[0] != scores[1]).any()
-    optima = [solved(problem, "eg", Log(), tol=1e-6).kept.primal for problem in (exact, close)]
+    optima = [solved(problem, "eg", Log(), tol=1e-6).certificate.primal for problem in (exact, close)]
     assert_allclose(optima[1], optima[0], rtol=1e-5)
 
 
@@ -370,7 +370,7 @@ def test_many_threads_that_step_at_once_reach_the_optimum(learner: str, loss: Lo
     X = sequences(rng, "chain", 200)
     y = labels_of(rng, X)
     problem = bound("chain", X, y, Kernel("rbf", gamma=0.2, memory=0.01), loss)
-    assert solved(problem, learner, loss, C=0.1, tol=1e-3, n_jobs=4, max_iter=3000).kept.relative_gap <= 1e-3
+    assert solved(problem, learner, loss, C=0.1, tol=1e-3, n_jobs=4, max_iter=3000).certificate.relative_gap <= 1e-3
 
 
 # ---- landmarks ------------------------------------------------------------------------------------------------------
@@ -388,21 +388,23 @@ def test_as_many_landmarks_as_inputs_are_exact(structure: str, function: str) ->
     explicit = bound(structure, X, y, landmarks, Log())
     assert explicit.euclidean
     for learner in ("lbfgs", "eg"):
-        assert_allclose(solved(explicit, learner, Log(), tol=1e-8).kept.primal, exact.kept.primal, rtol=1e-7)
+        assert_allclose(
+            solved(explicit, learner, Log(), tol=1e-8).certificate.primal, exact.certificate.primal, rtol=1e-7
+        )
 
 
 def test_landmarks_approach_the_kernel_from_below() -> None:
     rng = np.random.default_rng(9)
     X = rng.standard_normal((40, 3))
     y = rng.integers(0, LABELS, 40).astype(np.int32)
-    exact = solved(bind(Multiclass(), X, y, feature_map=Kernel("rbf"), classes=CLASSES), "eg", Log()).kept.primal
+    exact = solved(bind(Multiclass(), X, y, feature_map=Kernel("rbf"), classes=CLASSES), "eg", Log()).certificate.primal
     found = []
     for m in (5, 20, 39):
         kernel = Kernel("rbf", nystroem=m)
         problem = bind(Multiclass(), X, y, feature_map=kernel, classes=CLASSES)
         assert kernel.n_support == m
         assert problem.dim <= m * LABELS
-        found.append(solved(problem, "lbfgs", Log()).kept.primal)
+        found.append(solved(problem, "lbfgs", Log()).certificate.primal)
     assert exact is not None
     assert abs(found[2] - exact) < abs(found[1] - exact) < abs(found[0] - exact) < 0.5 * exact
     same, other = Kernel("rbf", nystroem=5), Kernel("rbf", nystroem=5, random_state=1)
@@ -442,7 +444,7 @@ def test_a_model_keeps_the_inputs_that_have_coefficients() -> None:
     assert 2 < classifier.n_support_ < 60
     problem = bind(Multiclass(), X, (y == "out").astype(np.int32), feature_map=Kernel("rbf", gamma=2.0),
                                 classes=["in", "out"], loss=Hinge())  # fmt: skip
-    whole = BCFW().solve(Task(problem, Hinge(), C=10.0)).w
+    whole = BCFW().solve(Objective(problem, Hinge(), C=10.0)).w
     scores = np.array([problem.score(i, whole) for i in range(len(X))])
     assert_allclose(classifier.decision_function(X), scores[:, 1] - scores[:, 0], atol=1e-9)
 

@@ -12,7 +12,7 @@ from margrave import ConstituencyParser, Hinge, Kernel, MargraveError, _core, lo
 from margrave.binding import bind
 from margrave.data.constituents import Tree
 from margrave.features import SpanTemplates
-from margrave.learners import Task, learner_named
+from margrave.learners import Objective, learner_named
 from margrave.maps import SpanKernel, SparseMap
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
 from tests.references.problems import assert_adjoint
@@ -142,7 +142,7 @@ def test_a_polynomial_kernel_gives_what_explicit_features_give(learner: str, los
     problem, feature_map, _ = bound("rules", "polynomial")
     other = explicit(feature_map.kernel)
     ours, theirs = (
-        learner_named(learner).solve(Task(each, loss, C=0.1, tol=1e-10, max_iter=300, n_jobs=1))
+        learner_named(learner).solve(Objective(each, loss, C=0.1, tol=1e-10, max_iter=300, n_jobs=1))
         for each in (problem, other)
     )
     assert len(ours.history) == len(theirs.history)

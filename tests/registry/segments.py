@@ -137,8 +137,8 @@ def segments(
         tags_of_good = zip(*map(tagged, good), strict=True)
         return float(
             sum(
-                min(price[tags.index(a), tags.index(b)] for a in {*of_good})
-                for of_good, b in zip(tags_of_good, tagged(y), strict=True)
+                min(price[tags.index(a), tags.index(b)] for a in {*latent})
+                for latent, b in zip(tags_of_good, tagged(y), strict=True)
             )
         )
 

@@ -294,7 +294,7 @@ def test_entries_stored_twice_are_added_and_the_matrix_is_left_alone() -> None:
 
 
 @every_rate
-def test_a_linear_objective_is_minimised_at_a_vertex(rate: str) -> None:
+def test_a_linear_objective_is_minimized_at_a_vertex(rate: str) -> None:
     b, sizes = np.array([3.0, 1.0, 2.0, -1.0, -1.0, 5.0]), [3, 3]
     for A in (np.zeros((6, 6)), sp.csr_array((6, 6))):
         found = eg_qp(A, b, sizes, rate=rate)
@@ -397,12 +397,12 @@ def test_the_search_goes_on_from_where_it_is_told() -> None:
 def test_noise_in_a_gram_matrix_is_no_negative_eigenvalue() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((40, 3))
-    centred = features @ features.T
-    centred -= centred.mean(axis=0)
-    centred -= centred.mean(axis=1)[:, None]
-    assert np.linalg.eigvalsh(centred)[0] < 0
+    centered = features @ features.T
+    centered -= centered.mean(axis=0)
+    centered -= centered.mean(axis=1)[:, None]
+    assert np.linalg.eigvalsh(centered)[0] < 0
     for rate in RATES:
-        assert isinstance(eg_qp(centred, np.zeros(40), [20, 20], rate=rate), QPSolution)
+        assert isinstance(eg_qp(centered, np.zeros(40), [20, 20], rate=rate), QPSolution)
 
 
 HOLLOW = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])  # no two of its variables give it away

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import MargraveError, _core
 from margrave.learners import BCFW, Checkpoint, learner_named
-from margrave.learners.task import Task
+from margrave.learners.objective import Objective
 from margrave.losses import Hinge, Log, LossFamily
 from tests.registry import APPROXIMATE, Case, Kind
 
@@ -157,7 +157,9 @@ def test_passes_have_the_same_bits_for_any_number_of_threads(kind: Kind) -> None
 def test_learners_go_on_and_say_that_inference_is_approximate(kind: Kind, learner: str) -> None:
     case = kind(5, size=5)
     for loss in (Log(), Hinge()):
-        solution = learner_named(learner).solve(Task(case.problem, loss, C=0.1, max_iter=3, approximate=case.bound))
+        solution = learner_named(learner).solve(
+            Objective(case.problem, loss, C=0.1, max_iter=3, approximate=case.bound)
+        )
         assert not solution.exact
         relaxed = "relaxed_argmax" in case.problem.offers and not loss.smooth
         assert ("relaxed objective" if relaxed else "approximate") in solution.reason
@@ -170,7 +172,7 @@ def test_learners_that_need_more_than_a_relaxation_say_so(kind: Kind, learner: o
     if "relaxed_argmax" not in case.problem.offers:
         return
     with pytest.raises(MargraveError) as refusal:
-        learner_named(learner).solve(Task(case.problem, Hinge(), C=1.0, max_iter=2))
+        learner_named(learner).solve(Objective(case.problem, Hinge(), C=1.0, max_iter=2))
     assert "\n" not in str(refusal.value)
 
 
@@ -217,10 +219,10 @@ def test_a_run_that_keeps_messages_goes_on_from_its_checkpoint(kind: Kind, learn
     def run(iterations: int, name: str) -> np.ndarray:
         case = kind(7, size=6)
         checkpoint = Checkpoint(tmp_path / name, every=0.0)
-        task = Task(
+        objective = Objective(
             case.problem, Log(), C=0.1, max_iter=iterations, tol=0.0, checkpoint=checkpoint, approximate=case.bound
         )
-        return learner_named(learner).solve(task).w
+        return learner_named(learner).solve(objective).w
 
     whole = run(6, "whole")
     run(3, "half")

@@ -14,7 +14,7 @@ from scipy.optimize import linprog, minimize
 from margrave import MargraveError, _core
 from margrave.binding import bind as bind_examples
 from margrave.learners import SGD
-from margrave.learners.task import Task
+from margrave.learners.objective import Objective
 from margrave.losses import Log
 from margrave.maps import SparseMap
 from margrave.structures import ArcPairTree, NonProjectiveTree, NoOutputs
@@ -423,8 +423,8 @@ def test_visits_with_a_negative_loss_make_no_step_or_take_the_bound_and_are_coun
             [[[f"part {k}"] for k in range(len(theta))]],
             [gold],
         )
-        task = Task(bound.problem, Log(), C=1e6, max_iter=1, start=theta, approximate=bound.approximate)
-        solution = SGD(rate=1e-3).solve(task)
+        objective = Objective(bound.problem, Log(), C=1e6, max_iter=1, start=theta, approximate=bound.approximate)
+        solution = SGD(rate=1e-3).solve(objective)
         assert said in solution.reason
         moved[fallback] = float(np.abs(solution.w - theta).max())
     assert moved["none"] == 0 < moved["reweighted"]

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import tests.references.refusals as refusals
 from margrave import LinearClassifier, MargraveError, Reranker, _core, load
 from margrave.files import model as model_file
-from margrave.learners import BCFW, LP, Checkpoint, CuttingPlane, Task, learner_named
+from margrave.learners import BCFW, LP, Checkpoint, CuttingPlane, Objective, learner_named
 from margrave.learners.checkpoint import fingerprint
 from margrave.learners.checks import check_loss
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
@@ -115,7 +115,7 @@ def test_a_problem_written_in_python_may_have_several_good_outputs() -> None:
 def test_other_good_candidates_make_other_data_of_a_checkpoint() -> None:
     def data(good: list[int]) -> str:
         problem = bind([np.eye(3)], [good], [np.zeros(3)])
-        return fingerprint(Task(problem, Hinge()), "bcfw", {})["data"]
+        return fingerprint(Objective(problem, Hinge()), "bcfw", {})["data"]
 
     assert data([0]) != data([0, 1]) != data([0, 2])
     assert data([0, 1]) == data([0, 1])
@@ -136,12 +136,12 @@ def test_a_hard_margin_asks_nothing_of_other_good_candidates() -> None:
         except NotSeparableError:
             together += 1
             assert "not separable" in refusal(
-                lambda case=case: CuttingPlane().solve(Task(case.problem, Hinge(slack=0)))
+                lambda case=case: CuttingPlane().solve(Objective(case.problem, Hinge(slack=0)))
             )
             continue
         apart += 1
-        solution = CuttingPlane().solve(Task(case.problem, Hinge(slack=0), tol=1e-7))
-        assert solution.kept.primal == pytest.approx(there.primal, rel=1e-5)
+        solution = CuttingPlane().solve(Objective(case.problem, Hinge(slack=0), tol=1e-7))
+        assert solution.certificate.primal == pytest.approx(there.primal, rel=1e-5)
     assert apart >= 3
     assert together >= 2
 
@@ -381,13 +381,13 @@ def test_the_first_good_candidate_is_the_right_one_and_the_others_cost_nothing()
         return pytest.approx(max(scores[0], scores[1], scores[2] + cost_of_the_last) - scores[first])
 
     for loss in (Hinge(), Hinge("zero-one")):
-        assert Task(problem, loss).losses(w)[0] == loss_of(0, 1.0)
-        assert Task(problem, loss).slacks(w)[0] == loss_of(0, 1.0)
+        assert Objective(problem, loss).losses(w)[0] == loss_of(0, 1.0)
+        assert Objective(problem, loss).slacks(w)[0] == loss_of(0, 1.0)
     costly = bind([x], [[0, 1]], [[0, 0, 3]])
-    assert Task(costly, Hinge()).losses(w)[0] == loss_of(0, 3.0)
-    assert Task(costly, Hinge("zero-one")).losses(w)[0] == loss_of(0, 1.0)
+    assert Objective(costly, Hinge()).losses(w)[0] == loss_of(0, 3.0)
+    assert Objective(costly, Hinge("zero-one")).losses(w)[0] == loss_of(0, 1.0)
     other_way = bind([x], [[1, 0]])
-    assert Task(other_way, Hinge()).losses(w)[0] == loss_of(1, 1.0)
+    assert Objective(other_way, Hinge()).losses(w)[0] == loss_of(1, 1.0)
 
 
 def test_the_zero_one_cost_ignores_the_costs_of_the_data() -> None:

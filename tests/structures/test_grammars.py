@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from margrave import Hinge, MargraveError, _core
 from margrave.binding import bind as bind_examples
 from margrave.data.constituents import Tree
-from margrave.learners import Task
+from margrave.learners import Objective
 from margrave.maps import SparseMap
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
 from tests.core.test_simd import EVERY, instruction_set
@@ -343,7 +343,7 @@ def test_the_most_violated_tree_with_the_f1_cost_is_that_of_enumeration(rescale,
         root = sqrt(cost) if slack == 2 else cost
         worst = max(worst, root - margin if rescale == "margin" else root * (1 - margin))
     loss = Hinge("f1", rescale=rescale, slack=slack)
-    primal = Task(bound.problem, loss, C=1.0, n_jobs=1).primal(theta)
+    primal = Objective(bound.problem, loss, C=1.0, n_jobs=1).primal(theta)
     expected = worst if slack == 1 else worst**2 / 2
     assert_allclose(primal - theta @ theta / 2, expected, rtol=1e-9, atol=1e-9 * (1 + theta @ theta))
 

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from margrave import MargraveError, _core
 from margrave.data import Allowed, AtMostOne, Budget, Factors, Forbidden, Implies, Or, Rule, TreeRule, Xor
 from margrave.learners import BCFW, learner_named
-from margrave.learners.task import Task
+from margrave.learners.objective import Objective
 from margrave.losses import Hamming, Hinge, Log
 from margrave.structures import FactorGraph
 from margrave.structures.factor_graph import LabelSets
@@ -183,7 +183,7 @@ def test_learning_with_a_rule_of_the_user_is_learning_with_its_table(inference: 
             LabelSets(SETS), np.zeros(6, int), gold, graphs=[Factors(["two"] * 4, soft, [rule])] * 6, costs=Hamming()
         )
         problem = joined(bound, matrices)
-        found.append(learner_named(learner).solve(Task(problem, loss, C=1.0, tol=1e-6, max_iter=20)).w)
+        found.append(learner_named(learner).solve(Objective(problem, loss, C=1.0, tol=1e-6, max_iter=20)).w)
     assert np.abs(found[1]).max() > 0.1
     assert_allclose(found[0], found[1], atol=1e-4)
 
@@ -564,31 +564,33 @@ def joined(bound: _core.FactorGraphStructure, matrices: list[Array]) -> _core.Pr
 def test_learners_minimise_the_relaxed_hinge(learner: Any) -> None:
     exact, relaxed = two_loops(np.random.default_rng(0), 8, "relaxed", iterations=2000)
     learner = learner_named(learner)
-    solution = learner.solve(Task(relaxed, Hinge(), C=0.1, tol=1e-2, max_iter=60))
+    solution = learner.solve(Objective(relaxed, Hinge(), C=0.1, tol=1e-2, max_iter=60))
     assert "relaxed objective" in solution.reason
     assert not solution.exact
-    task = Task(exact, Hinge(), C=0.1)
-    best = learner_named("bcfw").solve(Task(exact, Hinge(), C=0.1, tol=1e-6)).kept.primal
-    assert task.primal(solution.w) <= solution.kept.primal * (1 + 1e-6)  # the relaxed loss is above the loss
-    assert task.primal(solution.w) <= 1.1 * best
+    objective = Objective(exact, Hinge(), C=0.1)
+    best = learner_named("bcfw").solve(Objective(exact, Hinge(), C=0.1, tol=1e-6)).certificate.primal
+    assert objective.primal(solution.w) <= solution.certificate.primal * (
+        1 + 1e-6
+    )  # the relaxed loss is above the loss
+    assert objective.primal(solution.w) <= 1.1 * best
 
 
 @pytest.mark.parametrize("learner", ["bcfw", "cutting-plane", "one-slack"])
 def test_learners_that_keep_outputs_refuse_a_relaxation(learner: str) -> None:
     _, relaxed = two_loops(np.random.default_rng(0), 3, "relaxed")
     with pytest.raises(MargraveError, match=r"keeps whole outputs.*sgd"):
-        learner_named(learner).solve(Task(relaxed, Hinge(), C=1.0))
+        learner_named(learner).solve(Objective(relaxed, Hinge(), C=1.0))
 
 
 @pytest.mark.parametrize("inference", ["bp", "trw"])
 def test_log_losses_of_messages_are_close_to_the_exact_ones(inference: str) -> None:
     exact, approximate = two_loops(np.random.default_rng(1), 8, inference)
-    solution = learner_named("sgd").solve(Task(approximate, Log(), C=0.1, tol=1e-3, max_iter=40))
-    best = learner_named("lbfgs").solve(Task(exact, Log(), C=0.1, tol=1e-8)).kept.primal
+    solution = learner_named("sgd").solve(Objective(approximate, Log(), C=0.1, tol=1e-3, max_iter=40))
+    best = learner_named("lbfgs").solve(Objective(exact, Log(), C=0.1, tol=1e-8)).certificate.primal
     assert "approximate" in solution.reason
-    assert Task(exact, Log(), C=0.1).primal(solution.w) <= 1.05 * best
+    assert Objective(exact, Log(), C=0.1).primal(solution.w) <= 1.05 * best
     if inference == "trw":
-        assert solution.kept.primal >= Task(exact, Log(), C=0.1).primal(solution.w) - 1e-9
+        assert solution.certificate.primal >= Objective(exact, Log(), C=0.1).primal(solution.w) - 1e-9
 
 
 def test_settings_and_graphs_that_do_not_fit_are_refused() -> None:

@@ -23,7 +23,7 @@ from margrave.errors import MargraveError, unknown
 from margrave.estimators.estimator import Estimator
 from margrave.estimators.model import Given, Origin, StructuredModel, Weights
 from margrave.features.base import Features
-from margrave.learners import Checkpoint, Ended, Learner, Solution, Task, learner_named
+from margrave.learners import Checkpoint, Ended, Learner, Objective, Solution, learner_named
 from margrave.learners.checkpoint import as_checkpoint
 from margrave.learners.checks import check_loss
 from margrave.losses import Cost, LossFamily, loss_named
@@ -130,13 +130,13 @@ class StructuredEstimator(StructuredModel, Estimator):
         training = self._training(given, sample_weight, loss)
         score = None if dev is None else self._dev_score(dev, training)
 
-        def task() -> Task:
-            return self._task(training, loss, dev_score=score, checkpoint=kept, observers=observers)
+        def objective() -> Objective:
+            return self._objective(training, loss, dev_score=score, checkpoint=kept, observers=observers)
 
         if not loss.convex and starts > 1:
-            found = self._best_of_starts(starts, task)
+            found = self._best_of_starts(starts, objective)
         else:
-            one = task()
+            one = objective()
             learner = learner_named(self.learner).resolve(loss, one.problem)
             found = learner, learner.solve(one)
         self._set_fitted(training, self._set_solution(*found))
@@ -146,21 +146,21 @@ class StructuredEstimator(StructuredModel, Estimator):
         """The number of weights to start from."""
         return 1
 
-    def _best_of_starts(self, starts: int, task: Callable[[], Task]) -> tuple[Learner, Solution]:
+    def _best_of_starts(self, starts: int, objective: Callable[[], Objective]) -> tuple[Learner, Solution]:
         """The solution with the lowest objective of a loss that is not convex; the first start is the learner's own."""
         rng = np.random.default_rng(self.random_state)
         best: tuple[float, Learner, Solution] | None = None
         self.starts_ = []
         for k in range(starts):
-            one = task()
+            one = objective()
             if k > 0:
                 one.start = _SPREAD * rng.standard_normal(one.problem.dim)
             learner = learner_named(self.learner).resolve(one.loss, one.problem)
             solution = learner.solve(one)
-            objective, slope = one.objective(solution.w)
-            self.starts_.append({"objective": objective, "gradient": float(np.linalg.norm(slope))})
-            if best is None or objective < best[0]:
-                best = objective, learner, solution
+            value, slope = one.value_and_gradient(solution.w)
+            self.starts_.append({"objective": value, "gradient": float(np.linalg.norm(slope))})
+            if best is None or value < best[0]:
+                best = value, learner, solution
             if solution.ended is Ended.INTERRUPTED:
                 break
         assert best is not None
@@ -171,16 +171,18 @@ class StructuredEstimator(StructuredModel, Estimator):
         loss = models[0]._settings()
         training = self._training(given, sample_weight, loss)
         learner = learner_named(self.learner).resolve(loss, training.bound.problem)
-        if len(models) > 1 and type(learner).carry is Learner.carry:
-            learner.carry(None, models[1]._task(training, loss))  # This raises an error before any work is done.
+        if len(models) > 1 and type(learner).continue_with is Learner.continue_with:
+            learner.continue_with(
+                None, models[1]._objective(training, loss)
+            )  # This raises an error before any work is done.
         path: list[Any] = []
         state = None
         for model in models:
-            task = model._task(training, loss)
+            objective = model._objective(training, loss)
             try:
                 if state is not None:
-                    state = learner.carry(state, task)
-                solution = learner.solve(task, state)
+                    state = learner.continue_with(state, objective)
+                solution = learner.solve(objective, state)
             except KeyboardInterrupt:
                 if not path:
                     raise  # there is no model yet
@@ -242,7 +244,7 @@ class StructuredEstimator(StructuredModel, Estimator):
         )
         return Training(given, bound, feature_map, features, sample_weight)
 
-    def _task(
+    def _objective(
         self,
         training: Training,
         loss: LossFamily,
@@ -250,8 +252,8 @@ class StructuredEstimator(StructuredModel, Estimator):
         dev_score: Callable[[Weights], float] | None = None,
         checkpoint: Checkpoint | None = None,
         observers: Sequence[Any] = (),
-    ) -> Task:
-        return Task(
+    ) -> Objective:
+        return Objective(
             training.bound.problem,
             loss,
             C=self.C,
@@ -295,12 +297,12 @@ class StructuredEstimator(StructuredModel, Estimator):
     def _set_solution(self, learner: Learner, solution: Solution) -> Weights:
         self.learner_ = learner
         self._set_origin(
-            Origin(solution.reason, solution.ended, solution.converged, solution.kept, tuple(solution.history))
+            Origin(solution.reason, solution.ended, solution.converged, solution.certificate, tuple(solution.history))
         )
         if "tol" in learner.offers and not solution.converged and solution.ended is not Ended.INTERRUPTED:
             warnings.warn(
                 f"stopped after {self.n_iter_} iterations ({solution.reason}) with a relative gap of "
-                f"{solution.kept.relative_gap:.2g} > tol {float(self.tol):g}.",
+                f"{solution.certificate.relative_gap:.2g} > tol {float(self.tol):g}.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

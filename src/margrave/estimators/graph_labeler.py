@@ -16,7 +16,7 @@ from margrave.estimators.base import Training, check_choice
 from margrave.estimators.model import Given
 from margrave.learners import CCCP, Checkpoint
 from margrave.learners.checkpoint import as_checkpoint
-from margrave.learners.hidden import HiddenTask, hidden_loss
+from margrave.learners.hidden import HiddenObjective, hidden_loss
 from margrave.losses import LossFamily
 from margrave.maps.graphs import GraphMap
 from margrave.maps.table import hash_bits_of
@@ -167,7 +167,7 @@ class GraphLabeler(GraphSettings, ApproximateEstimator):
         loss = hidden_loss(self._settings())
         training = self._training(given, sample_weight, loss)
         observed = self._observed(training)
-        task = HiddenTask(
+        objective = HiddenObjective(
             training.bound.problem,
             loss,
             C=self.C,
@@ -184,7 +184,7 @@ class GraphLabeler(GraphSettings, ApproximateEstimator):
             observed=observed,
         )
         learner = CCCP(inner=self.learner, rounds=_ROUNDS)
-        self._set_fitted(training, self._set_solution(learner, learner.solve(task)))
+        self._set_fitted(training, self._set_solution(learner, learner.solve(objective)))
         return self
 
     def _fit_path(self, given: Given, Cs: Any, sample_weight: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from margrave.features.base import Features
 from margrave.files import model as model_file
 from margrave.files.stored import pack, unpack, vector
 from margrave.learners import Ended, Record
-from margrave.learners.task import available_threads
+from margrave.learners.objective import available_threads
 from margrave.maps.base import FeatureMap, Ranked
 from margrave.maps.mercer import Kernel
 from margrave.maps.table import FeatureTable

@@ -20,7 +20,7 @@ from margrave.estimators.base import StructuredEstimator, Training, check_choice
 from margrave.estimators.model import Given, Origin, StructuredModel
 from margrave.features.base import Features
 from margrave.features.sequences import LETTERS, EncodedSequence, Sequences, Views, sequence_columns
-from margrave.learners import Task
+from margrave.learners import Objective
 from margrave.losses import Cost, LossFamily
 from margrave.losses.costs import F1
 from margrave.maps.alignment import AlignmentMap, letters_of, sequences_of
@@ -112,10 +112,10 @@ class AlignmentEstimator(AlignmentScores, StructuredEstimator):
         natural = matrix_named(self.start).measured_in(1.0)
         return training.feature_map.from_matrix(natural, training.bound.problem.dim)
 
-    def _task(self, training: Training, loss: LossFamily, **more: Any) -> Task:
+    def _objective(self, training: Training, loss: LossFamily, **more: Any) -> Objective:
         if self.start is not None and loss.gamma == 0:
             loss = LossFamily(loss.beta, 1.0)
-        return super()._task(training, loss, **more)
+        return super()._objective(training, loss, **more)
 
     def _dev_given(self, dev: Any) -> Given | None:
         given = super()._dev_given(dev)

@@ -171,7 +171,7 @@ class TokenTagger(StructuredEstimator):
         return self.map_.top_transitions(self.coef_, tuples, whole("n", n, 1, 2**31 - 1))
 
     def _n_starts(self, loss: LossFamily) -> int:
-        return self.starts if loss.of_good else 1
+        return self.starts if loss.latent else 1
 
     def _raw(self, X: Any) -> Any:
         if not hasattr(X, "__len__"):

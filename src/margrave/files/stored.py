@@ -76,7 +76,7 @@ def unpack(stored: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         case {"kind": "mapping", "items": list(items)}:
             return {unpack(key, arrays): unpack(item, arrays) for key, item in items}
         case {"kind": str(kind), "name": str(name), "settings": dict(settings), "state": dict(state)} if kind in KINDS:
-            found: type[Stored] | None = KINDS[kind].registered.get(name)
+            found: type[Stored] | None = KINDS[kind].find(name)
             if found is None:
                 return KINDS[kind].missing(name)
             value = found.from_settings({k: unpack(v, arrays) for k, v in settings.items()})

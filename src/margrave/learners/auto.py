@@ -10,12 +10,12 @@ from margrave.learners.base import Learner
 from margrave.learners.bcfw import BCFW
 from margrave.learners.cccp import CCCP
 from margrave.learners.cutting_plane import CuttingPlane
-from margrave.learners.eg import OnlineEG
+from margrave.learners.eg import EG
 from margrave.learners.lbfgs import LBFGS
+from margrave.learners.objective import Objective, available_threads
 from margrave.learners.perceptron import AveragedPerceptron
 from margrave.learners.run import Solution
 from margrave.learners.sgd import SGD
-from margrave.learners.task import Task, available_threads
 from margrave.losses import LossFamily
 
 # Any learner is fast on problems with fewer parts, and L-BFGS is the most robust to a large C and a small tol.
@@ -54,7 +54,7 @@ class Auto(Learner):
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> Learner:
         """The learner for this loss on this problem."""
         if not loss.convex:
-            whole = loss.of_good and loss.smooth and problem.euclidean and problem.exact
+            whole = loss.latent and loss.smooth and problem.euclidean and problem.exact
             return LBFGS() if whole else CCCP()
         if not loss.of_family:
             return CuttingPlane()
@@ -63,7 +63,7 @@ class Auto(Learner):
                 return AveragedPerceptron()
             return BCFW(pairwise="relaxed_argmax" not in problem.offers)
         if not problem.euclidean:  # of a kernel
-            return BCFW() if loss.beyond_parts(problem) else OnlineEG()
+            return BCFW() if loss.beyond_parts(problem) else EG()
         if not problem.any_scores:
             return LBFGS()
         if not problem.exact:  # Line searches would trust values that are wrong.
@@ -73,12 +73,12 @@ class Auto(Learner):
             return LBFGS()
         stored = _core.StoredParts(problem, loss.core(), available_threads(None)).size
         if stored * _numbers(np.float64) <= _MOST_BYTES_IN_DOUBLE:
-            return OnlineEG()
-        return OnlineEG(single=True) if stored * _numbers(np.float32) <= _MOST_BYTES else LBFGS()
+            return EG()
+        return EG(single=True) if stored * _numbers(np.float32) <= _MOST_BYTES else LBFGS()
 
-    def solve(self, task: Task, state: Any = None) -> Solution:
+    def solve(self, objective: Objective, state: Any = None) -> Solution:
         """The solution of the chosen learner."""
-        return self.resolve(task.loss, task.problem).solve(task, state)
+        return self.resolve(objective.loss, objective.problem).solve(objective, state)
 
 
 def _numbers(precision: type[np.floating[Any]]) -> int:

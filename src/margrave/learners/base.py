@@ -1,21 +1,26 @@
 """The base of all learners.
 
-A learner is a dataclass of settings with `begin(task)`, which makes its state, and `one_pass(state)`, which improves
-the state and returns the current weights and objectives. Everything else is shared: the task (`task.py`), the loop
-(`run.py`), the checks of learner, loss and problem (`checks.py`), checkpoints and observers.
+A learner is a dataclass of settings with `begin(objective)`, which makes its state, and `one_pass(state)`, which
+improves the state and returns the current weights with P and D. Everything else is shared: the objective
+(`objective.py`), the loop (`run.py`), the checks of learner, loss and problem (`checks.py`), checkpoints and observers.
 """
 
 from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from margrave import _core
 from margrave.errors import MargraveError, unknown
+from margrave.files.stored import import_modules
 from margrave.learners.checks import OFFERS, check
+from margrave.learners.objective import Objective, Step
 from margrave.learners.run import Run, Solution
-from margrave.learners.task import Step, Task
 from margrave.losses import LossFamily
 from margrave.options import Option, check_options, options_of
 from margrave.stored import Stored
+
+PACKAGES = ("margrave.learners", "margrave.learners.published")  # where the files of learners are
 
 
 @dataclass
@@ -24,7 +29,7 @@ class Learner(Stored, kind="learner"):
 
     `needs` lists what the learner requires: words of `checks.NEEDS`, and operations that the problem must offer in
     addition to those that the loss needs. `offers` lists words of `checks.OFFERS`, which say what the learner can do
-    beyond minimising a convex loss of the family, and what kind of result it returns.
+    beyond minimizing a convex loss of the family, and what kind of result it returns.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -40,6 +45,16 @@ class Learner(Stored, kind="learner"):
     def __post_init__(self) -> None:
         for name, value in check_options(self, getattr(self, "name", "")).items():
             setattr(self, name, value)
+
+    @classmethod
+    def find(cls, name: str) -> "type[Learner] | None":
+        """The learner with this name. The file of a learner has its name, so no other file is imported."""
+        if name not in cls.registered:
+            module = name.replace("-", "_")
+            for package in PACKAGES:
+                if module.isidentifier() and find_spec(f"{package}.{module}"):
+                    import_module(f"{package}.{module}")
+        return cls.registered.get(name)
 
     @classmethod
     def missing(cls, name: str) -> str:
@@ -68,7 +83,7 @@ class Learner(Stored, kind="learner"):
 
         Parameters
         ----------
-        loss : the loss to minimise.
+        loss : the loss to minimize.
         problem : the problem.
         """
         check(self, loss, problem)
@@ -76,9 +91,9 @@ class Learner(Stored, kind="learner"):
     def check_packages(self) -> None:
         """Refuse a setting that needs a package that is not installed, before any work is done."""
 
-    def most_iterations(self, task: Task) -> int:
-        """The number of passes after which to give up: that of the task, or the learner's own default."""
-        return task.max_iter or self.default_max_iter
+    def most_iterations(self, objective: Objective) -> int:
+        """The number of passes after which to give up: that of the objective, or the learner's own default."""
+        return objective.max_iter or self.default_max_iter
 
     def resolve(self, loss: LossFamily, problem: _core.Problem) -> "Learner":
         """The learner that does the work: itself, unless it chooses another one."""
@@ -89,24 +104,24 @@ class Learner(Stored, kind="learner"):
         """Whether it can make a state for a checkpoint to fill."""
         return type(self).blank is not Learner.blank
 
-    def blank(self, task: Task) -> Any:
+    def blank(self, objective: Objective) -> Any:
         """An initial state, which a checkpoint can overwrite."""
         raise MargraveError(
-            f"the learner {type(self).__name__} does not say how it begins: it needs blank(task), or begin(task) where "
-            "there is no checkpoint."
+            f"the learner {type(self).__name__} does not say how it begins: it needs blank(objective), or "
+            "begin(objective) where there is no checkpoint."
         )
 
-    def begin(self, task: Task) -> Any:
+    def begin(self, objective: Objective) -> Any:
         """The state before the first pass."""
-        return self.blank(task)
+        return self.blank(objective)
 
-    def carry(self, state: Any, task: Task) -> Any:
+    def continue_with(self, state: Any, objective: Objective) -> Any:
         """A state for the same problem with another C, which starts from the end of another run.
 
         Parameters
         ----------
         state : the state of the other run.
-        task : the task with the other C.
+        objective : the objective with the other C.
         """
         raise MargraveError(
             f"learner '{self.name}' cannot continue from one C to the next: use learner='eg', 'bcfw' or 'lbfgs'."
@@ -117,25 +132,25 @@ class Learner(Stored, kind="learner"):
         raise MargraveError(f"the learner {type(self).__name__} has no passes.")
 
     def certify(self, state: Any) -> Step:
-        """P, D and the gap at the current state, for learners whose passes do not compute P; one pass or more."""
-        raise MargraveError(f"the learner {type(self).__name__} computes no P.")
+        """P, D and the gap at the current state, where its passes do not compute them; one pass or more."""
+        return Step(state.w, *state.objective.certify(state.w))
 
-    def remark(self, state: Any) -> str:
-        """What a reader of the result should know beside the reason why the run ended; empty if there is nothing."""
+    def note(self, state: Any) -> str:
+        """A note to append to the stopping reason; empty if there is none."""
         return ""
 
-    def solve(self, task: Task, state: Any = None) -> Solution:
+    def solve(self, objective: Objective, state: Any = None) -> Solution:
         """Make passes until the gap reaches the tolerance, the learner is done, or `max_iter` is reached.
 
         Parameters
         ----------
-        task : the task.
+        objective : the objective.
         state : the state to begin with; None uses the learner's initial state.
         """
-        self.check(task.loss, task.problem)
+        self.check(objective.loss, objective.problem)
         if not {"another objective", "perceptron loss"} & set(self.offers):
-            task.check_scale()
-        return Run(self, task).solve(state)
+            objective.check_scale()
+        return Run(self, objective).solve(state)
 
 
 def learner_named(learner: str | Learner) -> Learner:
@@ -147,7 +162,14 @@ def learner_named(learner: str | Learner) -> Learner:
     """
     if isinstance(learner, Learner):
         return learner
-    if not isinstance(learner, str) or learner not in Learner.registered:
-        raise unknown("learner", learner, sorted(Learner.registered))
-    named: Learner = Learner.registered[learner]()
-    return named
+    found = Learner.find(learner) if isinstance(learner, str) else None
+    if found is None:
+        raise unknown("learner", learner, sorted(all_learners()))
+    return found()
+
+
+def all_learners() -> dict[str, type[Learner]]:
+    """All learners by name, those of users included; this imports every file of learners."""
+    for package in PACKAGES:
+        import_modules(package)
+    return Learner.registered

@@ -19,18 +19,18 @@ from margrave.learners.dual import (
     check_parts,
     gold_counts,
 )
-from margrave.learners.resuming import check_outputs, check_same, check_that, scale_of_weights
-from margrave.learners.task import Step, Task, Weights
+from margrave.learners.objective import Objective, Objectives, Step, Weights
+from margrave.learners.resuming import check_same, check_that, scale_of_weights
 from margrave.losses import LossFamily
 from margrave.options import option
 
 _MEMORY = 10  # the number of outputs without mass that a block remembers
-_ENOUGH = 0.1  # A visit optimises over the outputs that it knows until this fraction of the gap it found is left.
+_ENOUGH = 0.1  # A visit optimizes over the outputs that it knows until this fraction of the gap it found is left.
 
 
 @dataclass
 class BCFW(Learner):
-    """Mixes each example's distribution with the loss's own at w, by exact line search.
+    """Block-coordinate Frank-Wolfe: updates one example at a time with an exact line search.
 
     If beta is infinite, pairwise steps move mass between the outputs that a block remembers; plain steps move mass from
     all old outputs in proportion to the new one. If beta is finite, this is stochastic dual coordinate ascent.
@@ -59,12 +59,12 @@ class BCFW(Learner):
         "that offers entropies of untied parts.",
     )
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "_State":
         """All mass on the gold outputs, so that w = 0."""
-        if self._pairwise(task.loss):
-            check_parts(task)  # A certificate takes the marginals of all parts.
-            return _State(**blank_blocks(task), blocks=_core.Blocks(task.problem))
-        return _State(**blank_blocks(task), mu=gold_counts(task))
+        if self._pairwise(objective.loss):
+            check_parts(objective)  # A certificate takes the marginals of all parts.
+            return _State(**blank_blocks(objective), blocks=_core.Blocks(objective.problem))
+        return _State(**blank_blocks(objective), mu=gold_counts(objective))
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
         """Refuse problems without distributions over parts, or without entropies, if they are needed."""
@@ -81,17 +81,17 @@ class BCFW(Learner):
                 "exact_entropy needs a finite beta and a structure with entropies of untied parts: leave it out."
             )
 
-    def carry(self, state: "_State", task: Task) -> "_State":
+    def continue_with(self, state: "_State", objective: Objective) -> "_State":
         """The same alpha with another C."""
-        state.rescale(task)
+        state.rescale(objective)
         state.average, state.average_value = np.zeros(0), 0.0
         return state
 
     def one_pass(self, state: "_State") -> Step:
         """Visits all examples."""
-        task = state.task
-        order = state.visits(self.order, self.order == "shuffled" and self._pairwise(task.loss))
-        ascent = task.ascent(state.w, order)
+        objective = state.objective
+        order = state.visits(self.order, self.order == "shuffled" and self._pairwise(objective.loss))
+        ascent = objective.ascent(state.w, order)
         if state.blocks is not None:
             _core.pairwise_pass(*ascent, state.blocks, state.gap, self.cached_steps, _MEMORY, _ENOUGH)
         else:
@@ -101,24 +101,16 @@ class BCFW(Learner):
         if self.averaging:
             state.add_to_average()
         w = state.average.copy() if self.averaging else state.w
-        if not state.bounded:
-            return Step(w, estimate=state.estimate())
-        return Step(w, dual=state.average_dual() if self.averaging else state.dual(), estimate=state.estimate())
+        return Step(w, *state.objectives(), estimate=state.estimate())
 
     def certify(self, state: "_State") -> Step:
-        """P and the gap; one pass. With averaging, D is taken at the average of alpha, which is feasible.
-
-        After a run was continued with entropies that cannot be checked, the certificate is that of primal learners.
-        """
-        if not state.bounded:
-            w = state.average.copy() if self.averaging else state.weights()
-            return Step(w, *state.task.certify(w))
+        """P and the gap; one pass. With averaging, D is taken at the average of alpha, which is feasible."""
         if self.averaging:
             w = state.average.copy()
-            primal, dual = state.task.primal(w), state.average_dual()
+            primal, dual = state.objective.primal(w), state.average_dual()
             return Step(w, primal, dual, primal - dual)
         state.update_costs()  # An interrupted pass has not done this.
-        return certified(state.task, state.weights(), state.value())
+        return certified(state.objective, state.weights(), state.value())
 
     def _pairwise(self, loss: LossFamily) -> bool:
         return self.pairwise and not loss.smooth
@@ -131,35 +123,28 @@ class _State(DualState):
     average: Weights = field(default_factory=lambda: np.zeros(0))
     average_value: float = 0.0  # the average of D without its norm
 
-    def __post_init__(self) -> None:
-        self.bounded = True  # whether D is known to be a bound, which nobody can say of stored entropies
-
     def verify(self) -> None:
-        """Blocks must be distributions over outputs with their costs, and w must be theirs; entropies are bounded."""
+        """w and the costs must be those of the blocks, whose masses sum to 1."""
         super().verify()
-        task, problem = self.task, self.task.problem
+        problem = self.objective.problem
         check_that(len(self.average) in (0, problem.dim), "the average has one weight per feature")
-        if self.blocks is not None:
-            begin, part_begin, parts, alpha, cost, _ = self.blocks.arrays()
-            check_outputs(task, begin, part_begin, parts, cost)
-            check_same("masses", np.add.reduceat(alpha, begin[:-1]), np.ones(problem.size))
-            check_same("costs", self.cost, self.blocks.costs())
-            check_same("w", self.w, self.weights(), terms=scale_of_weights(task))
+        if self.blocks is None:
+            self.verify_marginals(self.mu, of_parts=not self.objective.loss.beyond_parts(problem))
             return
-        self.verify_marginals(self.mu, of_parts=not task.loss.beyond_parts(problem))
-        if not task.loss.smooth:
-            return
-        self.bounded = {"entropy", "untied"} <= set(problem.offers)
-        begin = _core.part_offsets(problem)
-        for i in range(problem.size) if self.bounded else ():
-            most = float(problem.entropy(i, self.mu[begin[i] : begin[i + 1]])[0])
-            check_that(self.entropy[i] <= most + 1e-9 * max(1.0, most), "entropies are those of the marginals")
+        begin, _, _, alpha, *_ = self.blocks.arrays()
+        check_same("masses", np.add.reduceat(alpha, begin[:-1]), np.ones(problem.size))
+        check_same("costs", self.cost, self.blocks.costs())
+        check_same("w", self.w, self.weights(), terms=scale_of_weights(self.objective))
+
+    def objectives(self) -> Objectives:
+        """D, at the average of alpha if there is one; P takes a pass."""
+        return None, self.average_dual() if len(self.average) else self.dual(), None
 
     def weights(self) -> Weights:
         """w(alpha), computed again."""
         if self.blocks is None:
             return self.weights_of(self.mu)
-        w: Weights = self.blocks.weights(self.task.problem, self.task.family, self.task.threads)
+        w: Weights = self.blocks.weights(self.objective.problem, self.objective.family, self.objective.threads)
         return w
 
     def update_costs(self) -> None:
@@ -177,8 +162,8 @@ class _State(DualState):
 
     def average_dual(self) -> float:
         """A lower bound on D at the average of alpha, because the entropy is concave."""
-        of_average = self.average_value - 0.5 * self.task.problem.dot(self.average, self.average)
-        return min(of_average, self.dual())  # D at alpha itself can be checked when a run is continued.
+        of_average = self.average_value - 0.5 * self.objective.problem.dot(self.average, self.average)
+        return min(of_average, self.dual())
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The blocks as arrays."""
@@ -191,8 +176,8 @@ class _State(DualState):
         """The blocks from arrays."""
         blocks = self.blocks
         if blocks is not None:
-            kept = [np.ascontiguousarray(arrays[name]) for name in _BLOCKS]
-            blocks = _core.Blocks.from_arrays(self.task.problem, *kept)
+            stored = [np.ascontiguousarray(arrays[name]) for name in _BLOCKS]
+            blocks = _core.Blocks.from_arrays(self.objective.problem, *stored)
         super().unpack(plain | {"blocks": blocks}, arrays)
 
 

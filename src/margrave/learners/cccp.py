@@ -20,19 +20,19 @@ from margrave.errors import MargraveError
 from margrave.learners.base import Learner, learner_named
 from margrave.learners.checks import check_loss
 from margrave.learners.ended import Ended
-from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
-from margrave.learners.task import Objectives, State, Step, Task, Weights
+from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.losses import LossFamily
 from margrave.options import option
 
 
 @dataclass
 class CCCP(Learner):
-    """Solves one convex problem after another, each above the objective and touching it where the last one led.
+    """Convex-concave procedure: minimizes a sequence of convex upper bounds.
 
     Each round has one record; `max_iter`, if given, takes the place of `rounds`. The first problem is the convex loss
-    (beta, gamma) itself, unless `Task.start` says where to begin. The objective never rises, and the search ends near a
-    local optimum, when a round lowers the objective by no more than tol of itself. There is no dual, hence no gap.
+    (beta, gamma) itself, unless `Objective.start` says where to begin. The objective never rises, and the search ends
+    near a local optimum, when a round lowers the objective by no more than tol of itself. There is no dual, hence no
+    gap.
 
     >>> CCCP(inner="eg", rounds=5).name
     'cccp'
@@ -55,58 +55,58 @@ class CCCP(Learner):
         if self.inner == self.name or isinstance(self.inner, CCCP):
             raise MargraveError("the inner learner of cccp must be another one.")
 
-    def most_iterations(self, task: Task) -> int:
+    def most_iterations(self, objective: Objective) -> int:
         """The most rounds."""
-        return task.max_iter or self.rounds
+        return objective.max_iter or self.rounds
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "_State":
         """All weights are zero, and no round has been made."""
-        return _State(task, np.zeros(task.problem.dim), np.zeros(task.problem.dim))
+        return _State(objective, np.zeros(objective.problem.dim), np.zeros(objective.problem.dim))
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
-        """Refuse an inner learner that cannot minimise the convex part."""
+        """Refuse an inner learner that cannot minimize the convex part."""
         super().check(loss, problem)
         inner, convex = self._inner(loss, problem), _convex_part(loss)
-        if not _minimises(inner, convex):
+        if not _minimizes(inner, convex):
             raise MargraveError(
-                f"learner '{inner.name}' cannot be the inner learner of cccp with {loss.name}, which minimises "
+                f"learner '{inner.name}' cannot be the inner learner of cccp with {loss.name}, which minimizes "
                 f"a loss {convex.name} in each round: use inner='auto'."
             )
         inner.check(convex, problem)
 
-    def begin(self, task: Task) -> "_State":
+    def begin(self, objective: Objective) -> "_State":
         """Begin with zero weights, or with the tangent at the given weights, which takes two passes."""
-        state = self.blank(task)
-        if task.start is not None:
-            state.move(task.start, *state.objective(task.start))
+        state = self.blank(objective)
+        if objective.start is not None:
+            state.move(objective.start, *state.value_and_tangent(objective.start))
         return state
 
-    def carry(self, state: "_State", task: Task) -> "_State":
+    def continue_with(self, state: "_State", objective: Objective) -> "_State":
         """The same weights with another C."""
-        task.start = state.w
-        return self.begin(task)
+        objective.start = state.w
+        return self.begin(objective)
 
     def one_pass(self, state: "_State") -> Step:
         """One convex problem, and the objective at its solution; the weights stay if that is no lower."""
-        task = state.task
-        problem = state.convex_problem(task.tol / 10 if self.inner_tol is None else self.inner_tol)
-        inner = self._inner(task.loss, task.problem)
+        objective = state.objective
+        problem = state.convex_problem(objective.tol / 10 if self.inner_tol is None else self.inner_tol)
+        inner = self._inner(objective.loss, objective.problem)
         found = inner.solve(problem)
         interrupted = found.ended is Ended.INTERRUPTED
         if interrupted and state.primal < inf:
             raise KeyboardInterrupt  # The result is the weights of the last complete round.
-        task.passes += problem.passes
+        objective.passes += problem.passes
         w = state.r + found.w
-        primal, r = state.objective(w)
-        task.check_finite(primal)
+        primal, r = state.value_and_tangent(w)
+        objective.check_finite(primal)
         before, same_tangent = state.primal, found.converged and np.array_equal(r, state.r)
         if primal <= before:
             state.move(w, primal, r)
         done, stuck = "", False
-        if before < inf and primal - before > task.tol * abs(before):
+        if before < inf and primal - before > objective.tol * abs(before):
             done, stuck = f"learner '{inner.name}' found nothing lower", True
-        elif before < inf and before - primal <= task.tol * abs(before):
-            done = f"the objective fell by no more than tol {task.tol:g} of itself"
+        elif before < inf and before - primal <= objective.tol * abs(before):
+            done = f"the objective fell by no more than tol {objective.tol:g} of itself"
         elif same_tangent:
             done = "the tangent of the concave part is the one before"
         return Step(state.w, *state.objectives(), done=done, stuck=stuck, interrupted=interrupted)
@@ -120,7 +120,7 @@ def _convex_part(loss: LossFamily) -> LossFamily:
     return LossFamily(loss.beta, loss.gamma or 1.0)
 
 
-def _minimises(learner: Learner, loss: LossFamily) -> bool:
+def _minimizes(learner: Learner, loss: LossFamily) -> bool:
     try:
         check_loss(learner, loss)
     except MargraveError:
@@ -138,35 +138,28 @@ class _State(State):
         """P, where there is no dual."""
         return self.primal, None, None
 
-    def verify(self) -> None:
-        """The objective and the tangent must be those at w, once a round has been made."""
-        if self.primal < inf:
-            primal, r = self.objective(self.w)
-            check_same("objective", self.primal, primal, terms=scale_of_losses(self.task, self.w))
-            check_same("tangent", self.r, r, terms=scale_of_weights(self.task))
-
-    def convex_problem(self, tol: float) -> Task:
+    def convex_problem(self, tol: float) -> Objective:
         """The problem with its concave part replaced by the tangent at w; learners that can begin at w do so."""
-        task, loss, r = self.task, self.task.loss, self.r
-        score = task.dev_score
-        return Task(
-            _core.offset(task.problem, r / (loss.gamma or 1.0), loss.zero_one, loss.gamma > 0),
+        objective, loss, r = self.objective, self.objective.loss, self.r
+        score = objective.dev_score
+        return Objective(
+            _core.offset(objective.problem, r / (loss.gamma or 1.0), loss.zero_one, loss.gamma > 0),
             _convex_part(loss),
-            C=task.C,
-            sample_weight=task.sample_weight,
+            C=objective.C,
+            sample_weight=objective.sample_weight,
             tol=tol,
-            n_jobs=task.n_jobs,
-            random_state=task.random_state,
+            n_jobs=objective.n_jobs,
+            random_state=objective.random_state,
             dev_score=None if score is None else lambda u: score(r + u),
             start=None if self.primal == inf else self.w - r,
         )
 
-    def objective(self, w: Weights) -> tuple[float, Weights]:
+    def value_and_tangent(self, w: Weights) -> tuple[float, Weights]:
         """1/2 |w|^2 + C sum_i (L_i(beta, gamma) - L_i(beta, 0)), and the gradient of the last part; two passes."""
-        task = self.task
-        value = task.losses_of(task.family, w)[0]
-        less, r = task.subtracted_losses(w, gradient=True)
-        return 0.5 * task.problem.dot(w, w) + value - less, r
+        objective = self.objective
+        value = objective.losses_of(objective.family, w)[0]
+        less, r = objective.subtracted_losses(w, gradient=True)
+        return 0.5 * objective.problem.dot(w, w) + value - less, r
 
     def move(self, w: Weights, primal: float, r: Weights) -> None:
         """Makes w the current weights."""

@@ -11,9 +11,8 @@ import numpy as np
 
 from margrave.learners.base import Learner
 from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, Point, wolfe
+from margrave.learners.objective import Objective, Step, Weights
 from margrave.learners.primal import PrimalState, check_vectors
-from margrave.learners.resuming import check_same
-from margrave.learners.task import Step, Task, Weights
 from margrave.options import option
 
 FORMULAS = ("polak-ribiere", "hager-zhang")
@@ -36,22 +35,22 @@ class CG(Learner):
         FORMULAS[0], "Which formula says how much of the last direction the next one contains.", choices=FORMULAS
     )
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "_State":
         """All weights zero."""
-        zero = np.zeros(task.problem.dim)
-        return _State(task, zero, 0.0, zero, zero, 0.0)
+        zero = np.zeros(objective.problem.dim)
+        return _State(objective, zero, 0.0, zero, zero, 0.0)
 
-    def begin(self, task: Task) -> "_State":
+    def begin(self, objective: Objective) -> "_State":
         """The gradient at the starting point."""
-        check_vectors(task, 1, f"learner 'cg' with {task.problem.dim} weights", "use fewer features")
-        w = np.zeros(task.problem.dim) if task.start is None else task.start
-        primal, slope = task.objective(w)
-        return _State(task, w, primal, slope, d=-slope, down=-task.problem.dot(slope, slope))
+        check_vectors(objective, 1, f"learner 'cg' with {objective.problem.dim} weights", "use fewer features")
+        w = np.zeros(objective.problem.dim) if objective.start is None else objective.start
+        primal, slope = objective.value_and_gradient(w)
+        return _State(objective, w, primal, slope, d=-slope, down=-objective.problem.dot(slope, slope))
 
-    def carry(self, state: "_State", task: Task) -> "_State":
+    def continue_with(self, state: "_State", objective: Objective) -> "_State":
         """The same weights with another C."""
-        task.start = state.w
-        return self.begin(task)
+        objective.start = state.w
+        return self.begin(objective)
 
     def one_pass(self, state: "_State") -> Step:
         """One line search, one direction."""
@@ -66,12 +65,6 @@ class _State(PrimalState):
     down: float  # the slope of P along the direction
     reach: float = 0.0  # the last step times its `down`; 0 before the first step and after a failed search
     stalled: int = 0  # the number of steps in a row that did not measurably lower P
-
-    def verify(self) -> None:
-        """The slope along the direction must be that at w."""
-        super().verify()
-        lengths = sqrt(self.dot(self.slope, self.slope)) * sqrt(self.dot(self.d, self.d))
-        check_same("slope", self.down, self.dot(self.slope, self.d), terms=lengths)
 
     def advance(self, formula: str) -> bool:
         """Move to the next point; False if no point differs from this one in floating-point numbers."""
@@ -99,7 +92,7 @@ class _State(PrimalState):
         step = self.reach / self.down if self.reach else 1 / sqrt(size)
         if step * size > -self.down:
             step = -self.down / size
-        return wolfe(self.task, self.w, self.primal, self.d, self.down, step, _CURVATURE, strong=True)
+        return wolfe(self.objective, self.w, self.primal, self.d, self.down, step, _CURVATURE, strong=True)
 
     def turn(self, before: Weights, formula: str) -> None:
         """The direction after a step from a point with gradient `before`.

@@ -20,7 +20,7 @@ from margrave.files import model as model_file
 from margrave.files.output import check_output
 
 if TYPE_CHECKING:
-    from margrave.learners.task import Task
+    from margrave.learners.objective import Objective
 
 
 @dataclass
@@ -44,9 +44,11 @@ class Checkpoint:
 
     If the file exists, the run continues from it. With one thread, and for batch learners with any number of threads, a
     run that was continued ends with the same bits as one that was never interrupted; the exception is the simplex of
-    learner 'lp', which starts again. The file belongs to one task: it is refused for another problem, loss, C, seed or
-    learner. Ctrl-C leaves the file as it was last written. Resume only your own checkpoints: what the state determines
-    is checked, but not everything is determined.
+    learner 'lp', which starts again. The file belongs to one run: it is refused for another problem, loss, C, seed or
+    learner. Ctrl-C leaves the file as it was last written.
+
+    A checkpoint is your own file. Damage is detected: a checksum covers every byte, sizes and indices are checked, and
+    P of the best weights and D are computed again when a run is continued. A forged state is not examined.
 
     Parameters
     ----------
@@ -129,9 +131,9 @@ def as_checkpoint(checkpoint: "str | PathLike[str] | Checkpoint | None") -> Chec
 _HASHED = ("data", "cost", "sample_weight", "start")
 
 
-def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[str, str]:
+def fingerprint(objective: "Objective", learner: str, settings: dict[str, Any]) -> dict[str, str]:
     """The properties that must be the same for a run to continue; this takes one scoring of every example."""
-    problem, loss = task.problem, task.loss
+    problem, loss = objective.problem, objective.loss
     kind = "L" if loss.convex else "dL"
     # The raw bits of a generator do not change between releases of NumPy; its distributions can change.
     w = np.random.PCG64(0).random_raw(problem.dim) / 2.0**64 - 0.5
@@ -148,14 +150,14 @@ def fingerprint(task: "Task", learner: str, settings: dict[str, Any]) -> dict[st
         "learner": f"'{learner}'",
         **{f"setting '{name}'": _description(value) for name, value in settings.items()},
         "loss": f"{kind}(beta={loss.beta!r}, gamma={loss.gamma!r}{', zero-one cost' if loss.zero_one else ''})",
-        "C": repr(task.C),
-        "random_state": repr(task.random_state),
+        "C": repr(objective.C),
+        "random_state": repr(objective.random_state),
         "examples": repr(problem.size),
         "weights": repr(problem.dim),
         "data": f"{data:08x}",
         "cost": f"{cost:08x}",
-        "sample_weight": "none" if task.sample_weight is None else f"{_hash(task.sample_weight):08x}",
-        "start": "none" if task.start is None else f"{_hash(task.start):08x}",
+        "sample_weight": "none" if objective.sample_weight is None else f"{_hash(objective.sample_weight):08x}",
+        "start": "none" if objective.start is None else f"{_hash(objective.start):08x}",
     }
 
 

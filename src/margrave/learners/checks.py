@@ -1,7 +1,7 @@
-"""Checks of whether a learner can minimise a loss on a problem, and the error messages if it cannot.
+"""Checks of whether a learner can minimize a loss on a problem, and the error messages if it cannot.
 
 A learner states in `needs` what it requires of the loss and of the problem, and in `offers` what it can do beyond
-minimising a convex loss of the family. Every word is explained here, next to its test. A condition that concerns only
+minimizing a convex loss of the family. Every word is explained here, next to its test. A condition that concerns only
 one learner is checked in that learner's `check`.
 """
 
@@ -67,8 +67,8 @@ class Rule:
 # The first rule that refuses a combination decides the error message.
 RULES = {
     "differences": Rule(
-        "it minimises differences of losses, which are not convex",
-        lambda loss, _: not loss.convex and not (loss.of_good and loss.smooth),
+        "it minimizes differences of losses, which are not convex",
+        lambda loss, _: not loss.convex and not (loss.latent and loss.smooth),
         lambda learner, loss, _: (
             f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use "
             "learner='cccp', or loss='hinge'."
@@ -76,8 +76,8 @@ RULES = {
         offered=True,
     ),
     "smooth latent losses": Rule(
-        "it minimises losses over all good outputs that have a gradient everywhere, and are not convex",
-        lambda loss, _: loss.of_good and loss.smooth,
+        "it minimizes losses over all good outputs that have a gradient everywhere, and are not convex",
+        lambda loss, _: loss.latent and loss.smooth,
         lambda learner, loss, _: (
             f"learner '{learner.name}' needs a convex loss, and {loss.name} is a difference of two: use learner='cccp' "
             "or learner='lbfgs'."
@@ -85,7 +85,7 @@ RULES = {
         offered=True,
     ),
     "difference": Rule(
-        "it minimises differences of losses only",
+        "it minimizes differences of losses only",
         lambda loss, _: loss.convex,
         lambda learner, loss, _: (
             f"learner '{learner.name}' is for differences of losses, and {loss.name} is convex: use "
@@ -119,10 +119,10 @@ RULES = {
         ),
     ),
     "perceptron loss": Rule(
-        "it takes the loss with beta = inf and gamma = 0, whose regularised optimum is w = 0",
+        "it takes the loss with beta = inf and gamma = 0, whose regularized optimum is w = 0",
         lambda loss, _: not loss.smooth and loss.gamma == 0,
         lambda learner, loss, _: (
-            f"under the perceptron loss the regularised optimum is w = 0, so learner '{learner.name}' refuses it: use "
+            f"under the perceptron loss the regularized optimum is w = 0, so learner '{learner.name}' refuses it: use "
             "learner='perceptron', or loss='hinge'."
         ),
         offered=True,
@@ -185,7 +185,7 @@ NEEDS = {word: rule.meaning for word, rule in RULES.items() if not rule.offered}
 # All words of `offers`, with their meanings.
 OFFERS = {word: rule.meaning for word, rule in RULES.items() if rule.offered} | {
     "choice": "it chooses another learner, which does the work",
-    "another objective": "it minimises an objective other than P, for example with another norm of w",
+    "another objective": "it minimizes an objective other than P, for example with another norm of w",
     "last weights": "the result is the last iterate, not the one with the lowest P",
     "certificate": "its records have D and the gap",
     "certificate at finite beta": "its records have D and the gap where beta is finite",
@@ -208,7 +208,7 @@ def _spare_good(loss: LossFamily) -> str:
 
 
 def check_loss(learner: "Learner", loss: LossFamily) -> None:
-    """Refuse a loss that the learner cannot minimise, in one sentence that says what would work."""
+    """Refuse a loss that the learner cannot minimize, in one sentence that says what would work."""
     _check_rules(learner, loss, None)
 
 

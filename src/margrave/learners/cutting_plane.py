@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner
-from margrave.learners.resuming import check_outputs, check_same, check_that, scale_of_weights
-from margrave.learners.task import State, Step, Task, Weights
+from margrave.learners.objective import Objective, Objectives, State, Step, Weights
+from margrave.learners.resuming import check_same, scale_of_weights
 from margrave.options import option
 
 VARIANTS = ("a", "b")
 
 _ROUNDING = 1e-12  # A smaller violation counts as none.
-_OVER_S = 0.1  # Between two passes the known constraints are optimised to this fraction of the gap that a pass saw.
-_AFTER_EACH = 0.01  # Variant (a) optimises them to this fraction of that gap after each constraint.
+_OVER_S = 0.1  # Between two passes the known constraints are optimized to this fraction of the gap that a pass saw.
+_AFTER_EACH = 0.01  # Variant (a) optimizes them to this fraction of that gap after each constraint.
 _AT_MOST = 100  # In variant (a), the gap is at most this many times tol.
 _ROUNDS_OVER_S = 10  # The maximum number of rounds over the known constraints between two passes.
 _ROUNDS_OF_HARD = 100  # The same with a hard margin.
@@ -29,10 +29,10 @@ _NUMBERS = 30_000_000  # The maximum size of their feature vectors.
 
 @dataclass
 class CuttingPlane(Learner):
-    """Finds the most violated constraint of one example at a time, and optimises the dual over those found so far.
+    """Finds the most violated constraint of one example at a time, and optimizes the dual over those found so far.
 
     It accepts any re-scaling, slack and cost of `Hinge`. Variant "b" of Algorithm 1 as published stops before the
-    optimum; here it is followed by full optimisations until the gap is below tol.
+    optimum; here it is followed by full optimizations until the gap is below tol.
 
     >>> CuttingPlane(variant="a", epsilon=0.01).name
     'cutting-plane'
@@ -45,7 +45,7 @@ class CuttingPlane(Learner):
 
     variant: str = option(
         "b",
-        'Step 10 of Algorithm 1: after each new constraint, "a" optimises over all constraints and "b" over those of '
+        'Step 10 of Algorithm 1: after each new constraint, "a" optimizes over all constraints and "b" over those of '
         "the same example.",
         choices=VARIANTS,
     )
@@ -59,43 +59,46 @@ class CuttingPlane(Learner):
         50, "Remove a constraint after this many visits without a multiplier.", at_least=1, at_most=10**9
     )
 
-    def blank(self, task: Task) -> "CutState":
+    def blank(self, objective: Objective) -> "CutState":
         """No constraints: w = 0."""
-        task.check_costs()
+        objective.check_costs()
         return CutState(
-            task, np.zeros(task.problem.dim), np.random.default_rng(task.random_state), cuts=_core.Cuts(task.problem)
+            objective,
+            np.zeros(objective.problem.dim),
+            np.random.default_rng(objective.random_state),
+            cuts=_core.Cuts(objective.problem),
         )
 
     def one_pass(self, state: "CutState") -> Step:
         """Visits every example once."""
-        task = state.task
+        objective = state.objective
         epsilon = _ROUNDING if self.epsilon is None else self.epsilon
         added = state.visit(epsilon, self.rounds, self.variant == "a", self._after_each(state))
         done = ""
         if added == 0 and self.epsilon is not None and state.settled:
             done = f"no constraint is violated by more than epsilon {self.epsilon:g}"
         if added == 0:  # Only the known constraints can still improve the objective.
-            state.optimise(self._over_s(state), _ALL_ROUNDS)
+            state.optimize(self._over_s(state), _ALL_ROUNDS)
         elif self.variant == "b":
-            state.optimise(_OVER_S * state.gap, _ROUNDS_OVER_S if task.loss.slack else _ROUNDS_OF_HARD)
+            state.optimize(_OVER_S * state.gap, _ROUNDS_OVER_S if objective.loss.slack else _ROUNDS_OF_HARD)
         state.settled = added == 0
         step = state.step(done)
-        if task.loss.slack == 0:
+        if objective.loss.slack == 0:
             state.check_separable()
         return step
 
     def certify(self, state: "CutState") -> Step:
         """P, D and the gap at w(alpha), computed again; one pass. With a hard margin, w is scaled to satisfy it."""
-        task = state.task
-        state.w = state.cuts.weights(task.problem)
-        dual, primal = state.dual(), task.primal(state.w)
+        objective = state.objective
+        state.w = state.cuts.weights(objective.problem)
+        dual, primal = state.dual(), objective.primal(state.w)
         if primal == inf:  # The hard margin is not satisfied yet.
             return Step(state.w.copy(), None, dual)
-        norm = 0.5 * task.problem.dot(state.w, state.w)
-        stretch = sqrt(primal / norm) if task.loss.slack == 0 and norm > 0 else 1.0
+        norm = 0.5 * objective.problem.dot(state.w, state.w)
+        stretch = sqrt(primal / norm) if objective.loss.slack == 0 and norm > 0 else 1.0
         return Step(stretch * state.w, primal, dual, primal - dual)
 
-    def remark(self, state: "CutState") -> str:
+    def note(self, state: "CutState") -> str:
         """How many searches were proved exact, if not all."""
         if state.exact:
             return ""
@@ -103,14 +106,14 @@ class CuttingPlane(Learner):
         return f"{state.proved} of {state.searches} searches for violated constraints ({share:.0f}%) were proved exact"
 
     def _over_s(self, state: "CutState", share: float = 0.1) -> float:
-        """The gap of the known constraints at which they count as optimised: a `share` of tol, if tol decides."""
-        task = state.task
-        if task.loss.slack == 0:
-            return max(0.1 * task.tol, _ROUNDING)
+        """The gap of the known constraints at which they count as optimized: a `share` of tol, if tol decides."""
+        objective = state.objective
+        if objective.loss.slack == 0:
+            return max(0.1 * objective.tol, _ROUNDING)
         if self.epsilon is not None:
-            return 0.01 * self.epsilon * float(task.weights().max())
-        size = state.value if state.value > 0 else float(task.weights().sum())
-        return max(share * task.tol, _ROUNDING) * size
+            return 0.01 * self.epsilon * float(objective.weights().max())
+        size = state.value if state.value > 0 else float(objective.weights().sum())
+        return max(share * objective.tol, _ROUNDING) * size
 
     def _after_each(self, state: "CutState") -> float:
         """The same between two constraints of variant (a); a goal far below the current gap would be pointless."""
@@ -133,7 +136,7 @@ class CutState(State):
     settled: bool = False  # whether the last pass added no constraint
     turn: int = 0  # the number of passes with a hard margin
     gains: list[Any] = field(default_factory=list)  # variant (a): example, gain of D, violation beyond the slack
-    steps: int = 0  # variant (a): steps of the optimisations over all constraints
+    steps: int = 0  # variant (a): steps of the optimizations over all constraints
     cuts: Any = None
 
     @property
@@ -157,7 +160,7 @@ class CutState(State):
 
     def visit(self, epsilon: float, rounds: int, variant_a: bool, goal: float) -> int:
         """Make one pass with inference; return the number of constraints added."""
-        order = self.random.permutation(self.task.problem.size)
+        order = self.random.permutation(self.objective.problem.size)
         added, self.gap, self.missed, searches, proved, self.worst, self.violation, gains, steps = self.cuts.one_pass(
             *self._core(), order, epsilon, rounds, variant_a, goal
         )
@@ -165,10 +168,10 @@ class CutState(State):
         self.proved += proved
         self.gains += [list(gain) for gain in gains]
         self.steps += steps
-        self.task.passes += 1
+        self.objective.passes += 1
         return int(added)
 
-    def optimise(self, goal: float, rounds: int) -> None:
+    def optimize(self, goal: float, rounds: int) -> None:
         """Improve the multipliers without inference."""
         self.cuts.optimise(*self._core(), goal, rounds)
 
@@ -177,23 +180,27 @@ class CutState(State):
         self.value = float(self.cuts.dual(*self._core()))
         return self.value
 
+    def objectives(self) -> Objectives:
+        """D; P takes a pass."""
+        return None, self.dual(), None
+
     def step(self, done: str) -> Step:
         """The outcome of a pass; with a hard margin, there is no estimate of the gap."""
-        estimate = self.gap if self.task.loss.slack else None
-        return Step(self.w.copy(), dual=self.dual(), estimate=estimate, done=done)
+        estimate = self.gap if self.objective.loss.slack else None
+        return Step(self.w.copy(), *self.objectives(), estimate=estimate, done=done)
 
     def check_separable(self) -> None:
         """Raise an error if no weights can satisfy the margin.
 
         Weights u of norm 1 have some margin m(y) <= sum alpha m(y) / sum alpha = <u, w> / sum alpha <= |w| / sum alpha.
         """
-        norm = self.task.problem.dot(self.w, self.w)
+        norm = self.objective.problem.dot(self.w, self.w)
         mass = self.value + 0.5 * norm
         most = sqrt(norm) / mass if mass > 0 else inf
         self.turn += 1
         if self.violation >= 1 and self.turn.bit_count() == 1:  # Compute a better bound occasionally.
             most = min(most, self.margin())
-        if most < self.task.tol:
+        if most < self.objective.tol:
             raise MargraveError(
                 f"the examples are not separable: no weights of norm 1 separate them by more than {most:.1g}, which is "
                 f"below tol; the most violated one is example {self.worst}; use slack=1 or slack=2."
@@ -201,7 +208,7 @@ class CutState(State):
 
     def margin(self) -> float:
         """The best margin of weights of norm 1 over the heaviest constraints: the least |w(alpha)| at sum alpha = 1."""
-        problem = self.task.problem
+        problem = self.objective.problem
         begin, part_begin, parts, *_, multiplier, _ = self.cuts.arrays()
         examples = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
         heaviest = np.argsort(-multiplier, kind="stable")[: min(_HEAVIEST, max(_NUMBERS // problem.dim, 2))]
@@ -232,26 +239,19 @@ class CutState(State):
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """The constraints from arrays."""
-        kept = [np.ascontiguousarray(arrays[name]) for name in _CUTS]
-        super().unpack(plain | {"cuts": _core.Cuts.from_arrays(self.task.problem, *kept)}, arrays)
+        stored = [np.ascontiguousarray(arrays[name]) for name in _CUTS]
+        super().unpack(plain | {"cuts": _core.Cuts.from_arrays(self.objective.problem, *stored)}, arrays)
 
     def verify(self) -> None:
-        """Constraints must be those of outputs, with their costs, and w must be that of their multipliers."""
-        task = self.task
-        begin, part_begin, parts, cost, linear, factor, multiplier, _ = self.cuts.arrays()
-        check_outputs(task, begin, part_begin, parts, cost)
-        root = np.sqrt(cost) if task.loss.slack == 2 else cost
-        check_same("linear terms", linear, root)
-        check_same("factors", factor, root if task.loss.rescale == "slack" else np.ones_like(cost))
+        """w must be that of the multipliers."""
+        begin, *_, factor, multiplier, _ = self.cuts.arrays()
         mass = np.add.reduceat(np.append(multiplier, 0.0), begin[:-1]) * (np.diff(begin) > 0)
-        if task.loss.slack == 1:
-            check_that((mass <= task.weights() * (1 + 1e-9)).all(), "multipliers sum to at most C")
-        terms = scale_of_weights(task, mass * max(1.0, float(factor.max(initial=0.0))))
-        check_same("w", self.w, self.cuts.weights(task.problem), terms=terms)
+        terms = scale_of_weights(self.objective, mass * max(1.0, float(factor.max(initial=0.0))))
+        check_same("w", self.w, self.cuts.weights(self.objective.problem), terms=terms)
 
     def _core(self) -> tuple[_core.Problem, Weights, _core.LossFamily, str, int, Any]:
-        task = self.task
-        return task.problem, self.w, task.family, *task.rescaling()
+        objective = self.objective
+        return objective.problem, self.w, objective.family, *objective.rescaling()
 
 
 _CUTS = ("cut_begin", "part_begin", "parts", "cost", "linear", "factor", "multiplier", "idle")

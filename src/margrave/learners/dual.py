@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.learners.resuming import check_same, check_that, expected_costs, scale_of_weights
-from margrave.learners.task import Objectives, State, Step, Task, Weights
 from margrave.memory import check_memory
 
 ORDERS = ("shuffled", "cyclic", "gap")
@@ -39,17 +39,17 @@ class DualState(State):
 
     def verify_marginals(self, mu: Weights, *, of_parts: bool = True) -> None:
         """w must be that of the marginals and, where costs decompose over parts, the costs as well."""
-        task = self.task
+        objective = self.objective
         check_that(np.isfinite(mu).all(), "marginals are finite")
-        check_same("w", self.w, self.weights_of(mu), terms=scale_of_weights(task))
-        if of_parts and task.loss.gamma > 0:
-            check_same("costs", self.cost, expected_costs(task, _core.part_offsets(task.problem), mu))
+        check_same("w", self.w, self.weights_of(mu), terms=scale_of_weights(objective))
+        if of_parts and objective.loss.gamma > 0:
+            check_same("costs", self.cost, expected_costs(objective, _core.part_offsets(objective.problem), mu))
 
     def visits(self, order: str, skip: bool) -> NDArray[np.int64]:
         """The examples of the next pass; with `skip`, two passes in three leave out those with small gaps."""
-        n = self.task.problem.size
+        n = self.objective.problem.size
         self.turn += 1
-        seen = self.task.weights() * self.gap
+        seen = self.objective.weights() * self.gap
         if order == "gap" and np.isfinite(seen).all() and seen.sum() > 0:
             return self.random.choice(n, n, p=(1 - _UNIFORM) * seen / seen.sum() + _UNIFORM / n)
         chosen = np.arange(n) if order == "cyclic" else self.random.permutation(n)
@@ -59,15 +59,15 @@ class DualState(State):
 
     def count(self, inferences: int) -> None:
         """Count inferences as a fraction of a pass."""
-        self.task.passes += inferences / self.task.problem.size
+        self.objective.passes += inferences / self.objective.problem.size
 
     def value(self) -> float:
         """sum_i C_i (gamma c_i + H_i / beta)."""
-        return dual_value(self.task, self.cost, self.entropy)
+        return dual_value(self.objective, self.cost, self.entropy)
 
     def dual(self) -> float:
         """D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2."""
-        return self.value() - 0.5 * self.task.problem.dot(self.w, self.w)
+        return self.value() - 0.5 * self.objective.problem.dot(self.w, self.w)
 
     def objectives(self) -> Objectives:
         """D; P takes a pass."""
@@ -75,7 +75,7 @@ class DualState(State):
 
     def estimate(self) -> float | None:
         """The sum of the gaps at the last visits; None if some example has not been visited yet."""
-        total = float(self.task.weights() @ self.gap)
+        total = float(self.objective.weights() @ self.gap)
         return total if total < inf else None
 
     def step(self) -> Step:
@@ -87,71 +87,71 @@ class DualState(State):
 
         The marginals are those of all parts, or of the stored ones.
         """
-        return certified(self.task, self.weights_of(mu, stored), self.value())
+        return certified(self.objective, self.weights_of(mu, stored), self.value())
 
     def weights_of(self, mu: Weights, stored: _core.StoredParts | None = None) -> Weights:
         """w(alpha) of these marginals."""
-        task = self.task
-        return _core.weights_of(task.problem, task.family, task.threads, mu, stored)
+        objective = self.objective
+        return _core.weights_of(objective.problem, objective.family, objective.threads, mu, stored)
 
-    def rescale(self, task: Task) -> None:
+    def rescale(self, objective: Objective) -> None:
         """Continue with the same alpha and another C, to which w is proportional."""
-        self.w *= task.C / self.task.C
-        self.task = task
-        self.gap = unseen(task)
+        self.w *= objective.C / self.objective.C
+        self.objective = objective
+        self.gap = unseen(objective)
         self.turn = 0
 
 
-def dual_value(task: Task, cost: Weights, entropy: Weights) -> float:
+def dual_value(objective: Objective, cost: Weights, entropy: Weights) -> float:
     """sum_i C_i (gamma c_i + H_i / beta): D without its norm."""
-    loss = task.loss
-    return float(task.weights() @ (loss.gamma * cost + (entropy / loss.beta if loss.smooth else 0.0)))
+    loss = objective.loss
+    return float(objective.weights() @ (loss.gamma * cost + (entropy / loss.beta if loss.smooth else 0.0)))
 
 
-def certified(task: Task, w: Weights, value: float) -> Step:
+def certified(objective: Objective, w: Weights, value: float) -> Step:
     """P, D and the gap at w = w(alpha), given the rest of D; one pass."""
-    primal, dual = task.primal(w), value - 0.5 * task.problem.dot(w, w)
+    primal, dual = objective.primal(w), value - 0.5 * objective.problem.dot(w, w)
     return Step(w, primal, dual, primal - dual)
 
 
-def unseen(task: Task) -> Weights:
+def unseen(objective: Objective) -> Weights:
     """Gaps before any visit: infinite, except for examples without weight, where they are zero."""
-    return np.where(task.weights() > 0, inf, 0.0)
+    return np.where(objective.weights() > 0, inf, 0.0)
 
 
-def blank_blocks(task: Task) -> dict[str, Any]:
+def blank_blocks(objective: Objective) -> dict[str, Any]:
     """The fields of a DualState with all mass on the gold outputs."""
-    n = task.problem.size
+    n = objective.problem.size
     return {
-        "task": task,
-        "w": np.zeros(task.problem.dim),
+        "objective": objective,
+        "w": np.zeros(objective.problem.dim),
         "entropy": np.zeros(n),
         "cost": np.zeros(n),
-        "gap": unseen(task),
-        "random": np.random.default_rng(task.random_state),
+        "gap": unseen(objective),
+        "random": np.random.default_rng(objective.random_state),
     }
 
 
-def check_parts(task: Task, bytes_per_part: int = 8, parts: int | None = None) -> int:
+def check_parts(objective: Objective, bytes_per_part: int = 8, parts: int | None = None) -> int:
     """The number of all parts, or of these; an error if numbers for each do not fit into memory."""
-    n = int(_core.part_offsets(task.problem)[-1]) if parts is None else parts
+    n = int(_core.part_offsets(objective.problem)[-1]) if parts is None else parts
     check_memory(
         bytes_per_part * n,
-        f"the distributions over the {n} parts of {task.problem.size} examples",
+        f"the distributions over the {n} parts of {objective.problem.size} examples",
         "use learner='lbfgs' for smooth losses, or learner='sgd', or fewer classes or examples",
     )
     return n
 
 
-def gold_counts(task: Task) -> Weights:
+def gold_counts(objective: Objective) -> Weights:
     """The number of occurrences of each part in the gold outputs of all examples, concatenated."""
-    counts = np.zeros(check_parts(task))
-    np.add.at(counts, _core.gold_parts(task.problem), 1.0)
+    counts = np.zeros(check_parts(objective))
+    np.add.at(counts, _core.gold_parts(objective.problem), 1.0)
     return counts
 
 
-def gold_parameters(task: Task, start: float) -> Weights:
+def gold_parameters(objective: Objective, start: float) -> Weights:
     """Natural parameters of all parts, concatenated: `start` for gold parts, 0 for others."""
-    check_parts(task, 16)  # marginals as well
-    t: Weights = start * np.minimum(gold_counts(task), 1.0)
+    check_parts(objective, 16)  # marginals as well
+    t: Weights = start * np.minimum(gold_counts(objective), 1.0)
     return t

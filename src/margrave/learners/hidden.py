@@ -1,9 +1,9 @@
 """Outputs of which only some labels are known: the log-likelihood of what is observed, by the convex-concave procedure.
 
 Let Z_i be the sum over all outputs and O_i the sum over those that agree with what is known of example i. The loss is
-log Z_i - log O_i, a difference of two log losses that have the same gold output, whichever it is. `CCCP` minimises it:
+log Z_i - log O_i, a difference of two log losses that have the same gold output, whichever it is. `CCCP` minimizes it:
 each round replaces log O_i by its tangent, which is the expectation step of EM, and solves the convex problem that is
-left, the maximisation step.
+left, the maximization step.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ import numpy as np
 
 from margrave import _core
 from margrave.errors import MargraveError
-from margrave.learners.task import Task, Weights
+from margrave.learners.objective import Objective, Weights
 from margrave.losses import DifferenceOfLosses, LossFamily
 
 
 @dataclass
-class HiddenTask(Task):
-    """A task whose problem has all outputs and no costs, beside the same problem restricted to what is observed."""
+class HiddenObjective(Objective):
+    """An objective whose problem has all outputs and no costs, beside that problem restricted to what is observed."""
 
     observed: _core.Problem | None = None
 
@@ -33,7 +33,7 @@ class HiddenTask(Task):
 
 
 def hidden_loss(loss: LossFamily) -> DifferenceOfLosses:
-    """The loss of a `HiddenTask`; an error unless the loss is a log loss."""
+    """The loss of a `HiddenObjective`; an error unless the loss is a log loss."""
     if not loss.convex or loss.gamma != 0 or not np.isfinite(loss.beta):
         raise MargraveError(f"labels that are unknown (None) need the log loss, and this is {loss.name}.")
     return DifferenceOfLosses(loss.beta, 1.0)  # whose cost is that of the problem, which has none

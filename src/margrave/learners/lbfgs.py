@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.learners.base import Learner
 from margrave.learners.line_search import AT_THE_LIMIT, MOST_STALLED, wolfe
+from margrave.learners.objective import Objective, Step, Weights
 from margrave.learners.primal import PrimalState, check_vectors
-from margrave.learners.resuming import check_same, check_that
-from margrave.learners.task import Step, Task, Weights
+from margrave.learners.resuming import check_that
 from margrave.options import option
 
 
@@ -42,24 +42,24 @@ class LBFGS(Learner):
         0.0, "Stop also where |grad P| <= gradient_tol max(1, |w|); 0 leaves it to the relative gap.", at_least=0
     )
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "_State":
         """All weights zero."""
-        zero = np.zeros(task.problem.dim)
-        return _State(task, zero, 0.0, zero, deque(maxlen=self.memory))
+        zero = np.zeros(objective.problem.dim)
+        return _State(objective, zero, 0.0, zero, deque(maxlen=self.memory))
 
-    def carry(self, state: "_State", task: Task) -> "_State":
+    def continue_with(self, state: "_State", objective: Objective) -> "_State":
         """The same weights with another C."""
-        task.start = state.w
-        return self.begin(task)
+        objective.start = state.w
+        return self.begin(objective)
 
-    def begin(self, task: Task) -> "_State":
+    def begin(self, objective: Objective) -> "_State":
         """The gradient at the starting point."""
-        pairs = min(self.memory, self.most_iterations(task))
-        what = f"learner 'lbfgs' with {task.problem.dim} weights and memory={self.memory}"
-        check_vectors(task, 2 * pairs, what, "lower its memory, or use learner='cg'")
-        w = np.zeros(task.problem.dim) if task.start is None else task.start
-        primal, slope = task.objective(w)
-        return _State(task, w, primal, slope, deque(maxlen=self.memory))
+        pairs = min(self.memory, self.most_iterations(objective))
+        what = f"learner 'lbfgs' with {objective.problem.dim} weights and memory={self.memory}"
+        check_vectors(objective, 2 * pairs, what, "lower its memory, or use learner='cg'")
+        w = np.zeros(objective.problem.dim) if objective.start is None else objective.start
+        primal, slope = objective.value_and_gradient(w)
+        return _State(objective, w, primal, slope, deque(maxlen=self.memory))
 
     def one_pass(self, state: "_State") -> Step:
         """One direction, one line search."""
@@ -68,8 +68,8 @@ class LBFGS(Learner):
         norm = sqrt(state.dot(state.slope, state.slope))
         if self.gradient_tol and norm <= self.gradient_tol * max(1.0, sqrt(state.dot(state.w, state.w))):
             done = done or f"gradient norm {norm:.2g} <= {self.gradient_tol:g} max(1, |w|)"
-        if not state.task.loss.convex:
-            if 0.5 * norm**2 <= state.task.tol * abs(state.primal):
+        if not state.objective.loss.convex:
+            if 0.5 * norm**2 <= state.objective.tol * abs(state.primal):
                 done = done or f"converged: gradient norm {norm:.2g}"
             return Step(state.w, state.primal, done=done, stuck=done == AT_THE_LIMIT)
         return Step(state.w, *state.objectives(), done=done, stuck=done == AT_THE_LIMIT)
@@ -95,12 +95,10 @@ class _State(PrimalState):
         super().unpack(plain | {"pairs": deque(pairs, maxlen=self.pairs.maxlen)}, arrays)
 
     def verify(self) -> None:
-        """Every change must have a length."""
+        """Every change must be one of w."""
         super().verify()
-        for s, y, rho in self.pairs:
+        for s, y, _ in self.pairs:
             check_that(s.shape == y.shape == self.w.shape and s.dtype == y.dtype == np.float64, "changes are of w")
-            lengths = sqrt(self.dot(s, s)) * sqrt(self.dot(y, y))
-            check_same("curvature", rho * self.dot(s, y), 1.0, terms=abs(rho) * lengths)
 
     def direction(self) -> Weights:
         """The two-loop recursion: -H grad P, where H is initially the latest curvature times the identity."""
@@ -125,7 +123,7 @@ class _State(PrimalState):
             self.pairs.clear()
             d, down = -self.slope, -self.dot(self.slope, self.slope)
         first = 1.0 if self.pairs else min(1.0, 1.0 / sqrt(self.dot(self.slope, self.slope)))
-        found = wolfe(self.task, self.w, self.primal, d, down, first)
+        found = wolfe(self.objective, self.w, self.primal, d, down, first)
         if found is None:
             return False
         _, w, primal, slope = found

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrave.learners.task import Task, Weights
+from margrave.learners.objective import Objective, Weights
 
 MOST_STALLED = 10  # Learners stop after this many steps in a row that did not measurably lower P.
 AT_THE_LIMIT = "no step lowers P further: the limit of floating-point numbers"
@@ -21,7 +21,7 @@ class Point(NamedTuple):
 
 
 def wolfe(
-    task: Task,
+    objective: Objective,
     w: Weights,
     primal: float,
     d: Weights,
@@ -35,7 +35,7 @@ def wolfe(
 
     Parameters
     ----------
-    task : the task, which computes P and its gradient.
+    objective : the objective, which computes P and its gradient.
     w, primal : the starting point, and P there.
     d, down : the direction, and the slope of P along it, which is negative.
     step : the first step to try.
@@ -47,8 +47,8 @@ def wolfe(
     slack = 1e-14 * abs(primal)  # P is not known more precisely than this.
     for _ in range(_MOST_TRIALS):
         trial = w + step * d
-        value, slope = task.objective(trial)
-        still = task.problem.dot(slope, d)
+        value, slope = objective.value_and_gradient(trial)
+        still = objective.problem.dot(slope, d)
         lowered = value <= primal + 1e-4 * step * down + slack
         # P is convex: a point where it still falls is lower than the start, even if rounding hides the difference.
         if not (lowered or (strong and still <= 0)):
@@ -62,7 +62,7 @@ def wolfe(
             step = _between(low, high, falling, rising)
         else:
             return Point(step, trial, value, slope)
-    task.check_finite(value)
+    objective.check_finite(value)
     return None
 
 

@@ -15,9 +15,9 @@ from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.highs import highs_for
 from margrave.learners.base import Learner
+from margrave.learners.objective import Objective, Objectives, State, Step, Weights
 from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.learners.run import Solution
-from margrave.learners.task import Objectives, State, Step, Task, Weights
 from margrave.losses import LossFamily
 from margrave.memory import check_memory
 from margrave.options import option
@@ -71,7 +71,7 @@ def _two_tolerances(name: str, tolerances: Any) -> tuple[float, float]:
 
 @dataclass
 class LP(Learner):
-    """Minimises |w|_1 + C sum_i xi_i, where every wrong output scores at least 1 - xi_i below the good ones.
+    """Minimizes |w|_1 + C sum_i xi_i, where every wrong output scores at least 1 - xi_i below the good ones.
 
     This is linear program (6) of 004 or, with several good outputs, (8) or (7). Constraints are sought between the best
     weights so far and those of the master problem (Ben-Ameur and Neto, 2007); Algorithm 1 of the paper, which seeks
@@ -142,50 +142,54 @@ class LP(Learner):
         if self.solver != "extragradient":
             highs_for(f"solver '{self.solver}'", "solver='extragradient'")
 
-    def blank(self, task: Task, several: bool = True) -> "LPState":
+    def blank(self, objective: Objective, several: bool = True) -> "LPState":
         """No constraints. Without `several`, there will be one for each example and search."""
-        of_parts = None if self.metric is None else partial(_distance, task, self.metric)
-        margin = task.family if self.margin == "cost" else _core.LossFamily(inf, 1.0, zero_one=True)
+        of_parts = None if self.metric is None else partial(_distance, objective, self.metric)
+        margin = objective.family if self.margin == "cost" else _core.LossFamily(inf, 1.0, zero_one=True)
         closest = self.program == "closest"
         several = several and self.separation == "in-out"
-        return self._without_rows(task, LPConstraints(task.problem, margin, closest, of_parts, task.threads, several))
+        return self._without_rows(
+            objective, LPConstraints(objective.problem, margin, closest, of_parts, objective.threads, several)
+        )
 
-    def solve(self, task: Task, state: "LPState | None" = None) -> Solution:
+    def solve(self, objective: Objective, state: "LPState | None" = None) -> Solution:
         """Solve the program; warn if all weights are zero, and say which C would be large enough."""
-        solution = super().solve(task, state)
+        solution = super().solve(objective, state)
         if solution.converged and not solution.w.any():
             constraints = solution.state.constraints
             # The next C of a path has the same constraints. It searches up to a larger C if this one found none.
             if constraints.sufficient_c == inf:
-                assert solution.kept.primal is not None
-                constraints.sufficient_c = self._sufficient_c(task, constraints, solution.kept.primal / task.C)
-            warnings.warn(_all_zero(task.C, constraints.sufficient_c), stacklevel=2)
+                assert solution.certificate.primal is not None
+                constraints.sufficient_c = self._sufficient_c(
+                    objective, constraints, solution.certificate.primal / objective.C
+                )
+            warnings.warn(_all_zero(objective.C, constraints.sufficient_c), stacklevel=2)
         return solution
 
-    def _sufficient_c(self, task: Task, constraints: "LPConstraints", at_zero: float) -> float:
+    def _sufficient_c(self, objective: Objective, constraints: "LPConstraints", at_zero: float) -> float:
         """A C at which a weight is worth its price, close to the smallest; infinity if none was found.
 
         `at_zero` is the sum of all slacks at w = 0. Larger and larger C are tried until a weight is not zero. Its
         quotient, as in `smallest_c`, is the next C, until there is none.
         """
-        smallest, C = inf, task.C
-        while smallest == inf and C < _MOST_GROWTH * task.C:
+        smallest, C = inf, objective.C
+        while smallest == inf and C < _MOST_GROWTH * objective.C:
             C *= _GROWTH
-            smallest = self._quotient(task, constraints, C, at_zero)
+            smallest = self._quotient(objective, constraints, C, at_zero)
         better = smallest
         while better < inf:
             smallest = better
-            better = self._quotient(task, constraints, smallest, at_zero)
+            better = self._quotient(objective, constraints, smallest, at_zero)
             if better > (1 - _FOR_WARNING) * smallest:
                 break
         return min(smallest, better)
 
-    def _quotient(self, task: Task, constraints: "LPConstraints", C: float, at_zero: float) -> float:
+    def _quotient(self, objective: Objective, constraints: "LPConstraints", C: float, at_zero: float) -> float:
         """|w|_1 over the slacks that the weights w of this C save; infinity if they are zero, or save nothing."""
         more = replace(
-            task,
+            objective,
             C=C,
-            tol=max(task.tol, _FOR_WARNING),
+            tol=max(objective.tol, _FOR_WARNING),
             max_iter=_ROUNDS_FOR_WARNING,
             observers=(),
             checkpoint=None,
@@ -194,12 +198,12 @@ class LP(Learner):
         # At a large C the simplex may not finish its programs, whereas the quotient may be that of any weights.
         learner = replace(self, solver="extragradient")
         found = super(LP, learner).solve(more, learner._without_rows(more, constraints))
-        assert found.kept.primal is not None
+        assert found.certificate.primal is not None
         length = float(np.abs(found.w).sum())
-        saved = at_zero - (found.kept.primal - length) / C
+        saved = at_zero - (found.certificate.primal - length) / C
         return length / saved if length > 0 and saved > 0 else inf
 
-    def smallest_c(self, task: Task, *, tol: float = 0.01, max_rounds: int = 100) -> tuple[float, float]:
+    def smallest_c(self, objective: Objective, *, tol: float = 0.01, max_rounds: int = 100) -> tuple[float, float]:
         """Bounds on the smallest C at which a weight is worth its price: w = 0 is an optimum up to this C only.
 
         With S(w) the sum of all slacks at w, each times its sample weight, the answer is the infimum of
@@ -212,21 +216,21 @@ class LP(Learner):
 
         Parameters
         ----------
-        task : the task; its C is where the search starts. It ends at 10,000 times this C.
+        objective : the objective; its C is where the search starts. It ends at 10,000 times this C.
         tol : the relative difference of the bounds at which to stop.
         max_rounds : the maximum number of rounds.
         """
         # At a large C the simplex may not finish its programs, whereas the bounds hold for any multipliers and weights.
         learner = replace(self, separation="in-out", rounds=10**9, solver="extragradient")
 
-        def at(C: float) -> Task:
-            return replace(task, C=C, tol=_OF_BOUNDS * tol, observers=(), checkpoint=None, verbose=False)
+        def at(C: float) -> Objective:
+            return replace(objective, C=C, tol=_OF_BOUNDS * tol, observers=(), checkpoint=None, verbose=False)
 
-        C = task.C
+        C = objective.C
         state = learner.blank(at(C), several=False)
         state.add_violated(np.zeros_like(state.best))
         most = state.program.rows.slacks(state.program.rows.margin)  # what every example asks for at w = 0
-        share = task.weights() / task.C
+        share = objective.weights() / objective.C
         at_zero, low, high = float(share @ most), 0.0, inf
         if at_zero == 0:
             return inf, inf
@@ -237,43 +241,43 @@ class LP(Learner):
             if length > 0 and gain > 0:
                 high = min(high, length / gain)
             low = min(max(low, state.optimal_at_zero_up_to(most, share)), high)
-            if low >= (1 - tol) * high or C > _MOST_GROWTH * task.C:
+            if low >= (1 - tol) * high or C > _MOST_GROWTH * objective.C:
                 break
-            if high < C or (high == inf and state.gap <= state.task.tol * state.best_primal):
+            if high < C or (high == inf and state.gap <= state.objective.tol * state.best_primal):
                 C = high if high < C else _GROWTH * C
-                state = learner.carry(state, at(C))
+                state = learner.continue_with(state, at(C))
                 state.towards = 1.0  # All weights on the way have a quotient, so the master's may be far off.
         return low, high
 
-    def _without_rows(self, task: Task, constraints: "LPConstraints") -> "LPState":
-        problem, sites = task.problem, constraints.sites
+    def _without_rows(self, objective: Objective, constraints: "LPConstraints") -> "LPState":
+        problem, sites = objective.problem, constraints.sites
         check_memory(
             8 * 8 * problem.dim, f"learner 'lp' with {problem.dim} weights", "use fewer features, or learner='sgd'"
         )
         nothing = np.zeros(problem.dim)
         return LPState(
-            task,
+            objective,
             nothing,
             program=Program(
                 Constraints(sites, np.full(problem.dim, -1, np.int32)),
-                constraints.of_sites(task.weights()),
+                constraints.of_sites(objective.weights()),
                 self.free_sign,
                 nothing,
                 np.zeros(sites[-1]),
                 nothing,
             ),
-            master=master_named(self.solver, self.step, self.restarts, self.tolerances, task.threads),
+            master=master_named(self.solver, self.step, self.restarts, self.tolerances, objective.threads),
             constraints=constraints,
         )
 
-    def remark(self, state: "LPState") -> str:
+    def note(self, state: "LPState") -> str:
         """What P and D are, where the search cannot find every constraint of program (7)."""
         misses = state.constraints.misses
         return "P and D are no statement about program 7, but about the constraints found" if misses else ""
 
-    def carry(self, state: "LPState", task: Task) -> "LPState":
+    def continue_with(self, state: "LPState", objective: Objective) -> "LPState":
         """The constraints, their multipliers and the weights."""
-        new = self._without_rows(task, state.constraints)
+        new = self._without_rows(objective, state.constraints)
         new.program = replace(state.program, C=new.program.C)
         new.best, new.value = state.best, new.program.dual()
         new.add_violated(new.best)
@@ -286,7 +290,7 @@ class LP(Learner):
             return Step(state.best, *state.objectives())
         state.round(self.rounds)
         for _ in range(_LAST_ROUNDS):
-            if state.gap > state.task.tol * state.best_primal or state.set_zeros():
+            if state.gap > state.objective.tol * state.best_primal or state.set_zeros():
                 return Step(state.best, *state.objectives())
             state.round(self.rounds)
         return Step(state.best, *state.objectives(), done="zeros do not reach tol", stuck=True)
@@ -303,10 +307,10 @@ def _all_zero(C: float, sufficient: float) -> str:
 
 
 def _distance(
-    task: Task, metric: Callable[[Any, Any], float], i: int, good: NDArray[np.int32], wrong: NDArray[np.int32]
+    objective: Objective, metric: Callable[[Any, Any], float], i: int, good: NDArray[np.int32], wrong: NDArray[np.int32]
 ) -> float:
     """The distance of two outputs of example i by the metric."""
-    return metric(task.decode_output(i, good), task.decode_output(i, wrong))
+    return metric(objective.decode_output(i, good), objective.decode_output(i, wrong))
 
 
 class LPConstraints:
@@ -414,21 +418,21 @@ class LPState(State):
             added = self.add_most_violated(np.where(dust, 0.0, between))
             self.towards *= _LONGER if self.best_primal < before else _SHORTER
             self.towards = min(max(self.towards, _LEAST), 1.0) if added else 1.0
-        aim = max(_OF_GAP * self.gap, _TIGHT * self.task.tol * self.best_primal)
-        few = added <= _FEW * self.task.problem.size
+        aim = max(_OF_GAP * self.gap, _TIGHT * self.objective.tol * self.best_primal)
+        few = added <= _FEW * self.objective.problem.size
         most = _AT_LAST if not added else max(self.iterations, _WITH_FEW if few else _ITERATIONS)
         primal, bound = self.master.solve(program, aim, most, last=not added)
         self.value = max(self.value, bound)
         # If the value of the master agrees with P, no important constraint is missing, and the rest of the gap is that
         # of the master: more constraints would only make its iterations slower.
-        agrees = abs(primal - self.best_primal) <= self.task.tol * self.best_primal
+        agrees = abs(primal - self.best_primal) <= self.objective.tol * self.best_primal
         self.iterations = min(2 * self.iterations, _WITH_FEW) if agrees and primal - bound > aim else _ITERATIONS
         rows = program.rows
         rows.idle = np.where(rows.multiplier > 0, 0, rows.idle + 1)
-        kept = (rows.idle <= rounds) | (not self.exact)  # A search that is not exact may not find them again.
-        if not kept.all():
-            rows.retain(kept)
-            self.master.remove(kept)
+        stay = (rows.idle <= rounds) | (not self.exact)  # A search that is not exact may not find them again.
+        if not stay.all():
+            rows.retain(stay)
+            self.master.remove_all_but(stay)
 
     def round_at_master(self) -> None:
         """Algorithm 1, lines 4 to 12, as printed, except that a constraint which is there is not added again.
@@ -438,7 +442,7 @@ class LPState(State):
         program = self.program
         first = self.best_primal == inf
         added = self.add_violated(np.ones_like(self.best) if first else program.w, 0.0 if first else program.xi)
-        aim = max(_OF_GAP * self.gap, _TIGHT * self.task.tol * self.best_primal)
+        aim = max(_OF_GAP * self.gap, _TIGHT * self.objective.tol * self.best_primal)
         _, bound = self.master.solve(program, aim, _AT_LAST, last=not added)
         self.value = max(self.value, bound)
 
@@ -455,9 +459,9 @@ class LPState(State):
         Constraints that require no more than the slacks `xi` are left out. If P is lower at w than at the best weights
         so far, w replaces them.
         """
-        task, rows, C = self.task, self.program.rows, self.task.weights()
-        slack, owner, *found = self.constraints.round(w, rows, C > 0, task.threads, xi)
-        task.passes += 1
+        objective, rows, C = self.objective, self.program.rows, self.objective.weights()
+        slack, owner, *found = self.constraints.round(w, rows, C > 0, objective.threads, xi)
+        objective.passes += 1
         primal = float(np.abs(w).sum() + C @ slack)
         if primal < self.best_primal:
             self.best, self.best_primal = w, primal
@@ -468,7 +472,7 @@ class LPState(State):
     def known_primal(self, w: Weights) -> float:
         """P at w over the known constraints, which is at least D."""
         slack = self.constraints.known(self.program.rows, self.program.rows.asked(w))
-        return float(np.abs(w).sum() + self.task.weights() @ slack)
+        return float(np.abs(w).sum() + self.objective.weights() @ slack)
 
     def _count_known(self) -> None:
         """Raise P to what the known constraints require, some of which the search may have missed at these weights."""
@@ -507,7 +511,7 @@ class LPState(State):
         for zero in (of_master, of_master & (program.worth() < 1 - _WORTHLESS)):
             self.best_primal = inf
             self.add_violated(np.where(zero, 0.0, best))
-            if self.gap <= self.task.tol * self.best_primal:
+            if self.gap <= self.objective.tol * self.best_primal:
                 if self.master.verify(program):
                     return True
                 break  # The zeros were those of a wrong master.
@@ -516,15 +520,15 @@ class LPState(State):
         return False
 
     def verify(self) -> None:
-        """P must be that of the best weights. Rows have no outputs, so that their numbers cannot be computed again.
+        """P must be that of the best weights. Rows have no outputs, so their numbers cannot be computed again.
 
         A search that is not exact may find other outputs now: P must then be at least what the rows require.
         """
         if self.exact:
-            no_example = np.zeros(self.task.problem.size, bool)
-            slack = self.constraints.round(self.best, self.program.rows, no_example, self.task.threads)[0]
-            primal = float(np.abs(self.best).sum() + self.task.weights() @ slack)
-            check_same("P", self.best_primal, primal, terms=scale_of_losses(self.task, self.best))
+            no_example = np.zeros(self.objective.problem.size, bool)
+            slack = self.constraints.round(self.best, self.program.rows, no_example, self.objective.threads)[0]
+            primal = float(np.abs(self.best).sum() + self.objective.weights() @ slack)
+            check_same("P", self.best_primal, primal, terms=scale_of_losses(self.objective, self.best))
         else:
             check_that(self.best_primal >= self.known_primal(self.best) * (1 - 1e-9), "P counts all constraints")
         check_that(self.value <= self.best_primal * (1 + 1e-9), "D is at most P")
@@ -541,16 +545,18 @@ class LPState(State):
 
     def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """The same from arrays."""
-        kept: dict[str, Any] = {name: np.array(array) for name, array in arrays.items() if "." in name}
-        rows = Constraints(**{each.name: kept[f"rows.{each.name}"] for each in fields(Constraints)})
+        stored: dict[str, Any] = {name: np.array(array) for name, array in arrays.items() if "." in name}
+        rows = Constraints(**{each.name: stored[f"rows.{each.name}"] for each in fields(Constraints)})
         program = replace(
-            self.program, rows=rows, weight=plain["weight"], **{name: kept[f"program.{name}"] for name in _PROGRAM}
+            self.program, rows=rows, weight=plain["weight"], **{name: stored[f"program.{name}"] for name in _PROGRAM}
         )
-        rows.check(self.task.problem.dim, self.constraints.sites)
+        rows.check(self.objective.problem.dim, self.constraints.sites)
         for name in _PROGRAM:
-            check_that(kept[f"program.{name}"].dtype == np.float64, f"the {name} of the program are numbers")
-            check_that(np.isfinite(kept[f"program.{name}"]).all(), f"the {name} of the program are finite")
-            check_that(kept[f"program.{name}"].shape == getattr(self.program, name).shape, f"there is one {name} each")
+            check_that(stored[f"program.{name}"].dtype == np.float64, f"the {name} of the program are numbers")
+            check_that(np.isfinite(stored[f"program.{name}"]).all(), f"the {name} of the program are finite")
+            check_that(
+                stored[f"program.{name}"].shape == getattr(self.program, name).shape, f"there is one {name} each"
+            )
         check_that(type(plain["weight"]) is float and 0 < plain["weight"] < inf, "the weight of dual steps is positive")
         same = {"program": program, "master": self.master, "constraints": self.constraints}
         super().unpack(plain | same, {name: array for name, array in arrays.items() if "." not in name})

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent (001, Alg. 1 and 2), which is 1-best MIRA for the hinge loss, and k-best MIRA (Eq. 17)."""
+"""Dual coordinate ascent (001, Alg. 1 and 2), which is 1-best MIRA for the hinge loss."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -10,12 +10,11 @@ from margrave import _core
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner
 from margrave.learners.checks import check_rule
-from margrave.learners.resuming import check_that, scale_of_losses
-from margrave.learners.task import State, Step, Task, Weights, negative_losses, replaced_losses
+from margrave.learners.objective import Objective, Objectives, State, Step, Weights, negative_losses, replaced_losses
 from margrave.losses import LossFamily
 from margrave.options import option
 
-_AVERAGE_HELP = "Return the average of the weights over all updates instead of the last ones."
+AVERAGE_HELP = "Return the average of the weights over all updates instead of the last ones."
 
 
 @dataclass
@@ -35,12 +34,11 @@ class MIRA(Learner):
     offers: ClassVar[tuple[str, ...]] = ("last weights",)
     default_max_iter: ClassVar[int] = 20
 
-    average: bool = option(True, _AVERAGE_HELP)
-    exact: bool = option(False, "Solve equation 11 of 001 exactly instead of its linearisation.")
+    average: bool = option(True, AVERAGE_HELP)
+    exact: bool = option(False, "Solve the problem of each step exactly instead of its linearization.")
     prediction: bool = option(
         False,
-        "Where beta is infinite, step away from the model's prediction instead of the loss-augmented one (001, "
-        "footnote 11).",
+        "Where beta is infinite, step away from the model's prediction instead of the loss-augmented one.",
     )
     cumulative: bool = option(False, "Let C bound the sum of all steps on an example instead of each of them.")
 
@@ -51,9 +49,9 @@ class MIRA(Learner):
         if self.exact and self.cumulative:
             raise MargraveError("mira makes exact updates or cumulative ones, not both.")
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "MIRAState":
         """All weights zero."""
-        return _at_zero(task, task.problem.size if self.cumulative else 0)
+        return at_zero(objective, objective.problem.size if self.cumulative else 0)
 
     def check(self, loss: LossFamily, problem: _core.Problem) -> None:
         """Refuse updates that the loss does not allow."""
@@ -67,69 +65,46 @@ class MIRA(Learner):
         if self.exact and loss.smooth and loss.beyond_parts(problem):
             raise MargraveError("exact updates at a finite beta need a cost that decomposes over parts: use 'hamming'.")
 
-    def one_pass(self, state: "_State") -> Step:
+    def one_pass(self, state: "MIRAState") -> Step:
         """One update for every example, in shuffled order."""
         order = state.order()
-        ascent = state.task.ascent(state.w, order)
+        ascent = state.objective.ascent(state.w, order)
         before = state.spent.copy()
         settings = self.exact, self.prediction, state.spent
-        replaced = state.task.fallbacks
+        replaced = state.objective.fallbacks
         after = _core.mira_pass(*ascent, state.sum, state.steps, *settings)
-        state.replaced += state.task.fallbacks - replaced
+        state.replaced += state.objective.fallbacks - replaced
         step = state.finish(after, self.average)
         if self.cumulative and np.array_equal(state.spent, before):
             step = replace(step, done="no example takes a step", stuck=True)
         return step
 
-    def remark(self, state: "_State") -> str:
+    def note(self, state: "MIRAState") -> str:
         """How many exact steps were not solved; how many were not made, or by a bound, because of a negative loss."""
-        remarks = []
+        notes = []
         if state.unsolved:
-            remarks.append(
+            notes.append(
                 f"{state.unsolved} of {state.steps} exact steps did not reach a relative gap of {_core.MIRA_SOLVED:g}"
             )
         if state.negative:
-            remarks.append(negative_losses(state.negative, state.steps))
+            notes.append(negative_losses(state.negative, state.steps))
         if state.replaced:
-            remarks.append(replaced_losses(state.replaced, state.steps))
-        return "; ".join(remarks)
+            notes.append(replaced_losses(state.replaced, state.steps))
+        return "; ".join(notes)
 
 
-@dataclass
-class KBestMIRA(Learner):
-    """Makes the smallest update that places the gold output above each of the k best by its cost (001, Eq. 17).
-
-    >>> KBestMIRA(k=10).name
-    'kbest-mira'
-    """
-
-    name: ClassVar[str] = "kbest-mira"
-    needs: ClassVar[tuple[str, ...]] = ("kbest", "infinite beta", "cost of parts", "euclidean", "whole outputs")
-    offers: ClassVar[tuple[str, ...]] = ("last weights",)
-    default_max_iter: ClassVar[int] = 20
-
-    k: int = option(5, "The number of best outputs that an update considers.", at_least=1, at_most=10_000)
-    average: bool = option(True, _AVERAGE_HELP)
-
-    def blank(self, task: Task) -> "_State":
-        """All weights zero."""
-        return _at_zero(task)
-
-    def one_pass(self, state: "_State") -> Step:
-        """One update for every example, in shuffled order."""
-        order = state.order()
-        ascent = state.task.ascent(state.w, order)
-        return state.finish(_core.kbest_mira_pass(*ascent, state.sum, state.steps, self.k), self.average)
-
-
-def _at_zero(task: Task, bounded: int = 0) -> "_State":
+def at_zero(objective: Objective, bounded: int = 0) -> "MIRAState":
     """The state before the first pass; C bounds the sum of the steps on each of so many examples."""
-    dim = task.problem.dim
-    return _State(task, np.zeros(dim), np.zeros(dim), np.random.default_rng(task.random_state), np.zeros(bounded))
+    dim = objective.problem.dim
+    return MIRAState(
+        objective, np.zeros(dim), np.zeros(dim), np.random.default_rng(objective.random_state), np.zeros(bounded)
+    )
 
 
 @dataclass
-class _State(State):
+class MIRAState(State):
+    """The weights, the sum of all steps for their average, and what is known of the dual."""
+
     w: Weights
     sum: Weights  # the sum of step * update: the average of the models before each step is w - sum / steps
     random: np.random.Generator
@@ -141,35 +116,29 @@ class _State(State):
     negative: int = 0  # visits without a step because approximate inference gave a negative loss
     replaced: int = 0  # visits whose negative loss was replaced by that of an upper bound
 
-    def verify(self) -> None:
-        """Without bounds on the sums of steps only the first pass has a dual, and it is over."""
-        check_that(self.turn >= 1 and self.steps >= 0, "a pass has been made")
-        if self.spent.size:
-            check_that(((self.spent >= 0) & (self.spent <= self.task.weights())).all(), "C bounds the sums of steps")
-            scale = scale_of_losses(self.task, self.w)
-            primal = self.task.primal(self.w)
-            check_that(self.dual() <= primal + 1e-9 * (abs(primal) + scale), "D is at most P")
+    def objectives(self) -> Objectives:
+        """D in the first pass, or if C bounds the sums of steps; P takes a pass."""
+        return None, None if self.turn > 1 and not self.spent.size else self.dual(), None
 
     def order(self) -> NDArray[np.int64]:
         """The examples that have weight, shuffled."""
-        order = self.random.permutation(self.task.problem.size)
-        return order[self.task.weights()[order] > 0]
+        order = self.random.permutation(self.objective.problem.size)
+        return order[self.objective.weights()[order] > 0]
 
     def finish(self, after: tuple[int, float, int, int, int], average: bool) -> Step:
         """P at the current result; in the first pass, or if C bounds the sums of steps, also D and the gap."""
-        task = self.task
+        objective = self.objective
         self.steps, value, inferences, negative, unsolved = after
         self.negative += negative
         self.value += value
         self.unsolved += unsolved
         self.turn += 1
-        task.passes += inferences / task.problem.size
+        objective.passes += inferences / objective.problem.size
         w = self.w - self.sum / max(self.steps, 1) if average else self.w.copy()
-        primal = task.primal(w)
-        if self.turn > 1 and not self.spent.size:
-            return Step(w, primal)
-        return Step(w, primal, self.dual(), primal - self.dual())
+        primal = objective.primal(w)
+        _, dual, _ = self.objectives()
+        return Step(w, primal, dual, None if dual is None else primal - dual)
 
     def dual(self) -> float:
         """D at the variables of all steps, while those of each example sum to at most C."""
-        return self.value - 0.5 * self.task.problem.dot(self.w, self.w)
+        return self.value - 0.5 * self.objective.problem.dot(self.w, self.w)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from margrave.learners.task import Record, Task, Weights
+from margrave.learners.objective import Objective, Record, Weights
 
 if TYPE_CHECKING:
     from margrave.learners.base import Learner
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """Observes a run. Derive a class from it, override the methods that you need, and pass it in `Task.observers`.
+    """Observes a run. Derive a class from it, override the methods that you need, and pass it in `Objective.observers`.
 
     The time that observers take is not counted in `Record.seconds`, and the weights that they get are read-only, so
     that observers do not change the result of a run. An exception in an observer ends the run and is passed to the
@@ -26,12 +26,12 @@ class Observer:
     ...         self.points.append((record.passes, record.primal))
     """
 
-    def begin(self, task: Task, learner: "Learner") -> None:
+    def begin(self, objective: Objective, learner: "Learner") -> None:
         """Called before the first pass.
 
         Parameters
         ----------
-        task : the task of the run.
+        objective : the objective of the run.
         learner : the learner that runs.
         """
 
@@ -71,7 +71,7 @@ class ProgressBar(Observer):
         )
         self._line: Any = None
 
-    def begin(self, task: Task, learner: "Learner") -> None:
+    def begin(self, objective: Objective, learner: "Learner") -> None:
         """Shows the learner's name."""
         self._bar.start()
         self._line = self._bar.add_task(learner.name, total=None, state="")
@@ -104,7 +104,7 @@ class LinePrinter(Observer):
         self._name = ""
         self._wait, self._due = _FIRST_WAIT, 0.0
 
-    def begin(self, task: Task, learner: "Learner") -> None:
+    def begin(self, objective: Objective, learner: "Learner") -> None:
         """Nothing is printed before the first pass."""
         self._name = learner.name
         self._wait, self._due = _FIRST_WAIT, self._clock()

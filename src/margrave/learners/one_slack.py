@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner
-from margrave.learners.resuming import check_output, check_outputs, check_same, check_that, costs_of, scale_of_losses
-from margrave.learners.task import Objectives, State, Step, Task, Weights
+from margrave.learners.objective import Objective, Objectives, State, Step, Weights
+from margrave.learners.resuming import check_same, check_that, scale_of_losses
 from margrave.losses import LossFamily
 from margrave.options import option
 
@@ -68,10 +68,12 @@ class OneSlack(Learner):
                 f"learner 'one-slack' needs linear slack, and this is {loss.name}: use learner='cutting-plane'."
             )
 
-    def blank(self, task: Task) -> "OneSlackState":
+    def blank(self, objective: Objective) -> "OneSlackState":
         """No constraints: w = 0."""
-        task.check_costs()
-        return OneSlackState(task, np.zeros(task.problem.dim), cache=_core.OutputCache(task.problem, self.cached))
+        objective.check_costs()
+        return OneSlackState(
+            objective, np.zeros(objective.problem.dim), cache=_core.OutputCache(objective.problem, self.cached)
+        )
 
     def one_pass(self, state: "OneSlackState") -> Step:
         """Add a constraint by inference, then those of cached outputs that cut enough."""
@@ -81,7 +83,7 @@ class OneSlack(Learner):
             state.solve(self.rounds)
         done = ""
         if self.epsilon is not None and state.best_primal - state.value <= self.epsilon * float(
-            state.task.weights().sum()
+            state.objective.weights().sum()
         ):
             done = f"no constraint is violated by more than epsilon {self.epsilon:g}"
         return Step(state.best, *state.objectives(), done=done)
@@ -130,27 +132,27 @@ class OneSlackState(State):
 
     def cut(self, *, cached: bool) -> bool:
         """Add the most violated constraint; False, without any change, if one of cached outputs cuts too little."""
-        task = self.task
-        rescale, _, cost = task.rescaling()
+        objective = self.objective
+        rescale, _, cost = objective.rescaling()
         start = self.w if self.best_primal == inf else self.best
         way = self.w - start
         at = start + self.towards * way
         linear, direction, violation, begin, parts, factor, missed = _core.one_cut(
-            task.problem, at, task.family, rescale, cost, self.cache, cached, task.threads
+            objective.problem, at, objective.family, rescale, cost, self.cache, cached, objective.threads
         )
-        excess = linear - task.problem.dot(direction, self.w) - self.slack()
+        excess = linear - objective.problem.dot(direction, self.w) - self.slack()
         if not cached:
-            task.passes += 1
-            self.missed = max(self.missed, task.C * missed)
-            primal = 0.5 * task.problem.dot(at, at) + float(task.weights() @ violation)
+            objective.passes += 1
+            self.missed = max(self.missed, objective.C * missed)
+            primal = 0.5 * objective.problem.dot(at, at) + float(objective.weights() @ violation)
             if self.best_primal < inf:
-                self.adapt(task.problem.dot(at, way) - task.C * task.problem.dot(direction, way))
+                self.adapt(objective.problem.dot(at, way) - objective.C * objective.problem.dot(direction, way))
             if primal <= self.best_primal:
                 self.best, self.best_primal = at.copy(), primal
-        elif not task.C * excess > max(_WORTH * (self.best_primal - self.value), _ROUNDING * self.best_primal):
+        elif not objective.C * excess > max(_WORTH * (self.best_primal - self.value), _ROUNDING * self.best_primal):
             return False
-        products = np.append(self.products(direction), task.problem.dot(direction, direction))
-        task.check_finite(float(products[-1]))
+        products = np.append(self.products(direction), objective.problem.dot(direction, direction))
+        objective.check_finite(float(products[-1]))
         n = self.n_constraints
         gram = np.empty((n + 1, n + 1))
         gram[:n, :n] = self.gram
@@ -175,15 +177,15 @@ class OneSlackState(State):
 
     def products(self, vector: Weights) -> Weights:
         """The inner products of all directions with a vector."""
-        return np.array([self.task.problem.dot(direction, vector) for direction in self.directions])
+        return np.array([self.objective.problem.dot(direction, vector) for direction in self.directions])
 
     def solve(self, rounds: int) -> None:
         """Solve the master problem over all constraints, and compute w and D from its solution."""
-        task = self.task
-        tol = _QP * max(self.best_primal - self.value, 0.0) / task.C
+        objective = self.objective
+        tol = _QP * max(self.best_primal - self.value, 0.0) / objective.C
         size = float(np.abs(self.linear).max(initial=0.0))
         self.multiplier, _ = _core.block_qp(
-            self.linear, self.gram.ravel(), 0.0, task.C, self.multiplier, max(tol, 1e-13 * size)
+            self.linear, self.gram.ravel(), 0.0, objective.C, self.multiplier, max(tol, 1e-13 * size)
         )
         self.idle = np.where(self.multiplier > 0, 0, self.idle + 1)
         keep = self.idle <= rounds
@@ -192,63 +194,35 @@ class OneSlackState(State):
             self.gram = np.ascontiguousarray(self.gram[np.ix_(keep, keep)])
             self.directions = [self.directions[k] for k in np.flatnonzero(keep)]
             self.outputs = [self.outputs[k] for k in np.flatnonzero(keep)]
-        self.w = np.zeros(task.problem.dim)
+        self.w = np.zeros(objective.problem.dim)
         for k in np.flatnonzero(self.multiplier):
             _core.add_scaled(self.directions[k], float(self.multiplier[k]), self.w)
-        dual = float(self.linear @ self.multiplier) - 0.5 * task.problem.dot(self.w, self.w)
+        dual = float(self.linear @ self.multiplier) - 0.5 * objective.problem.dot(self.w, self.w)
         self.value = max(self.value, dual)  # The last digits can be rounding errors.
 
     def verify(self) -> None:
-        """Constraints must be those of their outputs, and w, P and D must follow from them."""
-        task, n = self.task, self.n_constraints
+        """Sizes must be those of the constraints, and w, D and P must follow from them and from the best weights."""
+        objective, n = self.objective, self.n_constraints
         for name in ("multiplier", "idle"):
             check_that(getattr(self, name).shape == (n,), f"there is one {name} per constraint")
         check_that(len(self.directions) == n and self.gram.shape == (n, n), "directions are those of constraints")
-        begin, part_begin, parts, cost = self.cache.arrays()
-        check_outputs(task, begin, part_begin, parts, cost)
-        for (begin, parts, factor), linear, direction in zip(self.outputs, self.linear, self.directions, strict=True):
-            self._verify_constraint(begin, parts, factor, float(linear), direction)
+        check_that(all(each.shape == self.w.shape for each in self.directions), "directions are of w")
+        for begin, parts, factor in self.outputs:
+            check_that(_are_outputs(objective.problem, begin, parts, factor), "outputs are arrays of parts")
         check_same("products of directions", self.gram, np.array([self.products(each) for each in self.directions]))
         check_that((self.multiplier >= 0).all(), "multipliers are not negative")
-        check_that(self.multiplier.sum() <= task.C * (1 + 1e-9), "multipliers sum to at most C")
-        w, terms = np.zeros(task.problem.dim), 0.0
+        check_that(self.multiplier.sum() <= objective.C * (1 + 1e-9), "multipliers sum to at most C")
+        w, terms = np.zeros(objective.problem.dim), 0.0
         for k in np.flatnonzero(self.multiplier):
             _core.add_scaled(self.directions[k], float(self.multiplier[k]), w)
             terms += float(self.multiplier[k] * np.abs(self.directions[k]).max(initial=0.0))
         check_same("w", self.w, w, terms=terms)
-        square = task.problem.dot(w, w)
+        square = objective.problem.dot(w, w)
         dual = max(float(self.linear @ self.multiplier) - 0.5 * square, 0.0)
         check_same("D", self.value, dual, terms=sqrt(max(square, 0.0)) * terms)
         if self.best_primal < inf:
             check_that(self.best.shape == self.w.shape and np.isfinite(self.best).all(), "the best weights are finite")
-            check_same("P", self.best_primal, task.primal(self.best), terms=scale_of_losses(task, self.best))
-
-    def _verify_constraint(
-        self, begin: NDArray[np.int64], parts: NDArray[np.int32], factor: Weights, linear: float, direction: Weights
-    ) -> None:
-        """The linear term and the direction of a constraint must be those of its outputs."""
-        task, problem = self.task, self.task.problem
-        form = begin.dtype == np.int64 and parts.dtype == np.int32 and factor.dtype == np.float64
-        check_that(
-            form and begin.shape == (problem.size + 1,) and factor.shape == (problem.size,), "outputs are arrays"
-        )
-        check_that(
-            begin[0] == 0 and begin[-1] == len(parts) and bool((np.diff(begin) >= 0).all()), "outputs have bounds"
-        )
-        found, total = np.zeros(problem.dim), 0.0
-        sample_weight = task.weights() / task.C
-        for i in np.flatnonzero(factor).tolist():
-            y = parts[begin[i] : begin[i + 1]]
-            check_output(task, i, y)
-            cost = costs_of(task, [(i, y)])[0]
-            check_same("factors", factor[i], sample_weight[i] * (cost if task.loss.rescale == "slack" else 1.0))
-            counts = np.zeros(problem.parts(i))
-            np.add.at(counts, problem.gold(i), 1.0)
-            np.add.at(counts, y, -1.0)
-            problem.scatter(i, counts, float(factor[i]), found)
-            total += sample_weight[i] * cost
-        check_same("linear terms", linear, total)
-        check_same("directions", direction, found)
+            check_same("P", self.best_primal, objective.primal(self.best), terms=scale_of_losses(objective, self.best))
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Directions, outputs and cached ones as arrays."""
@@ -268,7 +242,18 @@ class OneSlackState(State):
             (np.array(arrays[f"begin.{k}"]), np.array(arrays[f"parts.{k}"]), np.array(arrays[f"factor.{k}"]))
             for k in range(len(directions))
         ]
-        self.cache.fill(self.task.problem, *(np.array(arrays[f"cached.{k}"]) for k in range(4)))
+        self.cache.fill(self.objective.problem, *(np.array(arrays[f"cached.{k}"]) for k in range(4)))
         check_that(arrays["directions"].dtype == np.float64, "directions are numbers")
         rest = {name: array for name, array in arrays.items() if name != "directions" and "." not in name}
         super().unpack(plain | {"directions": directions, "outputs": outputs, "cache": self.cache}, rest)
+
+
+def _are_outputs(problem: _core.Problem, begin: NDArray[np.int64], parts: NDArray[np.int32], factor: Weights) -> bool:
+    """Whether these can be the outputs of a joint constraint: parts of every example, one after another."""
+    types = begin.dtype == np.int64 and parts.dtype == np.int32 and factor.dtype == np.float64
+    if not types or begin.shape != (problem.size + 1,) or factor.shape != (problem.size,) or parts.ndim != 1:
+        return False
+    if begin[0] != 0 or begin[-1] != len(parts) or (np.diff(begin) < 0).any():
+        return False
+    most = np.repeat([problem.parts(i) for i in range(problem.size)], np.diff(begin))
+    return bool(((parts >= 0) & (parts < most)).all())

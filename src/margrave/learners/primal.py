@@ -1,13 +1,10 @@
 """The state of learners that follow the gradient of P, and the dual bound that they mix from all gradients so far."""
 
 from dataclasses import dataclass, field
-from typing import Any
-
-from numpy.typing import NDArray
 
 from margrave import _core
+from margrave.learners.objective import Objective, Objectives, State, Weights
 from margrave.learners.resuming import check_same, scale_of_losses, scale_of_weights
-from margrave.learners.task import Objectives, State, Task, Weights
 from margrave.memory import check_memory
 
 _VECTORS = 7  # w, its gradient, the mixture, those of the next w, and what is computed of them
@@ -35,7 +32,7 @@ class PrimalState(State):
 
     def dot(self, u: Weights, v: Weights) -> float:
         """The core's inner product: NumPy's is threaded, which is slower here and changes the last bits."""
-        return self.task.problem.dot(u, v)
+        return self.objective.problem.dot(u, v)
 
     def own_linear(self) -> float:
         """D(alpha) + 1/2 |w(alpha)|^2 of the loss's own distribution at w."""
@@ -69,39 +66,28 @@ class PrimalState(State):
         square = 0.5 * self.dot(self.mixed, self.mixed)
         rounding = _ROUNDING * (abs(self.primal) + abs(self.linear) + square)
         mixed = self.primal - (self.linear - square) + rounding
-        return mixed if self.task.problem.exact and 0 <= mixed < own else own
+        return mixed if self.objective.problem.exact and 0 <= mixed < own else own
 
     def objectives(self) -> Objectives:
         """P, D and the gap."""
         gap = self.gap()
         return self.primal, self.primal - gap, gap
 
-    def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All but the mixture: nothing could tell whether that of a file is true."""
-        plain, arrays = super().pack()
-        plain.pop("linear", None)
-        return plain, {name: array for name, array in arrays.items() if name not in ("mixed", "linear")}
-
-    def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore what `pack` returned; the mixture begins anew with the distribution at w."""
-        super().unpack({**plain, "linear": 0.0}, {**arrays, "mixed": self.mixed})
-        self.mixed, self.linear = self.w - self.slope, self.own_linear()
-
     def verify(self) -> None:
         """P and its gradient must be those at w."""
-        primal, slope = self.task.objective(self.w)
-        check_same("P", self.primal, primal, terms=scale_of_losses(self.task, self.w))
-        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.task))
+        primal, slope = self.objective.value_and_gradient(self.w)
+        check_same("P", self.primal, primal, terms=scale_of_losses(self.objective, self.w))
+        check_same("gradient", self.slope, slope, terms=scale_of_weights(self.objective))
 
 
-def check_vectors(task: Task, more: int, what: str, remedy: str) -> None:
+def check_vectors(objective: Objective, more: int, what: str, remedy: str) -> None:
     """Refuse to begin if the vectors of a `PrimalState` and so many more take more memory than there is.
 
     Parameters
     ----------
-    task : the task, whose problem has the length of the vectors.
+    objective : the objective, whose problem has the length of the vectors.
     more : the number of vectors of the learner itself.
     what : the learner and what determines its memory.
     remedy : what the user can do about it.
     """
-    check_memory(8 * (_VECTORS + more) * task.problem.dim, what, remedy)
+    check_memory(8 * (_VECTORS + more) * objective.problem.dim, what, remedy)

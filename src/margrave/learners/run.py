@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from margrave.errors import DataError, MargraveError
 from margrave.learners.checkpoint import Snapshot, fingerprint
 from margrave.learners.ended import Ended, ending_sentence
+from margrave.learners.objective import Objective, Record, State, Step, Weights
 from margrave.learners.observers import Observer, progress_observer
-from margrave.learners.resuming import check_same, check_that, scale_of_losses
-from margrave.learners.task import Record, State, Step, Task, Weights
+from margrave.learners.resuming import check_same, check_that, scale_of_dual, scale_of_losses
 
 if TYPE_CHECKING:
     from margrave.learners.base import Learner
@@ -31,7 +31,7 @@ class Solution:
     Parameters
     ----------
     w : the weights.
-    kept : the record of the weights.
+    certificate : the record of the weights.
     history : one record per pass.
     converged : whether the learner stopped at the optimum.
     ended : how the run ended.
@@ -41,7 +41,7 @@ class Solution:
     """
 
     w: Weights
-    kept: Record
+    certificate: Record
     history: list[Record]
     converged: bool
     ended: Ended
@@ -56,21 +56,26 @@ _FIRST_CERTIFICATE = 50  # The first certificate is computed after this many pas
 
 
 class Run:
-    """One optimisation: its loop, its history, the best weights so far, and when to compute a certificate."""
+    """One optimization: its loop, its history, the best weights so far, and when to compute a certificate."""
 
-    def __init__(self, learner: "Learner", task: Task) -> None:
+    def __init__(self, learner: "Learner", objective: Objective) -> None:
         self.learner = learner
-        self.task = task
+        self.objective = objective
         self.history: list[Record] = []
         self.best: tuple[Record, Weights] | None = None
-        self._observers: Sequence[Observer] = (*task.observers, *([progress_observer()] if task.verbose else []))
+        self._observers: Sequence[Observer] = (
+            *objective.observers,
+            *([progress_observer()] if objective.verbose else []),
+        )
         self._started = time.perf_counter()
         self._fingerprint: dict[str, str] = {}
-        self._resumed = False
+        self._resumed_at = 0  # the number of passes that the checkpoint had, which no pass of this process has checked
         self._done: tuple[str, bool] | None = None  # the learner's own reason to stop, and whether it is the optimum
         self._stop_reason = ""  # the reason that an observer gave to end the run
         self._solution: Solution | None = None
-        self._largest = task.C  # the largest P so far, or C if that is more: what rounding errors are compared with
+        self._largest = (
+            objective.C
+        )  # the largest P so far, or C if that is more: what rounding errors are compared with
         self._ratio = 0.7  # the ratio of the gap to its estimate; typical of EG until the first certificate
         self._next = 1  # the pass after which a certificate is due, unless the estimate asks for it earlier
 
@@ -79,7 +84,7 @@ class Run:
         with ExitStack() as ends:
             for observer in self._observers:
                 ends.callback(self._end, observer)
-                self._untimed(partial(observer.begin, self.task, self.learner))
+                self._untimed(partial(observer.begin, self.objective, self.learner))
             self._solution = self._solve(state)
         return self._solution
 
@@ -87,11 +92,11 @@ class Run:
         observer.end(self._solution)
 
     def _solve(self, state: Any) -> Solution:
-        learner, task = self.learner, self.task
+        learner, objective = self.learner, self.objective
         otherwise = Ended.MAX_ITER
         try:
             state = self.resume(state)
-            most = learner.most_iterations(task)
+            most = learner.most_iterations(objective)
             while not (self.ended() or self._stop_reason) and len(self.history) < most:
                 step = learner.one_pass(state)
                 if step.primal is None and (step.done or self.should_certify(step)):
@@ -103,6 +108,8 @@ class Run:
                 self.write_checkpoint(state)
             self.write_checkpoint(state, last=True)  # before the certificate, which a longer run would not have
             self.certify_last_record(state)
+            if 0 < self._resumed_at < len(self.history):
+                self._check_state(*state.pack())
         except KeyboardInterrupt:  # Checkpoints contain only complete passes.
             if not self.history:
                 raise  # There is no model yet.
@@ -121,15 +128,17 @@ class Run:
 
     def _notes(self, state: Any) -> Iterator[str]:
         """The learner's note and, because P is computed from the outputs that were found, that on inference."""
-        if note := self.learner.remark(state):
+        if note := self.learner.note(state):
             yield note
         if not self.is_exact(state):
-            relaxed = "relaxed_argmax" in getattr(self.task.problem, "offers", ()) and not self.task.loss.smooth
+            relaxed = (
+                "relaxed_argmax" in getattr(self.objective.problem, "offers", ()) and not self.objective.loss.smooth
+            )
             yield "of the relaxed objective" if relaxed else "approximate: inference is not exact"
 
     def is_exact(self, state: Any) -> bool:
         """Whether inference is exact: that of the problem, and the learner's own search for constraints."""
-        return bool(getattr(self.task.problem, "exact", True) and getattr(state, "exact", True))
+        return bool(getattr(self.objective.problem, "exact", True) and getattr(state, "exact", True))
 
     def should_certify(self, step: Step) -> bool:
         """Whether the estimate suggests that tol is reached, or a certificate is due; these become less frequent."""
@@ -139,7 +148,7 @@ class Run:
         gap = step.estimate * self._ratio
         known = 0.0 if self.best is None else self.best[0].primal or 0.0
         size = abs(known if step.dual is None else step.dual + gap)
-        return gap <= self.task.tol * size or len(self.history) + 1 >= self._next
+        return gap <= self.objective.tol * size or len(self.history) + 1 >= self._next
 
     def calibrate(self, seen: Step, certified: Step) -> Step:
         """The certificate; the ratio of the gap to its estimate is updated by it."""
@@ -150,17 +159,17 @@ class Run:
 
     def add_record(self, step: Step, exact: bool = True) -> None:
         """Add a record to the history, and store the weights if they are the best."""
-        objective = step.dual if step.primal is None else step.primal
-        if objective is not None:
-            self.task.check_finite(objective)
+        value = step.dual if step.primal is None else step.primal
+        if value is not None:
+            self.objective.check_finite(value)
         seconds = time.perf_counter() - self._started
-        record = Record(self.task.passes, seconds, step.primal, step.dual, step.gap, exact)
+        record = Record(self.objective.passes, seconds, step.primal, step.dual, step.gap, exact)
         if exact:
             self.check_bounds(record)
         if record.primal is not None:
             best = None if self.best is None else self.best[0].primal
             last = "last weights" in self.learner.offers
-            if best is None or last or record.primal <= best or record.relative_gap <= self.task.tol:
+            if best is None or last or record.primal <= best or record.relative_gap <= self.objective.tol:
                 self.best = record, step.w
         if step.done:
             self._done = step.done, not step.stuck
@@ -168,14 +177,10 @@ class Run:
 
     def check_bounds(self, record: Record) -> None:
         """Raise an error if D is above P by more than rounding, which exact inference cannot give."""
-        if self._resumed and record.relative_gap < -_ROUNDING:
-            raise MargraveError(
-                "after the run was continued, D is above P, so the checkpoint has false constraints: remove the file."
-            )
         self._largest = max(self._largest, abs(record.primal or 0.0))
         if record.gap is not None and not record.gap >= -_ROUNDING * self._largest:  # The gap can be NaN.
             raise MargraveError(
-                f"P is {record.primal:.6g} and D {record.dual:.6g} after {self.task.passes:g} passes, but exact "
+                f"P is {record.primal:.6g} and D {record.dual:.6g} after {self.objective.passes:g} passes, but exact "
                 "inference never gives a D above P: scale the features or lower C, and let a problem of your own say "
                 "exact = False."
             )
@@ -207,121 +212,128 @@ class Run:
 
     def ended(self) -> tuple[Ended, str, bool] | None:
         """How and why the run is over, and whether it is at the optimum; None if the run is not over."""
-        gap, tol = self.history[-1].relative_gap if self.history else inf, self.task.tol
+        gap, tol = self.history[-1].relative_gap if self.history else inf, self.objective.tol
         if gap <= tol:
             return Ended.GAP, f"relative gap {gap:.2g} <= tol {tol:g}", True
         return None if self._done is None else (Ended.DONE, *self._done)
 
     def resume(self, state: Any) -> Any:
         """The state to begin with: the checkpoint's, if there is one."""
-        learner, checkpoint = self.learner, self.task.checkpoint
+        learner, checkpoint = self.learner, self.objective.checkpoint
         if checkpoint is None:
-            return learner.begin(self.task) if state is None else state
+            return learner.begin(self.objective) if state is None else state
         if not learner.resumable:
-            learner.blank(self.task)  # This raises an error now instead of when the file is needed.
-        self._fingerprint = fingerprint(self.task, learner.name, learner.settings())
+            learner.blank(self.objective)  # This raises an error now instead of when the file is needed.
+        self._fingerprint = fingerprint(self.objective, learner.name, learner.settings())
         saved = checkpoint.read(self._fingerprint)
         if saved is None:
-            return learner.begin(self.task) if state is None else state
-        state = learner.blank(self.task)
+            return learner.begin(self.objective) if state is None else state
+        state = learner.blank(self.objective)
         try:
             state.unpack(saved.plain, saved.arrays)
-            self._set_kept(saved.arrays)
+            self._set_messages(saved.arrays)
             self.history = [Record(*values) for values in saved.history]
             self.best = None if saved.best is None else (Record(*saved.best), saved.w)
         except (LookupError, TypeError, ValueError) as error:
             raise DataError(
                 checkpoint.path, None, f"this checkpoint lacks state that learner '{learner.name}' needs: remove it."
             ) from error
-        try:
-            state.verify()
-            self._verify_best()
-            for record in self.history:
-                _verify_record(record)
-            copy = learner.blank(self.task)  # What is computed to check the end of the run must not change the state.
-            copy.unpack(saved.plain, saved.arrays)
-            copy.verify()
-            self._verify_end(copy, saved.done)
-        except MargraveError as error:
-            raise DataError(
-                checkpoint.path, None, f"this checkpoint contradicts itself ({str(error).rstrip('.')}): remove it."
-            ) from None
-        self._set_kept(saved.arrays)  # The checks have changed the messages.
-        self._resumed = True
-        self.task.passes = saved.passes  # Neither the passes nor the time of the checks count.
-        self._started = time.perf_counter() - self.history[-1].seconds
+        self._check_state(saved.plain, saved.arrays, saved.done)
+        self._resumed_at = len(self.history)
+        self.objective.passes = saved.passes
+        self._started = time.perf_counter() - self.history[-1].seconds  # The time of the check does not count.
         self._ratio, self._next, self._done = saved.ratio, saved.next, saved.done
         return state
 
-    def _kept(self) -> NDArray[np.float64] | None:
-        """The messages that approximate inference keeps between passes; None if it keeps none."""
-        kept = None if self.task.approximate is None else self.task.approximate.kept
-        return None if kept is None or len(kept) == 0 else kept
+    def _check_state(
+        self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]], done: tuple[str, bool] | None = None
+    ) -> None:
+        """Refuse a state whose P, D or end is not true: all of it is computed again, on a copy.
 
-    def _set_kept(self, arrays: dict[str, NDArray[Any]]) -> None:
-        if self._kept() is None:
+        The copy is made because computing changes a state in its last bits, and the passes of the check do not count.
+        """
+        assert self.objective.checkpoint is not None
+        passes, messages = self.objective.passes, self._messages()
+        messages = None if messages is None else messages.copy()
+        copy = self.learner.blank(self.objective)
+        copy.unpack(plain, arrays)
+        try:
+            copy.verify()
+            self._check_best()
+            self._check_last(copy)
+            if done is not None and done[1]:
+                step = self.learner.one_pass(copy)
+                check_that(bool(step.done) and not step.stuck, "the run is over")
+        except MargraveError as error:
+            raise DataError(
+                self.objective.checkpoint.path,
+                None,
+                f"this checkpoint contradicts itself ({str(error).rstrip('.')}): remove it.",
+            ) from None
+        self.objective.passes = passes
+        if messages is not None:
+            self.objective.approximate.kept = messages
+
+    def _messages(self) -> NDArray[np.float64] | None:
+        """The messages that approximate inference keeps between passes; None if it keeps none."""
+        messages = None if self.objective.approximate is None else self.objective.approximate.kept
+        return None if messages is None or len(messages) == 0 else messages
+
+    def _set_messages(self, arrays: dict[str, NDArray[Any]]) -> None:
+        if self._messages() is None:
             return
         messages = arrays[_MESSAGES]
         check_that(messages.dtype == np.float64 and messages.ndim == 1, "messages are a list of numbers")
-        self.task.approximate.kept = messages
+        self.objective.approximate.kept = messages
 
-    def _verify_best(self) -> None:
+    def _check_best(self) -> None:
         """Refuse best weights that do not have the P of their record."""
         if self.best is None:
             return
         record, w = self.best
         check_that(
-            w.dtype == np.float64 and w.shape == (self.task.problem.dim,), "the best weights are one per feature"
+            w.dtype == np.float64 and w.shape == (self.objective.problem.dim,), "the best weights are one per feature"
         )
         check_that(np.isfinite(w).all(), "the best weights are finite")
         # Messages that have not converged depend on where they started, and so does P.
-        if "another objective" not in self.learner.offers and self._kept() is None:
+        if "another objective" not in self.learner.offers and self._messages() is None:
             primal = np.asarray(record.primal, dtype=np.float64)
-            check_same("P", primal, self.task.primal(w), terms=scale_of_losses(self.task, w))
-        if record.dual is not None and record.exact:
-            check_that(record.dual <= float(record.primal or 0.0) * (1 + 1e-9) + 1e-9, "D is at most P")
+            check_same("P", primal, self.objective.primal(w), terms=scale_of_losses(self.objective, w))
+        _check_gap(record)
 
-    def _verify_end(self, state: Any, done: tuple[str, bool] | None) -> None:
-        """Refuse a last record that is not of the state, and an end that the next pass does not confirm.
-
-        Where a gap reaches tol, but the state does not confirm it, what is computed again takes its place.
-        """
-        learner, task, record = self.learner, self.task, self.history[-1]
-        primal, dual = _objectives(state)
-        if record.primal is not None and primal is not None:
-            check_same("last P", record.primal, primal)
-        if record.dual is not None and dual is not None:
-            check_same("last D", record.dual, dual)
-        elif record.primal is not None and record.dual is not None and record.relative_gap <= task.tol:
-            try:
-                step = learner.certify(state)
-            except MargraveError:  # It computes P in every pass, and D at w where beta is finite.
-                w = getattr(state, "w", self.best[1] if self.best else np.zeros(task.problem.dim))
-                step = Step(w, *task.certify(w))
-            if not _confirmed(record.primal, record.dual, step):
-                known = replace(record, primal=step.primal, dual=step.dual, gap=step.gap)
-                self.history[-1] = known
-                if self.best is not None and self.best[0] == record:
-                    self.best = known, self.best[1]
-        if done is not None and done[1]:
-            step = learner.one_pass(state)
-            check_that(bool(step.done) and not step.stuck, "the run is over")
+    def _check_last(self, state: State) -> None:
+        """Refuse a last record that is not that of the state; where it would end the run, it must have a D."""
+        record = self.history[-1]
+        _check_gap(record)
+        primal, dual, _ = state.objectives()
+        ends = record.relative_gap <= self.objective.tol
+        if ends and (primal is None or dual is None):
+            step = self.learner.certify(state)
+            primal, dual = step.primal, step.dual
+            check_that(dual is not None, "a gap is that of P and D")
+        if self._messages() is not None:
+            return
+        w = getattr(state, "w", None)
+        terms = 0.0 if w is None else scale_of_dual(self.objective, w)
+        for name, stored, computed in (("last P", record.primal, primal), ("last D", record.dual, dual)):
+            if stored is not None and computed is not None and isfinite(stored):
+                check_same(name, stored, computed, state.rounding, terms)
 
     def write_checkpoint(self, state: Any, *, last: bool = False) -> None:
         """Write the checkpoint, if there is one and it is due."""
-        if self.task.checkpoint is None or not self.history or not self.task.checkpoint.due(last):
+        if self.objective.checkpoint is None or not self.history or not self.objective.checkpoint.due(last):
             return
         if not isinstance(state, State):
             raise MargraveError(f"the state of learner '{self.learner.name}' is not a State, which a checkpoint needs.")
         plain, arrays = state.pack()
-        if (kept := self._kept()) is not None:
-            arrays = {**arrays, _MESSAGES: kept}
-        self.task.checkpoint.write(
+        if (messages := self._messages()) is not None:
+            arrays = {**arrays, _MESSAGES: messages}
+        self.objective.checkpoint.write(
             self._fingerprint,
             Snapshot(
                 plain,
                 arrays,
-                self.task.passes,
+                self.objective.passes,
                 [_values(record) for record in self.history],
                 None if self.best is None else _values(self.best[0]),
                 np.zeros(0) if self.best is None else self.best[1],
@@ -332,34 +344,14 @@ class Run:
         )
 
 
-def _verify_record(record: Record) -> None:
-    """Refuse a record whose numbers contradict each other."""
+def _check_gap(record: Record) -> None:
+    """Refuse a record with a gap that is not that of its P and D."""
     primal, dual, gap = record.primal, record.dual, record.gap
-    if gap is not None:
-        check_that(primal is not None and dual is not None, "a gap is that of P and D")
-    if primal is None or dual is None or not record.exact:
+    if gap is None or not isfinite(gap):
         return
-    if not isfinite(dual):
-        check_that(gap in (None, inf), "there is no gap without D")
-        return
-    size = max(1.0, abs(primal), abs(dual))
-    check_that(dual <= primal + _ROUNDING * size, "D is at most P")
-    check_that(gap is None or abs(primal - dual - gap) <= 1e-9 * size, "the gap is P - D")
-
-
-def _confirmed(primal: float, dual: float, step: Step) -> bool:
-    """Whether P is no lower, and D no higher, than those that were computed again."""
-    if step.primal is None or step.dual is None:
-        return False
-    rounding = 1e-9 * max(abs(step.primal), abs(step.dual))
-    return primal >= step.primal - rounding and dual <= step.dual + rounding
-
-
-def _objectives(state: Any) -> tuple[float | None, float | None]:
-    """P and D of the last record, as far as the state of a learner has them."""
-    if hasattr(state, "best_primal"):
-        return state.best_primal, state.value
-    return getattr(state, "primal", None), None
+    if primal is None or dual is None:
+        raise MargraveError("a gap is that of P and D")
+    check_same("gap", gap, primal - dual, terms=1e3 * (abs(primal) + abs(dual)))
 
 
 def _values(record: Record) -> list[Any]:

@@ -10,7 +10,7 @@ from margrave import _core
 from margrave.checks import real
 from margrave.errors import MargraveError
 from margrave.learners.base import Learner
-from margrave.learners.task import State, Step, Task, Weights, negative_losses, replaced_losses
+from margrave.learners.objective import Objective, State, Step, Weights, negative_losses, replaced_losses
 from margrave.options import option
 
 
@@ -42,15 +42,15 @@ class SGD(Learner):
         (0.001, 0.01, 0.1, 1.0), "The step sizes to try where no rate is given.", check=_positive_numbers
     )
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "_State":
         """All weights zero."""
-        return _new_state(task, self.rates[0])
+        return _new_state(objective, self.rates[0])
 
-    def begin(self, task: Task) -> "_State":
+    def begin(self, objective: Objective) -> "_State":
         """Chooses the base rate."""
         if self.rate is not None:
-            return _new_state(task, self.rate)
-        return max((_new_state(task, rate) for rate in self.rates), key=lambda state: state.first_pass_quality())
+            return _new_state(objective, self.rate)
+        return max((_new_state(objective, rate) for rate in self.rates), key=lambda state: state.first_pass_quality())
 
     def one_pass(self, state: "_State") -> Step:
         """One visit to every example, then P (and D and the gap where beta is finite)."""
@@ -58,19 +58,19 @@ class SGD(Learner):
             state.ahead = False  # The pass that chose the rate was the first one.
         else:
             state.visit_all()
-        primal, dual, gap = state.task.certify(state.w)
+        primal, dual, gap = state.objective.certify(state.w)
         return Step(state.w.copy(), primal, dual, gap)
 
-    def remark(self, state: "_State") -> str:
+    def note(self, state: "_State") -> str:
         """How many steps were not made, or made by a bound, because approximate inference gave a negative loss."""
-        remarks = [negative_losses(state.negative, state.step)] if state.negative else []
-        remarks += [replaced_losses(state.replaced, state.step)] if state.replaced else []
-        return "; ".join(remarks)
+        notes = [negative_losses(state.negative, state.step)] if state.negative else []
+        notes += [replaced_losses(state.replaced, state.step)] if state.replaced else []
+        return "; ".join(notes)
 
 
-def _new_state(task: Task, rate: float) -> "_State":
-    w = np.zeros(task.problem.dim) if task.start is None else task.start.copy()
-    return _State(task, rate, w, np.random.default_rng(task.random_state))
+def _new_state(objective: Objective, rate: float) -> "_State":
+    w = np.zeros(objective.problem.dim) if objective.start is None else objective.start.copy()
+    return _State(objective, rate, w, np.random.default_rng(objective.random_state))
 
 
 @dataclass
@@ -84,14 +84,19 @@ class _State(State):
     ahead: bool = False
 
     def visit_all(self) -> None:
-        task = self.task
-        before = task.fallbacks
+        objective = self.objective
+        before = objective.fallbacks
         self.step, negative = _core.sgd_pass(
-            task.problem, self.w, task.family, self.random.permutation(task.problem.size), self.rate, self.step
+            objective.problem,
+            self.w,
+            objective.family,
+            self.random.permutation(objective.problem.size),
+            self.rate,
+            self.step,
         )
         self.negative += negative
-        self.replaced += task.fallbacks - before
-        task.passes += 1
+        self.replaced += objective.fallbacks - before
+        objective.passes += 1
 
     def first_pass_quality(self) -> float:
         """The score of the model on development data after one pass, or -P if there are none."""
@@ -99,7 +104,7 @@ class _State(State):
         self.ahead = True
         if not np.isfinite(self.w).all():
             return -inf
-        if self.task.dev_score is not None:
-            return self.task.dev_score(self.w)
-        primal = self.task.primal(self.w)
+        if self.objective.dev_score is not None:
+            return self.objective.dev_score(self.w)
+        primal = self.objective.primal(self.w)
         return -primal if isfinite(primal) else -inf

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from margrave import _core
 from margrave.learners.base import Learner
 from margrave.learners.line_search import AT_THE_LIMIT
+from margrave.learners.objective import Objective, Step
 from margrave.learners.primal import PrimalState, check_vectors
-from margrave.learners.resuming import check_that
-from margrave.learners.task import Step, Task
 from margrave.options import option
 
 _FIRST = 0.02  # the first length of a pass times C
@@ -49,30 +48,38 @@ class SVRG(Learner):
         None, "The sum of the step sizes of the first pass, which is then adapted; None is 0.02 / C.", above=0
     )
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "_State":
         """All weights zero."""
-        zero = np.zeros(task.problem.dim)
-        return _State(task, zero, 0.0, zero, self.first_length(task), np.random.default_rng(task.random_state))
+        zero = np.zeros(objective.problem.dim)
+        return _State(
+            objective, zero, 0.0, zero, self.first_length(objective), np.random.default_rng(objective.random_state)
+        )
 
-    def first_length(self, task: Task) -> float:
+    def first_length(self, objective: Objective) -> float:
         """The length of the first pass."""
-        return min(_FIRST / task.C if self.length is None else self.length, _LONGEST)
+        return min(_FIRST / objective.C if self.length is None else self.length, _LONGEST)
 
-    def begin(self, task: Task) -> "_State":
+    def begin(self, objective: Objective) -> "_State":
         """The gradient at the starting point."""
-        check_vectors(task, 1, f"learner 'svrg' with {task.problem.dim} weights", "use fewer features")
-        w = np.zeros(task.problem.dim) if task.start is None else task.start
-        return _State(task, w, *task.objective(w), self.first_length(task), np.random.default_rng(task.random_state))
+        check_vectors(objective, 1, f"learner 'svrg' with {objective.problem.dim} weights", "use fewer features")
+        w = np.zeros(objective.problem.dim) if objective.start is None else objective.start
+        return _State(
+            objective,
+            w,
+            *objective.value_and_gradient(w),
+            self.first_length(objective),
+            np.random.default_rng(objective.random_state),
+        )
 
-    def carry(self, state: "_State", task: Task) -> "_State":
+    def continue_with(self, state: "_State", objective: Objective) -> "_State":
         """The same weights with another C."""
-        task.start = state.w
-        return self.begin(task)
+        objective.start = state.w
+        return self.begin(objective)
 
     def one_pass(self, state: "_State") -> Step:
         """One pass of steps, and the gradient where they end."""
         moved = state.advance()
-        done = "" if moved or state.length > _SHORTEST * self.first_length(state.task) else AT_THE_LIMIT
+        done = "" if moved or state.length > _SHORTEST * self.first_length(state.objective) else AT_THE_LIMIT
         return Step(state.w, *state.objectives(), done=done, stuck=bool(done))
 
 
@@ -85,7 +92,7 @@ class _State(PrimalState):  # w is the reference.
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.levels = _core.drift_levels(self.task.problem, self.task.family)
+        self.levels = _core.drift_levels(self.objective.problem, self.objective.family)
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """All but the levels, which the problem determines."""
@@ -97,19 +104,14 @@ class _State(PrimalState):  # w is the reference.
         """Restore what `pack` returned."""
         super().unpack(plain, {**arrays, "levels": self.levels})
 
-    def verify(self) -> None:
-        """The length of a pass must be positive."""
-        super().verify()
-        check_that(0 < self.length <= _LONGEST and 0 < self.limit <= _LONGEST, "the length of a pass is positive")
-
     def advance(self) -> bool:
         """Move the reference to the end of a pass, if P is lower there; three passes over the data."""
-        task = self.task
+        objective = self.objective
         w = self.w.copy()
-        order = self.random.permutation(task.problem.size)
-        _core.svrg_pass(task.problem, w, task.family, order, self.levels, self.w, self.slope, self.length)
-        task.passes += 2
-        primal, slope = task.objective(w) if np.isfinite(w).all() else (inf, w)
+        order = self.random.permutation(objective.problem.size)
+        _core.svrg_pass(objective.problem, w, objective.family, order, self.levels, self.w, self.slope, self.length)
+        objective.passes += 2
+        primal, slope = objective.value_and_gradient(w) if np.isfinite(w).all() else (inf, w)
         if not (isfinite(primal) and primal < self.primal):
             self.limit = _BELOW * self.length
             self.length *= _RETREAT
@@ -131,7 +133,7 @@ class _State(PrimalState):  # w is the reference.
         if growth > 1:
             self.length *= _CAUTION
         else:
-            near = fall < -expm1(-2 * self.length) * self.task.tol * abs(self.primal)
+            near = fall < -expm1(-2 * self.length) * self.objective.tol * abs(self.primal)
             self.length *= _POLISH if near else _GROWTH
         self.limit = min(self.limit * _RELAXED, _LONGEST)
         self.length = min(self.length, self.limit)

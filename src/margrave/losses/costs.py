@@ -141,7 +141,7 @@ class Tree(Cost):
 
 @dataclass(frozen=True, eq=False)
 class F1(Cost):
-    """One minus the F1 score of the output's parts; only cutting-plane learners minimise it."""
+    """One minus the F1 score of the output's parts; only cutting-plane learners minimize it."""
 
     name = "f1"
 

@@ -53,7 +53,7 @@ class LossFamily(Stored, kind="loss"):
 
     name: ClassVar[str] = "family"
     convex: ClassVar[bool] = True
-    of_good: ClassVar[bool] = False  # whether the loss over the good outputs alone is subtracted
+    latent: ClassVar[bool] = False  # whether the loss over the good outputs alone is subtracted
 
     beta: float = 1.0
     gamma: float = 0.0
@@ -185,7 +185,7 @@ class Hinge(LossFamily):
     cost : the cost of wrong outputs: "hamming", "zero-one", or any other form that `margrave.losses.cost_named` takes.
     rescale : "margin", H(y) = cost(y) - m(y), or "slack", H(y) = cost(y) (1 - m(y)).
     slack : 1 for linear slack, L_i = xi_i; 2 for quadratic slack, L_i = 1/2 xi_i^2, where H uses the square root of
-        the cost; 0 for a hard margin (SVM0), which minimises 1/2 |w|^2 such that every other output scores at least 1
+        the cost; 0 for a hard margin (SVM0), which minimizes 1/2 |w|^2 such that every other output scores at least 1
         below the gold one, and ignores C and the cost.
 
     >>> Hinge(rescale="slack", slack=2).name
@@ -228,7 +228,7 @@ class DifferenceOfLosses(LossFamily):
     """L(beta, gamma) - L(beta, 0) = log E exp(beta gamma cost) / beta, expected under the model exp(beta score).
 
     For any weights it is at most gamma times the largest cost, so that no single example can outweigh the others, but
-    it is not convex. Learner 'cccp' minimises it.
+    it is not convex. Learner 'cccp' minimizes it.
 
     Parameters
     ----------
@@ -291,13 +291,13 @@ class LatentLog(LossFamily):
     """log Z - log Z_good: minus the log of the probability of all good outputs together.
 
     It is for structures with several good outputs that are not listed, such as the paths of a lattice that spell a good
-    string. It is not convex. Learners 'cccp' and 'lbfgs' minimise it.
+    string. It is not convex. Learners 'cccp' and 'lbfgs' minimize it.
     """
 
     name: ClassVar[str] = "latent-log"
     arguments: ClassVar[tuple[str, ...]] = ()
     convex: ClassVar[bool] = False
-    of_good: ClassVar[bool] = True
+    latent: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__(beta=1.0, gamma=0.0)
@@ -314,7 +314,7 @@ class LatentLog(LossFamily):
 class LatentHinge(LossFamily):
     """max (score + cost) - max over good outputs of the score: the hinge loss against the best good output.
 
-    It is for structures with several good outputs that are not listed. It is not convex. Learner 'cccp' minimises it.
+    It is for structures with several good outputs that are not listed. It is not convex. Learner 'cccp' minimizes it.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ class LatentHinge(LossFamily):
     name: ClassVar[str] = "latent-hinge"
     arguments: ClassVar[tuple[str, ...]] = ("cost",)
     convex: ClassVar[bool] = False
-    of_good: ClassVar[bool] = True
+    latent: ClassVar[bool] = True
 
     def __init__(self, cost: CostLike = "hamming") -> None:
         super().__init__(beta=inf, gamma=1.0, cost=cost)

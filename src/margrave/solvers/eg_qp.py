@@ -74,7 +74,7 @@ def eg_qp(
     max_iter: int = 1000,
     tol: float = 1e-6,
 ) -> QPSolution:
-    """Minimise Q(alpha) = b'alpha + 1/2 alpha'A alpha, where every block of alpha is a probability distribution.
+    """Minimize Q(alpha) = b'alpha + 1/2 alpha'A alpha, where every block of alpha is a probability distribution.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class _Blocks:
         """The difference between each number and the smallest number of its block."""
         return grad - np.minimum.reduceat(grad, self.starts)[self.owner]
 
-    def normalised(self, theta: Vector) -> tuple[Vector, Vector]:
+    def normalized(self, theta: Vector) -> tuple[Vector, Vector]:
         """The logarithms of the distributions with these natural parameters, and the distributions themselves."""
         theta = theta - np.maximum.reduceat(theta, self.starts)[self.owner]
         weight = np.exp(theta)
@@ -190,7 +190,7 @@ class _QP:
         return len(self.blocks.sizes) * _largest(self.A)
 
     def at(self, theta: Vector) -> _Point:
-        log_alpha, alpha = self.blocks.normalised(theta)
+        log_alpha, alpha = self.blocks.normalized(theta)
         image = self.A @ alpha
         value = float(self.b @ alpha + 0.5 * (alpha @ image))
         return _Point(log_alpha, alpha, image, self.blocks.above_least(self.b + image), value)

@@ -69,14 +69,14 @@ class Constraints:
         self.multiplier = np.concatenate([self.multiplier, np.zeros(len(margin))])
         self.idle = np.concatenate([self.idle, np.zeros(len(margin), np.int64)])
 
-    def retain(self, kept: NDArray[np.bool_]) -> None:
+    def retain(self, stay: NDArray[np.bool_]) -> None:
         """Remove all other rows; their features stay."""
         length = np.diff(self.begin)
-        entries = np.repeat(kept, length)
-        self.begin = np.concatenate([[0], np.cumsum(length[kept])]).astype(np.int64)
+        entries = np.repeat(stay, length)
+        self.begin = np.concatenate([[0], np.cumsum(length[stay])]).astype(np.int64)
         self.column, self.value = self.column[entries], self.value[entries]
-        self.first, self.last, self.margin = self.first[kept], self.last[kept], self.margin[kept]
-        self.multiplier, self.idle = self.multiplier[kept], self.idle[kept]
+        self.first, self.last, self.margin = self.first[stay], self.last[stay], self.margin[stay]
+        self.multiplier, self.idle = self.multiplier[stay], self.idle[stay]
 
     def check(self, dim: int, sites: NDArray[np.int64]) -> None:
         """Refuse rows from a file that are not rows over these features and the sites of these examples."""
@@ -196,8 +196,8 @@ class Master(Protocol):
         last : whether no constraint was added since the previous call.
         """
 
-    def remove(self, kept: NDArray[np.bool_]) -> None:
-        """Called when all rows except those in `kept` have been removed."""
+    def remove_all_but(self, stay: NDArray[np.bool_]) -> None:
+        """Called when all rows except those in `stay` have been removed."""
 
     def verify(self, program: Program) -> bool:
         """Solve again with a cold start; False if the value was wrong."""
@@ -249,7 +249,7 @@ class Extragradient:
         program.inner[used] = best
         return primal, dual
 
-    def remove(self, kept: NDArray[np.bool_]) -> None:
+    def remove_all_but(self, stay: NDArray[np.bool_]) -> None:
         """Do nothing: the rows are read again in each call."""
 
     def verify(self, program: Program) -> bool:
@@ -275,9 +275,9 @@ class Highs:
         self._run(program)
         return float(self._model.getInfo().objective_function_value), program.dual()
 
-    def remove(self, kept: NDArray[np.bool_]) -> None:
+    def remove_all_but(self, stay: NDArray[np.bool_]) -> None:
         """Remove rows from the model; they have no multiplier, so that the basis remains valid."""
-        gone = np.flatnonzero(~kept).astype(np.int32)
+        gone = np.flatnonzero(~stay).astype(np.int32)
         self._expect(self._model.deleteRows(len(gone), gone))
         self._rows -= len(gone)
 

@@ -17,7 +17,7 @@ from margrave.checks import whole
 from margrave.errors import MargraveError
 from margrave.learners import Ended, learner_named
 from margrave.learners.checks import check_loss
-from margrave.learners.task import Task
+from margrave.learners.objective import Objective
 from margrave.losses import loss_named
 from margrave.structures.lattice_paths import good_arrays, vocabulary_of
 from margrave.translation.decoding import Edges, Weights
@@ -78,12 +78,14 @@ class GraphMargins(ListLearner):
         loss = loss_named(self.loss)
         check_loss(learner_named(self.learner), loss)
         learner = learner_named(self.learner).resolve(loss, problem)
-        task = Task(
+        objective = Objective(
             problem, loss, C=self.C, tol=self.tol, max_iter=self.max_iter, n_jobs=1, random_state=self.random_state
         )
-        found = learner.solve(task)
+        found = learner.solve(objective)
         interrupted = found.ended is Ended.INTERRUPTED
-        self.outcome = Outcome(learner, found.kept, found.history, found.converged, bool(found.w.any()), interrupted)
+        self.outcome = Outcome(
+            learner, found.certificate, found.history, found.converged, bool(found.w.any()), interrupted
+        )
         w: Weights = found.w / scales
         return w if w.any() else start
 

@@ -469,7 +469,7 @@ class ParseModel(Model):
 
     def _owned(self, decode: str | None, taggers: Iterable["Tagger"]) -> list[_Own]:
         """A parser and taggers for each thread, which number values by themselves."""
-        from margrave.learners.task import available_threads
+        from margrave.learners.objective import available_threads
 
         owned = []
         for _ in range(available_threads(self.parser.n_jobs)):

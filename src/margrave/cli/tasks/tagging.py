@@ -204,7 +204,7 @@ A template names columns of the token and of those around it, counted from 0 wit
             return
         if not self.segments:
             raise MargraveError("--alternatives applies to --segments only.")
-        if not loss_named(settings["loss"]).of_good and learner_named(settings["learner"]).name != "lp":
+        if not loss_named(settings["loss"]).latent and learner_named(settings["learner"]).name != "lp":
             raise MargraveError("--alternatives needs --loss latent-log, --loss latent-hinge or --learner lp.")
 
     def _training_data(self, data: str) -> tuple[SequenceReader, Labelled]:
@@ -349,7 +349,7 @@ class TaggingModel(Model):
 
     def _on_threads(self, work: Callable[["SequenceTagger", Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """What `work` makes of each item, in order. Each thread has a tagger of its own, to number values with."""
-        from margrave.learners.task import available_threads
+        from margrave.learners.objective import available_threads
 
         taggers = [own_tagger(self.tagger) for _ in range(available_threads(self.tagger.n_jobs))]
         return with_own(taggers, work, items)

@@ -10,8 +10,8 @@ from margrave import _core
 from margrave.errors import MargraveError, unknown
 from margrave.learners.base import Learner
 from margrave.learners.dual import dual_value, gold_parameters
-from margrave.learners.resuming import check_same, check_that, scale_of_losses, scale_of_weights
-from margrave.learners.task import Objectives, State, Step, Task, Weights
+from margrave.learners.objective import Objective, Objectives, State, Step, Weights
+from margrave.learners.resuming import check_same, check_that, scale_of_dual, scale_of_weights
 from margrave.options import option
 
 FORMS = ("parts", "weights")
@@ -39,8 +39,8 @@ class BatchEG(Learner):
 
     rate: str | float = option(
         "adaptive",
-        '"adaptive" is halved until D does not fall and increased after a gain, "safe" is the rate of 002 (Lemma 2 and '
-        "section 4.5), and a number is rho, or 000's eta where beta is infinite.",
+        '"adaptive" is halved until D does not fall and increased after a gain, "safe" is a constant step at which D '
+        "never falls, and a number is a constant step.",
         above=0,
     )
     form: str = option("parts", "Whether natural parameters of parts are stored, or only weights.", choices=FORMS)
@@ -57,26 +57,26 @@ class BatchEG(Learner):
         if self.form == "weights" and self.start:
             raise MargraveError("the primal form of eg-batch starts only where t = A z: leave start at 0.")
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "_State":
         """Natural parameters, or z and s."""
-        n, rate = task.problem.size, self.rate
-        smooth = task.loss.smooth
+        n, rate = objective.problem.size, self.rate
+        smooth = objective.loss.smooth
         if rate == "safe":
-            rate = safe_rate(task)
+            rate = safe_rate(objective)
         elif rate == "adaptive":
             rate = 0.5 if smooth else 1.0
         elif not smooth:
-            rate = float(rate) * task.C
+            rate = float(rate) * objective.C
         start = _CONCENTRATED if self.start is None else self.start
-        t = np.zeros(0) if self.form == "weights" else gold_parameters(task, start)
-        return _State(task, np.zeros(task.problem.dim), np.zeros(n), np.zeros(n), float(rate), t)
+        t = np.zeros(0) if self.form == "weights" else gold_parameters(objective, start)
+        return _State(objective, np.zeros(objective.problem.dim), np.zeros(n), np.zeros(n), float(rate), t)
 
-    def begin(self, task: Task) -> "_State":
+    def begin(self, objective: Objective) -> "_State":
         """Compute the expectations of the initial distributions; one pass."""
-        state = self.blank(task)
-        if task.start is not None and self.form == "weights":
-            beta = task.loss.beta if task.loss.smooth else 1.0
-            state.z, state.s = beta * task.start, beta * task.loss.gamma
+        state = self.blank(objective)
+        if objective.start is not None and self.form == "weights":
+            beta = objective.loss.beta if objective.loss.smooth else 1.0
+            state.z, state.s = beta * objective.start, beta * objective.loss.gamma
         state.w = state.weights_at(state.z, state.s) if self.form == "weights" else state.expect()
         state.value = state.dual(state.w)
         return state
@@ -90,22 +90,22 @@ class BatchEG(Learner):
                 done = "no rate raises D any more: the limit of floating-point numbers"
                 break
         if self.rate == "adaptive" and not done:
-            state.rate = min(state.rate * _GROWTH, 1.0 if state.task.loss.smooth else inf)
+            state.rate = min(state.rate * _GROWTH, 1.0 if state.objective.loss.smooth else inf)
         return Step(state.w, *state.objectives(), done=done, stuck=bool(done))
 
     def certify(self, state: "_State") -> Step:
         """P and the gap; one pass."""
-        primal = state.task.primal(state.w)
+        primal = state.objective.primal(state.w)
         return Step(state.w, primal, state.value, primal - state.value)
 
 
-def safe_rate(task: Task) -> float:
+def safe_rate(objective: Objective) -> float:
     """A rate at which D never falls: 1/(1 + n beta C R^2), or 1/(n C R^2) if beta is infinite."""
-    square = max(task.problem.radius(i) for i in range(task.problem.size)) ** 2
-    curve = float(task.weights().max()) * square * task.problem.size
-    if not task.loss.smooth:
+    square = max(objective.problem.radius(i) for i in range(objective.problem.size)) ** 2
+    curve = float(objective.weights().max()) * square * objective.problem.size
+    if not objective.loss.smooth:
         return 1 / max(curve, _SMALLEST)
-    return 1 / (1 + task.loss.beta * curve)
+    return 1 / (1 + objective.loss.beta * curve)
 
 
 @dataclass
@@ -121,7 +121,7 @@ class _State(State):
 
     def __post_init__(self) -> None:
         if not len(self.t):
-            self.z = np.zeros(self.task.problem.dim)
+            self.z = np.zeros(self.objective.problem.dim)
 
     def objectives(self) -> Objectives:
         """D; P takes a pass."""
@@ -129,44 +129,49 @@ class _State(State):
 
     def expect(self) -> Weights:
         """w of the natural parameters; one pass."""
-        task, none = self.task, np.zeros(0)
-        task.passes += 1
+        objective, none = self.objective, np.zeros(0)
+        objective.passes += 1
         return _core.gibbs_expectations(
-            task.problem, task.family, task.threads, None, self.t, none, self.entropy, self.cost
+            objective.problem, objective.family, objective.threads, None, self.t, none, self.entropy, self.cost
         )
 
     def weights_at(self, z: Weights, s: float) -> Weights:
         """w of t = A z + s delta; one pass."""
-        task = self.task
-        task.passes += 1
-        return _core.eg_primal_form(task.problem, task.family, task.threads, z, s, self.entropy, self.cost)
+        objective = self.objective
+        objective.passes += 1
+        return _core.eg_primal_form(
+            objective.problem, objective.family, objective.threads, z, s, self.entropy, self.cost
+        )
 
     def verify(self) -> None:
-        """Entropies, costs, w and D must be those of the natural parameters."""
-        check_that(np.isfinite(self.t).all() and np.isfinite(self.z).all(), "natural parameters are finite")
+        """w and D must be those of the natural parameters."""
         check_that(0 < self.rate < inf, "the rate is positive")
-        entropy, cost = self.entropy, self.cost
-        self.entropy, self.cost = np.empty_like(entropy), np.empty_like(cost)
         w = self.expect() if len(self.t) else self.weights_at(self.z, self.s)
-        check_same("w", self.w, w, terms=scale_of_weights(self.task))
-        check_same("entropies", entropy, self.entropy)
-        check_same("costs", cost, self.cost)
-        check_same("D", self.value, self.dual(w), terms=scale_of_losses(self.task, w))
-        self.entropy, self.cost = entropy, cost
+        check_same("w", self.w, w, terms=scale_of_weights(self.objective))
+        check_same("D", self.value, self.dual(w), terms=scale_of_dual(self.objective, w))
 
     def dual(self, w: Weights) -> float:
-        return dual_value(self.task, self.cost, self.entropy) - 0.5 * self.task.problem.dot(w, w)
+        return dual_value(self.objective, self.cost, self.entropy) - 0.5 * self.objective.problem.dot(w, w)
 
     def step(self, *, monotone: bool) -> bool:
         """t <- (1 - rho) t + rho beta (A w + gamma delta); False, and nothing changed, if D would fall. One pass."""
-        task, loss = self.task, self.task.loss
+        objective, loss = self.objective, self.objective.loss
         before = self.entropy.copy(), self.cost.copy()
         keep, add = (1 - self.rate, self.rate * loss.beta) if loss.smooth else (1.0, self.rate)
         if len(self.t):
-            task.passes += 1
+            objective.passes += 1
             t = np.empty_like(self.t)
             w = _core.eg_batch_step(
-                task.problem, task.family, task.threads, None, self.w, self.t, t, self.rate, self.entropy, self.cost
+                objective.problem,
+                objective.family,
+                objective.threads,
+                None,
+                self.w,
+                self.t,
+                t,
+                self.rate,
+                self.entropy,
+                self.cost,
             )
         else:
             z, s = keep * self.z + add * self.w, keep * self.s + add * loss.gamma

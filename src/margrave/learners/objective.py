@@ -1,7 +1,7 @@
-"""The task of a learner, its state, the outcome of a pass, and the records of the history.
+"""The objective of a learner, its state, the outcome of a pass, and the records of the history.
 
-The task contains the problem, the loss and the settings that all learners share, and computes P, its gradient and the
-certificate. All of its methods count the passes over the data that they make.
+The objective contains the problem, the loss and the settings that all learners share, and computes P, its gradient and
+the certificate. All of its methods count the passes over the data that they make.
 """
 
 import os
@@ -56,8 +56,8 @@ class Record:
 
 
 @dataclass
-class Task:
-    """One optimisation problem: minimise P(w) = 1/2 |w|^2 + C sum_i sample_weight_i L_i(w).
+class Objective:
+    """What a learner minimizes: P(w) = 1/2 |w|^2 + C sum_i sample_weight_i L_i(w).
 
     With a hard margin, P is 1/2 |w|^2 subject to constraints, and C is ignored.
 
@@ -153,14 +153,14 @@ class Task:
         """The same for L(beta, 0), which a difference of losses subtracts, perhaps over good outputs only; one pass."""
         family = self.loss.core(self.C, self.sample_weight, gamma=0.0)
         problem = self.problem
-        if self.loss.of_good and isinstance(problem, _core.DividedProblem):
+        if self.loss.latent and isinstance(problem, _core.DividedProblem):
             problem = _core.good_outputs(problem)
         return self.losses_of(family, w, gradient=gradient, problem=problem)
 
     def losses_of(
         self, family: _core.LossFamily, w: Weights, *, gradient: bool = False, problem: _core.Problem | None = None
     ) -> tuple[float, Weights]:
-        """The same for a member of the family with the C and the sample weights of this task; one pass."""
+        """The same for a member of the family with the C and the sample weights of this objective; one pass."""
         self.passes += 1
         losses, slope = _core.losses_and_gradient(problem or self.problem, w, family, self.threads, gradient)
         total = losses.sum() if self.sample_weight is None else (losses * self.sample_weight).sum()
@@ -219,7 +219,7 @@ class Task:
             return norm / margin**2 if margin > 0 else inf
         return norm + float(self.weights() @ (xi if self.loss.slack == 1 else 0.5 * xi**2))
 
-    def objective(self, w: Weights) -> tuple[float, Weights]:
+    def value_and_gradient(self, w: Weights) -> tuple[float, Weights]:
         """P(w) and its gradient; one pass."""
         loss, slope = self.losses(w, gradient=True)
         slope += w
@@ -258,7 +258,7 @@ class Task:
         """
         if not (self.loss.smooth and self.loss.convex):
             return self.primal(w), None, None
-        primal, slope = self.objective(w)
+        primal, slope = self.value_and_gradient(w)
         gap = 0.5 * self.problem.dot(slope, slope)
         return primal, primal - gap, gap
 
@@ -270,14 +270,19 @@ Objectives = tuple[float | None, float | None, float | None]  # P, D and the gap
 class State:
     """The state of a learner between passes: numbers, texts, arrays and generators, which a checkpoint can store."""
 
-    task: Task
+    objective: Objective
+
+    @property
+    def rounding(self) -> float:
+        """The fraction by which objectives that are computed again may differ."""
+        return 1e-9
 
     def objectives(self) -> Objectives:
         """P, D and the gap of this state, as far as it knows them without a pass."""
         return None, None, None
 
     def pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All fields except the task, for a checkpoint: values that JSON can store, and arrays."""
+        """All fields except the objective, for a checkpoint: values that JSON can store, and arrays."""
         plain: dict[str, Any] = {}
         arrays: dict[str, NDArray[Any]] = {}
         for each in fields(self):
@@ -286,7 +291,7 @@ class State:
                 arrays[each.name] = np.asarray(value)  # JSON has neither infinite numbers nor NumPy's types.
             elif isinstance(value, np.random.Generator):
                 plain[each.name] = value.bit_generator.state
-            elif each.name != "task":
+            elif each.name != "objective":
                 plain[each.name] = value
         return plain, arrays
 
@@ -298,13 +303,13 @@ class State:
                 setattr(self, each.name, np.array(value)[()])  # An array without axes becomes a number.
             elif isinstance(getattr(self, each.name), np.random.Generator):
                 getattr(self, each.name).bit_generator.state = plain[each.name]
-            elif each.name != "task":
+            elif each.name != "objective":
                 if isinstance(getattr(self, each.name), np.ndarray):
                     raise MargraveError(f"its {each.name} is not an array")
                 setattr(self, each.name, plain[each.name])
 
     def verify(self) -> None:
-        """Refuse a state from a checkpoint that contradicts itself; it need not be fast, and may use passes."""
+        """Refuse a state from a checkpoint whose sizes or running sums are wrong; called on a copy, may use passes."""
 
 
 def _like(array: NDArray[Any], blank: Any, name: str) -> NDArray[Any]:

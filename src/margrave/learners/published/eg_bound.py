@@ -12,20 +12,20 @@ from math import ceil, inf
 from margrave import _core
 from margrave.checks import real, whole
 from margrave.learners.dual import gold_parameters
-from margrave.learners.eg_batch import BatchEG, safe_rate
-from margrave.learners.task import Task
+from margrave.learners.objective import Objective
+from margrave.learners.published.eg_batch import BatchEG, safe_rate
 
 _MOST = 2**63 - 1
 
 
-def eg_bound(task: Task, steps: int, *, start: float = 0.0, divergence: float | None = None) -> float:
+def eg_bound(objective: Objective, steps: int, *, start: float = 0.0, divergence: float | None = None) -> float:
     """Bound how far D is below its optimum after so many steps of `BatchEG(rate="safe", start=start)`.
 
     It falls like 1 / T, and the rate of the theorem is small, so that D is usually much closer to its optimum.
 
     Parameters
     ----------
-    task : the problem with its loss, C and sample weights.
+    objective : the problem with its loss, C and sample weights.
     steps : T, the number of steps.
     start : the natural parameter that the gold parts begin with; 0 means uniform distributions.
     divergence : sum_i C_i KL(alpha*_i, alpha^1_i), for those who know the optimum alpha*. None means the largest value
@@ -40,24 +40,25 @@ def eg_bound(task: Task, steps: int, *, start: float = 0.0, divergence: float | 
     >>> from margrave.losses import Log
     >>> from margrave.structures import Multiclass
     >>> problem = bind(Multiclass(), FeatureTable("all"), [["a"], ["b"], ["c"]], ["x", "y", "z"]).problem
-    >>> task = Task(problem, Log(), C=0.5)
-    >>> round(eg_bound(task, steps=100), 4)
+    >>> objective = Objective(problem, Log(), C=0.5)
+    >>> round(eg_bound(objective, steps=100), 4)
     0.0659
-    >>> best = BatchEG().solve(Task(problem, Log(), C=0.5, tol=1e-9)).kept.dual
-    >>> after = BatchEG(rate="safe", start=0.0).solve(Task(problem, Log(), C=0.5, tol=0.0, max_iter=100)).kept.dual
-    >>> best - after <= eg_bound(task, steps=100)
+    >>> best = BatchEG().solve(Objective(problem, Log(), C=0.5, tol=1e-9)).certificate.dual
+    >>> steps = Objective(problem, Log(), C=0.5, tol=0.0, max_iter=100)
+    >>> after = BatchEG(rate="safe", start=0.0).solve(steps).certificate.dual
+    >>> best - after <= eg_bound(objective, steps=100)
     True
     """
     steps = whole("steps", steps, 1, _MOST)
-    return _divergence(task, start, divergence) / _rate(task) / steps
+    return _divergence(objective, start, divergence) / _rate(objective) / steps
 
 
-def eg_steps(task: Task, missing: float, *, start: float = 0.0, divergence: float | None = None) -> int:
+def eg_steps(objective: Objective, missing: float, *, start: float = 0.0, divergence: float | None = None) -> int:
     """Count the steps of `BatchEG(rate="safe", start=start)` after which D is at most `missing` below its optimum.
 
     Parameters
     ----------
-    task, start, divergence : as for `eg_bound`.
+    objective, start, divergence : as for `eg_bound`.
     missing : how far D may be below its optimum.
 
     Examples
@@ -67,29 +68,29 @@ def eg_steps(task: Task, missing: float, *, start: float = 0.0, divergence: floa
     >>> from margrave.losses import Log
     >>> from margrave.structures import Multiclass
     >>> problem = bind(Multiclass(), FeatureTable("all"), [["a"], ["b"], ["c"]], ["x", "y", "z"]).problem
-    >>> eg_steps(Task(problem, Log(), C=0.5), missing=0.01)
+    >>> eg_steps(Objective(problem, Log(), C=0.5), missing=0.01)
     660
     """
     missing = real("missing", missing, "be positive and finite", lambda value: 0 < value < inf)
-    return max(1, ceil(_divergence(task, start, divergence) / _rate(task) / missing))
+    return max(1, ceil(_divergence(objective, start, divergence) / _rate(objective) / missing))
 
 
-def _rate(task: Task) -> float:
+def _rate(objective: Objective) -> float:
     """eta, in the units of the papers: the rate of `BatchEG` is eta / beta where beta is finite."""
-    return safe_rate(task) * (task.loss.beta if task.loss.smooth else 1.0)
+    return safe_rate(objective) * (objective.loss.beta if objective.loss.smooth else 1.0)
 
 
-def _divergence(task: Task, start: float, known: float | None) -> float:
+def _divergence(objective: Objective, start: float, known: float | None) -> float:
     """sum_i C_i KL(alpha*_i, alpha^1_i) if it is known, and otherwise the largest value that it can have.
 
     KL(alpha*, alpha^1) = log Z(t) - <t, mu*> - H(alpha*). The entropy H is not negative, and neither is <t, mu*>, since
     t is 0 or `start`.
     """
     learner = BatchEG(rate="safe", start=start)
-    learner.check(task.loss, task.problem)
+    learner.check(objective.loss, objective.problem)
     if known is not None:
         return real("divergence", known, "be finite and not negative", lambda value: 0 <= value < inf)
-    problem, begin = task.problem, _core.part_offsets(task.problem)
-    t = gold_parameters(task, start)
+    problem, begin = objective.problem, _core.part_offsets(objective.problem)
+    t = gold_parameters(objective, start)
     log_z = [problem.logsum(i, problem.clamp(i, t[begin[i] : begin[i + 1]]))[0] for i in range(problem.size)]
-    return float(task.weights() @ log_z)
+    return float(objective.weights() @ log_z)

@@ -1,4 +1,4 @@
-"""Factored sequential minimal optimisation for max-margin Markov networks, the comparison method of 000."""
+"""Factored sequential minimal optimization for max-margin Markov networks, the comparison method of 000."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,7 +6,7 @@ from typing import ClassVar
 from margrave import _core
 from margrave.learners.base import Learner
 from margrave.learners.dual import ORDER_HELP, ORDERS, DualState, blank_blocks, gold_counts
-from margrave.learners.task import Step, Task, Weights
+from margrave.learners.objective import Objective, Step, Weights
 from margrave.options import option
 
 
@@ -34,19 +34,19 @@ class SMO(Learner):
 
     order: str = option("shuffled", ORDER_HELP, choices=ORDERS)
 
-    def blank(self, task: Task) -> "_State":
+    def blank(self, objective: Objective) -> "_State":
         """All mass on the gold outputs."""
-        return _State(**blank_blocks(task), mu=gold_counts(task))
+        return _State(**blank_blocks(objective), mu=gold_counts(objective))
 
-    def carry(self, state: "_State", task: Task) -> "_State":
+    def continue_with(self, state: "_State", objective: Objective) -> "_State":
         """The same marginals at another C."""
-        state.rescale(task)
+        state.rescale(objective)
         return state
 
     def one_pass(self, state: "_State") -> Step:
         """One step for every example."""
         order = state.visits(self.order, False)
-        state.count(_core.smo_pass(*state.task.ascent(state.w, order), state.mu, state.cost, state.gap))
+        state.count(_core.smo_pass(*state.objective.ascent(state.w, order), state.mu, state.cost, state.gap))
         return state.step()
 
     def certify(self, state: "_State") -> Step:

@@ -1,0 +1,120 @@
+"""The state of exponentiated gradient: one Gibbs distribution over outputs per example."""
+
+from dataclasses import InitVar, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _core
+from margrave.learners.dual import DualState, certified, dual_value
+from margrave.learners.objective import Step, Weights
+from margrave.learners.resuming import check_same, check_that, scale_of_dual, scale_of_weights
+
+CAP = 20.0  # the maximum change of a natural parameter in one step
+CAP_AT_INFINITY = 2.0  # the same if beta is infinite, because outputs that lost all mass take long to regain it
+_OF_SINGLE = 1e-3  # In single precision, what is computed again may differ from what was stored by this fraction.
+
+
+@dataclass(kw_only=True)
+class GibbsState(DualState):
+    """alpha_i as Gibbs distributions over the parts, concatenated over all examples.
+
+    Natural parameters of parts without a weight are 0, and their marginals are not needed: they are not stored, except
+    where `StoredParts` makes an exception.
+    """
+
+    stored: InitVar[_core.StoredParts | None]  # the parts that t and mu are about; None means all
+    t: NDArray[Any]  # natural parameters
+    mu: NDArray[Any]  # marginals
+    rate: NDArray[np.float64]
+    trials: int = 0
+    visited: int = 0
+
+    def __post_init__(self, stored: _core.StoredParts | None) -> None:
+        self.stored_parts = stored
+        self.at_gold = False  # whether mu is that of the gold outputs, which no natural parameters express
+        self.smo_passes = 0  # the number of passes after which natural parameters describe the blocks
+
+    def unpack(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore what `pack` returned; earlier versions stored the numbers of all parts."""
+        every = int(_core.part_offsets(self.objective.problem)[-1])
+        if self.stored_parts is not None and arrays["t"].shape == (every,):
+            self.stored_parts = None
+            self.t, self.mu = np.empty(every, self.t.dtype), np.empty(every, self.mu.dtype)
+        super().unpack(plain, arrays)
+
+    def verify(self) -> None:
+        """w and D must be those of the natural parameters."""
+        super().verify()
+        if self.turn < self.smo_passes:
+            self.verify_marginals(self.mu)
+            return
+        check_that((self.rate > 0).all() and np.isfinite(self.rate).all(), "rates are positive")
+        rounding = self.rounding
+        stored, w = self.dual(), self.w
+        self.expect()
+        check_same("w", w, self.w, rounding, terms=scale_of_weights(self.objective))
+        check_same("D", stored, self.dual(), rounding, scale_of_dual(self.objective, w))
+
+    @property
+    def rounding(self) -> float:
+        """More where distributions are stored in single precision."""
+        return _OF_SINGLE if self.t.dtype == np.float32 else super().rounding
+
+    def begin_at_gold(self, start: float) -> None:
+        """All mass on the gold outputs; the first step goes from the natural parameter `start` on their parts."""
+        objective = self.objective
+        _core.begin_at_gold(objective.problem, objective.threads, self.stored_parts, start, self.t, self.mu)
+        self.at_gold = True
+
+    def expect(self) -> None:
+        """Compute marginals, entropies, costs and w from the natural parameters; one pass."""
+        self.w = self._expectations(self.mu, self.entropy, self.cost)
+        self.at_gold = False
+
+    def certify_exactly(self) -> Step:
+        """P, D and the gap of the natural parameters in double precision; two passes. The state does not change."""
+        entropy, cost = np.empty_like(self.entropy), np.empty_like(self.cost)
+        w = self._expectations(np.zeros(0, self.t.dtype), entropy, cost)
+        return certified(self.objective, w, dual_value(self.objective, cost, entropy))
+
+    def _expectations(self, mu: NDArray[Any], entropy: Weights, cost: Weights) -> Weights:
+        objective = self.objective
+        objective.passes += 1
+        return _core.gibbs_expectations(
+            objective.problem, objective.family, objective.threads, self.stored_parts, self.t, mu, entropy, cost
+        )
+
+    def begin_at(self, w: Weights) -> None:
+        """Set the natural parameters to those of the loss's own distributions at these weights; one pass."""
+        objective = self.objective
+        objective.passes += 1
+        self.t[:] = 0
+        _core.eg_batch_step(
+            objective.problem,
+            objective.family,
+            objective.threads,
+            self.stored_parts,
+            w,
+            self.t,
+            self.t,
+            1.0,
+            self.entropy,
+            self.cost,
+        )
+
+    def estimate(self) -> float | None:
+        """The estimate of the gap; None if beta is infinite, where a visit knows its gain but not what remains."""
+        return super().estimate() if self.objective.loss.smooth else None
+
+    def visit(self, order: NDArray[np.int64], growth: float, *, halving: bool = False) -> None:
+        """One pass of EG over these examples."""
+        blocks = (self.t, self.mu, self.rate, self.entropy, self.cost, self.gap)
+        cap = CAP if self.objective.loss.smooth else CAP_AT_INFINITY
+        settings = (growth, cap, halving, self.at_gold)
+        trials = _core.eg_pass(*self.objective.ascent(self.w, order), self.stored_parts, *blocks, *settings)
+        self.at_gold = False
+        self.trials += trials
+        self.visited += len(order)
+        self.count(trials)
