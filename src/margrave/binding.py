@@ -1,6 +1,6 @@
 """Binding of structure, features and data to a problem: the only place where the middle layer meets the core.
 
-As in docs/design.md, section 5, outputs are learned, examples are encoded, the structure is bound, and the features are
+As in docs/architecture.md, outputs are learned, examples are encoded, the structure is bound, and the features are
 learned and mapped. `bind_shards` does the same for a data set in several shards, which share one label set and one
 vocabulary; their examples have the same bits as in a single problem.
 """

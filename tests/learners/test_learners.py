@@ -246,7 +246,7 @@ def primal(w: Weights, examples: list[Outputs], loss: LossFamily, C: float) -> t
 
 
 def dual(w: Weights, examples: list[Outputs], loss: LossFamily, C: float) -> float:
-    """D at the loss's own distributions at w, by its definition (docs/design.md, section 1)."""
+    """D at the loss's own distributions at w, by its definition (docs/background/learning.md)."""
     w_alpha, value = np.zeros_like(w), 0.0
     for x in examples:
         p = softmax(loss.beta * (x.features @ w + loss.gamma * x.cost))

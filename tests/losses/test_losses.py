@@ -246,7 +246,7 @@ def test_weights_of_examples_scale_their_gradients_and_nothing_else(kind: Kind, 
 
 
 def dual(case: Case, C: float, ps: list[np.ndarray], beta: float, gamma: float) -> tuple[float, np.ndarray]:
-    """D(alpha) and w(alpha) of design section 1, from distributions over the enumerated outputs."""
+    """D(alpha) and w(alpha) of docs/background/learning.md, from distributions over the enumerated outputs."""
     w = np.zeros(case.problem.dim)
     total = 0.0
     for i, p in enumerate(ps):
@@ -801,7 +801,7 @@ def test_a_python_problem_that_only_knows_its_argmax_has_the_losses_that_need_no
 
 @pytest.mark.parametrize("method", ["dot", "scatter", "clamp"])
 def test_every_method_that_a_python_problem_overrides_is_the_one_that_is_called(method: str) -> None:
-    """The protocol of design section 3 is the same in Python: nothing that a subclass says may be silently ignored."""
+    """The protocol of docs/architecture.md is the same in Python: nothing that a subclass says is silently ignored."""
     called = []
 
     class Overriding(Gaps):

@@ -88,7 +88,7 @@ def copies(examples: Sequence[Outputs], weight: Sequence[int]) -> list[Outputs]:
     return [x for x, k in zip(examples, weight, strict=True) for _ in range(k)]
 
 
-# ---- the dual by its definition (docs/design.md, section 1) ----------------------------------------------------------
+# ---- the dual by its definition (docs/background/learning.md) --------------------------------------------------------
 
 
 def entropy(p: Weights) -> float:

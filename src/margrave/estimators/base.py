@@ -2,7 +2,7 @@
 
 An estimator defines its structure, its feature map and its score (`_structure`, `_map`, `_score`); everything else is
 implemented here and in model.py. A fit turns raw data into features, rows, a bound structure, a problem and weights, as
-described in docs/design.md, section 5.
+described in docs/architecture.md.
 """
 
 import warnings

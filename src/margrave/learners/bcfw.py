@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe; at finite beta, stochastic dual coordinate ascent (docs/design.md, section 1)."""
+"""Block-coordinate Frank-Wolfe; at finite beta, stochastic dual coordinate ascent (docs/background/learning.md)."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""The base of dual learners: w = w(alpha), D, and which examples a pass visits (docs/design.md, section 1)."""
+"""The base of dual learners: w = w(alpha), D, and which examples a pass visits (docs/background/learning.md)."""
 
 from dataclasses import dataclass
 from math import inf

@@ -254,7 +254,7 @@ class Objective:
         """P, D and the gap at any w; one pass. At beta = inf, and for a difference of losses, there is only P.
 
         With alpha the loss's own distribution at w, w(alpha) = w - grad P(w), so the gap is half the squared norm of
-        the gradient (docs/design.md, section 1).
+        the gradient (docs/background/learning.md).
         """
         if not (self.loss.smooth and self.loss.convex):
             return self.primal(w), None, None

@@ -17,7 +17,7 @@ class PrimalState(State):
 
     The distribution at w has w(alpha) = w - grad P(w). A mixture has the mixture of these, and at least the mixture of
     their entropies, because the entropy is concave. D at a mixture is therefore bounded from below by numbers that
-    every gradient gives, without another pass (docs/design.md, section 1). One vector stores the best mixture so far:
+    every gradient gives, without another pass (docs/background/learning.md). One vector stores the best mixture so far:
     each new distribution is mixed in with the share that raises the bound most.
     """
 

@@ -2,7 +2,7 @@
 
     min  |w|_1 + C'xi   subject to   H w + M xi >= margin,  w >= 0 (or of free sign),  xi >= 0
 
-Every example has one slack, or one for each of its sites (docs/design.md, section 1): M has ones where a constraint
+Every example has one slack, or one for each of its sites (docs/background/learning.md): M has ones where a constraint
 occupies a site.
 
 HiGHS provides the simplex method. The extragradient method is implemented here, because no library that we use can

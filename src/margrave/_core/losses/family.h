@@ -1,4 +1,4 @@
-// The loss family L(beta, gamma) of 001, Fig. 1, for any problem (docs/design.md, section 1):
+// The loss family L(beta, gamma) of 001, Fig. 1, for any problem (docs/background/learning.md):
 //
 //   L(w) = max_beta(theta + gamma delta) + gamma c0 - <theta, y_gold>,   max_beta(v) = 1/beta log sum_y exp(beta <v,
 //   y>)

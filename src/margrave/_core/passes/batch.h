@@ -1,5 +1,4 @@
-// Whole-data passes: blocks of examples on threads, one worker per thread, reduced in order (docs/design.md, section
-// 3).
+// Whole-data passes: blocks of examples on threads, one worker per thread, reduced in order (docs/background/speed.md).
 #pragma once
 
 #include <algorithm>

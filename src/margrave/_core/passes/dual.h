@@ -1,7 +1,7 @@
 // What the dual learners share: blocks of dual variables, one per example, and the weights that they imply.
 //
 // alpha_i is a distribution over the outputs of example i with expected parts mu_i, expected cost c_i and entropy H_i
-// (docs/design.md, section 1). All learners keep w = w(alpha) = sum_i C_i A_i'(y_i - mu_i), and
+// (docs/background/learning.md). All learners keep w = w(alpha) = sum_i C_i A_i'(y_i - mu_i), and
 //
 //   D(alpha) = sum_i C_i (gamma c_i + H_i / beta) - 1/2 |w|^2,
 //

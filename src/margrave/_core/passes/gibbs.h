@@ -1,5 +1,5 @@
 // Exponentiated gradient on the dual: alpha_i is a Gibbs distribution with natural parameters t_i over the parts
-// (000, sections 3 and 5; 002, Fig. 1 and 2; docs/design.md, section 1).
+// (000, sections 3 and 5; 002, Fig. 1 and 2; docs/background/learning.md).
 //
 // With v = A_i w + gamma delta_i the update is
 //

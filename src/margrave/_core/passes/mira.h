@@ -258,8 +258,8 @@ class ExactHinge {
 
 // Eq. 11 at finite beta: L-BFGS on the objective, whose iterates are w_t + A_i's. All of it happens in terms of parts,
 // where the inner product of weights is <u, A_i A_i'v>. The gap of an iterate is 1/2 |A_i'g|^2 with
-// g = s - C (y_gold - mu) and the loss's own marginals mu (docs/design.md, section 1: primal learners). The step itself
-// goes to C (y_gold - mu), so that it is that of a dual variable, and it ends only if the gap is small there, too.
+// g = s - C (y_gold - mu) and the loss's own marginals mu (docs/background/learning.md, primal learners). The step
+// itself goes to C (y_gold - mu), so it is that of a dual variable, and it ends only if the gap is small there, too.
 class ExactSmooth {
  public:
   ExactSmooth(const Ascent& ascent, int64_t i, Worker& worker, std::atomic<int64_t>& inferences)

@@ -1,5 +1,5 @@
 // Ascent of the dual by mixing each example's distribution with better ones, by exact line search
-// (docs/design.md, section 1).
+// (docs/background/learning.md).
 //
 // mu_i <- (1 - s) mu_i + s mu(w): block-coordinate Frank-Wolfe at beta = inf (Lacoste-Julien et al. 2013), stochastic
 // dual coordinate ascent at finite beta. At beta = inf a block may also keep its outputs, and move mass from the worst

@@ -1,5 +1,4 @@
-// The protocol: what a learner may ask of a structured prediction problem, and nothing else (docs/design.md, section
-// 3).
+// The protocol: what a learner may ask of a structured prediction problem, and nothing else (docs/architecture.md).
 //
 // An output is a bag of parts; every part has a score, linear in the weights. `Structure` knows which bags are outputs,
 // `Features` knows the linear map A, and `BoundProblem` joins the two over one data set. Learners see `Problem` alone.
