@@ -25,12 +25,12 @@ PLACES: dict[str, tuple[str, str]] = {
     "SynchronousDecoder": ("margrave.translation", "margrave.translation.synchronous"),
     "SynchronousGrammar": ("margrave.translation", "margrave.translation.synchronous"),
     "Translator": ("margrave.translation", "margrave"),
-    "aligner_of": ("margrave.estimators", "margrave.estimators.generative_aligner"),
-    "Task": ("margrave.learners", "margrave.learners"),
+    "aligner_of": ("margrave.estimators.generative_aligner", "margrave.estimators.generative_aligner"),
+    "Objective": ("margrave.learners", "margrave.learners"),
 }
 
 # Names that are new themselves, and the old ones.
-NAMES: dict[str, str] = {"LinearClassifier": "StructuredClassifier", "load_harbor": "load_harbour"}
+NAMES: dict[str, str] = {"LinearClassifier": "StructuredClassifier", "Objective": "Task", "load_harbor": "load_harbour"}
 
 # Parameters: new and old. A function that has the new one gets the new one.
 KEYWORDS: dict[str, str] = {

@@ -158,7 +158,7 @@ def of_others() -> Iterator[tuple[str, Any]]:
     yield "translator, untuned: predictions", make("Translator", "none", n_jobs=1).fit(*foreign()).predict(foreign()[0])
     for learner in ("bcfw", "cutting-plane", "one-slack", "mira", "perceptron"):
         loss = "perceptron" if learner == "perceptron" else "hinge"
-        run = make("Task", own_problem(), loss_named(loss), **LEARNED)
+        run = make("Objective", own_problem(), loss_named(loss), **LEARNED)
         yield f"custom problem: {learner}, {loss}", LEARNERS[learner]().solve(run).w
 
 
