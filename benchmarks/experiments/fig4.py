@@ -128,7 +128,7 @@ def windows(rows: Rows) -> list[tuple[str, ...]]:
 
 def fixed(eta: float, start: float) -> PrintedEG:
     """Online EG as printed."""
-    return PrintedEG(rate=eta, start=start)
+    return PrintedEG(rate=eta, schedule="constant", start=start)
 
 
 def compare(problem: _core.Problem, C: float, *, drawn: bool) -> Result:

@@ -33,7 +33,7 @@ MARKS = (2, 5, 10, 20, 30)  # effective iterations in the table
 GOALS = (0.1, 0.01, 0.001)  # distances of P from the optimum
 LEARNERS: dict[str, Learner] = {
     "eg": EG(),
-    "eg, halved rates": PrintedEG(rate=0.5, schedule="halved", order="cyclic"),
+    "eg, halved rates": PrintedEG(rate=0.5, order="cyclic"),
     "lbfgs": LBFGS(),
     "cg": CG(),
 }

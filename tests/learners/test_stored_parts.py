@@ -159,7 +159,7 @@ def test_options_do_not_matter(options: dict[str, Any]) -> None:
 
 
 def test_constant_rates_do_not_matter() -> None:
-    agree(chain_of(5, weighted=0.6), kind=PrintedEG, options={"rate": 0.05})
+    agree(chain_of(5, weighted=0.6), kind=PrintedEG, options={"rate": 0.05, "schedule": "constant"})
 
 
 @pytest.mark.parametrize(("beta", "gamma"), LOSSES)

@@ -11,24 +11,25 @@ from margrave.learners.gibbs import CAP_AT_INFINITY, GibbsState
 from margrave.learners.objective import Objective, Weights
 from margrave.options import option
 
-SCHEDULES = ("constant", "halved", "safe")
+SCHEDULES = ("halved", "constant", "safe")
 
 
 @dataclass
 class PrintedEG(EG):
-    """Online EG whose rates are those of the papers: constant, halved at every visit, or safe.
+    """Online EG whose rates are those of the papers: halved at every visit, constant, or safe.
 
-    A constant `rate` is rho, or eta where beta is infinite, and D may fall. Halved rates begin every visit with `rate`
-    and are halved until D does not fall. Safe rates stay, and D never falls; `rate` is ignored.
+    Halved rates begin every visit with `rate` and are halved until D does not fall. A constant `rate` is rho, or eta
+    where beta is infinite, and D may fall. Safe rates stay, and D never falls; `rate` is ignored.
 
     >>> PrintedEG(schedule="safe").name
     'printed-eg'
     """
 
     name: ClassVar[str] = "printed-eg"
+    offers: ClassVar[tuple[str, ...]] = ("certificate",)
 
     skip: bool = option(False, "Leave out examples with small gaps in two passes of three, at finite beta.")
-    schedule: str = option("constant", "How rates are chosen.", choices=SCHEDULES)
+    schedule: str = option("halved", "How rates are chosen.", choices=SCHEDULES)
 
     def first_rates(self, objective: Objective) -> NDArray[np.float64]:
         """The rates that the examples begin with."""
