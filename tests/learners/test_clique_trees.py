@@ -18,7 +18,7 @@ EG = {"eg": 1e-3, "eg-batch": 1e-3, "printed-eg": 1e-3}
 MARGIN = {"bcfw": 1e-6, "cutting-plane": 1e-6, "one-slack": 1e-6, "auto": 1e-6, **EG}
 OF_PARTS = {"smo": 1e-6, "smo-eg": 1e-6}  # which need untied parts: every clique is the scope of a factor
 NO_CERTIFICATE = {"perceptron": Hinge(), "mira": Hinge(), "kbest-mira": Hinge(), "sgd": Hinge(), "cccp": Ramp()}
-RUN = NO_CERTIFICATE | {"printed-eg": Log()}  # at its constant rate, D may fall
+RUN = NO_CERTIFICATE | {"printed-eg": Log()}
 
 
 def case_of(name: str) -> Case:

@@ -9,11 +9,11 @@ from margrave.cli.options import Option, option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, check_place, display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task, top_table
-from margrave.data.graphs import LabeledGraph
 from margrave.errors import DataError, MargraveError, unknown
 
 if TYPE_CHECKING:
     from margrave import GraphLabeler
+    from margrave.data.graphs import LabeledGraph
 
 _BATCH = 256  # graphs that are predicted at once
 _PAIRS = ("auto", "directed", "symmetric", "equal")
