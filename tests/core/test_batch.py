@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from margrave import _core
-from tests.references.enumeration import distribution
+from margrave.testing.enumeration import distribution
 from tests.references.refusals import refusal
 from tests.registry import KINDS, Case, Kind
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from margrave import _core
-from tests.references.enumeration import ChainParts, Outputs, projective_trees, tree_parts, trees
+from margrave.testing.enumeration import Outputs
+from tests.references.enumeration import ChainParts, projective_trees, tree_parts, trees
 from tests.references.refusals import refusal
 
 seeds = st.integers(0, 2**32 - 1)

@@ -1,15 +1,15 @@
 """Every verb works on every estimator; an estimator that is not registered for these tests fails them."""
 
 import inspect
-import json
 import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from margrave import MargraveError, Reranker, SequenceTagger, load
 from margrave.estimators.base import StructuredEstimator
@@ -17,7 +17,23 @@ from margrave.estimators.files import SavedModel
 from margrave.estimators.matrix_examples import MatrixExamples
 from margrave.features import Templates
 from margrave.files.stored import import_modules
-from margrave.learners import Observer
+from margrave.testing.estimators import (
+    Trial,
+    calls_observers,
+    continues_from_checkpoints,
+    fits_paths,
+    has_one_distribution,
+    is_deterministic,
+    keeps_parameters,
+    predicts,
+    predicts_one_by_one,
+    refuses_lengths,
+    refuses_unfitted,
+    shows_features,
+    survives_files,
+    weights_examples,
+)
+from margrave.testing.failures import plain
 from tests.estimators.registry import ENTRIES, VARIANTS, Entry
 
 EVERY = ENTRIES | VARIANTS
@@ -25,9 +41,8 @@ every = pytest.mark.parametrize("entry", EVERY.values(), ids=EVERY)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def plain(value: Any) -> Any:
-    """Outputs as lists, to be compared."""
-    return json.loads(json.dumps(value, default=lambda x: x.tolist()))
+def trial(entry: Entry) -> Trial:
+    return Trial(entry.make(), entry.X, entry.y)
 
 
 def fitted(entry: Entry, **settings: Any) -> Any:
@@ -46,41 +61,18 @@ def test_every_estimator_is_registered_here() -> None:
 
 @every
 def test_it_learns_and_scores(entry: Entry) -> None:
-    model = fitted(entry)
-    predicted = plain(model.predict(entry.X))
-    assert len(predicted) == len(entry.y)
-    assert model.score(entry.X, entry.y) >= 0.75
-    assert model.certificate_.primal > 0 and model.n_weights_ >= model.n_zero_weights_
+    predicts(trial(entry))
+    assert fitted(entry).score(entry.X, entry.y) >= 0.75
 
 
 @every
 def test_marginals_kbest_and_samples_are_of_one_distribution(entry: Entry) -> None:
-    model = fitted(entry)
-    best = model.predict(entry.X)
-    kbest = model.predict_kbest(entry.X, k=3)
-    samples = model.sample(entry.X, n=5, random_state=7)
-    assert plain([each[0][1] for each in kbest]) == plain(list(best))
-    for each in kbest:
-        scores = [score for score, _ in each]
-        assert scores == sorted(scores, reverse=True) and 1 <= len(each) <= 3
-        assert len({json.dumps(plain(output)) for _, output in each}) == len(each)
-    assert [len(each) for each in samples] == [5] * len(entry.y)
-    assert plain(model.sample(entry.X, n=5, random_state=7)) == plain(samples)
-    assert plain(model.set_params(n_jobs=2).sample(entry.X, n=5, random_state=7)) == plain(samples)
-    assert plain(model.predict_kbest(entry.X, k=3)) == plain(kbest)
-    for each in model.predict_marginals(entry.X):
-        assert ((np.asarray(each) >= -1e-12) & (np.asarray(each) <= 1 + 1e-12)).all()
-    with pytest.raises(MargraveError, match="k must be at least 1"):
-        model.predict_kbest(entry.X, k=0)
+    has_one_distribution(trial(entry))
 
 
 @every
 def test_one_example_at_a_time_gives_the_same_as_all_at_once(entry: Entry) -> None:
-    model = fitted(entry, n_jobs=None)
-    n = len(entry.y)
-    for verb in (model.predict, model.predict_kbest, model.predict_marginals):
-        together = plain(list(verb(entry.X)))
-        assert [plain(list(verb(entry.X[i : i + 1])))[0] for i in range(n)] == together
+    predicts_one_by_one(trial(entry))
 
 
 def test_samples_follow_the_marginals() -> None:
@@ -92,46 +84,23 @@ def test_samples_follow_the_marginals() -> None:
 
 
 @every
-def test_files_give_back_the_model(entry: Entry, tmp_path: Path) -> None:
-    model = fitted(entry)
-    model.save(tmp_path / "model", {"note": 1})
-    again = load(tmp_path / "model")
-    assert again.metadata_ == {"note": 1}
-    assert plain(again.predict(entry.X)) == plain(model.predict(entry.X))
-    assert plain(again.predict_kbest(entry.X, 2)) == plain(model.predict_kbest(entry.X, 2))
-    again.save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+def test_files_give_back_the_model(entry: Entry) -> None:
+    survives_files(trial(entry))
 
 
 @every
 def test_a_path_is_its_models_one_by_one(entry: Entry) -> None:
-    path = entry.make(tol=1e-8, n_jobs=1).fit_path(entry.X, entry.y, [0.5, 1.0])
-    assert [model.C for model in path] == [0.5, 1.0]
-    for model in path:
-        alone = entry.make(tol=1e-8, n_jobs=1, C=model.C).fit(entry.X, entry.y)
-        assert_allclose(model.certificate_.primal, alone.certificate_.primal, rtol=1e-6)
+    fits_paths(trial(entry))
 
 
 @every
-def test_a_checkpoint_takes_up_the_run(entry: Entry, tmp_path: Path) -> None:
-    settings = {"learner": "eg", "loss": "log", "tol": 1e-9, "n_jobs": 1}
-    whole = entry.make(**settings, max_iter=6).fit(entry.X, entry.y)
-    entry.make(**settings, max_iter=3).fit(entry.X, entry.y, checkpoint=tmp_path / "run")
-    rest = entry.make(**settings, max_iter=6).fit(entry.X, entry.y, checkpoint=tmp_path / "run")
-    assert_array_equal(rest.coef_, whole.coef_)
+def test_a_checkpoint_takes_up_the_run(entry: Entry) -> None:
+    continues_from_checkpoints(trial(entry))
 
 
 @every
 def test_weights_of_examples_count(entry: Entry) -> None:
-    weight = np.ones(len(entry.y))
-    weight[0] = 5.0
-    settings = {"tol": 1e-8, "n_jobs": 1, "loss": "log"}  # under which no loss is zero
-    weighted = entry.make(**settings).fit(entry.X, entry.y, sample_weight=weight)
-    same = entry.make(**settings).fit(entry.X, entry.y, sample_weight=np.ones(len(entry.y)))
-    assert same.certificate_.primal == pytest.approx(fitted(entry, **settings).certificate_.primal, rel=1e-9)
-    assert weighted.certificate_.primal > same.certificate_.primal
-    with pytest.raises(ValueError):
-        entry.make().fit(entry.X, entry.y, sample_weight=-weight)
+    weights_examples(trial(entry))
 
 
 @every
@@ -148,31 +117,23 @@ def test_development_data_choose_the_rate_of_sgd(entry: Entry) -> None:
 
 @every
 def test_observers_see_every_pass(entry: Entry) -> None:
-    class Counting(Observer):
-        seen = 0
-
-        def note(self, record: Any, w: Any) -> None:
-            self.seen += 1
-
-    counting = Counting()
-    model = entry.make(n_jobs=1).fit(entry.X, entry.y, observers=[counting])
-    assert counting.seen == model.n_iter_ > 0
+    calls_observers(trial(entry))
 
 
 @every
 def test_features_can_be_read(entry: Entry) -> None:
-    model = fitted(entry)
-    if not entry.names:
+    shows_features(trial(entry))
+    if entry.names:
+        assert any(fitted(entry).top_features(3).values())
+    else:
         with pytest.raises(MargraveError, match=r"do not store names|features do not have weights"):
-            model.top_features(3)
-        return
-    top = model.top_features(3)
-    assert top and any(top.values())
-    for ranked in top.values():
-        sizes = [abs(weight) for _, weight in ranked]
-        assert sizes == sorted(sizes, reverse=True) and len(ranked) <= 3
-    with pytest.raises(MargraveError, match="n must be at least 1"):
-        model.top_features(0)
+            fitted(entry).top_features(3)
+
+
+@every
+@pytest.mark.parametrize("contract", [keeps_parameters, refuses_unfitted, refuses_lengths, is_deterministic])
+def test_it_follows_the_protocol_of_scikit_learn(entry: Entry, contract: Callable[[Trial], None]) -> None:
+    contract(trial(entry))
 
 
 RAW = {name: entry for name, entry in EVERY.items() if entry.raw is not None}

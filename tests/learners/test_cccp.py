@@ -44,9 +44,9 @@ from margrave.learners.checks import check_loss
 from margrave.losses import LOSSES, DifferenceOfLosses, ExpectedCostBound, Ramp, loss_named
 from margrave.maps import FeatureTable
 from margrave.structures import Multiclass
+from margrave.testing.enumeration import distribution, numerical_gradient
 from tests.learners.test_learners import KINDS, Matching, Watched, Weights, matching, solve
 from tests.references.dual import untied_chain
-from tests.references.enumeration import distribution, numerical_gradient
 from tests.references.problems import bind
 from tests.registry import KINDS as REGISTERED
 from tests.registry import Case, Kind

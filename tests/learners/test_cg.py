@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from margrave import Hinge, LinearClassifier, Log, LossFamily, MargraveError, Perceptron
 from margrave.learners import Ended, Objective
 from margrave.learners.cg import CG, FORMULAS
+from margrave.testing.optimum import optimum
 from tests.learners.test_learners import (
     KINDS,
     Broken,
@@ -21,7 +22,6 @@ from tests.learners.test_learners import (
     assert_certified,
     assert_in_order,
     matching,
-    optimum,
     solve,
 )
 

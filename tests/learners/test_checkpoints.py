@@ -34,8 +34,9 @@ from margrave.learners import (
 )
 from margrave.learners.objective import State, Step
 from margrave.losses import DifferenceOfLosses
+from margrave.testing.optimum import primal
 from tests.core.test_simd import instruction_set
-from tests.learners.test_learners import KINDS, Watched, Weights, matching, multiclass, primal
+from tests.learners.test_learners import KINDS, Watched, Weights, matching, multiclass
 from tests.references.dual import best, of_classes, untied_chain
 from tests.registry import BUILT_IN_LEARNERS
 

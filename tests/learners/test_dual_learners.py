@@ -16,7 +16,8 @@ from margrave import Hinge, Log, LossFamily, MargraveError, Problem, _core
 from margrave.learners import EG, LEARNERS, Learner, Objective, Record, Solution, eg_bound, eg_steps
 from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import Chain, NonProjectiveTree
-from tests.learners.test_learners import FAMILY, KINDS, Matching, Outputs, Watched, Weights, dual, matching, solve
+from margrave.testing.optimum import Alternatives, dual
+from tests.learners.test_learners import FAMILY, KINDS, Matching, Watched, Weights, matching, solve
 from tests.references.dual import (
     Alpha,
     Listed,
@@ -168,7 +169,7 @@ SEED = 1
 
 
 @cache
-def problem_of(kind: str, beta: float, gamma: float, seed: int = SEED) -> tuple[Problem, list[Outputs]]:
+def problem_of(kind: str, beta: float, gamma: float, seed: int = SEED) -> tuple[Problem, list[Alternatives]]:
     return PROBLEMS[kind](seed, LossFamily(beta, gamma))
 
 
@@ -782,7 +783,7 @@ def test_a_weight_is_so_many_copies_and_no_weight_is_no_example(case: Case) -> N
 # ---- odd problems ----------------------------------------------------------------------------------------------------
 
 
-def odd_problem(name: str, loss: LossFamily) -> tuple[Problem, list[Outputs]]:
+def odd_problem(name: str, loss: LossFamily) -> tuple[Problem, list[Alternatives]]:
     random = np.random.default_rng(7)
     X, labels, cost = random.normal(size=(5, 3)), [0, 1, 2, 1, 0], 1 - np.eye(3)
     match name:
@@ -799,11 +800,11 @@ def odd_problem(name: str, loss: LossFamily) -> tuple[Problem, list[Outputs]]:
         case "no cost":
             return of_classes(X, labels, loss, 0 * cost)
         case "one matching":
-            return Matching(random.normal(size=(3, 1, 4)), [(0,)] * 3), [Outputs(np.ones((1, 4)), np.zeros(1), 0)]
+            return Matching(random.normal(size=(3, 1, 4)), [(0,)] * 3), [Alternatives(np.ones((1, 4)), np.zeros(1), 0)]
         case "one-word trees":
             arcs = [random.normal(size=(1, 4)) for _ in range(3)]
             problem = bind(NonProjectiveTree(), arcs, [[0]] * 3, feature_map=SparseMap())
-            return problem, [Outputs(np.ones((1, 4)), np.zeros(1), 0)]
+            return problem, [Alternatives(np.ones((1, 4)), np.zeros(1), 0)]
     raise AssertionError(name)
 
 
@@ -865,7 +866,7 @@ def test_any_c_gives_bounds_and_a_small_one_the_optimum(case: Case, C: float) ->
 
 
 @cache
-def separable() -> tuple[Problem, list[Outputs]]:
+def separable() -> tuple[Problem, list[Alternatives]]:
     """Examples that some weights separate with a margin of 1, so that from some C on the optimum does not change."""
     random = np.random.default_rng(4)
     X, labels = random.normal(size=(12, 8)), [int(k) for k in random.integers(0, 4, size=12)]
@@ -899,7 +900,8 @@ def bits(solution: Solution) -> tuple[bytes, list[Any]]:
 def test_the_same_seed_gives_the_same_bits(case: Case) -> None:
     problem, _ = problem_of(case.kind, case.beta, case.gamma)
     first, again, other = (
-        bits(solve(case.variant.make(), problem, case.loss, tol=0.0, max_iter=3, random_state=seed)) for seed in (5, 5, 6)
+        bits(solve(case.variant.make(), problem, case.loss, tol=0.0, max_iter=3, random_state=seed))
+        for seed in (5, 5, 6)
     )
     assert first == again
     if case.variant.name in ("eg-batch", "cg") or ("order", "cyclic") in case.variant.options:
@@ -908,7 +910,7 @@ def test_the_same_seed_gives_the_same_bits(case: Case) -> None:
         assert first != other
 
 
-def large(loss: LossFamily) -> tuple[Problem, list[Outputs]]:
+def large(loss: LossFamily) -> tuple[Problem, list[Alternatives]]:
     """Enough examples that two threads are at work at the same time."""
     random = np.random.default_rng(2)
     X, labels = random.normal(size=(300, 4)), [int(k) for k in random.integers(0, 3, size=300)]

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, permutations, product
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from margrave import Hinge, LinearClassifier, Log, LossFamily, MargraveError, Perceptron, Problem, SequenceTagger
@@ -23,20 +22,12 @@ from margrave.learners import LBFGS, LEARNERS, SGD, AveragedPerceptron, Learner,
 from margrave.learners.objective import Step
 from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import CandidateLists, Chain, Multiclass, NonProjectiveTree
+from margrave.testing.optimum import Alternatives, dual, optimum, primal
 from tests.references.problems import bind
 from tests.registry import BUILT_IN_LEARNERS
 
 FAMILY = [(1.0, 0.0), (1.0, 1.0), (1.0, 3.0), (3.0, 1.0)]
 Weights = NDArray[np.float64]
-
-
-@dataclass
-class Outputs:
-    """All outputs of one example: their feature vectors, one a row, their costs, and which of them is right."""
-
-    features: Weights
-    cost: Weights
-    gold: int
 
 
 class Matching(Problem):
@@ -116,13 +107,13 @@ class Watched(Problem):
         self.event(self.calls)
 
 
-def matching(seed: int = 0, loss: LossFamily | None = None, size: int = 6) -> tuple[Problem, list[Outputs]]:
+def matching(seed: int = 0, loss: LossFamily | None = None, size: int = 6) -> tuple[Problem, list[Alternatives]]:
     random = np.random.default_rng(seed)
     gold = [tuple(int(k) for k in random.permutation(3)) for _ in range(size)]
     problem = Matching(random.normal(size=(size, 9, 5)), gold)
     every = list(permutations(range(3)))
     examples = [
-        Outputs(
+        Alternatives(
             problem.table @ problem.maps[i],
             np.array([float(sum(a != b for a, b in zip(y, gold[i], strict=True))) for y in every]),
             every.index(gold[i]),
@@ -132,7 +123,7 @@ def matching(seed: int = 0, loss: LossFamily | None = None, size: int = 6) -> tu
     return problem, examples
 
 
-def multiclass(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Outputs]]:
+def multiclass(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Alternatives]]:
     """The cost is a matrix, so that gold and predicted labels cannot be confused unnoticed."""
     random = np.random.default_rng(seed)
     n, d, width = 12, 4, 3
@@ -142,7 +133,7 @@ def multiclass(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     if loss is not None:
         loss = LossFamily(loss.beta, loss.gamma, cost)
     problem = bind(Multiclass(), X, labels, feature_map=FeatureTable("all"), classes=list(range(width)), loss=loss)
-    return problem, [Outputs(np.kron(np.eye(width), X[i]), cost[labels[i]], labels[i]) for i in range(n)]
+    return problem, [Alternatives(np.kron(np.eye(width), X[i]), cost[labels[i]], labels[i]) for i in range(n)]
 
 
 def chain_data(seed: int, n: int = 6, width: int = 3) -> tuple[list[list[list[str]]], list[list[int]]]:
@@ -153,7 +144,7 @@ def chain_data(seed: int, n: int = 6, width: int = 3) -> tuple[list[list[list[st
     return X, [[int(label) for label in random.integers(0, width, size=m)] for m in lengths]
 
 
-def chain(seed: int = 0, loss: LossFamily | None = None, pairs: str = "observed") -> tuple[Problem, list[Outputs]]:
+def chain(seed: int = 0, loss: LossFamily | None = None, pairs: str = "observed") -> tuple[Problem, list[Alternatives]]:
     width = 3
     X, Y = chain_data(seed)
     flat = np.array([label for labels in Y for label in labels], dtype=np.int32)
@@ -176,7 +167,7 @@ def chain(seed: int = 0, loss: LossFamily | None = None, pairs: str = "observed"
                 if pair in number:
                     row[number[pair]] += 1
         cost = np.array([float(sum(a != b for a, b in zip(y, gold, strict=True))) for y in outputs])
-        examples.append(Outputs(features, cost, outputs.index(tuple(gold))))
+        examples.append(Alternatives(features, cost, outputs.index(tuple(gold))))
     return problem, examples
 
 
@@ -192,7 +183,7 @@ def is_tree(heads: tuple[int, ...], single_root: bool) -> bool:
     return True
 
 
-def tree(seed: int = 0, loss: LossFamily | None = None, single_root: bool = True) -> tuple[Problem, list[Outputs]]:
+def tree(seed: int = 0, loss: LossFamily | None = None, single_root: bool = True) -> tuple[Problem, list[Alternatives]]:
     random = np.random.default_rng(seed)
     X, golds, examples = [], [], []
     for n in (1, 2, 3, 4):
@@ -206,11 +197,11 @@ def tree(seed: int = 0, loss: LossFamily | None = None, single_root: bool = True
         cost = np.array([float(sum(a != b for a, b in zip(heads, gold, strict=True))) for heads in outputs])
         X.append(vectors)
         golds.append(gold)
-        examples.append(Outputs(np.array(features), cost, outputs.index(gold)))
+        examples.append(Alternatives(np.array(features), cost, outputs.index(gold)))
     return bind(NonProjectiveTree(single_root), X, golds, feature_map=SparseMap()), examples
 
 
-def candidates(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Outputs]]:
+def candidates(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Alternatives]]:
     """Lists of several lengths, with several good candidates and costs of all kinds."""
     random = np.random.default_rng(seed)
     counts = [1, 6, *random.integers(2, 7, size=8)]
@@ -220,47 +211,16 @@ def candidates(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     for cost, numbers in zip(costs, good, strict=True):
         cost[numbers] = 0
     problem = bind(CandidateLists(), X, good, costs, feature_map=SparseMap(), loss=loss)
-    return problem, [Outputs(*each) for each in zip(X, costs, [numbers[0] for numbers in good], strict=True)]
+    return problem, [Alternatives(*each) for each in zip(X, costs, [numbers[0] for numbers in good], strict=True)]
 
 
-KINDS: dict[str, Callable[..., tuple[Problem, list[Outputs]]]] = {
+KINDS: dict[str, Callable[..., tuple[Problem, list[Alternatives]]]] = {
     "multiclass": multiclass,
     "candidates": candidates,
     "chain": chain,
     "tree": tree,
     "matching": matching,
 }
-
-
-def primal(w: Weights, examples: list[Outputs], loss: LossFamily, C: float) -> tuple[float, Weights]:
-    """P(w) and its gradient by their definitions."""
-    value, slope = 0.5 * w @ w, w.copy()
-    for x in examples:
-        scores = x.features @ w
-        v = scores + loss.gamma * x.cost
-        top, p = (v.max(), None) if loss.beta == inf else (logsumexp(loss.beta * v) / loss.beta, softmax(loss.beta * v))
-        value += C * (top - scores[x.gold])
-        worst = x.features[v.argmax()] if p is None else p @ x.features
-        slope += C * (worst - x.features[x.gold])
-    return float(value), slope
-
-
-def dual(w: Weights, examples: list[Outputs], loss: LossFamily, C: float) -> float:
-    """D at the loss's own distributions at w, by its definition (docs/background/learning.md)."""
-    w_alpha, value = np.zeros_like(w), 0.0
-    for x in examples:
-        p = softmax(loss.beta * (x.features @ w + loss.gamma * x.cost))
-        w_alpha += C * (x.features[x.gold] - p @ x.features)
-        value += C * (loss.gamma * p @ x.cost - p @ np.log(p) / loss.beta)
-    return float(value - 0.5 * w_alpha @ w_alpha)
-
-
-def optimum(examples: list[Outputs], loss: LossFamily, C: float) -> float:
-    """The least P, by scipy."""
-    start = np.zeros(examples[0].features.shape[1])
-    options = {"maxiter": 10_000, "gtol": 1e-11 * max(1.0, C), "ftol": 1e-16, "maxcor": 30}
-    found = minimize(primal, start, (examples, loss, C), jac=True, method="L-BFGS-B", options=options)
-    return float(found.fun)
 
 
 def solve(learner: Learner, problem: Problem, loss: LossFamily, **settings: Any) -> Solution:

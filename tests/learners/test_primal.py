@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose
 from margrave import Log, LossFamily
 from margrave.learners import CG, LBFGS, SVRG, Learner, Objective, Observer
 from margrave.learners.primal import PrimalState
-from tests.learners.test_learners import FAMILY, KINDS, Weights, assert_certified, optimum, primal, solve
-from tests.references.enumeration import distribution
+from margrave.testing.enumeration import distribution
+from margrave.testing.optimum import optimum, primal
+from tests.learners.test_learners import FAMILY, KINDS, Weights, assert_certified, solve
 from tests.registry import KINDS as REGISTERED
 from tests.registry import Case, Kind
 

@@ -13,7 +13,8 @@ from margrave import Log, LossFamily, MargraveError, Problem, _core
 from margrave.learners import LBFGS, SVRG, Objective
 from margrave.maps import FeatureTable
 from margrave.structures import Chain
-from tests.learners.test_learners import FAMILY, KINDS, Weights, assert_certified, assert_in_order, gradient, optimum
+from margrave.testing.optimum import optimum
+from tests.learners.test_learners import FAMILY, KINDS, Weights, assert_certified, assert_in_order, gradient
 from tests.learners.test_learners import solve as solve_with
 from tests.references.dual import of_classes
 from tests.references.problems import bind

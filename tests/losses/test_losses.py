@@ -14,7 +14,7 @@ from margrave.learners import Objective
 from margrave.losses import LOSSES, loss_named
 from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
-from tests.references.enumeration import LossByDefinition, Outputs, distribution, entropy_of, numerical_gradient
+from margrave.testing.enumeration import LossByDefinition, Outputs, distribution, entropy_of, numerical_gradient
 from tests.references.problems import bind
 from tests.registry import KINDS, Case, Kind
 from tests.registry.problems import Gaps

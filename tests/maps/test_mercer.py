@@ -29,7 +29,8 @@ from margrave.learners import BCFW, SMO, Objective, Record, Solution, learner_na
 from margrave.losses import Hinge, Log, LossFamily, SoftmaxMargin
 from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
-from tests.references.problems import assert_adjoint, bind
+from margrave.testing.problems import assert_adjoint
+from tests.references.problems import bind
 
 Array = NDArray[Any]
 LABELS = 3

@@ -15,7 +15,7 @@ from margrave.features import SpanTemplates
 from margrave.learners import Objective, learner_named
 from margrave.maps import SpanKernel, SparseMap
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
-from tests.references.problems import assert_adjoint
+from margrave.testing.problems import assert_adjoint
 
 TREES = [
     Tree.of(text)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import exp, inf, log
 
-from tests.references.enumeration import Parts
+from margrave.testing.enumeration import Parts
 
 Match = tuple[int, int]
 

@@ -1,6 +1,7 @@
 """The parts of trees with crossing arcs and pairs of arcs, by the documentation. Nothing here uses the core."""
 
-from tests.references.enumeration import Parts, trees
+from margrave.testing.enumeration import Parts
+from tests.references.enumeration import trees
 
 PartTuple = tuple[int, int, int, int]
 

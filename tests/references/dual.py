@@ -17,7 +17,8 @@ from scipy.special import log_softmax, softmax
 from margrave import LossFamily, Problem
 from margrave.maps import FeatureTable
 from margrave.structures import Chain, Multiclass
-from tests.learners.test_learners import Matching, Outputs, Weights, chain, chain_data
+from margrave.testing.optimum import Alternatives
+from tests.learners.test_learners import Matching, Weights, chain, chain_data
 from tests.references.problems import bind
 
 Alpha = list[Weights]  # a distribution over the outputs of every example
@@ -27,7 +28,7 @@ Alpha = list[Weights]  # a distribution over the outputs of every example
 
 
 @dataclass
-class Listed(Outputs):
+class Listed(Alternatives):
     """All outputs of one example with their parts; the features are in the problem's own order of weights."""
 
     ys: list[tuple[int, ...]]
@@ -48,7 +49,7 @@ def listed(problem: Problem) -> list[Listed]:
     return found
 
 
-def untied_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Outputs]]:
+def untied_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Alternatives]]:
     """The sequences of `chain`, with a transition table for every position."""
     X, Y = chain_data(seed)
     flat = np.array([label for labels in Y for label in labels], dtype=np.int32)
@@ -56,7 +57,7 @@ def untied_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem
     return problem, chain(seed, loss)[1]
 
 
-def real_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Outputs]]:
+def real_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, list[Alternatives]]:
     """Sequences with real-valued features and costs, so that no two outputs tie once a weight is not zero."""
     random = np.random.default_rng(seed)
     lengths = [1, 4, 3, 2, 3]
@@ -69,7 +70,9 @@ def real_chain(seed: int = 0, loss: LossFamily | None = None) -> tuple[Problem, 
     return problem, list(listed(problem))
 
 
-def of_classes(X: Weights, labels: Sequence[int], loss: LossFamily, cost: Weights) -> tuple[Problem, list[Outputs]]:
+def of_classes(
+    X: Weights, labels: Sequence[int], loss: LossFamily, cost: Weights
+) -> tuple[Problem, list[Alternatives]]:
     """Examples with these rows, labels and costs: (gold, predicted)."""
     width = len(cost)
     problem = bind(
@@ -80,10 +83,10 @@ def of_classes(X: Weights, labels: Sequence[int], loss: LossFamily, cost: Weight
         classes=list(range(width)),
         loss=LossFamily(loss.beta, loss.gamma, cost),
     )
-    return problem, [Outputs(np.kron(np.eye(width), x), cost[k], k) for x, k in zip(X, labels, strict=True)]
+    return problem, [Alternatives(np.kron(np.eye(width), x), cost[k], k) for x, k in zip(X, labels, strict=True)]
 
 
-def copies(examples: Sequence[Outputs], weight: Sequence[int]) -> list[Outputs]:
+def copies(examples: Sequence[Alternatives], weight: Sequence[int]) -> list[Alternatives]:
     """Every example so many times."""
     return [x for x, k in zip(examples, weight, strict=True) for _ in range(k)]
 
@@ -95,7 +98,7 @@ def entropy(p: Weights) -> float:
     return float(-(p[p > 0] * np.log(p[p > 0])).sum())
 
 
-def dual_of(alpha: Alpha, examples: Sequence[Outputs], loss: LossFamily, C: float) -> tuple[float, Weights]:
+def dual_of(alpha: Alpha, examples: Sequence[Alternatives], loss: LossFamily, C: float) -> tuple[float, Weights]:
     """D(alpha) and w(alpha)."""
     w, value = np.zeros(examples[0].features.shape[1]), 0.0
     for x, p in zip(examples, alpha, strict=True):
@@ -107,7 +110,7 @@ def dual_of(alpha: Alpha, examples: Sequence[Outputs], loss: LossFamily, C: floa
 class Stacked:
     """All outputs of all examples one below the other, each row less that of its gold output."""
 
-    def __init__(self, examples: Sequence[Outputs], loss: LossFamily) -> None:
+    def __init__(self, examples: Sequence[Alternatives], loss: LossFamily) -> None:
         sizes = [len(x.cost) for x in examples]
         self.loss, self.sizes = loss, sizes
         self.begin = np.cumsum([0, *sizes[:-1]])
@@ -129,18 +132,18 @@ class Stacked:
         return np.split(row, self.begin[1:])
 
 
-def own_distribution(x: Outputs, w: Weights, loss: LossFamily) -> Weights:
+def own_distribution(x: Alternatives, w: Weights, loss: LossFamily) -> Weights:
     """The loss's own distribution at w; finite beta."""
     return np.asarray(softmax(loss.beta * (x.features @ w + loss.gamma * x.cost)))
 
 
-def primal_of(w: Weights, examples: Sequence[Outputs], loss: LossFamily, C: float | Sequence[float]) -> float:
+def primal_of(w: Weights, examples: Sequence[Alternatives], loss: LossFamily, C: float | Sequence[float]) -> float:
     """P(w)."""
     losses = Stacked(examples, loss).losses(w)[0]
     return float(0.5 * w @ w + np.broadcast_to(np.asarray(C, dtype=float), len(examples)) @ losses)
 
 
-def most_of_any_dual(w: Weights, examples: Sequence[Outputs], loss: LossFamily, C: float) -> float:
+def most_of_any_dual(w: Weights, examples: Sequence[Alternatives], loss: LossFamily, C: float) -> float:
     """The highest D(alpha) among all alpha with w(alpha) = w; -inf where there is none.
 
     By Lagrange it is the least of C sum_i L_i(v) + <v, w> - 1/2 |w|^2 over all v, so that an inexact minimum is still a
@@ -176,7 +179,7 @@ class Optimum:
 
 
 def best(
-    examples: Sequence[Outputs], loss: LossFamily, C: float | Sequence[float], origin: Weights | None = None
+    examples: Sequence[Alternatives], loss: LossFamily, C: float | Sequence[float], origin: Weights | None = None
 ) -> Optimum:
     """The least 1/2 |w - origin|^2 + sum_i C_i L_i(w)."""
     start = np.zeros(examples[0].features.shape[1]) if origin is None else origin
@@ -250,11 +253,11 @@ def _polished(p: Weights, stacked: Stacked, C: Weights, origin: Weights) -> Weig
 # ---- exponentiated gradient (000, Fig. 3; 002, Fig. 1) ---------------------------------------------------------------
 
 
-def uniform(examples: Sequence[Outputs]) -> Alpha:
+def uniform(examples: Sequence[Alternatives]) -> Alpha:
     return [np.full(len(x.cost), 1 / len(x.cost)) for x in examples]
 
 
-def eg_path(examples: Sequence[Outputs], loss: LossFamily, C: float, rate: float, steps: int) -> list[Alpha]:
+def eg_path(examples: Sequence[Alternatives], loss: LossFamily, C: float, rate: float, steps: int) -> list[Alpha]:
     """alpha^1 (uniform) to alpha^(steps + 1) of batch EG with this rate on -D / C."""
     path = [uniform(examples)]
     for _ in range(steps):
@@ -263,7 +266,7 @@ def eg_path(examples: Sequence[Outputs], loss: LossFamily, C: float, rate: float
     return path
 
 
-def _eg_step(p: Weights, x: Outputs, w: Weights, loss: LossFamily, rate: float) -> Weights:
+def _eg_step(p: Weights, x: Alternatives, w: Weights, loss: LossFamily, rate: float) -> Weights:
     log_p = np.log(p)
     return np.asarray(np.exp(log_softmax(log_p + rate * (x.features @ w + loss.gamma * x.cost - log_p / loss.beta))))
 
@@ -279,7 +282,7 @@ def divergence(p: Alpha, q: Alpha) -> float:
     return float(sum((a[a > 0] * np.log(a[a > 0] / b[a > 0])).sum() for a, b in zip(p, q, strict=True)))
 
 
-def bartlett_rate(examples: Sequence[Outputs], loss: LossFamily, C: float) -> float:
+def bartlett_rate(examples: Sequence[Alternatives], loss: LossFamily, C: float) -> float:
     """B + lambda of 000, Theorem 2, with the bound on B that is printed there; for Q = -D at beta = inf."""
     stacked = Stacked(examples, loss)
     largest = C * C * (stacked.along**2).sum(axis=1).max()  # of the entries of A, by Cauchy and Schwarz
@@ -360,7 +363,7 @@ def k_best(problem: Problem, loss: LossFamily, k: int) -> Update:
 
     def update(i: int, x: Listed, theta: Weights, C: float) -> tuple[Weights, float]:
         kept = sorted({*top(problem, i, x, theta, loss.gamma, k), x.gold})
-        found = best([Outputs(x.features[kept], x.cost[kept], kept.index(x.gold))], loss, C, theta)
+        found = best([Alternatives(x.features[kept], x.cost[kept], kept.index(x.gold))], loss, C, theta)
         return found.w, found.dual
 
     return update

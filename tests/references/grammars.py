@@ -8,7 +8,8 @@ import numpy as np
 
 from margrave.data.constituents import Tree
 from margrave.structures.grammar import Compiled, Grammar
-from tests.references.enumeration import Graph, Parts
+from margrave.testing.enumeration import Parts
+from tests.references.enumeration import Graph
 
 
 def random_grammar(rng: np.random.Generator, symbols: int = 4, terminals: int = 3) -> Grammar:

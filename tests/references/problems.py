@@ -4,8 +4,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.testing import assert_allclose
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from margrave import _core
@@ -96,19 +94,3 @@ def chained(table: FeatureTable, **settings: Any) -> ChainMap:
 
 def _length(x: Any) -> int:
     return int(x.shape[0]) if hasattr(x, "shape") else len(x)
-
-
-def assert_adjoint(problem: _core.Problem, i: int, mu: NDArray[np.float64], w: NDArray[np.float64]) -> None:
-    """Scatter is the adjoint of score in the problem's own inner product, row is scatter, and move tells the change."""
-    g = np.zeros(problem.dim)
-    problem.scatter(i, mu, 1.0, g)
-    assert_allclose(problem.dot(g, w), problem.score(i, w) @ mu, rtol=1e-9, atol=1e-9)
-    index, value = problem.row(i, mu)
-    row = np.zeros(problem.dim)
-    row[index] = value
-    assert_allclose(row, g, atol=1e-12)
-    moved = w.copy()
-    change = problem.move(i, mu, -0.7, moved)
-    assert_allclose(moved, w - 0.7 * g, atol=1e-12)
-    expected = 0.5 * (problem.dot(moved, moved) - problem.dot(w, w))
-    assert_allclose(change, expected, rtol=1e-9, atol=1e-9 * problem.dot(w, w))

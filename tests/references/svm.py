@@ -21,8 +21,8 @@ from scipy import sparse
 from scipy.optimize import lsq_linear
 
 from margrave import Problem
-from tests.learners.test_learners import Outputs
-from tests.references.enumeration import Outputs as AllOutputs
+from margrave.testing.enumeration import Outputs
+from margrave.testing.optimum import Alternatives
 from tests.registry import Case
 
 Array = NDArray[np.float64]
@@ -68,12 +68,12 @@ def examples_of(case: Case, cost: str = "parts") -> list[Example]:
             costs = [own[y] for y in ys]
         else:
             costs = [float(y not in case.good(i)) if cost == "zero-one" else f1_cost(gold, y) for y in ys]
-        psi = _differences(case.problem, i, AllOutputs(outputs.n, ys), gold)
+        psi = _differences(case.problem, i, Outputs(outputs.n, ys), gold)
         found.append(Example(ys, psi, np.array(costs, dtype=float), gold))
     return found
 
 
-def _differences(problem: Problem, i: int, outputs: AllOutputs, gold: Parts) -> Array:
+def _differences(problem: Problem, i: int, outputs: Outputs, gold: Parts) -> Array:
     right = np.bincount(gold, minlength=outputs.n).astype(float)
     psi = np.zeros((len(outputs.ys), problem.dim))
     if outputs.ys:
@@ -246,11 +246,11 @@ def by_least_squares(program: Program) -> float:
     return float(0.5 * (r[:-1] @ r[:-1]) / r[-1] ** 2)
 
 
-def as_losses(form: Form, examples: Sequence[Example]) -> list[Outputs]:
+def as_losses(form: Form, examples: Sequence[Example]) -> list[Alternatives]:
     """Examples whose structured hinge loss is the linear slack of these: the gold output first, then -g and h."""
     found = []
     for x in examples:
         r = form.weight(x.cost)
         g = (r[:, None] if form.rescale == "slack" else 1.0) * x.psi
-        found.append(Outputs(np.vstack([np.zeros((1, g.shape[1])), -g]), np.append(0.0, r), 0))
+        found.append(Alternatives(np.vstack([np.zeros((1, g.shape[1])), -g]), np.append(0.0, r), 0))
     return found

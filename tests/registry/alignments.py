@@ -6,10 +6,8 @@ from margrave import _core
 from margrave.data import Letters
 from margrave.losses import Hamming
 from margrave.structures import Alignment, Homology, NoOutputs
+from margrave.testing.enumeration import Outputs
 from tests.references.alignments import AlignmentParts, alignments, edge_parts
-from tests.references.enumeration import (
-    Outputs,
-)
 from tests.registry.cases import Case, register
 from tests.registry.hypergraphs import part_rows
 

@@ -14,10 +14,7 @@ from margrave.structures import (
 )
 from margrave.structures.constituents import checked_trees
 from margrave.structures.grammar import Grammar
-from tests.references.enumeration import (
-    Outputs,
-    Parts,
-)
+from margrave.testing.enumeration import Outputs, Parts
 from tests.references.grammars import PartNumbers, derivations, random_grammar, trees_of
 from tests.registry.cases import Case, register
 from tests.registry.labels import Rows

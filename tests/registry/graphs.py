@@ -16,10 +16,7 @@ from margrave.structures import (
     Labels,
     NodeSets,
 )
-from tests.references.enumeration import (
-    Outputs,
-    Parts,
-)
+from margrave.testing.enumeration import Outputs, Parts
 from tests.references.graphs import SETS, labellings, part_count, random_graph
 from tests.references.problems import bind
 from tests.registry.cases import LABEL_COSTS, Case, register

@@ -4,12 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from tests.references.enumeration import (
-    Array,
-    Graph,
-    Outputs,
-    Parts,
-)
+from margrave.testing.enumeration import Array, Outputs, Parts
+from tests.references.enumeration import Graph
 from tests.registry.cases import Case, register
 
 

@@ -12,15 +12,8 @@ from margrave.structures import (
     Chain,
     Multiclass,
 )
-from tests.references.enumeration import (
-    Array,
-    ChainParts,
-    Outputs,
-    TableByDefinition,
-    hash_of,
-    multiclass_outputs,
-    values_of,
-)
+from margrave.testing.enumeration import Array, Outputs
+from tests.references.enumeration import ChainParts, TableByDefinition, hash_of, multiclass_outputs, values_of
 from tests.references.problems import bind
 from tests.registry.cases import LABEL_COSTS, Case, register
 

@@ -12,14 +12,8 @@ from margrave.structures import (
     LatticePaths,
     NoOutputs,
 )
-from tests.references.enumeration import (
-    Graph,
-    Outputs,
-    Parts,
-    lattice_paths,
-    random_forest,
-    random_lattice,
-)
+from margrave.testing.enumeration import Outputs, Parts
+from tests.references.enumeration import Graph, lattice_paths, random_forest, random_lattice
 from tests.registry.cases import Case, register
 from tests.registry.labels import Rows
 

@@ -6,11 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _core
-from tests.references.enumeration import (
-    Array,
-    Outputs,
-    Parts,
-)
+from margrave.testing.enumeration import Array, Outputs, Parts
 from tests.registry.cases import KINDS, Case, register
 
 

@@ -13,15 +13,8 @@ from margrave.structures import (
     Segmentation,
     SemiMarkov,
 )
-from tests.references.enumeration import (
-    Outputs,
-    Parts,
-    SegmentParts,
-    SegmentsByDefinition,
-    is_good,
-    segment_attributes,
-    spans_of,
-)
+from margrave.testing.enumeration import Outputs, Parts
+from tests.references.enumeration import SegmentParts, SegmentsByDefinition, is_good, segment_attributes, spans_of
 from tests.registry.cases import LABEL_COSTS, Case, register
 from tests.registry.labels import Rows, label_loss
 

@@ -11,12 +11,10 @@ from margrave.features import ArcTemplates
 from margrave.losses import Hamming
 from margrave.maps import SparseMap, TreeMap
 from margrave.structures import ArcPairTree, Labels, NonProjectiveTree, NoOutputs, ProjectiveTree, SecondOrderTree
+from margrave.testing.enumeration import Array, Outputs, Parts
 from tests.references.arc_pairs import arc_pair_parts, every_tree, parts_of
 from tests.references.enumeration import (
-    Array,
     LabelledParts,
-    Outputs,
-    Parts,
     arc_part,
     projective_trees,
     second_order_parts,

@@ -12,8 +12,8 @@ from margrave.data import Letters
 from margrave.errors import MargraveError
 from margrave.losses import Hamming, ZeroOne
 from margrave.structures import Alignment, NoOutputs
+from margrave.testing.enumeration import Outputs
 from tests.references.alignments import AlignmentParts, alignments, edge_parts, edge_scores, log_sums
-from tests.references.enumeration import Outputs
 
 MODES = ("global", "local", "semi-global")
 GAPS = ("affine", "linear")

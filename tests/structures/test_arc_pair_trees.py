@@ -18,8 +18,9 @@ from margrave.learners.objective import Objective
 from margrave.losses import Log
 from margrave.maps import SparseMap
 from margrave.structures import ArcPairTree, NonProjectiveTree, NoOutputs
+from margrave.testing.enumeration import Array, Outputs, numerical_gradient
 from tests.references.arc_pairs import PartTuple, arc_pair_parts, every_tree, parts_of
-from tests.references.enumeration import Array, Outputs, numerical_gradient, tree_logsum_lapack, trees
+from tests.references.enumeration import tree_logsum_lapack, trees
 from tests.references.problems import bind
 from tests.registry.trees import random_heads
 

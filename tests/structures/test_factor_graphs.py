@@ -33,7 +33,7 @@ from margrave.losses import Hamming
 from margrave.maps import ChainMap, FeatureTable, SparseMap
 from margrave.structures import Chain, FactorGraph, Labels, NodeSets
 from margrave.structures.node_sets import Nodes
-from tests.references.enumeration import Outputs
+from margrave.testing.enumeration import Outputs
 from tests.references.graphs import SETS, Even, allows, labellings, part_count, random_graph
 
 seeds = st.integers(0, 2**32 - 1)

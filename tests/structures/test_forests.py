@@ -15,8 +15,9 @@ from margrave.datasets import read_forests, write_forests
 from margrave.errors import DataError
 from margrave.losses import Hamming
 from margrave.structures import ForestDerivations, NoOutputs
+from margrave.testing.enumeration import Outputs
 from margrave.translation.weighted_forest import WeightedForest
-from tests.references.enumeration import Outputs, forest_with_repeats, random_forest
+from tests.references.enumeration import forest_with_repeats, random_forest
 
 seeds = st.integers(0, 2**32 - 1)
 some = settings(max_examples=40, deadline=None)

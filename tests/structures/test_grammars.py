@@ -15,12 +15,13 @@ from margrave.data.constituents import Tree
 from margrave.learners import Objective
 from margrave.maps import SparseMap
 from margrave.structures import ContextFreeTree, Grammar, SpanTree
+from margrave.testing.problems import random_scores
 from tests.core.test_simd import EVERY, instruction_set
 from tests.data.test_constituents import trees as any_tree
 from tests.references.grammars import PartNumbers, derivation_graph, derivations, random_grammar, trees_of
 from tests.registry.grammars import labelled_spans
 from tests.registry.hypergraphs import core_graph
-from tests.structures.test_structures import assert_as_engine, random_scores
+from tests.structures.test_structures import assert_as_engine
 
 seeds = st.integers(0, 2**32 - 1)
 SETTINGS = [

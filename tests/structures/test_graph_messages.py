@@ -19,7 +19,8 @@ from margrave.learners.objective import Objective
 from margrave.losses import Hamming, Hinge, Log
 from margrave.structures import FactorGraph
 from margrave.structures.factor_graph import LabelSets
-from tests.references.enumeration import Array, Outputs, numerical_gradient, trees
+from margrave.testing.enumeration import Array, Outputs, numerical_gradient
+from tests.references.enumeration import trees
 from tests.references.graphs import SETS, Even, FastEven, cells_of, labellings, part_count, random_graph, scope_of
 
 seeds = st.integers(0, 2**32 - 1)

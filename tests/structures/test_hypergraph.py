@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from margrave import MargraveError, _core
-from tests.references.enumeration import Graph, Outputs
+from margrave.testing.enumeration import Outputs
+from tests.references.enumeration import Graph
 from tests.registry.hypergraphs import core_graph
 
 seeds = st.integers(0, 2**32 - 1)

@@ -17,7 +17,8 @@ from margrave.features import EdgeFeatures
 from margrave.learners import LP
 from margrave.losses import Hamming, Hinge, LatentHinge, SoftmaxMargin
 from margrave.structures import LatticePaths, NoOutputs
-from tests.references.enumeration import Outputs, check_division, lattice_paths, random_lattice
+from margrave.testing.enumeration import Outputs
+from tests.references.enumeration import check_division, lattice_paths, random_lattice
 from tests.registry.hypergraphs import core_graph
 from tests.registry.lattices import lattice_graph
 

@@ -18,7 +18,7 @@ from margrave import HierarchicalMultiLabelClassifier, Hinge, Taxonomy, _core, l
 from margrave.losses import LossFamily
 from margrave.maps import FeatureTable
 from margrave.structures import NodeSets
-from tests.references.enumeration import Outputs
+from margrave.testing.enumeration import Outputs
 from tests.references.problems import bind
 from tests.references.refusals import refusal
 

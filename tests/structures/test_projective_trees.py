@@ -11,27 +11,13 @@ from numpy.testing import assert_allclose
 from margrave import MargraveError, _core
 from margrave.maps import SparseMap
 from margrave.structures import NonProjectiveTree, NoOutputs, ProjectiveTree
+from margrave.testing.enumeration import Outputs
+from margrave.testing.problems import SCORES, frequencies_agree, random_scores
 from tests.core.test_simd import EVERY, instruction_set
-from tests.references.enumeration import (
-    Outputs,
-    arc_part,
-    crosses,
-    projective_graph,
-    projective_trees,
-    tree_parts,
-    trees,
-)
+from tests.references.enumeration import arc_part, crosses, projective_graph, projective_trees, tree_parts, trees
 from tests.references.problems import bind
 from tests.registry.hypergraphs import core_graph
-from tests.structures.test_structures import (
-    SCORES,
-    assert_as_engine,
-    assert_as_enumerated,
-    assert_close,
-    extreme_scores,
-    frequencies_agree,
-    random_scores,
-)
+from tests.structures.test_structures import assert_as_engine, assert_as_enumerated, assert_close, extreme_scores
 
 seeds = st.integers(0, 2**32 - 1)
 roots = pytest.mark.parametrize("single_root", [True, False])

@@ -9,26 +9,15 @@ from numpy.testing import assert_allclose
 from margrave import MargraveError, _core
 from margrave.maps import SparseMap
 from margrave.structures import NoOutputs, ProjectiveTree, SecondOrderTree
-from tests.references.enumeration import (
-    Outputs,
-    crosses,
-    projective_trees,
-    second_order_graph,
-    second_order_parts,
-)
+from margrave.testing.enumeration import Outputs
+from margrave.testing.problems import SCORES, random_scores
+from tests.references.enumeration import crosses, projective_trees, second_order_graph, second_order_parts
 from tests.references.problems import bind
 from tests.registry.hypergraphs import core_graph
 from tests.registry.trees import random_heads
 from tests.structures.test_projective_trees import number_of_trees
 from tests.structures.test_projective_trees import plain as plain_projective
-from tests.structures.test_structures import (
-    SCORES,
-    assert_as_engine,
-    assert_as_enumerated,
-    assert_close,
-    extreme_scores,
-    random_scores,
-)
+from tests.structures.test_structures import assert_as_engine, assert_as_enumerated, assert_close, extreme_scores
 
 seeds = st.integers(0, 2**32 - 1)
 kinds = pytest.mark.parametrize("kind", ["siblings", "grandparents"])

@@ -17,14 +17,8 @@ from margrave.losses import Hamming, Hinge, Segments
 from margrave.maps import ChainMap, FeatureTable, SegmentMap
 from margrave.metrics import span_scores
 from margrave.structures import Chain, Labels, Segmentation, SemiMarkov
-from tests.references.enumeration import (
-    Outputs,
-    SegmentParts,
-    check_division,
-    is_good,
-    segment_attributes,
-    spans_of,
-)
+from margrave.testing.enumeration import Outputs
+from tests.references.enumeration import SegmentParts, check_division, is_good, segment_attributes, spans_of
 from tests.registry.hypergraphs import core_graph
 
 

@@ -1,6 +1,7 @@
 """Every registered structure against enumeration; hand-written inference against references that have no shortcuts."""
 
 import gc
+from collections.abc import Iterator
 from math import inf, log
 
 import numpy as np
@@ -12,16 +13,29 @@ from numpy.testing import assert_allclose
 from margrave import MargraveError, _core
 from margrave.maps import FeatureTable, SparseMap
 from margrave.structures import Chain, Labels, NonProjectiveTree, NoOutputs
+from margrave.testing.enumeration import Array, Outputs
+from margrave.testing.problems import (
+    SCORES,
+    Contract,
+    best_by_cost,
+    best_output,
+    clamped_parts,
+    entropy_of_marginals,
+    frequencies_agree,
+    gold_and_costs,
+    gradient_of_logsum,
+    k_best_outputs,
+    log_partition,
+    only_output,
+    random_scores,
+)
 from tests.references.enumeration import (
     ChainParts,
     Graph,
-    Outputs,
     arc_part,
     chain_graph,
     chain_logsum,
     chain_logsum_of_any_order,
-    entropy_of,
-    numerical_gradient,
     tree_logsum_lapack,
     tree_parts,
     trees,
@@ -36,29 +50,21 @@ seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=6, deadline=None)
 some = settings(max_examples=25, deadline=None)
 
-# Scores: of usual size; such that outputs tie, exactly or but for rounding; with forbidden parts; around where chains
-# leave scaled space; large.
-SCORES = ("usual", "ties", "nearly ties", "forbidden", "range 230", "300", "800", "800, forbidden")
 
-
-def random_scores(rng: np.random.Generator, n: int, style: str) -> np.ndarray:
-    if style == "ties":
-        return rng.integers(-1, 2, n).astype(float)
-    if style == "nearly ties":
-        return rng.choice([0.1, 0.2, 0.3, -0.7], n)
-    size = {"usual": 1.0, "forbidden": 1.0, "range 230": 115.0, "300": 300.0}.get(style, 800.0)
-    theta = size * (rng.standard_normal(n) if size == 1 else rng.choice([-1.0, 1.0], n) * rng.uniform(0.99, 1.0, n))
-    if "forbidden" in style:
-        theta[rng.random(n) < 0.25] = -inf
-    return theta
-
-
-def every_example(case: Case, seed: int):
-    """(example, its outputs, scores), with all styles of scores in turn."""
+def every_example(case: Case, seed: int) -> Iterator[tuple[int, Array]]:
+    """(example, scores), with all styles of scores in turn."""
     rng = np.random.default_rng(seed + 1)
     for turn, style in enumerate(rng.permutation(SCORES)):
         i = turn % len(case)
-        yield i, case.outputs[i], random_scores(rng, case.outputs[i].n, style)
+        yield i, random_scores(rng, case.outputs[i].n, style)
+
+
+def holds(contract: Contract, case: Case, seed: int) -> None:
+    """The contract holds on every example, unless the problem does not offer what it is about."""
+    rng = np.random.default_rng(seed)
+    if not contract.needs or contract.needs in case.problem.offers:
+        for i, theta in every_example(case, seed):
+            contract(case, i, theta, rng)
 
 
 def assert_close(actual, expected, *, smallest: float = 1e-9) -> None:
@@ -78,18 +84,7 @@ def offering(problem: _core.Problem, what: str) -> None:
 @given(seed=seeds)
 @few
 def test_argmax_is_the_best_output(kind: Kind, seed: int) -> None:
-    case = kind(seed)
-    for i, outputs, theta in every_example(case, seed):
-        value, parts = case.problem.argmax(i, theta)
-        best = float(outputs.values(theta).max())
-        assert value == best or abs(value - best) <= 1e-9 * max(1.0, abs(best))
-        if best == -inf:
-            if kind.name != "written in Python":
-                assert len(parts) == 0
-            continue
-        y = tuple(sorted(parts.tolist()))
-        assert y in outputs.ys
-        assert_close(theta[list(y)].sum(), best)
+    holds(best_output, kind(seed), seed)
 
 
 @every_kind
@@ -99,87 +94,24 @@ def test_logsum_and_marginals_are_those_of_the_enumeration(kind: Kind, seed: int
     case = kind(seed)
     if "logsum" not in case.problem.offers:
         return
-    for i, outputs, theta in every_example(case, seed):
-        if not np.isfinite(outputs.values(theta)).any() and "Python" in kind.name:
-            continue
-        value, mu = case.problem.logsum(i, theta)
-        expected, marginals = outputs.logsum(theta)
-        if expected == -inf:
-            assert value == -inf and not mu.any()
-            continue
-        assert_close(value, expected)
-        assert_close(mu, marginals, smallest=1e-30)
+    rng = np.random.default_rng(seed)
+    for i, theta in every_example(case, seed):
+        if np.isfinite(case.outputs[i].values(theta)).any() or "Python" not in kind.name:
+            log_partition(case, i, theta, rng)
 
 
 @every_kind
 @given(seed=seeds)
 @few
 def test_kbest_is_the_sorted_enumeration(kind: Kind, seed: int) -> None:
-    case = kind(seed)
-    offers = case.problem.offers
-    rng = np.random.default_rng(seed)
-    for i, outputs, theta in every_example(case, seed):
-        if "kbest" not in offers:
-            continue
-        values = outputs.values(theta)
-        order = np.sort(values[values > -inf])[::-1].astype(float)
-        for k in (1, 2, int(rng.integers(1, len(values) + 1)), len(values) + 3):
-            found = case.problem.kbest(i, theta, k)
-            assert len(found) == min(k, len(order))
-            ys = [tuple(sorted(parts.tolist())) for _, parts in found]
-            assert len(set(ys)) == len(ys)
-            assert set(ys) <= set(outputs.ys)
-            assert_close(np.array([value for value, _ in found]), order[:k])
-            assert_close(np.array([theta[list(y)].sum() for y in ys]), order[:k])
+    holds(k_best_outputs, kind(seed), seed)
 
 
 @every_kind
 @given(seed=seeds)
 @few
 def test_argmax_by_cost_is_the_best_output_at_every_cost(kind: Kind, seed: int) -> None:
-    case = kind(seed)
-    if "argmax_by_cost" not in case.problem.offers:
-        return
-    rng = np.random.default_rng(seed)
-    for i, outputs, theta in every_example(case, seed):
-        delta = rng.integers(0, 4, outputs.n).astype(float)
-        found = case.problem.argmax_by_cost(i, theta, delta)
-        expected = outputs.best_by_cost(theta, delta)
-        assert [cost for cost, _, _ in found] == sorted(expected)
-        for cost, value, parts in found:
-            y = tuple(sorted(parts.tolist()))
-            assert y in outputs.ys
-            assert delta[list(y)].sum() == cost
-            assert_close(value, expected[cost])
-            assert_close(theta[list(y)].sum(), expected[cost])
-
-
-def frequencies_agree(problem: _core.Problem, i: int, outputs: Outputs, theta: np.ndarray, draws: int) -> None:
-    """Pearson's chi-square over outputs that are expected five times or more; it fails by chance once in 10^6 runs,
-    and the seeds are fixed."""
-    from scipy.stats import chi2
-
-    place = {y: k for k, y in enumerate(outputs.ys)}
-    seen = np.zeros(len(outputs.ys))
-    for seed in range(draws):
-        seen[place[tuple(sorted(problem.sample(i, theta, seed).tolist()))]] += 1
-    values = outputs.values(theta)
-    p = np.exp(values - values.max()).astype(float)
-    expected = draws * p / p.sum()
-    assert (seen[expected == 0] == 0).all()
-    frequent = expected >= 5
-    statistic = ((seen - expected)[frequent] ** 2 / expected[frequent]).sum()
-    rare_seen, rare_expected = seen[~frequent].sum(), expected[~frequent].sum()
-    cells = int(frequent.sum())
-    if rare_expected >= 5:
-        statistic += (rare_seen - rare_expected) ** 2 / rare_expected
-        cells += 1
-    else:
-        assert rare_seen <= rare_expected + 5 * (rare_expected + 4) ** 0.5
-    if cells > 1:
-        assert statistic < chi2.isf(1e-6, cells - 1)
-    else:
-        assert statistic < 30
+    holds(best_by_cost, kind(seed), seed)
 
 
 @every_kind
@@ -205,19 +137,8 @@ def test_entropy_gives_the_parameters_that_reproduce_the_marginals(kind: Kind, s
         return
     rng = np.random.default_rng(seed)
     for i, outputs in enumerate(case.outputs):
-        for style in ("usual", "forbidden", "ties"):
-            values = outputs.values(random_scores(rng, outputs.n, style))
-            if values.max() == -inf:
-                continue
-            p = np.exp(values - values.max())
-            p /= p.sum()
-            mu = (p @ outputs.counts).astype(float)
-            entropy, t = case.problem.entropy(i, mu)
-            assert_close(entropy, entropy_of(p))  # a chain that is Markov has the largest entropy of its marginals
-            log_z, again = case.problem.logsum(i, t)
-            assert_close(log_z, 0.0)
-            assert_close(again, mu, smallest=1e-30)
-            assert_close(entropy, log_z - t[mu > 0] @ mu[mu > 0])
+        for style in entropy_of_marginals.styles:
+            entropy_of_marginals(case, i, random_scores(rng, outputs.n, style), rng)
 
 
 @every_kind
@@ -227,12 +148,8 @@ def test_marginals_are_the_gradient_of_logsum(kind: Kind, seed: int) -> None:
     case = kind(seed, size=2)
     if "logsum" not in case.problem.offers:
         return
-    theta = np.random.default_rng(seed).standard_normal(case.outputs[1].n)
-    _, mu = case.problem.logsum(1, theta)
-    gradient = numerical_gradient(lambda v: case.problem.logsum(1, v)[0], theta)
-    possible = case.outputs[1].counts.any(axis=0)
-    assert_allclose(gradient[possible], mu[possible], atol=1e-7)
-    assert not mu[~possible].any()
+    rng = np.random.default_rng(seed)
+    gradient_of_logsum(case, 1, rng.standard_normal(case.outputs[1].n), rng)
 
 
 @every_kind
@@ -241,17 +158,8 @@ def test_marginals_are_the_gradient_of_logsum(kind: Kind, seed: int) -> None:
 def test_gold_outputs_and_their_costs_are_the_users(kind: Kind, seed: int) -> None:
     for cost in kind.costs:
         case = kind(seed, cost)
-        assert case.problem.has_gold
-        assert case.problem.size == len(case)
         for i, outputs in enumerate(case.outputs):
-            assert case.problem.parts(i) == outputs.n
-            assert tuple(sorted(case.problem.gold(i).tolist())) == case.gold[i]
-            assert case.problem.golds(i) == len(case.good(i))
-            for k in range(1, case.problem.golds(i)):
-                assert tuple(sorted(case.problem.gold(i, k).tolist())) == case.good(i)[k]
-            delta, c0 = case.problem.cost(i)
-            assert_allclose(c0 + outputs.counts @ delta, case.costs[i], rtol=1e-12, atol=1e-12)
-            assert case.costs[i][case.gold_index(i)] == 0
+            gold_and_costs(case, i, np.zeros(outputs.n), np.random.default_rng(seed))
 
 
 @every_kind
@@ -260,11 +168,16 @@ def test_gold_outputs_and_their_costs_are_the_users(kind: Kind, seed: int) -> No
 def test_clamp_forbids_what_no_output_has_and_nothing_else(kind: Kind, seed: int) -> None:
     case = kind(seed)
     for i, outputs in enumerate(case.outputs):
-        theta = np.random.default_rng(seed).standard_normal(outputs.n)
-        clamped = case.problem.clamp(i, theta)
-        counts = outputs.counts
-        assert np.array_equal(clamped[counts.any(axis=0)], theta[counts.any(axis=0)])
-        assert ((clamped == theta) | (clamped == -inf)).all()
+        rng = np.random.default_rng(seed)
+        clamped_parts(case, i, rng.standard_normal(outputs.n), rng)
+
+
+@every_kind
+@given(seed=seeds)
+@few
+def test_where_one_output_is_left_it_is_the_answer(kind: Kind, seed: int) -> None:
+    case = kind(seed)
+    only_output(case, case.by_size()[0], np.zeros(0), np.random.default_rng(seed))
 
 
 @every_kind
