@@ -30,6 +30,15 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
+def either(texts: Sequence[str]) -> str:
+    """Texts with commas and "or" between them.
+
+    >>> either(["log"]), either(["log", "hinge", "ramp"])
+    ('log', 'log, hinge or ramp')
+    """
+    return " or ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
 def the_first(numbers: Sequence[object], most: int = 10) -> str:
     """The first few numbers, so that a message stays short.
 

@@ -9,7 +9,7 @@
 refuses wrong values. This module imports neither NumPy nor scikit-learn, so declarations cost nothing at start-up.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields
 from math import inf
@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from margrave.checks import flag, real, whole
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError, either, unknown
 
 Check = Callable[[str, Any], Any]  # from what a setting is called and its value to its plain value
 
@@ -32,9 +32,13 @@ class Option:
     name, type, default : those of the field.
     help : a sentence; empty if the field was not declared by `option`.
     choices : all valid values, if they can be listed.
+    meanings : what each of the choices does; empty if the help text says it.
     at_least, at_most, above, below : bounds on numbers, with or without the bound itself.
     check : a further check, which returns the plain value or raises an error.
     what : how messages name the setting; empty for its name.
+    if_none : what None stands for, in a few words.
+    python : sentences about values that only Python can pass, such as objects.
+    metavar : what the help of the command line calls the value, such as FILE; empty for a word by its type.
     """
 
     name: str
@@ -48,6 +52,29 @@ class Option:
     below: float | None = None
     check: Check | None = None
     what: str = ""
+    meanings: tuple[str, ...] = ()
+    if_none: str = ""
+    python: str = ""
+    metavar: str = ""
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The types of its values; what is imported for type checkers only is left as a text."""
+        return get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
+
+    def described(self, written: Callable[[Any], str] = repr) -> str:
+        """The help text with the choices and their meanings.
+
+        Parameters
+        ----------
+        written : how a choice is written.
+        """
+        if not self.choices:
+            return self.help
+        if not self.meanings:
+            return f"{self.help} Choices: {', '.join(map(written, self.choices))}."
+        pairs = zip(self.choices, self.meanings, strict=True)
+        return f"{self.help} {'; '.join(f'{written(choice)}: {meaning}' for choice, meaning in pairs)}."
 
     def checked(self, value: Any, what: str) -> Any:
         """The value as a plain bool, int, float or text where its type is one of these; an error if it is wrong.
@@ -57,12 +84,11 @@ class Option:
         value : the value.
         what : how messages name the setting, for example "the rate of sgd".
         """
-        kinds = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
-        if value is None and NoneType in kinds:
+        if value is None and NoneType in self.kinds:
             return None
         if self.choices:
             return self._chosen(value, what)
-        value = self._plain(value, what, kinds)
+        value = self._plain(value, what, self.kinds)
         return value if self.check is None else self.check(what, value)
 
     def _chosen(self, value: Any, what: str) -> Any:
@@ -70,6 +96,8 @@ class Option:
         for choice in self.choices:
             if _sort(choice) == _sort(value) and choice == value:
                 return choice
+        if all(_sort(choice) is Real for choice in self.choices):
+            raise MargraveError(f"{what} must be {either([*map(str, self.choices)])}, and it is {value!r}.")
         raise unknown(what.removeprefix("the "), value, map(str, self.choices))
 
     def _plain(self, value: Any, what: str, kinds: Collection[Any]) -> Any:
@@ -122,13 +150,16 @@ def option(
     default: Any,
     help: str,
     *,
-    choices: Collection[Any] = (),
+    choices: Collection[Any] | Mapping[Any, str] = (),
     at_least: float | None = None,
     at_most: float | None = None,
     above: float | None = None,
     below: float | None = None,
     check: Check | None = None,
     what: str = "",
+    if_none: str = "",
+    python: str = "",
+    metavar: str = "",
 ) -> Any:
     """Declare a setting: a field of a dataclass. Its type is that of the field, and numbers must be finite.
 
@@ -136,16 +167,27 @@ def option(
     ----------
     default : the default value.
     help : the help text, which is a sentence.
-    choices : all valid values, if they can be listed.
+    choices : all valid values, if they can be listed, or a mapping from them to what they do.
     at_least, at_most, above, below : bounds on numbers, with or without the bound itself.
     check : a further check: a function of what messages call the setting and of its value, which returns the plain
         value or raises an error.
     what : how messages name the setting; empty for its name.
+    if_none : what None stands for, in a few words.
+    python : sentences about values that only Python can pass, such as objects.
+    metavar : what the help of the command line calls the value, such as FILE; empty for a word by its type.
     """
+    declared: dict[str, Any] = {
+        "help": help,
+        "choices": tuple(choices),
+        "meanings": tuple(choices.values()) if isinstance(choices, Mapping) else (),
+        "check": check,
+        "what": what,
+        "if_none": if_none,
+        "python": python,
+        "metavar": metavar,
+    }
     bounds = {"at_least": at_least, "at_most": at_most, "above": above, "below": below}
-    return field(
-        default=default, metadata={"help": help, "choices": tuple(choices), "check": check, "what": what} | bounds
-    )
+    return field(default=default, metadata=declared | bounds)
 
 
 def options_of(settings: type[Any]) -> list[Option]:

@@ -39,7 +39,7 @@ def test_pairs_are_trained_predicted_evaluated_and_drawn(model: Path) -> None:
         for name in made:
             assert f"drawn in {model.parent / name}" in drawn.stdout
             assert "<svg" in (model.parent / name).read_text()
-    assert "--sentences says which pairs of --data to draw" in message(
+    assert "--sentences selects pairs of --data, which is not given." in message(
         run("inspect", model, "--plot", model.parent / "p.svg", "--sentences", "1")
     )
     assert "--sentences 4, but it has 3 pairs" in message(
@@ -65,8 +65,8 @@ def test_scores_of_gaps_and_ways_to_decode_are_options(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     (tmp_path / "other.tsv").write_text("WACGT\tWAGT\n")  # W is a letter of BLOSUM62
     assert run("predict", tmp_path / "m", tmp_path / "other.tsv").exit_code == 0
-    assert "unknown way to decode 'acuracy'; did you mean 'accuracy'" in message(run(*command, "--decode", "acuracy"))
-    assert "--caution is for --decode accuracy" in message(run(*command, "--caution", "0.5"))
+    assert "unknown --decode 'acuracy'; did you mean 'accuracy'" in message(run(*command, "--decode", "acuracy"))
+    assert "--caution applies to --decode accuracy only" in message(run(*command, "--caution", "0.5"))
     assert run(*command, "--caution", "2", "--decode", "accuracy").exit_code != 0
 
 

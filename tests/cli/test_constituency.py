@@ -97,7 +97,7 @@ def test_trees_are_drawn_with_their_probabilities(trained: Path, file: Callable[
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--data", "trees.txt"], "--data is for --plot"),
+        (["--data", "trees.txt"], "--data applies to --plot"),
         (["--plot", "t.svg"], "--plot needs sentences: give a file with --data."),
         (["--data", "trees.txt", "--plot", "t.svg", "--sentences", "9"], "--sentences 9, but it has 3 sentences."),
         (["--data", "trees.txt", "--plot", "t.pdf"], "a picture's name must end in .svg or .png."),
@@ -112,4 +112,4 @@ def test_options_of_pictures_that_do_not_fit_are_refused(trained: Path, options:
 def test_a_pruning_grammar_is_part_of_the_model(trained: Path) -> None:
     assert '"n_pruning_rules": ' in done("inspect", trained / "model", "--json")
     command = ["train", "--task", "constituency", trained / "trees.txt", "-o", trained / "m", "--prune", "2"]
-    assert "prune must lie between 0 and 1" in message(run(*command))
+    assert "--prune must lie between 0 and 1, and it is 2" in message(run(*command))

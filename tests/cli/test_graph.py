@@ -39,7 +39,7 @@ def test_pictures(files: tuple[Path, Path], tmp_path: Path) -> None:
         run("inspect", model, "--data", data, "--plot", tmp_path / "g.svg", "--graph", 3)
     )
     assert "give a file with --data" in message(run("inspect", model, "--plot", tmp_path / "g.svg"))
-    assert "--plot draws" in message(run("inspect", model, "--data", data))
+    assert "apply to --plot only" in message(run("inspect", model, "--data", data))
     assert "--sentences applies to parsing" in message(run("inspect", model, "--sentences", "1"))
 
 

@@ -70,7 +70,7 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
     assert (model.order, model.projective, model.crossing) == (2, True, "drop")
     assert (model.labels, model.prune, model.decode, model.max_words) == ("joint", "lengths", "mbr", 5)
     assert model.weights == "hash:10" and model.metadata_["columns"] == ["form", "xpos"]
-    done(*train, "--projective", "no", "--prune", "no", "--labels", "stages", "--several-roots")
+    done(*train, "--projective", "no", "--prune", "no", "--labels", "yes", "--several-roots")
     model = margrave.load(tmp_path / "m")
     assert (model.projective, model.prune, model.labels, model.single_root) == (False, False, True, False)
     assert model.labeller_.labels_ == model.labels_ == ["nsubj", "root"]
@@ -81,11 +81,11 @@ def test_options_are_those_of_the_estimator(file: Callable[..., Path], tmp_path:
     [
         (["--projective", "maybe"], "unknown --projective 'maybe'; did you mean"),
         (["--crossing", "dropp"], "unknown --crossing 'dropp'; did you mean 'drop'?"),
-        (["--labels", "stage"], "unknown --labels 'stage'; did you mean 'stages'?"),
+        (["--labels", "joined"], "unknown --labels 'joined'; did you mean 'joint'?"),
         (["--prune", "length"], "unknown --prune 'length'; did you mean 'lengths'?"),
         (["--decode", "mrb"], "unknown --decode 'mrb'; did you mean 'mbr'?"),
         (["--columns", "form,tag"], "unknown CoNLL-U column 'tag'"),
-        (["--columns", "form,deprel"], "--columns names deprel, which a parser predicts."),
+        (["--columns", "form,deprel"], "--columns contains deprel, which a parser predicts."),
         (["--format", "conll"], "unknown --format 'conll'"),
         (["--weights", "hash:x"], "unknown weights 'hash:x'"),
     ],
@@ -218,7 +218,7 @@ def test_arc_templates_come_from_a_file(file: Callable[..., Path], tmp_path: Pat
     assert margrave.load(tmp_path / "m").features_.templates == ("h[1]|w[1]", "way")
     for text, options, expected in (
         ("h[1]|v[1]", [], "bad template 'h[1]|v[1]'"),
-        ("h[3]", [], "it asks for column 3, but --columns has only columns 0 to 2."),
+        ("h[3]", [], "it uses column 3, but --columns has only columns 0 to 2."),
         ("h[1]", ["--order", 2], "no template has the term s or g, which --order 2 needs."),
         ("h[1]", ["--labels", "joint"], "no template has the term label, which --labels joint needs."),
         ("h[1]|s[1]", [], "a template has the term s or g, which is for --order 2."),
@@ -413,13 +413,13 @@ def test_a_head_is_explained(harbour: Path) -> None:
     [
         (["--plot", "t.svg"], "--plot needs sentences: give a file with --data."),
         (["--explain", "1:1"], "--explain needs sentences: give a file with --data."),
-        (["--data", "TEST"], "--data is for --plot and --explain: give one of them."),
-        (["--data", "TEST", "--sentences", "1", "--explain", "1:1"], "--sentences says what --plot draws"),
+        (["--data", "TEST"], "--data applies to --plot and --explain only: give one of them."),
+        (["--data", "TEST", "--sentences", "1", "--explain", "1:1"], "--sentences applies to --plot only"),
         (["--data", "TEST", "--plot", "t.pdf"], "t.pdf: a picture's name must end in .svg or .png."),
         (["--data", "TEST", "--plot", "t.svg", "--sentences", "0"], "--sentences takes a number or a range"),
         (["--data", "TEST", "--plot", "t.svg", "--sentences", "3-2"], "--sentences 3-2: the range ends before"),
         (["--data", "TEST", "--plot", "t.svg", "--sentences", "30-31"], "TEST: --sentences 30-31, but it has 30 "),
-        (["--data", "TEST", "--explain", "3"], "--explain takes SENTENCE:WORD such as 3:7, not '3'."),
+        (["--data", "TEST", "--explain", "3"], "--explain takes SENTENCE:WORD such as 3:7, not '3'"),
         (["--data", "TEST", "--explain", "31:1"], "TEST: --explain 31:1, but it has 30 sentences."),
         (["--data", "TEST", "--explain", "1:99"], "TEST: --explain 1:99, but sentence 1 has "),
     ],
@@ -478,7 +478,7 @@ def test_sentences_without_words_or_heads_are_refused(harbour: Path, file: Calla
 def test_labels_that_are_asked_for_must_be_there(file: Callable[..., Path], tmp_path: Path) -> None:
     data = file(TREE.replace("nsubj", "_").replace("root", "_") * 2, "t.conllu")
     train = ("train", "--task", "parse", data, "-o", tmp_path / "m", "-q")
-    for labels in ("stages", "joint"):
+    for labels in ("yes", "joint"):
         refused = message(run(*train, "--labels", labels))
         assert refused == f"{data}: --labels {labels}, but none of its words has a label in deprel."
     done(*train)

@@ -206,7 +206,7 @@ def test_lists_without_a_good_candidate_stop_or_are_skipped(pages: Path, tmp_pat
     for options in ((), ("--no-good", "stop")):
         refused = message(run(*train, *options))
         assert refused == (
-            f"{tmp_path / 't'}: 2 lists have no good candidate (qid 7, 30): --no-good skip leaves out such lists."
+            f"{tmp_path / 't'}: 2 lists have no good candidate (qid 7, 30): use --no-good skip to leave such lists out."
         )
         assert not (tmp_path / "m").exists()
     report = json.loads(done(*train, "--no-good", "skip"))
@@ -228,7 +228,8 @@ def test_hypotheses_without_a_right_word_are_not_good(moses: Path, tmp_path: Pat
     train = (*train, "-C", 0.1)
     refused = message(run(*train))
     assert refused == (
-        f"{moses / 'train.nbest'}: 2 lists have no good candidate (id 3, 8): --no-good skip leaves out such lists."
+        f"{moses / 'train.nbest'}: 2 lists have no good candidate (id 3, 8): use --no-good skip to leave such lists "
+        "out."
     )
     for options in ((), ("--cost", "bleu"), ("--within", 0.1)):
         report = json.loads(done(*train, "--no-good", "skip", "--json", *options))
@@ -401,7 +402,7 @@ def test_weights_that_are_all_zero_are_warned_of(tmp_path: Path) -> None:
     result = run("train", "--task", "rerank", tmp_path / "t", "-o", tmp_path / "m", "-q")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == (
-        "margrave: warning: every weight is zero, so that all outputs score the same: try another -C or --cost.\n"
+        "margrave: warning: every weight is zero, so all outputs score the same: try another -C or --cost.\n"
     )
     assert not margrave.load(tmp_path / "m").coef_.any()
 
@@ -424,17 +425,17 @@ def test_lp_says_from_which_c_on_a_weight_pays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--good", 2, "--within", 0.1], "--good and --within both say which candidates are good: give one of them."),
+        (["--good", 2, "--within", 0.1], "--good and --within both select the good candidates: give one of them."),
         (["--no-good", "leave"], "unknown --no-good 'leave'; (valid: stop, skip)"),
         (["--cost", "hamming"], "unknown --cost 'hamming'; (valid: zero-one, bleu, relevance)"),
         (["--weights", "some"], "unknown weights 'some'"),
-        (["--templates", "t"], "--templates belongs to --task tagging or parse, and this is --task rerank."),
-        (["--taxonomy", "t"], "--taxonomy belongs to --task multilabel or taxonomy, and this is"),
-        (["--dev", "d"], "--dev has no references: measure with 'margrave evaluate MODEL DEV --references FILE'."),
-        (["--solver", "simplex"], "--solver belongs to --learner lp, and this is --learner auto."),
-        (["--free-sign", "--learner", "bcfw"], "--free-sign belongs to --learner lp, and this is --learner bcfw."),
-        (["--program", "all"], "--program belongs to --learner lp, and this is --learner auto."),
-        (["--cost", "bleu", "--loss", "log"], "--cost plays no part in --loss log"),
+        (["--templates", "t"], "--templates applies to --task tagging or parse only, and this is --task rerank."),
+        (["--taxonomy", "t"], "--taxonomy applies to --task multilabel or taxonomy only, and this is"),
+        (["--dev", "d"], "--dev has no references: use 'margrave evaluate MODEL DEV --references FILE'."),
+        (["--solver", "simplex"], "--solver applies to --learner lp only, and this is --learner auto."),
+        (["--free-sign", "--learner", "bcfw"], "--free-sign applies to --learner lp only, and this is --learner bcfw."),
+        (["--program", "all"], "--program applies to --learner lp only, and this is --learner auto."),
+        (["--cost", "bleu", "--loss", "log"], "--loss log does not use --cost"),
     ],
 )
 def test_a_wrong_option_is_named(moses: Path, tmp_path: Path, options: list[object], expected: str) -> None:
@@ -448,16 +449,16 @@ def test_options_of_candidates_are_refused_elsewhere(option: str, tmp_path: Path
     values = {"--lowercase": [], "--no-good": ["skip"]}.get(option, ["1"])
     refused = message(run("train", "data", "-o", tmp_path / "m", option, *values))
     owners = "rerank or translate" if option == "--references" else "rerank"
-    assert refused == f"{option} belongs to --task {owners}, and this is --task tagging."
+    assert refused == f"{option} applies to --task {owners} only, and this is --task tagging."
 
 
 def test_options_of_hypotheses_are_refused_for_rows(pages: Path, tmp_path: Path) -> None:
     train = ("train", "--task", "rerank", pages / "train.svm", "-o", tmp_path / "m")
     for options in (["--references", pages / "m"], ["--good", 2], ["--within", 0], ["--lowercase"], ["--ngrams", 1]):
         refused = message(run(*train, *options))
-        assert refused == f"{options[0]} is for n-best lists, and {pages / 'train.svm'} is none."
+        assert refused == f"{options[0]} applies to n-best lists only, and {pages / 'train.svm'} is svmlight."
     refused = message(run(*train, "--cost", "bleu"))
-    assert refused == f"--cost bleu is for n-best lists, and {pages / 'train.svm'} is none: use relevance."
+    assert refused == f"--cost bleu applies to n-best lists only, and {pages / 'train.svm'} is svmlight: use relevance."
     refused = message(run("evaluate", pages / "m", pages / "test.svm", "--references", "r"))
     assert refused == (
         f"{pages / 'm'}: --references applies to n-best lists and translation only, and this model ranks candidates "
@@ -503,7 +504,7 @@ def test_a_mistake_in_a_file_is_named(moses: Path, tmp_path: Path, content: str,
 def test_n_best_lists_need_references(moses: Path, tmp_path: Path) -> None:
     train = ("train", "--task", "rerank", moses / "train.nbest", "-o", tmp_path / "m")
     refused = message(run(*train))
-    assert refused == f"{moses / 'train.nbest'}: hypotheses alone do not say which are good: give --references."
+    assert refused == f"{moses / 'train.nbest'}: hypotheses alone do not show which are good: give --references."
     refused = message(run("evaluate", moses / "m", moses / "test.nbest"))
     assert refused == "translations are measured by references: give --references."
     (tmp_path / "short").write_text("one line\n")
@@ -517,7 +518,7 @@ def test_n_best_lists_need_references(moses: Path, tmp_path: Path) -> None:
     )
     assert message(run(*train, "--references", tmp_path / "no")) == f"{tmp_path / 'no'}: no such file."
     refused = message(run(*train, "--references", moses / "train.ref", "--cost", "relevance"))
-    assert refused == f"{moses / 'train.nbest'}: it has no relevances to take the --cost from: use bleu."
+    assert refused == f"{moses / 'train.nbest'}: --cost relevance requires svmlight with relevances: use bleu."
     assert os.listdir(tmp_path) == ["short"]
 
 

@@ -44,7 +44,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_columns(folder / "dev.conll", load_town("dev")[:60])
     write_columns(folder / "test.conll", load_town("test")[:60])
     arguments = ("--dev", folder / "dev.conll", "--json", "--tol", "1e-3")
-    result = run("train", folder / "train.conll", "-o", folder / "town.model", *arguments)
+    result = run("train", folder / "train.conll", "-o", folder / "town.margrave", *arguments)
     assert result.exit_code == 0, result.output
     (folder / "report.json").write_text(result.stdout)
     return folder
@@ -59,7 +59,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_segments_are_trained_predicted_and_evaluated(town: Path, tmp_path: Path) -> None:
-    model = tmp_path / "segments.model"
+    model = tmp_path / "segments.margrave"
     settings = ("--segments", "--max-length", "8", "--tol", "1e-3", "--loss", "hinge", "--cost", "segments")
     result = run("train", town / "train.conll", "-o", model, *settings)
     assert result.exit_code == 0, result.output
@@ -83,7 +83,7 @@ def test_a_refusal_of_the_library_names_options(town: Path, tmp_path: Path) -> N
 
 
 def test_segments_are_learned_and_measured_with_alternatives(tmp_path: Path) -> None:
-    data, spans, model = tmp_path / "train.conll", tmp_path / "train.spans", tmp_path / "segments.model"
+    data, spans, model = tmp_path / "train.conll", tmp_path / "train.spans", tmp_path / "segments.margrave"
     data.write_text("the O\nOld B-LOC\nTown I-LOC\nHall I-LOC\n\nOld B-LOC\nTown I-LOC\nHall O\n\n" * 2)
     spans.write_text("1 LOC 0 3\n\n3\tLOC 0 3\n")
     train = ("train", data, "-o", model, "--segments", "--alternatives", spans, "--json")
@@ -114,7 +114,7 @@ def test_segments_are_learned_and_measured_with_alternatives(tmp_path: Path) -> 
 
 
 def test_segments_of_iob1_are_learned_and_measured(tmp_path: Path) -> None:
-    data, model = tmp_path / "iob1.conll", tmp_path / "segments.model"
+    data, model = tmp_path / "iob1.conll", tmp_path / "segments.margrave"
     data.write_text("Old I-LOC\nTown I-LOC\nis O\n\nis O\nOld I-LOC\nTown I-LOC\n")
     result = run("train", data, "-o", model, "--segments", "--dev", data, "--json")
     assert result.exit_code == 0, result.output
@@ -141,9 +141,9 @@ def test_a_label_that_is_no_tag_of_segments_is_named_with_its_line(
     tmp_path: Path, name: str, text: str, options: tuple[str, ...], line: int
 ) -> None:
     (tmp_path / name).write_text(text)
-    said = message(run("train", tmp_path / name, "-o", tmp_path / "no.model", "--segments", *options))
+    said = message(run("train", tmp_path / name, "-o", tmp_path / "no.margrave", "--segments", *options))
     assert f"{name}, line {line}: the label is" in said and said.endswith("--segments needs O, B-label or I-label.")
-    piped = message(run("train", "-", "-o", tmp_path / "no.model", "--segments", *options, *(
+    piped = message(run("train", "-", "-o", tmp_path / "no.margrave", "--segments", *options, *(
         ("--format", "conllu") if name.endswith("u") else ()), stdin=text.encode()))  # fmt: skip
     assert piped.startswith("<stdin>: the label is")
 
@@ -201,10 +201,10 @@ def test_the_report_of_a_training_is_that_of_its_model(town: Path) -> None:
     text = (town / "report.json").read_text()
     assert text.count("\n") == 1
     report = json.loads(text)
-    tagger: Any = margrave.load(town / "town.model")
+    tagger: Any = margrave.load(town / "town.margrave")
     train = list(read_columns(town / "train.conll"))
-    assert report["model"] == str(town / "town.model")
-    assert report["model_bytes"] == (town / "town.model").stat().st_size
+    assert report["model"] == str(town / "town.margrave")
+    assert report["model_bytes"] == (town / "town.margrave").stat().st_size
     assert report["n_sequences"] == len(train)
     assert report["n_tokens"] == sum(map(len, train))
     assert report["n_labels"] == len(tagger.classes_)
@@ -218,18 +218,18 @@ def test_the_report_of_a_training_is_that_of_its_model(town: Path) -> None:
 
 def test_the_dev_scores_of_a_training_are_those_of_evaluate(town: Path) -> None:
     dev = json.loads((town / "report.json").read_text())["dev"]
-    measured = json.loads(run("evaluate", town / "town.model", town / "dev.conll", "--json").stdout)
+    measured = json.loads(run("evaluate", town / "town.margrave", town / "dev.conll", "--json").stdout)
     assert dev == {name: measured[name] for name in ("accuracy", "precision", "recall", "f1")}
     assert dev["f1"] > 0.3  # it has learned something
 
 
 def test_predict_adds_what_the_model_says_in_python(town: Path) -> None:
     sentences = list(read_columns(town / "test.conll"))
-    tagger: Any = margrave.load(town / "town.model")
+    tagger: Any = margrave.load(town / "town.margrave")
     labels = tagger.predict(sentences)
     templates = default_templates(2)
     assert labels == tagger.without_features().predict([templates.attributes(rows) for rows in sentences])
-    result = run("predict", town / "town.model", town / "test.conll")
+    result = run("predict", town / "town.margrave", town / "test.conll")
     assert result.exit_code == 0 and result.stderr == ""
     assert fields(result.stdout) == [
         [[*row, label] for row, label in zip(rows, of, strict=True)] for rows, of in zip(sentences, labels, strict=True)
@@ -237,9 +237,9 @@ def test_predict_adds_what_the_model_says_in_python(town: Path) -> None:
 
 
 def test_marginals_are_the_probabilities_of_the_predictions(town: Path) -> None:
-    tagger: Any = margrave.load(town / "town.model")
+    tagger: Any = margrave.load(town / "town.margrave")
     marginals = tagger.predict_marginals(list(read_columns(town / "test.conll")))
-    rows = fields(run("predict", town / "town.model", town / "test.conll", "--marginals").stdout)
+    rows = fields(run("predict", town / "town.margrave", town / "test.conll", "--marginals").stdout)
     classes = tagger.classes_.tolist()
     for of_sentence, mu in zip(rows, marginals, strict=True):
         for (*_, label, probability), expected in zip(of_sentence, mu, strict=True):
@@ -250,8 +250,8 @@ def test_marginals_are_the_probabilities_of_the_predictions(town: Path) -> None:
 def test_predict_needs_no_label_column(town: Path, tmp_path: Path) -> None:
     unlabelled = tmp_path / "unlabelled.conll"
     write_columns(unlabelled, read_columns(town / "test.conll", columns=[0, 1]))
-    with_labels = fields(run("predict", town / "town.model", town / "test.conll").stdout)
-    without = fields(run("predict", town / "town.model", unlabelled).stdout)
+    with_labels = fields(run("predict", town / "town.margrave", town / "test.conll").stdout)
+    without = fields(run("predict", town / "town.margrave", unlabelled).stdout)
     assert without == [[[word, pos, label] for word, pos, _, label in rows] for rows in with_labels]
 
 
@@ -259,23 +259,23 @@ def test_files_standard_input_and_gzip_give_the_same(town: Path, tmp_path: Path)
     content = (town / "test.conll").read_bytes()
     packed = tmp_path / "test.conll.gz"
     packed.write_bytes(gzip.compress(content))
-    expected = run("predict", town / "town.model", town / "test.conll").stdout
-    assert run("predict", town / "town.model", packed).stdout == expected
-    assert run("predict", town / "town.model", "-", stdin=content).stdout == expected
-    done = subprocess.run([*COMMAND, "predict", town / "town.model", "-"], input=content, capture_output=True)
+    expected = run("predict", town / "town.margrave", town / "test.conll").stdout
+    assert run("predict", town / "town.margrave", packed).stdout == expected
+    assert run("predict", town / "town.margrave", "-", stdin=content).stdout == expected
+    done = subprocess.run([*COMMAND, "predict", town / "town.margrave", "-"], input=content, capture_output=True)
     assert (done.returncode, done.stdout.decode(), done.stderr) == (0, expected, b"")
 
     for name in ("plain.conll", "packed.conll.gz"):
-        result = run("predict", town / "town.model", packed, "-o", tmp_path / name)
+        result = run("predict", town / "town.margrave", packed, "-o", tmp_path / name)
         assert result.exit_code == 0 and result.output == ""
     assert (tmp_path / "plain.conll").read_text() == expected
     assert gzip.decompress((tmp_path / "packed.conll.gz").read_bytes()).decode() == expected
 
 
 def test_sequences_beyond_one_batch_keep_their_order(town: Path, tmp_path: Path) -> None:
-    once = run("predict", town / "town.model", town / "test.conll").stdout
+    once = run("predict", town / "town.margrave", town / "test.conll").stdout
     many = (town / "test.conll").read_bytes() * 40
-    assert run("predict", town / "town.model", "-", stdin=many).stdout == once * 40
+    assert run("predict", town / "town.margrave", "-", stdin=many).stdout == once * 40
 
 
 @pytest.mark.parametrize("more", [(), ("--marginals",)])
@@ -283,10 +283,10 @@ def test_threads_change_nothing(town: Path, more: tuple[str, ...], monkeypatch: 
     monkeypatch.setattr("margrave.cli.sequences.BLOCK", 200)
     monkeypatch.setattr("margrave.datasets.opening._PIECE", 100)
     one, three = (
-        run("predict", town / "town.model", town / "test.conll", "--threads", n, *more).stdout for n in (1, 3)
+        run("predict", town / "town.margrave", town / "test.conll", "--threads", n, *more).stdout for n in (1, 3)
     )
-    assert one == three == run("predict", town / "town.model", town / "test.conll", *more).stdout
-    model = margrave.load(town / "town.model")
+    assert one == three == run("predict", town / "town.margrave", town / "test.conll", *more).stdout
+    model = margrave.load(town / "town.margrave")
     X = [[row[:-1] for row in rows] for rows in load_town("test")[:60]]
     place = 3 if not more else -2
     assert [[row[place] for row in rows] for rows in fields(one)] == model.predict(X)
@@ -294,7 +294,7 @@ def test_threads_change_nothing(town: Path, more: tuple[str, ...], monkeypatch: 
         mu = np.concatenate(model.predict_marginals(X))
         best = mu[np.arange(len(mu)), model.predict_numbers(X)]
         assert [row[-1] for rows in fields(one) for row in rows] == [f"{p:.4f}" for p in best]
-    reports = [run("evaluate", town / "town.model", town / "test.conll", "--threads", n).stdout for n in (1, 3)]
+    reports = [run("evaluate", town / "town.margrave", town / "test.conll", "--threads", n).stdout for n in (1, 3)]
     assert reports[0] == reports[1]
 
 
@@ -307,20 +307,20 @@ def test_what_stands_before_a_mistake_is_written_first(
     good = (town / "test.conll").read_bytes()
     bad = tmp_path / "bad.conll"
     bad.write_bytes(good + b"one two three four\n")
-    result = run("predict", town / "town.model", bad, "--threads", threads)
+    result = run("predict", town / "town.margrave", bad, "--threads", threads)
     assert result.exit_code == 2
     line = good.count(b"\n") + 1
     assert result.stderr == f"margrave: {bad}, line {line}: 4 columns, but the lines before have 3.\n"
-    whole = run("predict", town / "town.model", town / "test.conll").stdout
+    whole = run("predict", town / "town.margrave", town / "test.conll").stdout
     assert result.stdout and whole.startswith(result.stdout)
 
 
 def test_evaluate_measures_as_the_metrics_do(town: Path) -> None:
-    rows = fields(run("predict", town / "town.model", town / "test.conll").stdout)
+    rows = fields(run("predict", town / "town.margrave", town / "test.conll").stdout)
     gold = [[row[-2] for row in of] for of in rows]
     predicted = [[row[-1] for row in of] for of in rows]
     scores = metrics.span_scores(gold, predicted)
-    report = json.loads(run("evaluate", town / "town.model", town / "test.conll", "--json").stdout)
+    report = json.loads(run("evaluate", town / "town.margrave", town / "test.conll", "--json").stdout)
     assert report["n_sequences"] == len(gold) and report["n_tokens"] == sum(map(len, gold))
     assert report["accuracy"] == metrics.token_accuracy(gold, predicted)
     assert report["sequence_accuracy"] == metrics.sequence_accuracy(gold, predicted)
@@ -328,7 +328,7 @@ def test_evaluate_measures_as_the_metrics_do(town: Path) -> None:
     assert list(report["labels"]) == list(scores.by_label)
     assert report["labels"]["PER"]["correct"] == scores.by_label["PER"].correct
 
-    table = run("evaluate", town / "town.model", town / "test.conll").stdout
+    table = run("evaluate", town / "town.margrave", town / "test.conll").stdout
     overall = table.splitlines()[-1].split()
     assert overall[:4] == ["overall", str(scores.gold), str(scores.predicted), str(scores.correct)]
     assert overall[8:] == [f"{100 * scores.f1:.2f}", "%"]
@@ -337,20 +337,20 @@ def test_evaluate_measures_as_the_metrics_do(town: Path) -> None:
 def test_labels_that_write_no_spans_get_accuracies_only(town: Path, tmp_path: Path) -> None:
     tags = tmp_path / "tags.conll"
     write_columns(tags, [[(word, pos) for word, pos, _ in rows] for rows in load_town("train")[:40]])
-    trained = run("train", tags, "-o", tmp_path / "tags.model", "--dev", tags, "--json", "--tol", "0.01")
+    trained = run("train", tags, "-o", tmp_path / "tags.margrave", "--dev", tags, "--json", "--tol", "0.01")
     dev = json.loads(trained.stdout)["dev"]
     assert dev["accuracy"] > 0.9 and dev["f1"] is None
-    report = json.loads(run("evaluate", tmp_path / "tags.model", tags, "--json").stdout)
+    report = json.loads(run("evaluate", tmp_path / "tags.margrave", tags, "--json").stdout)
     assert report["accuracy"] == dev["accuracy"] and report["f1"] is None and report["labels"] is None
-    assert "F1" not in run("evaluate", tmp_path / "tags.model", tags).stdout
-    refused = message(run("evaluate", tmp_path / "tags.model", tags, "--scheme", "IOB2"))
+    assert "F1" not in run("evaluate", tmp_path / "tags.margrave", tags).stdout
+    refused = message(run("evaluate", tmp_path / "tags.margrave", tags, "--scheme", "IOB2"))
     assert "tags of IOB2 are O, B-label or I-label" in refused
 
 
 def test_spans_count_the_same_in_every_scheme(small: Path, tmp_path: Path) -> None:
     reports = {}
     for scheme in ("IOB1", "IOB2", "BIOES"):
-        data, model = tmp_path / f"{scheme}.conll", tmp_path / f"{scheme}.model"
+        data, model = tmp_path / f"{scheme}.conll", tmp_path / f"{scheme}.margrave"
         rows = [list(zip(*sentence, strict=True)) for sentence in read_columns(small)]
         tagged = [[*columns, convert_tags(tags, "IOB2", scheme)] for *columns, tags in rows]
         write_columns(data, [list(zip(*columns, strict=True)) for columns in tagged])
@@ -387,7 +387,7 @@ def test_spans_count_the_same_in_every_scheme(small: Path, tmp_path: Path) -> No
 def test_every_loss_has_a_learner_and_says_whether_it_is_certified(
     small: Path, tmp_path: Path, options: list[str], learner: str, certified: bool
 ) -> None:
-    model = tmp_path / "small.model"
+    model = tmp_path / "small.margrave"
     result = run("train", small, "-o", model, "--json", *options)
     report = json.loads(result.stdout)
     assert report["learner"] == learner
@@ -396,7 +396,7 @@ def test_every_loss_has_a_learner_and_says_whether_it_is_certified(
 
     summary = run("train", small, "-o", model, *options).stdout
     assert ("no certificate" in summary) != certified
-    for name in ("sequences", "tokens", "labels", "attributes", "weights", "loss", "learner", "passes", "seconds", "P",
+    for name in ("sequences", "tokens", "labels", "features", "weights", "loss", "learner", "passes", "seconds", "P",
                  "gap", "stopped", "model"):  # fmt: skip
         assert re.search(rf"^{name} +\S", summary, re.MULTILINE), name
     assert str(model) in summary
@@ -515,7 +515,7 @@ def test_text_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
         ),
         (["--learner", "lbgfs"], "unknown learner 'lbgfs'; did you mean 'lbfgs'?"),
         (["--weights", "hash:99"], "unknown weights 'hash:99'; did you mean 'hash:18'?"),
-        (["-C", "0"], "C must be positive and finite, and it is 0.0."),
+        (["-C", "0"], "-C must be positive and finite, and it is 0.0; see 'margrave train --help'."),
         (["--separator", ""], "separator is empty"),
         (["--loss", "hinge", "--learner", "lbfgs"], "learner 'lbfgs' needs a smooth loss"),
         (["--templates", "nowhere.txt"], "nowhere.txt: cannot be read: no such file or directory."),
@@ -582,23 +582,23 @@ def test_a_mistake_in_a_file_is_named_by_file_and_line(
     arguments = {
         "train": ["train", bad, "-o", output],
         "dev": ["train", small, "--dev", bad, "-o", output],
-        "predict": ["predict", town / "town.model", bad, "-o", output],
-        "evaluate": ["evaluate", town / "town.model", bad],
+        "predict": ["predict", town / "town.margrave", bad, "-o", output],
+        "evaluate": ["evaluate", town / "town.margrave", bad],
     }[command]
     assert message(run(*arguments)).startswith(f"{bad}{expected}")
     assert sorted(os.listdir(tmp_path)) == ["bad.conll", "small.conll"]
 
 
 def test_a_mistake_on_standard_input_is_named_by_its_line(town: Path) -> None:
-    command = [*COMMAND, "predict", str(town / "town.model"), "-"]
+    command = [*COMMAND, "predict", str(town / "town.margrave"), "-"]
     done = subprocess.run(command, input=b"a b O\n\xe9 b O\n", capture_output=True)
     assert done.returncode == 2 and done.stdout == b""
     assert done.stderr.decode().startswith("margrave: <stdin>, line 2: not valid UTF-8 text (byte 0xE9)")
 
-    assert message(run("predict", town / "town.model", "-", stdin=b"")) == "<stdin>: it holds no sequences."
-    refused = message(run("evaluate", town / "town.model", "-", stdin=b"a b O\nc O\n"))
+    assert message(run("predict", town / "town.margrave", "-", stdin=b"")) == "<stdin>: it holds no sequences."
+    refused = message(run("evaluate", town / "town.margrave", "-", stdin=b"a b O\nc O\n"))
     assert refused.endswith(", line 2: 2 columns, but the lines before have 3.")
-    refused = message(run("evaluate", town / "town.model", "-", stdin=b"a O\nc O\n"))
+    refused = message(run("evaluate", town / "town.margrave", "-", stdin=b"a O\nc O\n"))
     assert refused == "<stdin>: 2 columns, but 3 are needed, the label last."
 
 
@@ -607,7 +607,7 @@ def test_columns_must_be_those_of_the_training(town: Path, small: Path, tmp_path
     one.write_text("O\nX\n")
     two.write_text("a O\nb X\n")
     four.write_text("a b c O\nd e f X\n")
-    model = town / "town.model"
+    model = town / "town.margrave"
     assert message(run("train", one, "-o", tmp_path / "m")) == (
         f"{one}: 1 column, but at least 2 are needed: the word and its label."
     )
@@ -624,7 +624,7 @@ def test_templates_must_fit_the_columns(small: Path, tmp_path: Path) -> None:
     templates = tmp_path / "templates.txt"
     templates.write_text("0[0]\n2[0]\n")
     assert message(run("train", small, "-o", tmp_path / "m", "--templates", templates)) == (
-        f"{templates}: it asks for column 2, but before the label {small} has only columns 0 to 1."
+        f"{templates}: it uses column 2, but before the label {small} has only columns 0 to 1."
     )
     templates.write_text("0[0]\n0[x]\n")
     expected = f"{templates}, line 2: bad template '0[x]'"
@@ -656,7 +656,7 @@ def test_an_output_that_cannot_be_written_is_found_before_the_data_are_read(town
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder that even a superuser cannot write to")
 def test_a_folder_that_takes_no_files_is_found_before_the_data_are_read() -> None:
-    output = "/proc/self/town.model"
+    output = "/proc/self/town.margrave"
     assert message(run("train", "no-such-data", "-o", output)).startswith(f"{output}: cannot be written: ")
 
 
@@ -672,7 +672,7 @@ def test_no_file_is_both_read_and_written(town: Path, small: Path, tmp_path: Pat
         (templates, ["--templates", templates]),
     ]:
         assert "both read and to be written" in message(run("train", small, "-o", output, *options))
-    assert "both read and to be written" in message(run("predict", town / "town.model", small, "-o", link))
+    assert "both read and to be written" in message(run("predict", town / "town.margrave", small, "-o", link))
     assert small.read_bytes() == content and templates.read_text() == "0[0]\n"
 
 
@@ -680,7 +680,9 @@ def test_a_failure_leaves_the_old_output_as_it_was(town: Path, tmp_path: Path) -
     output, data = tmp_path / "out", tmp_path / "data"
     output.write_text("old")
     data.write_bytes((town / "test.conll").read_bytes() * 40 + b"only two\n")  # the mistake is beyond the first batch
-    assert "2 columns, but the lines before have 3" in message(run("predict", town / "town.model", data, "-o", output))
+    assert "2 columns, but the lines before have 3" in message(
+        run("predict", town / "town.margrave", data, "-o", output)
+    )
     assert output.read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["data", "out"]
 
@@ -696,42 +698,42 @@ def _foreign(town: Path) -> bytes:
         (lambda town: b"", "an empty file, not a model."),
         (lambda town: (town / "train.conll").read_bytes(), "not a model file"),
         (_foreign, "a safetensors file, but not a model written by Margrave."),
-        (lambda town: (town / "town.model").read_bytes()[:-100], "truncated"),
-        (lambda town: (town / "town.model").read_bytes()[:-1] + b"\xff", "damaged"),
+        (lambda town: (town / "town.margrave").read_bytes()[:-100], "truncated"),
+        (lambda town: (town / "town.margrave").read_bytes()[:-1] + b"\xff", "damaged"),
     ],
 )
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
 def test_a_file_that_is_no_model_is_refused(
     town: Path, tmp_path: Path, command: str, content: Callable[[Path], bytes], expected: str
 ) -> None:
-    model = tmp_path / "bad.model"
+    model = tmp_path / "bad.margrave"
     model.write_bytes(content(town))
     assert message(run(command, model, town / "test.conll")).startswith(f"{model}: {expected}")
 
 
 def test_a_missing_model_is_named(town: Path) -> None:
-    refused = message(run("predict", "no.model", town / "test.conll"))
-    assert refused == "no.model: cannot be read: no such file or directory."
+    refused = message(run("predict", "no.margrave", town / "test.conll"))
+    assert refused == "no.margrave: cannot be read: no such file or directory."
 
 
 def test_a_model_without_templates_is_refused(small: Path, tmp_path: Path) -> None:
     tagger = margrave.SequenceTagger().fit([[["a"], ["b"]]], [["A", "B"]])
     for i, metadata in enumerate([None, {"templates": []}, {"templates": "0[0]", "n_columns": 1, "separator": None}]):
-        model = tmp_path / f"{i}.model"
+        model = tmp_path / f"{i}.margrave"
         tagger.save(model, metadata=metadata)
         refused = message(run("predict", model, small))
-        assert refused == f"{model}: it holds no templates to make attributes with: train it with 'margrave train'."
+        assert refused == f"{model}: it contains no templates to make features with: train it with 'margrave train'."
 
 
 def test_a_model_of_another_kind_is_refused(small: Path, tmp_path: Path) -> None:
-    model = tmp_path / "classifier.model"
+    model = tmp_path / "classifier.margrave"
     margrave.LinearClassifier().fit(np.eye(2), ["a", "b"]).save(model)
     refused = message(run("evaluate", model, small))
     assert refused == f"{model}: it holds a LinearClassifier, not what 'margrave train' makes."
 
 
 def test_a_model_that_was_counted_has_no_training_to_show(tmp_path: Path) -> None:
-    model = tmp_path / "hmm.model"
+    model = tmp_path / "hmm.margrave"
     margrave.HMMTagger().fit([["a", "b"]], [["A", "B"]]).save(model)
     for command in (["predict", model, model], ["evaluate", model, model]):
         assert message(run(*command)) == f"{model}: it holds a HMMTagger, not what 'margrave train' makes."
@@ -739,8 +741,8 @@ def test_a_model_that_was_counted_has_no_training_to_show(tmp_path: Path) -> Non
 
 
 def test_an_unknown_scheme_is_refused_before_the_model_is_read() -> None:
-    refused = message(run("evaluate", "no.model", "no.conll", "--scheme", "IOB3"))
-    assert refused == "unknown tag scheme 'IOB3'; did you mean 'IOB2'? (valid: IOB1, IOB2, BIOES)"
+    refused = message(run("evaluate", "no.margrave", "no.conll", "--scheme", "IOB3"))
+    assert refused == "unknown --scheme 'IOB3'; did you mean 'IOB2'? (valid: IOB1, IOB2, BIOES)"
 
 
 # ---- pipes and Ctrl-C ------------------------------------------------------------------------------------------------
@@ -749,7 +751,7 @@ def test_an_unknown_scheme_is_refused_before_the_model_is_read() -> None:
 def test_a_reader_that_has_seen_enough_ends_it_silently(town: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_bytes((town / "test.conll").read_bytes() * 100)  # more than a pipe holds
-    command = [*COMMAND, "predict", str(town / "town.model"), str(data)]
+    command = [*COMMAND, "predict", str(town / "town.margrave"), str(data)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout and process.stderr
         first = process.stdout.readline().decode().split()
@@ -762,13 +764,13 @@ def test_a_reader_that_has_seen_enough_ends_it_silently(town: Path, tmp_path: Pa
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_a_full_disk_is_one_line(town: Path) -> None:
     with open("/dev/full", "wb") as full:
-        command = [*COMMAND, "evaluate", str(town / "town.model"), str(town / "test.conll")]
+        command = [*COMMAND, "evaluate", str(town / "town.margrave"), str(town / "test.conll")]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (2, b"margrave: no space left on device.\n")
 
 
 def test_an_instruction_set_that_there_is_not_is_one_line(small: Path) -> None:
-    command = [*COMMAND, "train", str(small), "-o", str(small.with_suffix(".model"))]
+    command = [*COMMAND, "train", str(small), "-o", str(small.with_suffix(".margrave"))]
     done = subprocess.run(command, env={**os.environ, "MARGRAVE_INSTRUCTIONS": "mmx"}, capture_output=True, text=True)
     assert done.returncode == 2
     assert re.fullmatch(
@@ -843,7 +845,7 @@ def test_after_ctrl_c_the_same_command_goes_on_from_the_checkpoint(town: Path, t
         assert process.wait() == 130
         assert process.stdout
         first = json.loads(process.stdout.read())
-    assert f"the model so far is in {model}; the same command goes on from {file}" in text
+    assert f"the model so far is in {model}; the same command resumes from {file}" in text
     iterations = int(first["passes"] - 8) // 2 + 3  # of two passes each, after four rates were tried
     then = json.loads(run("train", town / "train.conll", "-o", model, "--max-iter", iterations, *options).stdout)
     assert first["passes"] < then["passes"] < first["passes"] + 20

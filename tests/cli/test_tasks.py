@@ -14,13 +14,14 @@ import pytest
 import margrave
 from margrave.cli.kernels import KernelOptions
 from margrave.cli.learning import learning_options
-from margrave.cli.options import option
 from margrave.cli.reports import certificate_rows
 from margrave.cli.tasks import TASKS, task_named
 from margrave.cli.tasks.base import DEFAULT_TASK, Task
 from margrave.learners import EG, LEARNERS, LP
 from margrave.losses import loss_names
 from margrave.maps import Kernel
+from margrave.options import option
+from margrave.settings.learning import LearningSettings
 from tests.references.commands import done, message, run
 
 
@@ -117,7 +118,7 @@ def test_help_shows_exactly_the_options_of_the_task_in_either_order(name: str) -
     first, last = done("train", "--task", name, "--help"), done("train", "--help", "--task", name)
     assert first == last == done("train", f"--task={name}", "-h")
     task = TASKS[name]
-    learning = {each.flag for each in learning_options(task.default_loss)}
+    learning = {each.flag for each in learning_options(task.settings)}
     assert flags(first) == SHARED | learning | {each.flag for each in task.options()}
     assert all(command in first for command in task.examples)
     others = {command for other in TASKS.values() if other is not task for command in other.examples}
@@ -274,10 +275,10 @@ def test_options_of_other_tasks_are_refused_by_name(name: str, tmp_path: Path) -
     for other in TASKS.values():
         for each in other.options():
             if each.name not in own:
-                value = [] if each.type is bool else ["1"]
+                value = [] if each.is_switch else ["1"]
                 refused = message(run("train", "--task", name, "no-data", "-o", tmp_path / "m", each.flag, *value))
-                assert refused.startswith(f"{each.flag} belongs to --task ") and other.name in refused
-                assert refused.endswith(f", and this is --task {name}.")
+                assert refused.startswith(f"{each.flag} applies to --task ") and other.name in refused
+                assert refused.endswith(f" only, and this is --task {name}.")
 
 
 @EVERY
@@ -289,7 +290,7 @@ def test_options_of_other_models_are_refused_by_name(name: str, trained: tuple[P
             for each in getattr(other, f"{command}_options"):
                 if each.name not in own:
                     value = {"scheme": ["IOB2"], "format": ["conllu"], "decode": ["mbr"]}.get(
-                        each.name, [] if each.type is bool else ["1"]
+                        each.name, [] if each.is_switch else ["1"]
                     )
                     refused = message(run(command, model, data, each.flag, *value))
                     assert refused.startswith(f"{model}: {each.flag} applies to {each.applies} only, and this model ")
@@ -369,7 +370,7 @@ def test_the_options_of_kernels_are_fields_of_the_kernel() -> None:
     for each in fields(KernelOptions):
         if each.name != "kernel":
             default = declared[each.name].default
-            assert default is None or f"; {default:g} if not given" in each.metadata["help"]
+            assert default is None or each.metadata["if_none"] == f"{default:g}"
 
 
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if issubclass(task, KernelOptions)])
@@ -385,7 +386,7 @@ def test_kernels_are_learned_and_applied(name: str, tmp_path: Path) -> None:
     done(*train, "--kernel", "rbf", "--nystroem", 2)
     assert margrave.load(tmp_path / "m").kernel == Kernel("rbf", nystroem=2)
 
-    assert message(run(*train, "--degree", 2)) == "--degree belongs to --kernel, which is not given."
+    assert message(run(*train, "--degree", 2)) == "--degree applies to --kernel only, which is not given."
     assert message(run(*train, "--kernel", "rgb")).startswith("unknown --kernel 'rgb'; did you mean 'rbf'?")
 
 
@@ -423,10 +424,12 @@ def test_two_tasks_of_one_name_are_an_error() -> None:
 def test_a_task_is_its_declaration() -> None:
     @dataclass
     class Mine(Task):
-        size: int = option(3, "How large.", "N", low=1)
-        files_too: str | None = option(None, "A file.", "FILE")
+        fields = ("tol",)
 
-        def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Any: ...
+        size: int = option(3, "How large.", at_least=1)
+        files_too: str | None = option(None, "A file.", metavar="FILE")
+
+        def job(self, data: str, dev: str | None) -> Any: ...
 
         @staticmethod
         def dev_summary(scores: Any) -> str: ...  # type: ignore[empty-body]
@@ -434,9 +437,11 @@ def test_a_task_is_its_declaration() -> None:
         @staticmethod
         def model(path: str, estimator: Any) -> Any: ...
 
-    assert [(each.flag, each.type, each.default) for each in Mine.options()] == [
-        ("--size", int, 3),
-        ("--files-too", str, None),
+    assert [(each.flag, each.metavar, each.option.default) for each in Mine.options()] == [
+        ("--tol", "NUMBER", 1e-4),
+        ("--size", "N", 3),
+        ("--files-too", "FILE", None),
     ]
-    assert Mine(files_too="x").files() == ["x"]
+    mine = Mine(LearningSettings(tol=0.5), files_too="x")
+    assert mine.files() == ["x"] and mine.parameters()["tol"] == 0.5
     assert "Mine" not in {task.__name__ for task in Task.registered.values()}

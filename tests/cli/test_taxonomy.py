@@ -249,7 +249,10 @@ def test_classes_without_a_taxonomy_stand_alone_and_it_is_said(tmp_path: Path) -
     data.write_text("a 1:1\nb 2:1\nc 3:1\n")
     result = run("train", "--task", "taxonomy", data, "-o", tmp_path / "m", "-q")
     assert result.exit_code == 0
-    expected = "margrave: warning: the classes are no paths, and there is no --taxonomy: each stands alone.\n"
+    expected = (
+        "margrave: warning: the names of the classes are not paths, and there is no --taxonomy: classes are "
+        "unrelated.\n"
+    )
     assert result.stderr == expected
     model: Any = margrave.load(tmp_path / "m")
     assert set(model.taxonomy.nodes) == {"a", "b", "c"}
@@ -398,19 +401,19 @@ def test_inspect_shows_the_features_of_each_node(images: Path) -> None:
             "unknown task 'taxnomy'; did you mean 'taxonomy'? (valid: tagging, align, constituency, graph, lattice, "
             "multilabel, parse, rerank, taxonomy, translate)",
         ),
-        (["--loss", "log", "--rescale", "slack"], "--rescale belongs to --loss hinge, and this is --loss log."),
-        (["--loss", "ramp", "--slack", "2"], "--slack belongs to --loss hinge, and this is --loss ramp."),
-        (["--slack", "2"], "--slack belongs to --loss hinge, and this is --loss log."),
-        (["--loss", "log", "--cost", "zero-one"], "--cost plays no part in --loss log: choose another"),
+        (["--loss", "log", "--rescale", "slack"], "--rescale applies to --loss hinge only, and this is --loss log."),
+        (["--loss", "ramp", "--slack", "2"], "--slack applies to --loss hinge only, and this is --loss ramp."),
+        (["--slack", "2"], "--slack applies to --loss hinge only, and this is --loss log."),
+        (["--loss", "log", "--cost", "zero-one"], "--loss log does not use --cost: choose another"),
         (["--loss", "hinge", "--cost", "hammer"], "unknown cost 'hammer'; did you mean 'hamming'?"),
-        (["--loss", "hinge", "--rescale", "both"], "unknown re-scaling 'both'; (valid: margin, slack)"),
+        (["--loss", "hinge", "--rescale", "both"], "unknown --rescale 'both'; (valid: margin, slack)"),
         (["--loss", "hinge", "--rescale", "slack", "--learner", "bcfw"], "learner 'bcfw'"),
-        (["--taxonomy", "tree.txt"], "--taxonomy belongs to --task multilabel or taxonomy, and this is"),
-        (["--descriptions", "glosses"], "--descriptions belongs to --task taxonomy, and this is --task tagging."),
-        (["--task", "taxonomy", "--order", "2"], "--order belongs to --task tagging or parse, and this is --task"),
-        (["--task", "taxonomy", "--templates", "t"], "--templates belongs to --task tagging"),
-        (["--task", "taxonomy", "--separator", "TAB"], "--separator belongs to --task tagging"),
-        (["--task", "taxonomy", "--weights", "all"], "--weights belongs to --task tagging"),
+        (["--taxonomy", "tree.txt"], "--taxonomy applies to --task multilabel or taxonomy only, and this is"),
+        (["--descriptions", "glosses"], "--descriptions applies to --task taxonomy only, and this is --task tagging."),
+        (["--task", "taxonomy", "--order", "2"], "--order applies to --task tagging or parse only, and this is --task"),
+        (["--task", "taxonomy", "--templates", "t"], "--templates applies to --task tagging"),
+        (["--task", "taxonomy", "--separator", "TAB"], "--separator applies to --task tagging"),
+        (["--task", "taxonomy", "--weights", "all"], "--weights applies to --task tagging"),
     ],
 )
 def test_a_wrong_option_is_refused_before_any_work(

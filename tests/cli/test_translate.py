@@ -56,8 +56,8 @@ def test_mistakes_are_one_sentence(files: Path) -> None:
     assert "no links" in message(run("train", "--task", "translate", files / "tune.txt", "-o", files / "m"))
     assert "--tuning mert is for few features" in message(run(*train, "--sparse"))
     assert "unknown --tuning 'best'" in message(run(*train, "--tuning", "best"))
-    assert message(run(*train, "-C", "5")) == "-C belongs to --tuning learner, and this is --tuning mert."
-    assert "--loss belongs to --tuning learner" in message(run(*train, "--tuning", "mira", "--loss", "log"))
+    assert message(run(*train, "-C", "5")) == "-C applies to --tuning learner only, and this is --tuning mert."
+    assert "--loss applies to --tuning learner" in message(run(*train, "--tuning", "mira", "--loss", "log"))
     assert not (files / "m").exists()
     assert run(*train, "--tuning", "none").exit_code == 0
     refused = message(run("evaluate", files / "m", files / "train.fr", "--references", files / "tune.txt"))
@@ -123,9 +123,9 @@ def test_weights_are_tuned_on_several_references(grammar: Path, decoder: str) ->
 def test_references_need_sentences_to_tune_on(grammar: Path) -> None:
     files = grammar
     train = ("train", "--task", "translate", files / "train.txt", "-o", files / "m", "--references", files / "train.en")
-    assert message(run(*train)) == "--references belong to the sentences of --tune: give --tune FILE, too."
+    assert message(run(*train)) == "--references are those of the sentences of --tune: give --tune FILE, too."
     hiero = ("--decoder", "hiero", "--grammar", files / "rules", "--target", files / "train.en")
-    assert message(run(*train, *hiero)) == "--references take the place of --target: give one of them."
+    assert message(run(*train, *hiero)) == "--references and --target exclude each other: give one of them."
     assert not (files / "m").exists()
 
 

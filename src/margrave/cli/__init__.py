@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from margrave import __version__
 from margrave.cli import evaluate, inspect, predict, train
-from margrave.cli.options import build_command
+from margrave.cli.options import Parameters, build_command
 from margrave.cli.streams import one_line_messages, write
 from margrave.cli.tasks import TASKS, task_named
 from margrave.cli.tasks.base import DEFAULT_TASK
@@ -77,17 +77,18 @@ def _overview() -> str:
     """The help of `margrave` itself."""
     parts = [
         "Learn to predict structured outputs: label sequences, classes of a taxonomy, trees, the best of a list.",
-        "Every model comes with a certificate of how far it is from the optimum, where its learner has one.",
-        "Data are text files (UTF-8, plain or gzip); - stands for standard input. The task says what they hold:",
+        "Most learners also prove how far the model is from the optimum.",
+        "Data are text files (UTF-8, plain or gzip); - stands for standard input. What the files contain depends on "
+        "--task:",
     ]
     for name, task in TASKS.items():
         default = ", the default" if name == DEFAULT_TASK else ""
         parts += [f"--task {name}{default}: {task.summary}.", f"\b\n{task.sample}", f"\b\n{task.examples[0]}"]
     parts += [
-        "A model knows its task, so that the other commands need not be told:",
-        "\b\nmargrave predict names.model new.conll -o tagged.conll\n"
-        "margrave evaluate names.model test.conll\n"
-        "margrave inspect names.model --top 10",
+        "The other commands read the task from the model:",
+        "\b\nmargrave predict names.margrave new.conll -o tagged.conll\n"
+        "margrave evaluate names.margrave test.conll\n"
+        "margrave inspect names.margrave --top 10",
     ]
     return "\n\n".join(parts)
 
@@ -108,7 +109,7 @@ app = typer.Typer(
 def main() -> None:
     """Runs the command line in a process of its own, which ends after it."""
     # Modules and data sets live as long as the process. Searching them for garbage takes a tenth of a short command, so
-    # that the search comes less often.
+    # the search comes less often.
     gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
     app(prog_name="margrave")
 
@@ -129,7 +130,7 @@ def margrave(
 
 
 # `train` stands here for the list of commands alone: `Commands` builds the one of the task.
-build_command(app, "train", [], lambda values: None, "Learn a model from labelled data.")
+build_command(app, "train", Parameters(), lambda values: None, "Learn a model from labeled data.")
 build_command(app, "predict", predict.parameters(), predict.predict, predict.HELP)
 build_command(app, "evaluate", evaluate.parameters(), evaluate.evaluate, evaluate.HELP)
 build_command(app, "inspect", inspect.parameters(), inspect.describe, inspect.HELP)

@@ -27,12 +27,6 @@ def format_by_extension(path: str) -> str | None:
     return _EXTENSIONS.get(os.path.splitext(path.removesuffix(".gz"))[1].lower())
 
 
-def check_format(name: str) -> None:
-    """Refuses a format that is not known."""
-    if name not in FORMATS:
-        raise unknown("--format", name, FORMATS)
-
-
 def check_column(name: str) -> str:
     """The name of a column, if words have such a column."""
     if name not in _COLUMNS and not (name.startswith(_KEYED) and len(name) > len(_KEYED)):

@@ -1,35 +1,35 @@
-"""`margrave evaluate`: measures a model on labelled data."""
+"""`margrave evaluate`: measures a model on labeled data."""
 
-import inspect
 import json
 from typing import Any
 
-from margrave.cli.options import THREADS, Option, argument, given
+from margrave.cli.options import THREADS, Parameters, argument, command_option, given, task_sections
 from margrave.cli.streams import one_line_messages, write
 from margrave.cli.tasks import TASKS, load_model
 
-_OPTIONS = (Option("json", "Print one line of JSON instead of tables.", bool), THREADS)
+_OPTIONS = (command_option("json", bool, "Print one line of JSON instead of tables.", default=False), THREADS)
 _OF_TASKS = {each.name: each for task in TASKS.values() for each in task.evaluate_options}
 
 HELP = "\n\n".join(
     [
-        "Measure a model on labelled data.",
-        "\b\nmargrave evaluate names.model test.conll\n"
-        "margrave evaluate names.model test.conll.gz --json\n"
-        "margrave evaluate moses.model test.nbest.gz --references test.en",
+        "Measure a model on labeled data.",
+        "\b\nmargrave evaluate names.margrave test.conll\n"
+        "margrave evaluate names.margrave test.conll.gz --json\n"
+        "margrave evaluate moses.margrave test.nbest.gz --references test.en",
         *(f"{name.capitalize()}: {task.measures}" for name, task in TASKS.items()),
     ]
 )
 
 
-def parameters() -> list[inspect.Parameter]:
+def parameters() -> Parameters:
     """The parameters of the command."""
-    return [
-        argument("model", "MODEL", "A model file."),
-        argument("data", "INPUT", "Data with labels; - for standard input."),
-        *(each.parameter("Options") for each in _OPTIONS),
-        *(each.parameter(f"Options for {each.applies}") for each in _OF_TASKS.values()),
-    ]
+    return Parameters(
+        [
+            argument("model", "MODEL", "A model file."),
+            argument("data", "INPUT", "Data with labels; - for standard input."),
+        ],
+        {"Options": _OPTIONS, **task_sections(_OF_TASKS.values())},
+    )
 
 
 def evaluate(values: dict[str, Any]) -> None:

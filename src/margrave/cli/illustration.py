@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from margrave.cli.options import Option
+from margrave.cli.options import command_option
 from margrave.cli.streams import check_place
 from margrave.cli.trees import Treebank
 from margrave.errors import DataError, MargraveError
@@ -23,35 +23,41 @@ _MOST = 100  # pictures that are drawn at once
 _IMPROBABLE = 0.02  # edges of search graphs below this probability are left out
 
 
-def _check_word(text: str) -> None:
+def _check_word(what: str, text: str) -> str:
     _numbers("explain", text, "([1-9][0-9]{0,8}):([1-9][0-9]{0,8})", "SENTENCE:WORD such as 3:7")
+    return text
 
 
-def _check_sentences(text: str) -> None:
+def _check_sentences(what: str, text: str) -> str:
     _range(text)
+    return text
 
 
 # What parsers, labelers of graphs and decoders of lattices share.
-DATA = Option(
+DATA = command_option(
     "data",
+    str,
     "CoNLL-U sentences for --plot and --explain, or constituent trees, graphs, lattices, sentences to translate or "
     "pairs of sequences for --plot.",
     metavar="FILE",
     applies="parsing, constituency, graphs, lattices, translation and alignments",
 )
-PLOT = Option(
+PLOT = command_option(
     "plot",
-    "Draw what is predicted for --data, in this file, .svg or .png. Below the words of a sentence stands the predicted "
-    "tree, above them the one of the file, if it has heads; of several --sentences, the numbers are added to the name. "
-    "The nodes of a graph are coloured by their predicted labels. Colours show probabilities, also those of "
-    "constituents and of the edges of lattices. Constituents that the trees of the file do not have are red. "
-    "Without --data, the learned substitution matrix of an aligner is drawn, for proteins beside BLOSUM62.",
+    str,
+    "Draw what is predicted for --data in this file, .svg or .png. The predicted tree is drawn below the words of a "
+    "sentence, and the tree of the file, if it has heads, above them. If there are several --sentences, their numbers "
+    "are added to the name. The nodes of a graph are colored by their predicted labels. Colors show probabilities, "
+    "also of constituents and of the edges of lattices. Constituents that the trees of the file do not contain are "
+    "red. Without --data, the learned substitution matrix of an aligner is drawn, for proteins beside BLOSUM62.",
     metavar="PICTURE",
     applies="parsing, constituency, graphs, lattices, translation and alignments",
 )
-SENTENCES = Option(
+SENTENCES = command_option(
     "sentences",
-    "Which sentences, lattices or pairs to draw: 3, or 1-5; the first one if not given.",
+    str,
+    "Which sentences, lattices or pairs to draw: 3, or 1-5.",
+    if_none="the first",
     metavar="NUMBERS",
     applies="parsing, constituency, lattices, translation and alignments",
     check=_check_sentences,
@@ -60,10 +66,11 @@ OPTIONS = (
     DATA,
     PLOT,
     SENTENCES,
-    Option(
+    command_option(
         "explain",
-        "Show which attributes speak for the predicted head of a word of --data, and against the most probable other "
-        "head; such as 3:7 for word 7 of sentence 3.",
+        str,
+        "Show which features favor the predicted head of a word of --data over the most probable other head; for "
+        "example 3:7 for word 7 of sentence 3.",
         metavar="SENTENCE:WORD",
         applies="parsing",
         check=_check_word,
@@ -80,9 +87,9 @@ def check_options(data: str | None, plot: str | None, sentences: str | None, exp
         require_matplotlib()
         check_place(plot, [data])
     elif sentences is not None:
-        raise MargraveError("--sentences says what --plot draws, which is not given.")
+        raise MargraveError("--sentences applies to --plot only, which is not given.")
     if plot is None and explain is None:
-        raise MargraveError("--data is for --plot and --explain: give one of them.")
+        raise MargraveError("--data applies to --plot and --explain only: give one of them.")
     if data is None:
         raise MargraveError(f"{'--explain' if plot is None else '--plot'} needs sentences: give a file with --data.")
     return data

@@ -1,10 +1,9 @@
 """`margrave inspect`: describes a model."""
 
-import inspect
 import json
 from typing import Any
 
-from margrave.cli.options import Option, argument, given
+from margrave.cli.options import Parameters, argument, command_option, given, task_sections
 from margrave.cli.reports import certificate_report, file_report, inspection_summary
 from margrave.cli.streams import one_line_messages, write
 from margrave.cli.tasks import TASKS, task_of
@@ -12,15 +11,14 @@ from margrave.cli.tasks.base import Task
 from margrave.errors import DataError, MargraveError
 
 _OPTIONS = (
-    Option(
+    command_option(
         "top",
-        "Show the N heaviest features of each label or node, or of all parts where these share their weights; for "
-        "taggers, the N heaviest transitions as well.",
         int,
-        "N",
-        low=0,
+        "Show the N features with the largest weights for each label or node, or for all parts if they share their "
+        "weights; for taggers, also the top N transitions.",
+        at_least=0,
     ),
-    Option("json", "Print one line of JSON instead of a table.", bool),
+    command_option("json", bool, "Print one line of JSON instead of a table.", default=False),
 )
 
 _OF_TASKS = {each.name: each for task in TASKS.values() for each in task.inspect_options}
@@ -30,23 +28,21 @@ HELP = """Describe a model.
 Shows its size, how it was trained, and how far it is from the optimum.
 
 \b
-margrave inspect names.model
-margrave inspect posts.model --top 5
-margrave inspect moses.model --top 20 --json
-margrave inspect english.model --data test.conllu --plot trees.svg --sentences 1-5
-margrave inspect english.model --data test.conllu --explain 3:7
-margrave inspect aligner.model --plot matrix.png
-margrave inspect aligner.model --data pairs.tsv --plot posteriors.png
+margrave inspect names.margrave
+margrave inspect posts.margrave --top 5
+margrave inspect moses.margrave --top 20 --json
+margrave inspect english.margrave --data test.conllu --plot trees.svg --sentences 1-5
+margrave inspect english.margrave --data test.conllu --explain 3:7
+margrave inspect aligner.margrave --plot matrix.png
+margrave inspect aligner.margrave --data pairs.tsv --plot posteriors.png
 """
 
 
-def parameters() -> list[inspect.Parameter]:
+def parameters() -> Parameters:
     """The parameters of the command."""
-    return [
-        argument("model", "MODEL", "A model file."),
-        *(each.parameter("Options") for each in _OPTIONS),
-        *(each.parameter(f"Options for {each.applies}") for each in _OF_TASKS.values()),
-    ]
+    return Parameters(
+        [argument("model", "MODEL", "A model file.")], {"Options": _OPTIONS, **task_sections(_OF_TASKS.values())}
+    )
 
 
 def describe(values: dict[str, Any]) -> None:

@@ -3,35 +3,32 @@
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from margrave.cli.options import option
-from margrave.errors import MargraveError, unknown
+from margrave.errors import MargraveError
+from margrave.options import option
 
 if TYPE_CHECKING:
     from margrave.maps.mercer import Kernel
 
-_FUNCTIONS = ("linear", "polynomial", "rbf")
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelOptions:
-    """A kernel between inputs instead of a weight per attribute; values that are not given are the kernel's own."""
+    """A kernel between inputs instead of a weight per feature; values that are not given are the kernel's own."""
 
     kernel: str | None = option(
         None,
-        "Score by a kernel between inputs instead of weights of attributes: linear, polynomial or rbf.",
-        "NAME",
+        "Score by a kernel between inputs instead of weights of features.",
+        choices=("linear", "polynomial", "rbf"),
     )
-    degree: int | None = option(None, "The degree of --kernel polynomial; 2 if not given.", "N", low=1)
+    degree: int | None = option(None, "Degree of --kernel polynomial.", at_least=1, if_none="2")
     gamma: float | None = option(
         None,
-        "The factor in --kernel polynomial, 1 if not given, and in --kernel rbf, one over the mean squared length of "
-        "the training inputs if not given.",
-        "NUMBER",
-        low=0.0,
+        "Factor in --kernel polynomial and --kernel rbf.",
+        at_least=0,
+        if_none="1 for polynomial, one over the mean squared length of the training inputs for rbf",
     )
-    coef0: float | None = option(None, "The constant of --kernel polynomial; 1 if not given.", "NUMBER", low=0.0)
+    coef0: float | None = option(None, "Constant of --kernel polynomial.", at_least=0, if_none="1")
     nystroem: int | None = option(
-        None, "Approximate the kernel by N of the training inputs, which every learner can train.", "N", low=1
+        None, "Approximate the kernel by N of the training inputs, so every learner can train it.", at_least=1
     )
 
     def chosen_kernel(self) -> "Kernel | None":
@@ -43,10 +40,8 @@ class KernelOptions:
         }
         if self.kernel is None:
             if settings:
-                raise MargraveError(f"--{next(iter(settings))} belongs to --kernel, which is not given.")
+                raise MargraveError(f"--{next(iter(settings))} applies to --kernel only, which is not given.")
             return None
-        if self.kernel not in _FUNCTIONS:
-            raise unknown("--kernel", self.kernel, _FUNCTIONS)
         from margrave.maps.mercer import Kernel
 
         return Kernel(self.kernel, **settings)

@@ -1,97 +1,230 @@
-"""Options of commands, declared as data: what they are called, what they take, what they mean.
+"""Options of commands: settings that are declared by `margrave.options`, as the command line writes and reads them.
 
-Tasks and commands declare `Option`s; `build_command` makes typer's command of them. Help shows them in sections.
+Tasks and commands list `CommandOption`s; `build_command` makes typer's command of them. Help shows them in sections.
 """
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Annotated, Any, get_args, get_type_hints
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
+
+from margrave.errors import MargraveError, either, unknown
+from margrave.options import Option, options_of
+from margrave.settings.learning import JobSettings
+
+_LARGE = 10**6  # Help does not show an upper bound from here on.
+
+
+class WrongValueError(MargraveError):
+    """A value that an option cannot have; the message has no full stop, and a hint at the help follows it."""
 
 
 # Nothing of the command line is compared or printed as an object. Generating the methods for that takes 0.5 ms per
 # class, which --help would feel.
 @dataclass(eq=False, repr=False)
-class Option:
-    """One option of a command.
+class CommandOption:
+    """A declared setting as an option of a command. What was not given is None, also if there is a default."""
 
-    `type` is str, int, float, bool (a flag) or list (of texts: the option may be repeated). A value that is not given
-    is None, also where there is a `default`, which is for help: what matters is often whether the user said it.
-    """
-
-    name: str  # of the parameter, such as max_iter for --max-iter
-    help: str
-    type: Any = str
-    metavar: str | None = None
-    default: Any = None
-    low: float | None = None
-    high: float | None = None
+    option: Option
+    name: str = ""  # on the command line, if it is not that of the setting
     short: str = ""
     required: bool = False
     applies: str = ""  # what it is for, where a command has options for some models only
-    check: Callable[[Any], object] | None = None  # refuses a value that cannot be, before any work
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.option.name
 
     @property
     def flag(self) -> str:
         """How it is written: --max-iter."""
         return f"-{self.name}" if len(self.name) == 1 else "--" + self.name.replace("_", "-")
 
+    @property
+    def is_switch(self) -> bool:
+        """Whether it has no value."""
+        return self.option.default is False and not self.option.choices
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it may be given several times."""
+        return get_origin(self.option.type) is tuple
+
+    @property
+    def metavar(self) -> str | None:
+        """What help calls its value."""
+        if self.is_switch or self.option.metavar:
+            return self.option.metavar or None
+        return {int: "N", float: "NUMBER"}.get(self.option.kinds[0], "NAME")
+
+    @property
+    def help(self) -> str:
+        """The help text with choices, default and bounds; values need no quotes on a command line."""
+        option = self.option
+        notes = []
+        if option.default is not None and option.default != () and not self.is_switch:
+            notes.append(f"default: {written(option.default)}")
+        elif option.default is None and option.if_none:
+            notes.append(f"default: {option.if_none}")
+        if bounds := _bounds(option):
+            notes.append(bounds)
+        text = option.described(written).replace('"', "")
+        return text + (f"  [{'; '.join(notes)}]" if notes else "")
+
     def parameter(self, section: str, *, hidden: bool = False) -> inspect.Parameter:
-        """The parameter that typer makes an option of."""
-        names = [self.short] if self.short else []
-        shown = (
-            ""
-            if self.default is None or self.default is False or self.default == ()
-            else f"  [default: {self.default}]"
-        )
+        """The parameter that typer makes an option of; its values are texts."""
         info = typer.Option(
-            *names,
+            *([self.short] if self.short else []),
             self.flag,
-            help=self.help + shown,
+            help=None if hidden else self.help,
             metavar=self.metavar,
-            min=None if hidden else self.low,
-            max=None if hidden else self.high,
             show_default=False,
             hidden=hidden,
             rich_help_panel=section,
         )
-        if self.type is bool:
+        if self.is_switch:
             return _parameter(self.name, Annotated[bool, info], False)
-        if self.type is list:
+        if self.is_repeated:
             return _parameter(self.name, Annotated[list[str] | None, info], None)
-        kind = str if hidden else self.type
         if self.required:
-            return _parameter(self.name, Annotated[kind, info], inspect.Parameter.empty)
-        return _parameter(self.name, Annotated[kind | None, info], None)
+            return _parameter(self.name, Annotated[str, info], inspect.Parameter.empty)
+        return _parameter(self.name, Annotated[str | None, info], None)
+
+    def read(self, given: Any) -> Any:
+        """The value of what was given; None for an option that was not."""
+        if given is None or self.is_switch:
+            return given or None
+        if self.is_repeated:
+            return tuple(given) or None
+        value = parse_value(self.option, given, self.flag)
+        if self.option.choices:
+            return value
+        try:
+            return self.option.checked(value, self.flag)
+        except MargraveError as error:
+            raise WrongValueError(str(error).removesuffix(".")) from error
 
 
-def in_options(message: str, options: Iterable[Option]) -> str:
-    """A message of the library in the words of the command line: its parameters become options.
+def command_option(
+    name: str,
+    kind: Any,
+    help: str,
+    *,
+    default: Any = None,
+    short: str = "",
+    required: bool = False,
+    applies: str = "",
+    **declared: Any,
+) -> CommandOption:
+    """An option that no settings declare; `declared` are further fields of `margrave.options.Option`."""
+    option = Option(name, kind, default, help, **declared)
+    return CommandOption(option, short=short, required=required, applies=applies)
 
-    >>> known = [Option("learner", "", default="auto"), Option("free_sign", "", bool), Option("C", "", float)]
-    >>> in_options("use learner='eg', 'sgd' or 'bcfw', free_sign=True, or C=0.5.", known)
-    'use --learner eg, sgd or bcfw, --free-sign, or -C 0.5.'
+
+def settings_options(settings: type[Any], names: Collection[str]) -> dict[str, Option]:
+    """The fields with these names of a settings class, in the order of the names."""
+    declared = {each.name: each for each in options_of(settings)}
+    return {name: declared[name] for name in names}
+
+
+THREADS = CommandOption(settings_options(JobSettings, ["n_jobs"])["n_jobs"], name="threads")
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+_NO_VALUE = object()
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def parse_value(option: Option, text: str, what: str) -> Any:
+    """The value that a text writes, by the choices or the type of a setting; `what` names it in messages."""
+    if option.choices:
+        for choice in option.choices:
+            if text == written(choice) or (isinstance(choice, bool) and _TRUTHS.get(text.lower()) is choice):
+                return choice
+        if all(type(choice) is int for choice in option.choices):
+            raise WrongValueError(f"{what} must be {either([*map(written, option.choices)])}, and it is {text}")
+        raise unknown(what, text, map(written, option.choices))
+    for kind in sorted(option.kinds, key=lambda kind: kind is str):  # Any text is a str.
+        parsed = _parsed(text, kind)
+        if parsed is not _NO_VALUE:
+            return parsed
+    number = "number" if float in option.kinds else "whole number"
+    raise WrongValueError(f"{what} must be a {number}, and it is {text!r}")
+
+
+def written(value: Any) -> str:
+    """A value as a command line has it.
+
+    >>> written(True), written(None), written((0.5, 1)), written("best")
+    ('yes', 'none', '0.5,1', 'best')
     """
-    flags = {option.name: option.flag for option in options}
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    return ",".join(map(written, value)) if isinstance(value, tuple) else str(value)
 
-    def written(found: re.Match[str]) -> str:
+
+def _parsed(text: str, kind: Any) -> Any:
+    """The value of this type that a text writes, if it writes one."""
+    if kind is str or kind is Any or isinstance(kind, str):  # A type that is not imported stands as a text.
+        return text
+    if kind is NoneType:
+        return None if text.lower() == "none" else _NO_VALUE
+    if kind is bool:
+        return _TRUTHS.get(text.lower(), _NO_VALUE)
+    if get_origin(kind) is tuple:
+        parts = [_parsed(part, get_args(kind)[0]) for part in text.split(",")]
+        return _NO_VALUE if _NO_VALUE in parts else tuple(parts)
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            return _NO_VALUE
+    return _NO_VALUE
+
+
+def _bounds(option: Option) -> str:
+    """The bounds of a number, for help."""
+    low, high = option.at_least, option.at_most
+    if low is not None and low >= 0 and high is not None and high < _LARGE:
+        return f"{low:g} to {high:g}"
+    if option.above is not None and option.below is not None:
+        return f"between {option.above:g} and {option.below:g}"
+    if option.above is not None:
+        return f"above {option.above:g}"
+    return "" if low is None or low < 0 else f"at least {low:g}"
+
+
+def given(values: Mapping[str, Any], options: Iterable[CommandOption]) -> dict[str, Any]:
+    """Those of the options that the user gave, with their values."""
+    return {each.name: value for each in options if (value := values.get(each.name)) is not None}
+
+
+def in_options(message: str, options: Iterable[CommandOption]) -> str:
+    """A message of the library in the words of the command line: its parameters become options."""
+    flags = {each.option.name: each.flag for each in options}
+
+    def replaced(found: re.Match[str]) -> str:
         flag, value = flags.get(found["name"]), found["value"]
         if flag is None:
             return found[0]
         return flag if value == "True" else f"{flag} {value.replace(_QUOTE, '')}"
 
-    return _PARAMETER.sub(written, message)
+    return _PARAMETER.sub(replaced, message)
 
 
 _QUOTE = "'"
 _PARAMETER = re.compile(r"\b(?P<name>\w+)=(?P<value>'[^']*'(?:(?:, | or )'[^']*')*|True\b|[-+.e\d]*\d)")
 
 
-THREADS = Option("threads", "The number of threads; all processors if not given.", int, "N", low=1)
+# ---- commands --------------------------------------------------------------------------------------------------------
 
 
 def argument(name: str, metavar: str, help: str) -> inspect.Parameter:
@@ -102,52 +235,6 @@ def argument(name: str, metavar: str, help: str) -> inspect.Parameter:
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def option(
-    default: Any,
-    help: str,
-    metavar: str | None = None,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-) -> Any:
-    """A field of a dataclass that is an option, with its help text."""
-    return field(default=default, metadata={"help": help, "metavar": metavar, "low": low, "high": high})
-
-
-def options_of(kind: type[Any]) -> list[Option]:
-    """The options that the fields of a dataclass declare; their types are those of the fields."""
-    hints = get_type_hints(kind)
-    return [
-        Option(each.name, type=_plain(hints[each.name]), default=_default(each.default), **each.metadata)
-        for each in fields(kind)
-        if "help" in each.metadata
-    ]
-
-
-def _plain(hint: Any) -> Any:
-    """The type without None; a tuple of texts is an option that may be repeated."""
-    if hint in (str, int, float, bool):
-        return hint
-    kinds = [kind for kind in get_args(hint) if kind in (str, int, float)]
-    return list if hint == tuple[str, ...] else kinds[0]
-
-
-def _default(value: Any) -> Any:
-    return None if value is MISSING else value
-
-
-def given(values: Mapping[str, Any], options: Iterable[Option]) -> dict[str, Any]:
-    """Those of the options that the user gave, with their values."""
-    found: dict[str, Any] = {}
-    for each in options:
-        value = values.get(each.name)
-        if value is not None and value is not False and value != []:
-            found[each.name] = tuple(value) if isinstance(value, list) else value
-            if each.check is not None:
-                each.check(value)
-    return found
 
 
 class SectionedCommand(TyperCommand):
@@ -166,17 +253,52 @@ class SectionedCommand(TyperCommand):
                 formatter.write_dl(records)
 
 
+@dataclass(eq=False, repr=False)
+class Parameters:
+    """The parameters of a command: arguments, options by the headings of help, and options that help hides."""
+
+    arguments: Sequence[inspect.Parameter] = ()
+    sections: Mapping[str, Sequence[CommandOption]] | None = None
+    hidden: Sequence[CommandOption] = ()
+
+    @property
+    def options(self) -> list[CommandOption]:
+        """All options that help shows."""
+        return [each for of in (self.sections or {}).values() for each in of]
+
+    def signature(self) -> inspect.Signature:
+        """What typer makes a command of."""
+        return inspect.Signature(
+            [
+                *self.arguments,
+                *(each.parameter(section) for section, of in (self.sections or {}).items() for each in of),
+                *(each.parameter("", hidden=True) for each in self.hidden),
+            ]
+        )
+
+
+def task_sections(options: Iterable[CommandOption]) -> dict[str, list[CommandOption]]:
+    """Options that apply to some models only, by what they apply to."""
+    sections: dict[str, list[CommandOption]] = {}
+    for each in options:
+        sections.setdefault(f"Options for {each.applies}", []).append(each)
+    return sections
+
+
 def build_command(
-    app: typer.Typer,
-    name: str,
-    parameters: Iterable[inspect.Parameter],
-    body: Callable[[dict[str, Any]], None],
-    help: str,
+    app: typer.Typer, name: str, parameters: Parameters, body: Callable[[dict[str, Any]], None], help: str
 ) -> None:
     """Adds a command to the application, whose body gets the values of all parameters by name."""
 
     def call(**values: Any) -> None:
+        for each in parameters.options:
+            try:
+                values[each.name] = each.read(values[each.name])
+            except WrongValueError as error:
+                raise MargraveError(f"{error}; see 'margrave {name} --help'.") from error
+        for each in parameters.hidden:
+            values[each.name] = values[each.name] or None
         body(values)
 
-    call.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    call.__signature__ = parameters.signature()  # type: ignore[attr-defined]
     app.command(name, cls=SectionedCommand, help=help)(call)

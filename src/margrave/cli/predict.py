@@ -1,16 +1,15 @@
 """`margrave predict`: writes what a model predicts."""
 
-import inspect
 from itertools import chain
 from typing import Any
 
-from margrave.cli.options import THREADS, Option, argument, given
+from margrave.cli.options import THREADS, Parameters, argument, command_option, given, task_sections
 from margrave.cli.streams import check_place, one_line_messages, write
 from margrave.cli.tasks import TASKS, load_model
 
 _OPTIONS = (
-    Option("output", "Where to write; standard output if not given.", metavar="FILE", short="-o"),
-    Option("marginals", "Add the probability of each prediction.", bool),
+    command_option("output", str, "Where to write.", metavar="FILE", short="-o", if_none="standard output"),
+    command_option("marginals", bool, "Add the probability of each prediction.", default=False),
     THREADS,
 )
 _OF_TASKS = {each.name: each for task in TASKS.values() for each in task.predict_options}
@@ -18,22 +17,23 @@ _OF_TASKS = {each.name: each for task in TASKS.values() for each in task.predict
 HELP = "\n\n".join(
     [
         "Write what a model predicts.",
-        "\b\nmargrave predict names.model new.conll -o tagged.conll\n"
-        "zcat new.conll.gz | margrave predict names.model - --marginals | less",
-        "The input may have labels, which play no part. A FILE that ends in .gz is packed.",
+        "\b\nmargrave predict names.margrave new.conll -o tagged.conll\n"
+        "zcat new.conll.gz | margrave predict names.margrave - --marginals | less",
+        "Labels in the input are ignored. Output named .gz is compressed.",
         *(f"{name.capitalize()}: {task.predicts}" for name, task in TASKS.items()),
     ]
 )
 
 
-def parameters() -> list[inspect.Parameter]:
+def parameters() -> Parameters:
     """The parameters of the command."""
-    return [
-        argument("model", "MODEL", "A model file."),
-        argument("data", "INPUT", "Data, with or without labels; - for standard input."),
-        *(each.parameter("Options") for each in _OPTIONS),
-        *(each.parameter(f"Options for {each.applies}") for each in _OF_TASKS.values()),
-    ]
+    return Parameters(
+        [
+            argument("model", "MODEL", "A model file."),
+            argument("data", "INPUT", "Data, with or without labels; - for standard input."),
+        ],
+        {"Options": _OPTIONS, **task_sections(_OF_TASKS.values())},
+    )
 
 
 def predict(values: dict[str, Any]) -> None:

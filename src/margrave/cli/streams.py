@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, TypeVar
 
 import typer
 
-from margrave.cli.options import Option, in_options
+from margrave.cli.options import CommandOption, in_options
 from margrave.errors import DataError, MargraveError
 from margrave.files.output import check_output, reason
 
@@ -147,7 +147,7 @@ def write_error(text: str) -> None:
 
 
 @contextmanager
-def one_line_messages(interrupted: str, options: Sequence[Option] = ()) -> Iterator[None]:
+def one_line_messages(interrupted: str, options: Sequence[CommandOption] = ()) -> Iterator[None]:
     """Shows errors, warnings and Ctrl-C as one line each on standard error, never as a traceback.
 
     Messages of the library name the options of the command instead of parameters.

@@ -1,6 +1,5 @@
-"""`margrave train`: learns a model from labelled data."""
+"""`margrave train`: learns a model from labeled data."""
 
-import inspect
 import json
 import os
 import sys
@@ -8,8 +7,8 @@ from typing import Any
 
 import typer
 
-from margrave.cli.learning import chosen_learner, chosen_loss, learning_options, settings_help
-from margrave.cli.options import Option, argument, given
+from margrave.cli.learning import SHARED, chosen_learner, chosen_loss, learning_options, settings_help
+from margrave.cli.options import Parameters, argument, command_option, given
 from margrave.cli.reports import file_report, training_report, training_summary
 from margrave.cli.streams import INTERRUPTED, check_place, no_interrupt, one_line_messages, write, write_error
 from margrave.cli.tasks import TASKS
@@ -17,82 +16,61 @@ from margrave.cli.tasks.base import DEFAULT_TASK, Task
 from margrave.errors import DataError, MargraveError
 
 _OPTIONS = (
-    Option("output", "The model file to write.", metavar="MODEL", short="-o", required=True),
-    Option(
-        "task",
-        "What to learn; with --help, shows the options of the task.",
-        metavar="NAME",
-        default=DEFAULT_TASK,
-    ),
-    Option("dev", "More data of the same kind, to measure the model on.", metavar="FILE"),
-    Option(
-        "checkpoint",
-        "Follow the training in this file; if the file exists, go on from it.",
-        metavar="FILE",
-    ),
-    Option("json", "Print one line of JSON instead of the summary.", bool),
-    Option("quiet", "Show neither progress nor the summary.", bool, short="-q"),
+    command_option("output", str, "The model file to write.", metavar="MODEL", short="-o", required=True),
+    command_option("task", str, "What to learn; with --help, shows the options of the task.", default=DEFAULT_TASK),
+    command_option("dev", str, "Development data to evaluate on after training.", metavar="FILE"),
+    command_option("checkpoint", str, "Save progress to this file, and resume from it if it exists.", metavar="FILE"),
+    command_option("json", bool, "Print one line of JSON instead of the summary.", default=False),
+    command_option("quiet", bool, "Show neither progress nor the summary.", default=False, short="-q"),
 )
 
 
-def parameters(task: type[Task]) -> list[inspect.Parameter]:
+def parameters(task: type[Task]) -> Parameters:
     """The parameters of the command for a task; options of other tasks are known, to be refused by name, but hidden."""
-    shared = [*_OPTIONS, *learning_options(task.default_loss)]
-    known = {each.name for each in (*shared, *task.options())}
+    sections = {
+        "Options": _OPTIONS,
+        f"Options of --task {task.name}": task.options(),
+        "Loss and learner": learning_options(task.settings),
+    }
+    known = {each.name for of in sections.values() for each in of}
     others = {each.name: each for other in TASKS.values() for each in other.options() if each.name not in known}
-    return [
-        argument("data", "TRAIN", "The training data; - for standard input."),
-        *(each.parameter("Options") for each in _OPTIONS),
-        *(each.parameter(f"Options of --task {task.name}") for each in task.options()),
-        *(each.parameter("Loss and learner") for each in shared[len(_OPTIONS) :]),
-        *(each.parameter("Options of other tasks", hidden=True) for each in others.values()),
-    ]
+    return Parameters(
+        [argument("data", "TRAIN", "The training data; - for standard input.")], sections, [*others.values()]
+    )
 
 
 def help_text(task: type[Task], *, chosen: bool, learner: str | None = None) -> str:
     """The help of the command for a task, which the user has chosen or not; `learner`: with the settings of it."""
     commands = "\n".join(["\b", *task.examples])
-    parts = ["Learn a model from labelled data."]
+    parts = ["Learn a model from labeled data."]
     if not chosen:
         width = max(map(len, TASKS))
         tasks = "\n".join(["\b", *(f"    {name:<{width}}  {each.summary}" for name, each in TASKS.items())])
-        parts += ["There are these tasks; --task NAME --help shows the options and the data of one:", tasks]
+        parts += ["Tasks (see `--task NAME --help` for options and file formats):", tasks]
     parts += [
         f"With --task {task.name}{'' if chosen else ', the default'}, the model predicts {task.summary}.",
         task.data,
         commands,
-        "Ctrl-C ends the training early and saves the model so far. With --checkpoint the same command goes on from "
-        "there, also after the training was killed.",
+        "Ctrl-C ends the training early and saves the model so far. With --checkpoint, the same command resumes from "
+        "there, even if the training was killed.",
     ]
     if learner is not None:
         parts.append(settings_help(learner))
     return "\n\n".join(parts)
 
 
-def train(task: type[Task], values: dict[str, Any]) -> None:
-    """Trains the task on what the options say."""
-    options = [*learning_options(task.default_loss), *task.options()]
+def train(kind: type[Task], values: dict[str, Any]) -> None:
+    """Trains a task on what the options say."""
+    options = [*learning_options(kind.settings), *kind.options()]
     with one_line_messages("interrupted before the first pass: nothing was written.", options):
         # Whatever can be wrong is found before the training, and what is cheap to find comes first.
-        _refuse_options_of_others(task, values)
-        chosen = task(**given(values, task.options()))
-        cost = values.get("cost")
-        defaults = {each.name: each.default for each in learning_options(task.default_loss)}
-        settings = {
-            **{
-                setting: defaults[name] if values[name] is None else values[name]
-                for name, setting in (("C", "C"), ("tol", "tol"), ("seed", "random_state"), ("max_iter", "max_iter"))
-            },
-            "loss": chosen_loss(values, task.default_loss, cost, chosen.loss_settings()),
-            "learner": chosen_learner(values, cost),
-            "n_jobs": values["threads"],
-            "verbose": not values["quiet"] and sys.stderr.isatty(),
-        }
+        _refuse_options_of_others(kind, values)
+        task = _task(kind, values)
         output, checkpoint = values["output"], values["checkpoint"]
-        _check_places(output, checkpoint, [values["data"], values["dev"], *chosen.files()])
+        _check_places(output, checkpoint, [values["data"], values["dev"], *task.files()])
         if checkpoint is not None:
-            chosen = chosen.for_one_run(settings)
-        job = chosen.job(values["data"], values["dev"], settings)
+            task = task.for_one_run()
+        job = task.job(values["data"], values["dev"])
         model: Any = job.estimator
         model.fit(job.X, job.y, checkpoint=checkpoint, **job.fit_options)
         model.metadata_ = job.metadata
@@ -101,14 +79,14 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
         interrupted = model.ended_ == "interrupted"
         if interrupted:
             passes = model.history_[-1].passes
-            go_on = "" if checkpoint is None else f"; the same command goes on from {checkpoint}"
+            go_on = "" if checkpoint is None else f"; the same command resumes from {checkpoint}"
             write_error(f"interrupted after pass {passes:g}: the model so far is in {output}{go_on}")
         if not model.coef_.any() and model.learner_.name != "lp":  # which says so itself
-            write_error("warning: every weight is zero, so that all outputs score the same: try another -C or --cost.")
+            write_error("warning: every weight is zero, so all outputs score the same: try another -C or --cost.")
 
     with one_line_messages("interrupted."):
-        report = {**training_report(model, chosen.cost_of(model)), **job.sizes, **chosen.sizes(model)}
-        report |= chosen.training_notes(model)
+        report = {**training_report(model, task.cost_of(model)), **job.sizes, **task.sizes(model)}
+        report |= task.training_notes(model)
         if job.dev is not None:
             X, gold = job.dev
             report["dev"] = job.score(gold, model.predict(X))
@@ -116,8 +94,8 @@ def train(task: type[Task], values: dict[str, Any]) -> None:
         if values["json"]:
             write(json.dumps(report, allow_nan=False))
         elif not values["quiet"]:
-            dev = chosen.dev_summary(report["dev"]) if "dev" in report else None
-            write(training_summary(report, chosen.training_rows(report), dev))
+            dev = task.dev_summary(report["dev"]) if "dev" in report else None
+            write(training_summary(report, task.training_rows(report), dev))
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -130,14 +108,27 @@ def _check_places(output: str, checkpoint: str | None, inputs: list[str | None])
             raise DataError(checkpoint, None, "it is both the model and the checkpoint: give one another name.")
 
 
+def _task(kind: type[Task], values: dict[str, Any]) -> Task:
+    """The task with its options and the settings of its estimator."""
+    own = given(values, kind.options())
+    names = frozenset(own)
+    shared = {name: values[flag] for name, flag in SHARED.items() if values[flag] is not None}
+    chosen = kind.settings(**shared, **{name: own.pop(name) for name in kind.fields if name in own})
+    task = kind(chosen, names, **own)
+    cost = values.get("cost")
+    chosen.loss = chosen_loss(values, chosen.loss, cost, task.loss_settings())
+    chosen.learner = chosen_learner(values, cost)
+    chosen.verbose = not values["quiet"] and sys.stderr.isatty()
+    return task
+
+
 def _refuse_options_of_others(task: type[Task], values: dict[str, Any]) -> None:
     """Refuses an option that was given although it belongs to other tasks."""
     own = {each.name for each in task.options()}
     for other in TASKS.values():
-        for name in given(values, other.options()):
-            if name not in own:
-                owners = " or ".join(
-                    each.name for each in TASKS.values() if name in {option.name for option in each.options()}
+        for each in other.options():
+            if each.name not in own and given(values, [each]):
+                owners = [of.name for of in TASKS.values() if each.name in {option.name for option in of.options()}]
+                raise MargraveError(
+                    f"{each.flag} applies to --task {' or '.join(owners)} only, and this is --task {task.name}."
                 )
-                flag = Option(name, "").flag
-                raise MargraveError(f"{flag} belongs to --task {owners}, and this is --task {task.name}.")

@@ -47,5 +47,7 @@ def _own_first(cls: type[Any]) -> list[Option]:
 
 
 def _entry(option: Option) -> str:
-    text = f"{option.name} : {option.help} [default: {option.default!r}]"
+    meaning = f", {option.if_none}" if option.default is None and option.if_none else ""
+    text = " ".join(filter(None, [option.described(), option.python]))
+    text = f"{option.name} : {text} [default: {option.default!r}{meaning}]"
     return fill(text, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)

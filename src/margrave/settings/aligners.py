@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import JobSettings, LearningSettings
+from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, JobSettings, LearningSettings
 
 if TYPE_CHECKING:
     from margrave.data import SubstitutionMatrix
@@ -12,33 +12,49 @@ if TYPE_CHECKING:
     from margrave.losses import LossFamily
 
 
+MODES = {"global": "whole sequences", "local": "parts of both", "semi-global": "gaps at the ends are free"}
+GAPS = {"affine": "by scores for opening and for extending a gap", "linear": "by their length"}
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class DecodingSettings(JobSettings):
     """How alignments are predicted."""
 
-    decode: Any = option(
+    decode: str = option(
         "score",
-        '"score" predicts the best alignment; "accuracy" the one with the highest expected accuracy: the sum over its '
-        "pairs of their posterior probability minus `caution`.",
+        "Which alignment is predicted.",
+        choices={
+            "score": "the alignment with the highest score",
+            "accuracy": "the alignment with the highest expected accuracy: the sum over its pairs of their posterior "
+            "probability minus caution",
+        },
+        what="way to decode",
     )
-    caution: float = option(0.0, "From 0, which favors recall, to 1, which favors precision.", at_least=0, at_most=1)
+    caution: float = option(
+        0.0,
+        'With the decoder "accuracy": from 0, which favors recall, to 1, which favors precision.',
+        at_least=0,
+        at_most=1,
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class AlignmentSettings(LearningSettings):
     """What all estimators that learn to align share."""
 
-    mode: Any = option("global", '"global", "local" or "semi-global".')
-    gaps: Any = option("affine", '"affine" or "linear".')
+    mode: str = option("global", "What is aligned.", choices=MODES, what="mode of alignments")
+    gaps: str = option("affine", "How gaps are scored.", choices=GAPS, what="kind of gaps")
     symmetric: bool = option(True, "Whether the score of a pair of letters does not depend on their order.")
-    gap_residues: bool = option(False, "Whether unmatched letters have scores of their own.")
-    end_gaps: bool = option(False, "Whether gaps at the ends have scores of their own.")
+    gap_residues: bool = option(False, "Give every letter scores of its own in gaps.")
+    end_gaps: bool = option(False, "Give gaps at the ends of sequences scores of their own.")
     start: "str | SubstitutionMatrix | None" = option(
         None,
-        'Scores from which the weights are measured: "BLOSUM62" (with 10 and 1 half-bits for gaps), or a '
-        "`SubstitutionMatrix`; both are converted to natural logarithms by the unit of the matrix. The loss must be "
-        'convex with a cost that decomposes over parts: "log", "hinge", "softmax-margin" or "perceptron". Small C stay '
-        "close to the matrix; None starts from 0. Its letters are known besides those of the training data.",
+        'Scores from which the weights are measured: "BLOSUM62" (with 10 and 1 half-bits for gaps). Small C stay close '
+        "to them.",
+        python="Also a `SubstitutionMatrix`; both are converted to natural logarithms by the unit of the matrix. The "
+        'loss must be convex with a cost that decomposes over parts: "log", "hinge", "softmax-margin" or "perceptron". '
+        "Its letters are known besides those of the training data.",
+        if_none="0",
     )
     features: "Features | str | None" = option(
         "default",
@@ -66,8 +82,12 @@ class AlignerSettings(DecodingSettings, AlignmentSettings):
         'Whether every edge of the trellis has a part of its own in training, which the learners "smo" and "smo-eg" '
         "require. The weights are the same, and parts take at least ten times as much memory; tied=True is refused.",
     )
-    window: Any = option(0, "The scores of a pair also depend on this many letters on either side.")
-    gap_context: Any = option(0, "The scores of a gap also depend on this many letters on either side.")
+    window: int = option(
+        0, "The scores of a pair also depend on this many letters on either side.", at_least=0, at_most=100
+    )
+    gap_context: int = option(
+        0, "The scores of a gap also depend on this many letters on either side.", at_least=0, at_most=100
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -76,11 +96,12 @@ class HomologySettings(AlignmentSettings):
 
     loss: "str | LossFamily" = option(
         "hinge",
-        "A name, or an object of `margrave.losses`. `Hinge(slack=2)` is the SVM2 of Tsochantaridis et al. (2005).",
+        LOSS_HELP,
+        python=f"{LOSS_OBJECTS} `Hinge(slack=2)` is the SVM2 of Tsochantaridis et al. (2005).",
     )
     _: KW_ONLY
-    mode: Any = option("local", '"global", "local" or "semi-global".')
-    gaps: Any = option("linear", '"affine" or "linear".')
+    mode: str = option("local", "What is aligned.", choices=MODES, what="mode of alignments")
+    gaps: str = option("linear", "How gaps are scored.", choices=GAPS, what="kind of gaps")
     symmetric: bool = option(False, "Whether the score of a pair of letters does not depend on their order.")
 
 
@@ -95,5 +116,5 @@ class CountedAlignmentSettings(DecodingSettings):
     )
     _: KW_ONLY
     smoothing: float = option(1.0, "What Laplace's rule adds to every count.", above=0)
-    mode: Any = option("local", '"global", "local" or "semi-global".')
-    alphabet: Any = option(None, "Letters; None uses those of the training data.")
+    mode: str = option("local", "What is aligned.", choices=MODES, what="mode of alignments")
+    alphabet: Any = option(None, "Letters.", if_none="those of the training data")

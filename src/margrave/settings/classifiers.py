@@ -5,28 +5,29 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import LearningSettings, TableSettings
+from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, LearningSettings, TableSettings
 
 if TYPE_CHECKING:
     from margrave.data import Taxonomy
     from margrave.features.base import Features
     from margrave.losses import CostLike, LossFamily
 
-_EXAMPLES = "How raw examples become features, such as `margrave.features.TfIdf` for texts; None if X has them."
+_EXAMPLES = "How raw examples become features, such as `margrave.features.TfIdf` for texts."
+_IF_NONE = "if X has features already"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ClassifierSettings(TableSettings):
     """What a `LinearClassifier` can be told."""
 
-    features: "Features | str | None" = option(None, _EXAMPLES)
+    features: "Features | str | None" = option(None, _EXAMPLES, if_none=_IF_NONE)
 
 
 @dataclass(eq=False, repr=False)
 class TaxonomySettings(ClassifierSettings):
     """What a `TaxonomyClassifier` can be told."""
 
-    loss: "str | LossFamily" = option("hinge", "A name, or an object of `margrave.losses` without a cost of its own.")
+    loss: "str | LossFamily" = option("hinge", LOSS_HELP, python=f"{LOSS_OBJECTS} It has no cost of its own.")
     _: KW_ONLY
     taxonomy: "Taxonomy | Mapping[Any, Any] | Sequence[Any] | str | None" = option(
         None,
@@ -60,10 +61,7 @@ class TaxonomySettings(ClassifierSettings):
 class HierarchySettings(ClassifierSettings):
     """What a `HierarchicalMultiLabelClassifier` can be told."""
 
-    loss: "str | LossFamily" = option(
-        "hinge",
-        'A name, or an object of `margrave.losses`; its cost is "hamming" or "zero-one".',
-    )
+    loss: "str | LossFamily" = option("hinge", LOSS_HELP, python=f'{LOSS_OBJECTS} Its cost is "hamming" or "zero-one".')
     _: KW_ONLY
     taxonomy: "Taxonomy | Mapping[Any, Any] | Sequence[Any] | str | None" = option(
         None,
@@ -79,12 +77,21 @@ class HierarchySettings(ClassifierSettings):
 class GraphInferenceSettings(LearningSettings):
     """How graphs of labels are inferred."""
 
-    inference: Any = option(
+    inference: str = option(
         "exact",
-        '"exact", by clique trees, for trees, chains and narrow graphs; "bp", "trw", "relaxed" or "lp", for others and '
-        "approximate, as in `margrave.structures.FactorGraph`.",
+        "How labels are inferred.",
+        choices={
+            "exact": "by clique trees, for trees, chains and narrow graphs",
+            "bp": "by belief propagation, which is approximate",
+            "trw": "by tree-reweighted belief propagation, whose sums are upper bounds",
+            "relaxed": "by belief propagation and, for the hinge loss, the linear relaxation",
+            "lp": "as relaxed, with a solver of linear programs",
+        },
+        python="See `margrave.structures.FactorGraph`.",
     )
-    memory: Any = option(1024.0, "Exact inference is refused if its tables take more than this many MB per graph.")
+    memory: float = option(
+        1024.0, "Exact inference is refused if its tables take more than this many MB per graph.", above=0, metavar="MB"
+    )
     weights: Any = option("all", 'Which features have weights: "all", or "hash:BITS" for hashed features.')
 
 
@@ -92,9 +99,7 @@ class GraphInferenceSettings(LearningSettings):
 class MultiLabelSettings(GraphInferenceSettings):
     """What a `MultiLabelClassifier` can be told."""
 
-    loss: "str | LossFamily" = option(
-        "log", 'A name, or an object of `margrave.losses`; its cost is "hamming" or "zero-one".'
-    )
+    loss: "str | LossFamily" = option("log", LOSS_HELP, python=f'{LOSS_OBJECTS} Its cost is "hamming" or "zero-one".')
     _: KW_ONLY
     graph: Any = option(
         "tree",
@@ -104,7 +109,7 @@ class MultiLabelSettings(GraphInferenceSettings):
     pair_attributes: bool = option(
         False, "Give pairs of labels weights for all features, and not only one weight per case."
     )
-    features: "Features | str | None" = option(None, _EXAMPLES)
+    features: "Features | str | None" = option(None, _EXAMPLES, if_none=_IF_NONE)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -113,11 +118,14 @@ class GraphSettings(GraphInferenceSettings):
 
     pairs: str = option(
         "auto",
-        'Which pairs of labels have weights for the features of edges: "directed", every pair of labels of the source '
-        'and the target of an edge; "symmetric", every pair regardless of the order; "equal", one weight for all equal '
-        'labels. "auto" is "directed" if edges have features, and "symmetric" if they have none.',
-        choices=("auto", "directed", "symmetric", "equal"),
+        "Which pairs of labels have weights for the features of edges.",
+        choices={
+            "auto": "as directed if edges have features, and otherwise as symmetric",
+            "directed": "every pair of labels of the source and the target of an edge",
+            "symmetric": "every pair of labels, regardless of the order",
+            "equal": "one weight for all pairs of equal labels",
+        },
     )
     intercept: bool = option(True, "Give nodes and edges one more feature that is always present.")
-    neighbours: Any = option(4, "Neighbors of each pixel of an image: 4 or 8.")
+    neighbours: int = option(4, "Neighbors of each cell of a grid, or each pixel of an image.", choices=(4, 8))
     window: Any = option(1, "The features of a pixel are the values in a square of this size around it.")

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import JobSettings, LearningSettings
+from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, JobSettings, LearningSettings
 
 if TYPE_CHECKING:
     from margrave.features.base import Features
@@ -16,23 +16,43 @@ if TYPE_CHECKING:
 class GrammarSettings(JobSettings):
     """How trees become rules, and how trees are predicted."""
 
-    terminals: Any = option(
+    terminals: str = option(
         "tags",
-        'The terminals of the grammar: "tags", or "words", whose tags are then predicted; rare and unknown words are '
-        "replaced by classes. Without a grammar, words and tags matter only to templates.",
+        "The terminals of the grammar.",
+        choices={"tags": "part-of-speech tags", "words": "words, whose tags are predicted; rare ones become classes"},
+        python="Without a grammar, words and tags matter only to templates.",
+        what="kind of terminals",
     )
-    binarise: Any = option("right", "How trees become rules, as in `margrave.structures.ContextFreeTree`.")
-    horizontal: Any = option(2, "Horizontal markovization: the number of siblings that a binarized symbol contains.")
-    vertical: Any = option(1, "Vertical markovization: 1 label, 2 adds the parent's label.")
-    rare: Any = option(1, "Words that occur at most this often are replaced by their classes.")
+    binarise: str = option(
+        "right",
+        "Which child is split off when nodes with many children become binary.",
+        choices={"right": "the first", "left": "the last", "head": "the outermost that is not the head"},
+        what="binarisation",
+    )
+    horizontal: int | None = option(
+        2,
+        "Horizontal markovization: the number of siblings that a binarized symbol contains.",
+        at_least=0,
+        at_most=1000,
+        if_none="all",
+    )
+    vertical: int = option(1, "Vertical markovization: 1 label, 2 adds the parent's label.", at_least=1, at_most=1000)
+    rare: int = option(
+        1,
+        "With words as terminals, those that occur at most this often are replaced by their classes.",
+        at_least=0,
+        at_most=2**31 - 1,
+    )
     decode: str = option(
         "best",
-        '"best" predicts the tree with the highest score; "mbr" the tree with the largest sum of (probability - '
-        "`threshold`) over its constituents.",
-        choices=("best", "mbr"),
+        "Which tree is predicted.",
+        choices={
+            "best": "the tree with the highest score",
+            "mbr": "the tree with the largest sum of probability minus threshold over its constituents",
+        },
     )
     threshold: float = option(
-        0.3, 'The lambda of "mbr"; higher values predict fewer constituents.', at_least=0, at_most=1
+        0.3, 'The threshold of "mbr"; higher values predict fewer constituents.', at_least=0, at_most=1
     )
     max_words: int = option(80, "Longer sentences are left out of the training.", at_least=1, at_most=2**31 - 1)
 
@@ -43,20 +63,26 @@ class ConstituencySettings(GrammarSettings, LearningSettings):
 
     loss: "str | LossFamily" = option(
         "log",
-        '"log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`. The cost of a tree '
-        'is its number of wrong constituents, "zero-one", or "f1", one minus the F1 score of its constituents.',
+        LOSS_HELP,
+        python=f'{LOSS_OBJECTS} The cost of a tree is its number of wrong constituents, "zero-one", or "f1", one '
+        "minus the F1 score of its constituents.",
     )
     _: KW_ONLY
     grammar: str = option(
         "rules",
-        '"rules" uses the grammar of the training trees; "spans" uses none, so any label may be over any span.',
-        choices=("rules", "spans"),
+        "Which trees there are.",
+        choices={
+            "rules": "those of the grammar of the training trees",
+            "spans": "all, so any label may be over any span; features are templates over spans",
+        },
     )
     prune: float | None = option(
         None,
-        "Only spans with at least this probability under a `PCFG` of the same trees are considered; None considers "
-        "all. Inference is exact over the trees that are left. The grammar is a part of the model, and in training it "
-        "has not seen the sentences that it prunes. 1e-4 loses little, and saves time only with very large grammars.",
+        "Consider only spans with at least this probability under a counted grammar of the same trees, such as 1e-4. "
+        "This saves time only with very large grammars.",
+        python="Inference is exact over the trees that are left. The grammar, a `PCFG`, is a part of the model, and in "
+        "training it has not seen the sentences that it prunes.",
+        if_none="all spans",
         above=0,
         below=1,
     )
@@ -84,7 +110,11 @@ class PCFGSettings(GrammarSettings):
         at_least=0,
     )
     _: KW_ONLY
-    horizontal: Any = option(
-        None, "Horizontal markovization: the number of siblings that a binarized symbol contains; None keeps all."
+    horizontal: int | None = option(
+        None,
+        "Horizontal markovization: the number of siblings that a binarized symbol contains.",
+        at_least=0,
+        at_most=1000,
+        if_none="all",
     )
     max_words: int = option(400, "Longer sentences are left out of the training.", at_least=1, at_most=2**31 - 1)

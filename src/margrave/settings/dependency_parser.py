@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import LearningSettings
+from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, LearningSettings
 
 if TYPE_CHECKING:
     from margrave.features.base import Features
@@ -17,60 +17,79 @@ class ParserSettings(LearningSettings):
 
     loss: "str | LossFamily" = option(
         "log",
-        '"log", "hinge", "softmax-margin", "perceptron", or an object of `margrave.losses`. The cost of a tree '
-        "is its number of wrong heads, or of words with a wrong head or label if labels are predicted jointly.",
+        LOSS_HELP,
+        python=f"{LOSS_OBJECTS} The cost of a tree is its number of wrong heads, or of words with a wrong head or "
+        "label if labels are predicted jointly.",
     )
     _: KW_ONLY
     order: int = option(
         1,
-        "1 scores single arcs. 2 also scores pairs of children of a head, and a head with its head. In projective "
-        "trees these are neighboring children, and inference is exact. In crossing trees they are any two children, "
-        "and inference is approximate: belief propagation, and AD3 for the best tree "
-        "(`margrave.structures.ArcPairTree`).",
+        "1 scores single arcs. 2 also scores pairs of children of a head, and a head with its own head: more accurate "
+        "and slower. Trees must then be projective, or inference is approximate.",
+        python="In projective trees, pairs are neighboring children. In crossing trees, they are any two children, and "
+        "inference is belief propagation, and AD3 for the best tree (`margrave.structures.ArcPairTree`).",
         at_least=1,
         at_most=2,
     )
     projective: bool | str = option(
         "auto",
-        'Whether arcs must not cross. "auto": if fewer than 1 % of the arcs of the training data cross, and always '
-        "with order=2.",
-        choices=("auto", True, False),
+        "Whether arcs must not cross.",
+        choices={
+            "auto": "if fewer than 1 % of the arcs of the training data cross, and always with order 2",
+            True: "they must not cross",
+            False: "they may cross",
+        },
     )
     crossing: str = option(
         "projectivise",
-        'What a projective parser does with crossing trees in training: "projectivise" lifts the deepest crossing '
-        'arcs, "drop" leaves the sentence out, and "refuse" is an error.',
-        choices=("projectivise", "drop", "refuse"),
+        "What a projective parser does with crossing trees in training.",
+        choices={
+            "projectivise": "attach crossing arcs to a higher head, the deepest first",
+            "drop": "leave the sentence out",
+            "refuse": "stop with an error",
+        },
     )
     labels: bool | str = option(
         "auto",
-        '"auto" predicts labels if y has them; False does not. True predicts them in a second stage, given the tree, '
-        'and "joint" predicts trees and labels together.',
-        choices=("auto", True, False, "joint"),
+        "How the labels of arcs are predicted.",
+        choices={
+            "auto": "in a second stage, if the training data have several labels",
+            True: "in a second stage, given the tree",
+            False: "not at all",
+            "joint": "together with the tree",
+        },
     )
     prune: bool | str = option(
         "auto",
-        'Which arcs are considered: "lengths", those no longer than arcs with the same tags in the training data; '
-        '"posterior", those that a simpler parser finds probable, which is learned first, by cross-fitting; False, '
-        'all; "auto", "lengths" for order 1 and "posterior" for order 2.',
-        choices=("auto", "lengths", "posterior", False),
+        "Which arcs are considered.",
+        choices={
+            "auto": "as lengths for order 1, and as posterior for order 2",
+            "lengths": "those no longer than arcs with the same tags in the training data",
+            "posterior": "those that a simpler parser finds probable, which is learned first, by cross-fitting",
+            False: "all",
+        },
     )
     decode: str = option(
         "best",
-        '"best" predicts the tree with the highest score; "mbr" the tree with the highest expected number of correct '
-        "heads, or of correct pairs (head, label) with joint labels.",
-        choices=("best", "mbr"),
+        "Which tree is predicted.",
+        choices={
+            "best": "the tree with the highest score",
+            "mbr": "the tree with the highest expected number of correct heads, or of correct pairs of head and label "
+            "if labels are joint",
+        },
     )
-    fallback: Any = option(
+    fallback: str = option(
         "none",
-        "What a training sentence does with `order=2` and `projective=False` if belief propagation gives its tree a "
-        'probability above 1: "none" makes no step, "reweighted" uses an upper bound in place of the estimate.',
+        "With order 2 and crossing trees, what training does with a sentence if approximate inference gives its tree a "
+        "probability above 1.",
+        choices={"none": "make no step", "reweighted": "use an upper bound in place of the estimate"},
     )
     max_words: int = option(80, "Longer sentences are left out of the training.", at_least=1, at_most=2**31 - 1)
     weights: Any = option(
         "auto",
-        '"observed" stores the features of the training trees with their names, "hash:BITS" hashes them, and "auto" '
-        'hashes them if there are many words. Without `features`: "all" or "hash:BITS".',
+        'Which features have weights: "observed", those of the training trees; "hash:BITS", all, hashed; "auto", '
+        '"hash:22" if there are many words, and otherwise "observed".',
+        python='Without `features`: "all" or "hash:BITS".',
     )
     features: "Features | str | None" = option(
         "default",

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from margrave.errors import MargraveError
+from margrave.errors import MargraveError, either
 from margrave.options import option
 
 if TYPE_CHECKING:
@@ -11,6 +11,18 @@ if TYPE_CHECKING:
     from margrave.learners import Learner
     from margrave.losses import LossFamily
     from margrave.maps import FeatureTable, Kernel
+
+
+# The names that come with the library; help lists them without importing any.
+LEARNERS = (
+    "auto", "bcfw", "cccp", "cg", "cutting-plane", "eg", "eg-batch", "kbest-mira", "lbfgs", "lp", "mira", "one-slack",
+    "perceptron", "printed-eg", "sgd", "smo", "smo-eg", "svrg",
+)  # fmt: skip
+LOSSES = (
+    "log", "hinge", "softmax-margin", "perceptron", "ramp", "expected-cost", "latent-log", "latent-hinge",
+)  # fmt: skip
+LOSS_HELP = f"{either(LOSSES)}."
+LOSS_OBJECTS = "Also an object of `margrave.losses`."
 
 
 def _jobs(what: str, value: Any) -> Any:
@@ -25,7 +37,8 @@ class JobSettings:
 
     n_jobs: int | None = option(
         None,
-        "Number of threads. -1 uses all processors; None uses them all where the result does not depend on them.",
+        "Number of threads; -1 uses all processors.",
+        if_none="all processors, where the result does not depend on their number",
         at_least=-1,
         at_most=1024,
         check=_jobs,
@@ -36,23 +49,21 @@ class JobSettings:
 class LearningSettings(JobSettings):
     """What every estimator passes to its learner."""
 
-    loss: "str | LossFamily" = option(
-        "log",
-        '"log", "hinge", "softmax-margin", "perceptron", "ramp", "expected-cost", or an object of `margrave.losses`.',
-    )
+    loss: "str | LossFamily" = option("log", LOSS_HELP, python=LOSS_OBJECTS)
     _: KW_ONLY
     C: float = option(
         1.0, "Inverse regularization strength: larger values fit the training data more closely.", above=0
     )
     learner: "str | Learner" = option(
         "auto",
-        '"auto" chooses by the loss and the size of the data; another name, or an object of `margrave.learners`.',
+        f"{either(LEARNERS)}; auto chooses by the loss and the size of the data.",
+        python="Also an object of `margrave.learners`.",
     )
     max_iter: int | None = option(
-        None, "Maximum number of passes; None uses the learner's default.", at_least=1, at_most=10**9
+        None, "Maximum number of passes.", at_least=1, at_most=10**9, if_none="depends on the learner"
     )
     tol: float = option(1e-4, "Relative gap at which to stop.", at_least=0)
-    random_state: int = option(0, "Random seed, for example for the order of the examples.", at_least=0)
+    random_state: int = option(0, "Random seed for the order of examples and whatever else is drawn.", at_least=0)
     verbose: Any = option(False, "Report progress.")
 
 
@@ -61,7 +72,9 @@ class FeatureSettings(LearningSettings):
     """Where the features come from: raw data, or X itself."""
 
     features: "Features | str | None" = option(
-        None, "How raw data become features: an object of `margrave.features`; None if X has features already."
+        None,
+        "How raw data become features: an object of `margrave.features`.",
+        if_none="if X has features already",
     )
 
 

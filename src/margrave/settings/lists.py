@@ -4,23 +4,20 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrave.options import option
-from margrave.settings.learning import FeatureSettings
+from margrave.settings.learning import LOSS_HELP, LOSS_OBJECTS, FeatureSettings
 
 if TYPE_CHECKING:
     from margrave.features.base import Features
     from margrave.losses import LossFamily
 
-_WEIGHTS = 'Which names have weights: "all", or "hash:BITS" for hashed names.'
+_WEIGHTS = 'Which features have weights: "all", or "hash:BITS" for hashed features.'
 
 
 @dataclass(eq=False, repr=False)
 class LatticeSettings(FeatureSettings):
     """What a `LatticeDecoder` can be told."""
 
-    loss: "str | LossFamily" = option(
-        "latent-log",
-        '"latent-log", "latent-hinge", "log", "hinge", ..., or an object of `margrave.losses`.',
-    )
+    loss: "str | LossFamily" = option("latent-log", LOSS_HELP, python=LOSS_OBJECTS)
     _: KW_ONLY
     weights: Any = option("all", _WEIGHTS)
     features: "Features | str | None" = option(
@@ -29,12 +26,13 @@ class LatticeSettings(FeatureSettings):
         "`EdgeFeatures(words=True)` also their words.",
     )
     unreachable: str = option(
-        "stop", 'Lattices without a correct path: "stop" (error) or "skip".', choices=("stop", "skip")
+        "stop", "Lattices without a correct path.", choices={"stop": "an error", "skip": "left out of the training"}
     )
     starts: int = option(
         3,
-        "Number of starting points for losses that are not convex. The first is the learner's own (the first good "
-        "string for 'cccp', otherwise zero), the others are random; the model with the lowest objective wins.",
+        "Number of starting points for losses that are not convex; the model with the lowest objective wins.",
+        python="The first is the learner's own (the first good string for 'cccp', otherwise zero), the others are "
+        "random.",
         at_least=1,
         at_most=1000,
     )
@@ -46,9 +44,10 @@ class RerankerSettings(FeatureSettings):
 
     loss: "str | LossFamily" = option(
         "hinge",
-        'A name, or an object of `margrave.losses`. With the cost "hamming", it uses the costs that are passed '
-        'to `fit`, by default 1 for every candidate that is not good; with "zero-one", that cost is always 1. A cost '
-        "function, and the metric of learner `LP`, are called with two candidates of X.",
+        LOSS_HELP,
+        python=f'{LOSS_OBJECTS} With the cost "hamming", it uses the costs that are passed to `fit`, by default 1 for '
+        'every candidate that is not good; with "zero-one", that cost is always 1. A cost function, and the metric of '
+        "learner `LP`, are called with two candidates of X.",
     )
     _: KW_ONLY
     weights: Any = option("all", _WEIGHTS)
@@ -56,5 +55,5 @@ class RerankerSettings(FeatureSettings):
         None, "How raw lists become candidates, such as `margrave.features.NGrams`; None if X has their features."
     )
     no_good: str = option(
-        "stop", 'Examples without a good candidate: "stop" (error) or "skip".', choices=("stop", "skip")
+        "stop", "Lists without a good candidate.", choices={"stop": "an error", "skip": "left out of the training"}
     )

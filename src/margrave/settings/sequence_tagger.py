@@ -22,7 +22,9 @@ class TokenSettings(TableSettings):
         'Which pairs of feature and label have a weight: "observed", "all", or "hash:BITS" for hashed features.',
     )
     features: "Features | str | None" = option(
-        None, "How raw rows become features, such as `margrave.features.Templates`; None if X has features already."
+        None,
+        "How raw rows become features, such as `margrave.features.Templates`.",
+        if_none="if X has features already",
     )
     start: bool = option(False, "Give the label of the first position additional weights.")
     stop: bool = option(False, "Give the label of the last position additional weights.")
@@ -41,7 +43,9 @@ class TokenSettings(TableSettings):
 class TaggerSettings(TokenSettings):
     """What a `SequenceTagger` can be told."""
 
-    order: Any = option(1, "Number of preceding labels on which a label depends: 1, 2 or 3.")
+    order: int = option(
+        1, "Number of preceding labels on which a label depends.", choices=(1, 2, 3), what="the order of a chain"
+    )
     forbidden: Collection[tuple[Any, Any]] = option((), "Pairs of neighboring labels that no output may contain.")
 
 
@@ -54,6 +58,7 @@ class SegmentSettings(TokenSettings):
     )
     max_length: int | Mapping[str, int] | None = option(
         None,
-        "Largest number of tokens of a segment: a number, or a mapping from labels to numbers; None uses the longest "
-        "segment of each label in the training data.",
+        "Largest number of tokens of a segment.",
+        python="Also a mapping from labels to numbers.",
+        if_none="that of each label in the training data",
     )

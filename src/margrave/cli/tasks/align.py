@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import illustration
-from margrave.cli.options import option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import check_place, display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, MargraveError, unknown
+from margrave.errors import DataError, MargraveError
+from margrave.options import option
+from margrave.settings.aligners import AlignerSettings
 
 if TYPE_CHECKING:
     from margrave import SequenceAligner
 
-_DECODERS = ("score", "accuracy")
 _NUCLEOTIDES = 6  # letters of DNA and RNA with N, all of which are letters of proteins as well
 
 
@@ -25,16 +25,17 @@ class Align(Task):
     name = "align"
     summary = "the alignment of each pair of sequences"
     estimator = "margrave.estimators:SequenceAligner"
-    default_loss = "log"
+    settings = AlignerSettings
+    fields = ("mode", "gaps", "window", "gap_residues", "gap_context", "end_gaps", "decode", "caution")
     data = (
-        "Files have pairs of aligned sequences with - for gaps: lines with two sequences and a tab between them, or "
-        "FASTA, where every two sequences are a pair."
+        "Files contain pairs of aligned sequences with - for gaps: one pair per line with a tab between the sequences, "
+        "or FASTA, where every two sequences are a pair."
     )
     sample = "    HEAGAWGHE-E<TAB>--P-AW-HEAE"
     examples = (
-        "margrave train --task align pairs.tsv -o aligner.model",
-        "margrave train --task align pairs.fasta -o aligner.model --mode local --start BLOSUM62 -C 0.01",
-        "margrave train --task align pairs.tsv -o aligner.model --loss hinge --cost f1",
+        "margrave train --task align pairs.tsv -o aligner.margrave",
+        "margrave train --task align pairs.fasta -o aligner.margrave --mode local --start BLOSUM62 -C 0.01",
+        "margrave train --task align pairs.tsv -o aligner.margrave --loss hinge --cost f1",
     )
     predicts = (
         "two aligned sequences per pair, with a tab between them; between matches, unmatched letters of the first "
@@ -42,41 +43,25 @@ class Align(Task):
     )
     measures = "precision, recall and F1 of the matched pairs of letters."
 
-    mode: str = option("global", "What is aligned: global, local or semi-global.", "NAME")
-    gaps: str = option("affine", "How gaps are scored: affine (opening and extension) or linear.", "NAME")
+    chosen: AlignerSettings
     start: str | None = option(
         None,
         "Scores to start from: BLOSUM62, or a file in NCBI's format, in the unit that its header states, or else in "
-        "natural logarithms; small C stay close to them.",
-        "NAME",
+        "natural logarithms. Small C stay close to them.",
     )
-    window: int = option(0, "Also score the letters up to this far from both positions.", "N", low=0, high=100)
-    gap_residues: bool = option(False, "Every letter has scores of its own in gaps.")
-    gap_context: int = option(0, "Also score the letters up to this far from a letter in a gap.", "N", low=0, high=100)
-    end_gaps: bool = option(False, "Gaps at the ends of sequences have scores of their own.")
-    asymmetric: bool = option(False, "The pairs (a, b) and (b, a) have scores of their own.")
-    decode: str = option("score", "What is predicted: the best score, or the highest expected accuracy.", "NAME")
-    caution: float = option(
-        0.0, "For --decode accuracy: from 0, for recall, to 1, for precision.", "NUMBER", low=0, high=1
-    )
-
+    asymmetric: bool = option(False, "Give the pairs (a, b) and (b, a) scores of their own.")
     cost: str | None = option(
         None,
-        "What a wrong alignment costs, in a loss with a cost: hamming (gold pairs that are missed plus wrong pairs), "
-        "zero-one, or f1 for up to 40 letters; hamming if not given.",
-        "NAME",
+        "Cost of a wrong alignment, in a loss with a cost: hamming (gold pairs that are missed plus wrong pairs), "
+        "zero-one, or f1 for up to 40 letters.",
+        if_none="hamming",
     )
 
     def __post_init__(self) -> None:
-        from margrave.structures.alignment import Alignment
+        if self.chosen.caution and self.chosen.decode != "accuracy":
+            raise MargraveError("--caution applies to --decode accuracy only, which is not given.")
 
-        Alignment(self.mode, self.gaps)
-        if self.decode not in _DECODERS:
-            raise unknown("way to decode", self.decode, _DECODERS)
-        if self.caution and self.decode != "accuracy":
-            raise MargraveError("--caution is for --decode accuracy, which is not given.")
-
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Pairs with their alignments."""
         from margrave.data.substitution import matrix_named
         from margrave.learners import learner_named
@@ -84,18 +69,10 @@ class Align(Task):
         X, y = _read(data)
         start = self._start()
         aligner = self.estimator_class()(
-            mode=self.mode,
-            gaps=self.gaps,
-            edges="untied" in learner_named(settings["learner"]).needs,
+            **self.parameters(),
+            edges="untied" in learner_named(self.chosen.learner).needs,
             start=start,
-            window=self.window,
-            gap_residues=self.gap_residues,
-            gap_context=self.gap_context,
-            decode=self.decode,
-            caution=self.caution,
-            end_gaps=self.end_gaps,
             symmetric=not self.asymmetric,
-            **settings,
         )
         known = {letter for pair in X for text in pair for letter in text}
         if self.start is not None:
@@ -168,7 +145,7 @@ class AlignModel(Model):
             assert plot is not None
             return {"plots": self._draw_pairs(path, plot, sentences)}
         if plot is None or sentences is not None:
-            raise MargraveError("--sentences says which pairs of --data to draw, which is not given.")
+            raise MargraveError("--sentences selects pairs of --data, which is not given.")
         from margrave.data.substitution import BLOSUM62, HALF_BIT
         from margrave.plots import save_figure, substitution_diagram
         from margrave.plots.saving import check_format, require_matplotlib

@@ -1,14 +1,15 @@
 """What a task is to the commands: options of its own, data to train on, and how a trained model is applied."""
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from margrave.cli.options import Option, options_of
-from margrave.errors import DataError
+from margrave.cli.options import CommandOption, settings_options
+from margrave.errors import DataError, MargraveError
+from margrave.options import options_of
+from margrave.settings.learning import LearningSettings
 
 if TYPE_CHECKING:
     from margrave.estimators.base import StructuredEstimator
@@ -36,7 +37,7 @@ class Model(ABC):
     does: ClassVar[str]  # in a few words
     options: ClassVar[tuple[str, ...]] = ()  # of `predict`, `evaluate` and `inspect` that are its own
 
-    def accepted(self, path: str, given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
+    def accepted(self, path: str, given: Mapping[str, Any], declared: Mapping[str, CommandOption]) -> dict[str, Any]:
         """The options that were given, if all belong to this model; `path` is where it is from."""
         for name in given:
             if name not in self.options:
@@ -52,7 +53,7 @@ class Model(ABC):
 
     @abstractmethod
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
-        """The scores on labelled data, as JSON can hold them."""
+        """The scores on labeled data, as JSON can hold them."""
 
     @abstractmethod
     def evaluation_summary(self, report: Mapping[str, Any]) -> str:
@@ -71,8 +72,9 @@ class Model(ABC):
 class Task(ABC):
     """A kind of model to train. A subclass with a `name` is registered; it is a dataclass.
 
-    Fields that are made by `option` are its options of `margrave train`. An object has the values that were given, or
-    else the defaults; options that contradict each other are refused when it is made, before any data are read.
+    Its options of `margrave train` are the settings of the estimator that it offers, and its own fields that are
+    declared by `margrave.options.option`. An object has the values that were given, or else the defaults;
+    `__post_init__` refuses options that contradict each other, before any data are read.
     """
 
     registered: ClassVar[dict[str, type["Task"]]] = {}
@@ -81,16 +83,20 @@ class Task(ABC):
     summary: ClassVar[str]  # what it learns, in a few words
     estimator: ClassVar[str]  # "module:class", which is imported when it is needed: help must be fast
     also: ClassVar[tuple[str, ...]] = ()  # the names of further classes of models that it trains
-    default_loss: ClassVar[str]
+    settings: ClassVar[type[LearningSettings]] = LearningSettings  # those of the estimator
+    fields: ClassVar[tuple[str, ...]] = ()  # the settings that are options, besides those that all tasks share
     own_cost: ClassVar[bool] = False  # whether the cost belongs to the estimator or the data, not to the loss
     data: ClassVar[str]  # what its files look like, for help
     sample: ClassVar[str]  # some lines of such a file, for help
     examples: ClassVar[tuple[str, ...]]  # training commands, for help; the first of them the plainest
     predicts: ClassVar[str]  # what `predict` writes, for help
     measures: ClassVar[str]  # what `evaluate` measures, for help
-    predict_options: ClassVar[tuple[Option, ...]] = ()
-    evaluate_options: ClassVar[tuple[Option, ...]] = ()
-    inspect_options: ClassVar[tuple[Option, ...]] = ()
+    predict_options: ClassVar[tuple[CommandOption, ...]] = ()
+    evaluate_options: ClassVar[tuple[CommandOption, ...]] = ()
+    inspect_options: ClassVar[tuple[CommandOption, ...]] = ()
+
+    chosen: Any  # an object of `settings`: what the options say
+    given: frozenset[str] = frozenset()  # the names of the options that were given
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -102,10 +108,10 @@ class Task(ABC):
             Task.registered[cls.name] = cls
 
     @classmethod
-    def options(cls) -> list[Option]:
-        """Its own options of `margrave train`, those that it shares with other tasks last."""
-        own = inspect.get_annotations(cls)
-        return sorted(options_of(cls), key=lambda each: each.name not in own)
+    def options(cls) -> list[CommandOption]:
+        """Its own options of `margrave train`: those of the estimator first."""
+        own = [each for each in options_of(cls) if each.help]
+        return [CommandOption(each) for each in (*settings_options(cls.settings, cls.fields).values(), *own)]
 
     @classmethod
     def estimator_class(cls) -> Any:
@@ -115,7 +121,7 @@ class Task(ABC):
 
     def files(self) -> list[str]:
         """The files that its options name."""
-        values = [getattr(self, each.name) for each in self.options() if each.metavar == "FILE"]
+        values = [getattr(self, each.name) for each in self.options() if each.option.metavar == "FILE"]
         return [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
 
     def loss_settings(self) -> dict[str, Any]:
@@ -123,13 +129,26 @@ class Task(ABC):
         cost = getattr(self, "cost", None)
         return {} if cost is None or self.own_cost else {"cost": cost}
 
-    def for_one_run(self, settings: Mapping[str, Any]) -> Self:
-        """The task for a training with a checkpoint, which follows one run; options that need several are refused."""
-        return self
+    def parameters(self) -> dict[str, Any]:
+        """What the options say to the constructor of the estimator."""
+        shared = (each.name for each in options_of(LearningSettings))
+        return {name: getattr(self.chosen, name) for name in (*self.fields, *shared)}
+
+    def for_one_run(self) -> Self:
+        """The task for a training with a checkpoint, which follows one run: with one starting point."""
+        from margrave.losses import loss_named
+
+        if "starts" not in self.fields:
+            return self
+        if "starts" in self.given and self.chosen.starts != 1 and not loss_named(self.chosen.loss).convex:
+            raise MargraveError(
+                f"--checkpoint follows one run, and this is --starts {self.chosen.starts}: use --starts 1."
+            )
+        return replace(self, chosen=replace(self.chosen, starts=1))
 
     @abstractmethod
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
-        """Reads the data and sets up the estimator; `settings` are those that every estimator takes."""
+    def job(self, data: str, dev: str | None) -> Job:
+        """Reads the data and sets up the estimator, whose settings are `parameters()` and what the data decide."""
 
     @staticmethod
     @abstractmethod
@@ -174,7 +193,7 @@ class Task(ABC):
 
     @staticmethod
     def inspection(estimator: Any, top: int) -> dict[str, Any]:
-        """What else there is to say of it; `top`: how many of its heaviest features by label, if any."""
+        """What else to report of it; `top`: how many of the features with the largest weights by label, if any."""
         report: dict[str, Any] = {}
         if hasattr(estimator, "classes_"):
             report["labels"] = estimator.classes_.tolist()
@@ -185,12 +204,12 @@ class Task(ABC):
 
     @staticmethod
     def inspection_summary(report: Mapping[str, Any]) -> str:
-        """The heaviest features as people read them, below the table of all models."""
+        """The top features as people read them, below the table of all models."""
         return top_table(report.get("top", {}))
 
 
 def top_table(top: Mapping[str, list[Any]]) -> str:
-    """Features with their weights, under the label that they speak for."""
+    """Features and weights, grouped by the label they favor."""
     width = max((len(name) for of in top.values() for name, _ in of), default=0)
     lines = []
     for label, of in top.items():

@@ -5,23 +5,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import illustration
-from margrave.cli.options import option
 from margrave.cli.reports import left_out_rows, percent, table
 from margrave.cli.streams import display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, unknown
+from margrave.errors import DataError
+from margrave.options import option
+from margrave.settings.constituency_parser import ConstituencySettings
 
 if TYPE_CHECKING:
     from margrave import ConstituencyParser
     from margrave.data.constituents import Constituent, Tree
 
 _BATCH = 500  # trees
-_CHOICES = {
-    "grammar": ("rules", "spans"),
-    "terminals": ("tags", "words"),
-    "binarise": ("right", "left", "head"),
-    "decode": ("best", "mbr"),
-}
 
 
 @dataclass(eq=False, repr=False)
@@ -31,63 +26,37 @@ class Constituency(Task):
     name = "constituency"
     summary = "the constituents of each sentence"
     estimator = "margrave.estimators:ConstituencyParser"
-    default_loss = "log"
+    settings = ConstituencySettings
+    fields = (
+        "grammar", "terminals", "binarise", "horizontal", "vertical", "rare", "decode", "max_words", "prune",
+    )  # fmt: skip
     data = (
-        "Files have trees in Penn brackets, each on one line or on several. Function tags and traces are left out. "
-        "For prediction, a sentence is a tree as well, whose constituents do not matter: (X (DT the) (NN dog))."
+        "Files contain trees in Penn brackets, each on one line or on several. Function tags and traces are removed. "
+        "To predict, a sentence is also a tree, and its constituents are ignored: (X (DT the) (NN dog))."
     )
     sample = "    (S (NP (DT the) (NN dog)) (VP (VBZ barks)))"
     examples = (
-        "margrave train --task constituency train.mrg -o trees.model",
-        "margrave train --task constituency train.mrg -o trees.model --grammar spans --dev dev.mrg",
-        "margrave train --task constituency train.mrg -o trees.model --loss hinge --cost f1 --learner cutting-plane",
+        "margrave train --task constituency train.mrg -o trees.margrave",
+        "margrave train --task constituency train.mrg -o trees.margrave --grammar spans --dev dev.mrg",
+        "margrave train --task constituency train.mrg -o trees.margrave --loss hinge --cost f1 --learner cutting-plane",
     )
     predicts = (
-        "trees in Penn brackets, one per line. --marginals puts the expected share of right constituents, the mean of "
-        "their probabilities, and a tab before each tree."
+        "trees in Penn brackets, one per line. --marginals writes the expected share of correct constituents, the "
+        "mean of their probabilities, and a tab before each tree."
     )
     measures = (
-        "labelled bracketing as evalb counts it (precision, recall and F1, without punctuation and the top node), the "
-        "share of trees that are all right, tags, and crossing brackets."
+        "labeled bracketing as in evalb (precision, recall and F1, without punctuation and the top node), exact "
+        "matches, tags, and crossing brackets."
     )
 
     inspect_options = (illustration.DATA, illustration.PLOT, illustration.SENTENCES)
 
-    grammar: str = option(
-        "rules", "rules uses the grammar of the training trees; spans uses none, and templates over spans.", "NAME"
-    )
-    terminals: str = option(
-        "tags", "What the grammar's terminals are: tags, or words, whose tags are then predicted.", "NAME"
-    )
-    binarise: str = option("right", "How nodes with many children become binary: right, left or head.", "NAME")
-    horizontal: int = option(2, "How many siblings the symbols of binarised nodes tell.", "N", low=0)
-    vertical: int = option(1, "How many labels a symbol tells: 2 adds the parent's.", "N", low=1)
-    rare: int = option(1, "With words as terminals, those that occur at most so often become classes.", "N", low=0)
-    decode: str = option(
-        "best",
-        "best predicts the tree with the highest score, mbr the one with the largest sum of probabilities of "
-        "constituents.",
-        "NAME",
-    )
-    max_words: int = option(80, "Longer sentences are left out of the training.", "N", low=1)
-    prune: float | None = option(
-        None,
-        "Consider only spans with at least this probability under a counted grammar, such as 1e-4; for large grammars.",
-        "P",
-    )
-    cost: str | None = option(
-        None, "What a wrong tree costs: hamming (constituents), zero-one or f1; hamming if not given.", "NAME"
-    )
+    chosen: ConstituencySettings
+    cost: str | None = option(None, "Cost of a wrong tree: hamming (constituents), zero-one or f1.", if_none="hamming")
 
-    def __post_init__(self) -> None:
-        for name, valid in _CHOICES.items():
-            if getattr(self, name) not in valid:
-                raise unknown(name, getattr(self, name), valid)
-
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Trees, and the sentences below them."""
-        own = {each.name: getattr(self, each.name) for each in self.options() if each.name != "cost"}
-        parser = self.estimator_class()(**own, **settings)
+        parser = self.estimator_class()(**self.parameters())
         trees = _read(data, labelled=True)
         pair = None
         if dev is not None:

@@ -5,18 +5,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli.illustration import DATA, PLOT
-from margrave.cli.options import Option, option
+from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, check_place, display_name, naming, source
 from margrave.cli.tasks.base import Job, Model, Task, top_table
-from margrave.errors import DataError, MargraveError, unknown
+from margrave.errors import DataError, MargraveError
+from margrave.options import option
+from margrave.settings.classifiers import GraphSettings
 
 if TYPE_CHECKING:
     from margrave import GraphLabeler
     from margrave.data.graphs import LabeledGraph
 
 _BATCH = 256  # graphs that are predicted at once
-_PAIRS = ("auto", "directed", "symmetric", "equal")
 
 
 @dataclass(eq=False, repr=False)
@@ -26,67 +27,48 @@ class GraphTask(Task):
     name = "graph"
     summary = "a label for each node of a graph or grid"
     estimator = "margrave.estimators:GraphLabeler"
-    default_loss = "log"
-    data = """Files have one graph per line, a JSON object. "nodes" has the attributes of each node: a list of names,
-an object from names to numbers, or a list of numbers. "edges" has pairs of nodes, counted from 0. "edge_features" may
-have the attributes of each edge, which can depend on its direction. "labels" has the label of each node, or null if it
-is not known. With "shape", [height, width], the nodes are the cells of a grid, row by row, and "edges" may be left
+    settings = GraphSettings
+    fields = ("pairs", "neighbours", "inference", "memory", "weights")
+    data = """Files have one graph per line, a JSON object. "nodes" lists the features of each node: a list of names, an
+object from names to numbers, or a list of numbers. "edges" lists pairs of nodes, counted from 0. "edge_features" is
+optional: the features of each edge, which can depend on its direction. "labels" lists the label of each node, or null
+if it is unknown. With "shape", [height, width], the nodes are the cells of a grid, row by row, and "edges" may be left
 out."""
     sample = '    {"nodes": [["red"], ["blue"], []], "edges": [[0, 1], [1, 2]], "labels": ["r", "b", "b"]}'
     examples = (
-        "margrave train --task graph train.jsonl -o maps.model --dev dev.jsonl",
-        "margrave train --task graph images.jsonl -o grid.model --neighbours 8 --pairs symmetric",
-        "margrave train --task graph train.jsonl -o svm.model --loss hinge -C 0.1",
+        "margrave train --task graph train.jsonl -o maps.margrave --dev dev.jsonl",
+        "margrave train --task graph images.jsonl -o grid.margrave --neighbours 8 --pairs symmetric",
+        "margrave train --task graph train.jsonl -o svm.margrave --loss hinge -C 0.1",
     )
     predicts = (
         "the input with the predicted labels in place of its own; --marginals adds "
         'the probability of the label of each node as "probabilities".'
     )
-    measures = "the share of nodes with the right label, the share of graphs without a mistake, and F1 of each label."
+    measures = "the share of nodes with the correct label, the share of graphs without a mistake, and F1 of each label."
     inspect_options = (
         DATA,
         PLOT,
-        Option(
-            "graph", "Which graph of --data to draw; the first one if not given.", int, "N", low=1, applies="graphs"
+        command_option(
+            "graph", int, "Which graph of --data to draw.", at_least=1, if_none="the first", applies="graphs"
         ),
     )
 
-    pairs: str = option(
-        "auto",
-        "Which pairs of labels have weights for the attributes of edges: directed, all pairs of the labels of the "
-        "first and the second node; symmetric, regardless of the order; equal, one for equal labels; auto, directed if "
-        "edges have attributes and otherwise symmetric.",
-        "NAME",
-    )
-    neighbours: int = option(4, "The neighbours of each cell of a grid without edges: 4 or 8.", "N")
-    inference: str = option(
-        "exact", "How labels are found: exact, by clique trees; see the guide about graphs for other methods.", "NAME"
-    )
-    memory: float = option(1024.0, "Exact inference may take this many MB per graph.", "MB", low=1)
-    weights: str = option("all", "all keeps all attributes, hash:BITS hashes them.", "NAME")
-    cost: str | None = option(None, "What wrong labels cost: hamming or zero-one; hamming if not given.", "NAME")
+    chosen: GraphSettings
+    cost: str | None = option(None, "Cost of wrong labels: hamming or zero-one.", if_none="hamming")
 
     def __post_init__(self) -> None:
         from margrave.maps.table import hash_bits_of
-        from margrave.structures.factor_graph import INFERENCES
 
-        if self.pairs not in _PAIRS:
-            raise unknown("--pairs", self.pairs, _PAIRS)
-        if self.neighbours not in (4, 8):
-            raise MargraveError(f"--neighbours must be 4 or 8, and it is {self.neighbours}.")
-        if self.inference not in INFERENCES:
-            raise unknown("--inference", self.inference, INFERENCES)
-        hash_bits_of(self.weights)
+        hash_bits_of(self.chosen.weights)
 
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Graphs with the labels of their nodes."""
-        graphs = _labelled(data, self.neighbours)
-        held = None if dev is None else _labelled(dev, self.neighbours)
+        graphs = _labelled(data, self.chosen.neighbours)
+        held = None if dev is None else _labelled(dev, self.chosen.neighbours)
         dev_pair = None if held is None else ([each.graph for each in held], [each.labels for each in held])
-        own = {name: getattr(self, name) for name in ("pairs", "inference", "memory", "weights", "neighbours")}
         X = [each.graph for each in graphs]
         return Job(
-            self.estimator_class()(**own, **settings),
+            self.estimator_class()(**self.parameters()),
             X,
             [each.labels for each in graphs],
             {"n_graphs": len(X), "n_nodes": sum(map(len, X)), "n_edges": sum(len(graph.edges) for graph in X)},
@@ -99,7 +81,7 @@ out."""
     @staticmethod
     def dev_summary(scores: Mapping[str, Any]) -> str:
         """Nodes and whole graphs."""
-        return f"nodes {percent(scores['accuracy'])}, whole graphs {percent(scores['whole_graphs'])}"
+        return f"accuracy {percent(scores['accuracy'])}, exact match {percent(scores['whole_graphs'])}"
 
     @staticmethod
     def model(path: str, estimator: "GraphLabeler") -> "GraphModel":
@@ -108,7 +90,7 @@ out."""
 
     @staticmethod
     def inspection(estimator: "GraphLabeler", top: int) -> dict[str, Any]:
-        """Labels, the heaviest attributes of nodes, and those of edges."""
+        """Labels, the top features of nodes, and those of edges."""
         report = Task.inspection(estimator, top)
         if top:
             found = estimator.top_pairs(top)
@@ -180,8 +162,8 @@ class GraphModel(Model):
         rows = [
             ("graphs", f"{report['n_graphs']:,}"),
             ("nodes", f"{report['n_nodes']:,}"),
-            ("right labels", percent(report["accuracy"])),
-            ("whole graphs", percent(report["whole_graphs"])),
+            ("accuracy", percent(report["accuracy"])),
+            ("exact match", percent(report["whole_graphs"])),
             *((f"F1 of {label}", percent(scores["f1"])) for label, scores in report["labels"].items()),
         ]
         return table(rows, 24)
@@ -191,7 +173,7 @@ class GraphModel(Model):
     ) -> dict[str, Any]:
         """Draws a graph of a file with its predicted labels."""
         if plot is None:
-            raise MargraveError("--data and --graph say what --plot draws, which is not given.")
+            raise MargraveError("--data and --graph apply to --plot only, which is not given.")
         if data is None:
             raise MargraveError("--plot needs a graph: give a file with --data.")
         from margrave.datasets.graphs import read_graphs

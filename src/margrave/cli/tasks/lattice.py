@@ -1,23 +1,24 @@
 """Lattices: the best path of each, in JSON lines or PLF."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import illustration
-from margrave.cli.options import Option, option
+from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, display_name, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, MargraveError, unknown
+from margrave.errors import DataError, MargraveError
+from margrave.options import option
+from margrave.settings.lists import LatticeSettings
 
 if TYPE_CHECKING:
     from margrave import LatticeDecoder
     from margrave.data import Lattice
 
 _BATCH = 100  # lattices that are predicted at once
-_STARTS = 3  # weights to start from, if the loss is not convex
 
 
 @dataclass(eq=False, repr=False)
@@ -27,81 +28,56 @@ class Lattices(Task):
     name = "lattice"
     summary = "the best path of each lattice"
     estimator = "margrave.estimators:LatticeDecoder"
-    default_loss = "latent-log"
+    settings = LatticeSettings
+    fields = ("weights", "unreachable", "starts")
     data = (
-        "Lattices have one line each: a JSON object with its edges and its good strings, of which any number may be "
-        "right, each spelled by any number of paths. To predict, lattices may also be in PLF."
+        "One lattice per line: a JSON object with its edges and its good strings. Any number of strings may be good, "
+        "and any number of paths may spell each of them. To predict, lattices may also be in PLF."
     )
     sample = (
         '    {"edges": [{"from": 0, "to": 1, "word": "a", "features": {"lm": -1.5}},\n'
         '               {"from": 0, "to": 1, "word": "the"}], "good": ["a"]}'
     )
     examples = (
-        "margrave train --task lattice train.jsonl -o paths.model",
-        "margrave train --task lattice train.jsonl -o paths.model --words --unreachable skip",
-        "margrave train --task lattice train.jsonl -o paths.model --loss hinge --learner lp --free-sign",
+        "margrave train --task lattice train.jsonl -o paths.margrave",
+        "margrave train --task lattice train.jsonl -o paths.margrave --words --unreachable skip",
+        "margrave train --task lattice train.jsonl -o paths.margrave --loss hinge --learner lp --free-sign",
     )
     predicts = "the string of the best path of each lattice, one per line; with --kbest, the best strings and scores."
     measures = "the share of lattices whose string is good."
     predict_options = (
-        Option(
+        command_option(
             "kbest",
-            "Write so many distinct strings of each lattice or sentence, best first: its id, or the number of the "
-            "sentence from 0, the string and the score, separated by |||.",
             int,
-            "N",
+            "Write the N best distinct strings of each lattice or sentence, best first: its id, or the number of the "
+            "sentence from 0, the string and the score, separated by |||.",
+            at_least=1,
             applies="lattices and translation",
         ),
     )
 
-    words: bool = option(False, "The words of edges are features, too.")
-    weights: str = option("all", "Weights for all features, or hashed to some bits: all or hash:BITS.", "NAME")
-    unreachable: str = option(
-        "stop", "Whether lattices without a good path stop the training or are left out: stop or skip.", "NAME"
-    )
-    starts: int | None = option(
-        None,
-        "For losses that are not convex, how many weights to start from; the best result is kept. 3 if not given, and "
-        "1 with --checkpoint, which follows one run.",
-        "N",
-        low=1,
-    )
+    chosen: LatticeSettings
+    words: bool = option(False, "Use the words of edges as features, too.")
     cost: str | None = option(
         None,
-        "What a wrong path costs, in a loss with a cost: hamming, the number of its edges that no good path has, or "
-        "zero-one, for which several good paths need --learner lp; hamming if not given, and zero-one with lp.",
-        "NAME",
+        "Cost of a wrong path, in a loss with a cost: hamming, the number of its edges that are on no good path, or "
+        "zero-one, which requires --learner lp if there are several good paths.",
+        if_none="hamming, or zero-one with --learner lp",
     )
 
     def __post_init__(self) -> None:
         from margrave.maps.table import table_named
 
-        table_named(self.weights)
-        if self.unreachable not in ("stop", "skip"):
-            raise unknown("--unreachable", self.unreachable, ("stop", "skip"))
+        table_named(self.chosen.weights)
 
-    def for_one_run(self, settings: Mapping[str, Any]) -> Self:
-        """The same with one start."""
-        from margrave.losses import loss_named
-
-        if self.starts not in (None, 1) and not loss_named(settings["loss"]).convex:
-            raise MargraveError(f"--checkpoint follows one run, and this is --starts {self.starts}: use --starts 1.")
-        return replace(self, starts=1)
-
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Lattices with their good strings."""
         from margrave.features import EdgeFeatures
 
         lines, X, y = _read_labelled(data)
         self._check_reachable(data, lines, X, y)
         dev_pair = None if dev is None else _read_labelled(dev)[1:]
-        decoder = self.estimator_class()(
-            weights=self.weights,
-            features=EdgeFeatures(words=self.words),
-            unreachable=self.unreachable,
-            starts=_STARTS if self.starts is None else self.starts,
-            **settings,
-        )
+        decoder = self.estimator_class()(**self.parameters(), features=EdgeFeatures(words=self.words))
         sizes = {"n_lattices": len(X), "n_edges": sum(len(lattice.edges) for lattice in X)}
         return Job(decoder, X, y, sizes, {}, dev_pair, _scores)
 
@@ -110,7 +86,7 @@ class Lattices(Task):
         from margrave.structures.lattice_paths import unreachable, without_good_path
 
         missing = without_good_path(X, y)
-        if len(missing) == len(X) or (missing and self.unreachable == "stop"):
+        if len(missing) == len(X) or (missing and self.chosen.unreachable == "stop"):
             remedy = "none is left" if len(missing) == len(X) else "leave them out, or use --unreachable skip"
             raise DataError(display_name(path), lines[missing[0]], unreachable(X, missing, remedy))
 
@@ -152,8 +128,8 @@ class LatticeModel(Model):
         """The best strings."""
         from margrave.datasets import read_lattices
 
-        if kbest is not None and (kbest < 1 or marginals):
-            raise MargraveError("--kbest takes a number from 1 on, and excludes --marginals.")
+        if kbest is not None and marginals:
+            raise MargraveError("--kbest and --marginals exclude each other: give one of them.")
         empty = True
         for batch in batches(read_lattices(source(path)), _BATCH):
             empty = False

@@ -12,17 +12,18 @@ from margrave.cli.examples import (
     training_examples,
 )
 from margrave.cli.kernels import KernelOptions
-from margrave.cli.options import option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import display_name, naming
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError, MargraveError
+from margrave.options import option
+from margrave.settings.classifiers import HierarchySettings
 
 if TYPE_CHECKING:
     from margrave import HierarchicalMultiLabelClassifier
     from margrave.data.taxonomy import Taxonomy
 
-_BETWEEN = ";"  # classes of one example
+_BETWEEN = ";"  # separates the classes of one example
 
 
 @dataclass(eq=False, repr=False)
@@ -32,53 +33,48 @@ class Multilabel(KernelOptions, Task):
     name = "multilabel"
     summary = "a set of classes for each example"
     estimator = "margrave.estimators:HierarchicalMultiLabelClassifier"
-    default_loss = "hinge"
+    settings = HierarchySettings
+    fields = ("weights",)
     data = (
-        "Files have one example per line: its classes with ; between them, and its features (svmlight), or its "
-        "classes, a tab and a text, whose words are weighted by tf-idf. Classes may be nodes of a hierarchy: with a "
-        "class, an example has everything above it."
+        "Files have one example per line: its classes, separated by ;, and its features (svmlight), or its classes, a "
+        "tab and a text, whose words are weighted by tf-idf. Classes may be nodes of a hierarchy: an example with a "
+        "class also has all classes above it."
     )
     sample = "    1/1/7;2/13  8:1 13:0.5\n    sports;politics<TAB>The minister kicked off."
     examples = (
-        "margrave train --task multilabel mails.svm -o mails.model --taxonomy hierarchy.txt",
-        "margrave train --task multilabel news.txt -o news.model --dev dev.txt -C 10",
-        "margrave train --task multilabel scenes.svm -o scenes.model --kernel rbf --learner bcfw",
+        "margrave train --task multilabel mails.svm -o mails.margrave --taxonomy hierarchy.txt",
+        "margrave train --task multilabel news.txt -o news.margrave --dev dev.txt -C 10",
+        "margrave train --task multilabel scenes.svm -o scenes.margrave --kernel rbf --learner bcfw",
     )
     predicts = (
-        "the classes of each example, one line each, with ; between; of a hierarchy, the lowest ones. The line is "
-        "empty where there are none."
+        "the classes of each example, one line per example, separated by ;. In a hierarchy, only the most specific "
+        "classes are written. The line is empty if there are none."
     )
     measures = (
-        "micro-averaged precision, recall and F1 of the lowest classes and of all classes with those above them "
-        "(hierarchical), and the share of examples whose classes are all right."
+        "micro-averaged precision, recall and F1 of the most specific classes, the same with all classes above them "
+        "(hierarchical), and exact matches."
     )
 
+    chosen: HierarchySettings
     taxonomy: str | None = option(
         None,
-        "The hierarchy: lines with a parent, a tab and a child, or with one node each; if not given, classes that "
-        "are paths (4/6/2) or have dots (comp.sys) form one.",
-        "FILE",
+        "The hierarchy: lines with a parent, a tab and a child, or with one node each.",
+        if_none="classes that are paths (4/6/2) or have dots (comp.sys) form one",
+        metavar="FILE",
     )
     cost: str | None = option(
-        None, "What a wrong set costs, in a loss with a cost: hamming or zero-one; hamming if not given.", "NAME"
-    )
-    weights: str | None = option(
-        None,
-        "Weights for all pairs of attribute and class, for those that occur, or for attributes hashed to some bits: "
-        "all, observed or hash:BITS; all if not given.",
-        "NAME",
+        None, "Cost of a wrong set, in a loss with a cost: hamming or zero-one.", if_none="hamming"
     )
 
     def __post_init__(self) -> None:
         from margrave.maps.table import table_named
 
-        if self.weights is not None:
-            table_named(self.weights)
-            if self.kernel is not None:
-                raise MargraveError("--weights and --kernel exclude each other: give one of them.")
+        table_named(self.chosen.weights)
+        if "weights" in self.given and self.kernel is not None:
+            raise MargraveError("--weights and --kernel exclude each other: give one of them.")
         self.chosen_kernel()
 
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Features or texts, and the hierarchy of their classes."""
         from margrave.data.taxonomy import Taxonomy
 
@@ -93,8 +89,9 @@ class Multilabel(KernelOptions, Task):
         check_classes(data, names, tree)
         if dev is not None and dev_pair is not None:
             _check_scored(dev, dev_pair[1], tree)
-        own = {"weights": self.weights or "all", "kernel": self.chosen_kernel()}
-        classifier = self.estimator_class()(taxonomy=tree, features=features, **own, **settings)
+        classifier = self.estimator_class()(
+            **self.parameters(), taxonomy=tree, features=features, kernel=self.chosen_kernel()
+        )
         return Job(
             classifier,
             X,
@@ -128,7 +125,7 @@ class MultilabelModel(Model):
     classifier: "HierarchicalMultiLabelClassifier"
 
     def predicted_lines(self, path: str, marginals: bool, **options: Any) -> Iterator[list[str]]:
-        """The lowest classes of each example."""
+        """The most specific classes of each example."""
         X, _ = examples_like(self.classifier.features_, path, multilabel=True)
         predicted = [_lowest(nodes, self.classifier.taxonomy_) for nodes in self.classifier.predict(X)]
         lines = [_BETWEEN.join(nodes) for nodes in predicted]
@@ -143,7 +140,7 @@ class MultilabelModel(Model):
         yield lines
 
     def evaluation(self, path: str, **options: Any) -> dict[str, Any]:
-        """Scores of the lowest classes, and of all nodes."""
+        """Scores of the most specific classes, and of all nodes."""
         X, y = examples_like(self.classifier.features_, path, multilabel=True)
         taxonomy = self.classifier.taxonomy_
         _check_scored(path, y, taxonomy)
@@ -157,7 +154,7 @@ class MultilabelModel(Model):
             for name in ("precision", "recall", "f1"):
                 text = "F1" if name == "f1" else name
                 rows.append((f"{kind}{text}", percent(report[f"{kind}{name}".replace(" ", "_")])))
-        rows.append(("all classes right", percent(report["exact"])))
+        rows.append(("exact match", percent(report["exact"])))
         return table(rows, 24)
 
 
@@ -169,7 +166,7 @@ def _check_scored(path: str, y: Sequence[Collection[str]], taxonomy: "Taxonomy")
 
 
 def _lowest(nodes: Collection[str], taxonomy: "Taxonomy") -> list[str]:
-    """The nodes below which there are no others of the set: they say it all."""
+    """The most specific nodes of the set."""
     above = {parent for node in nodes for parent in taxonomy.ancestors(node) if parent != node}
     return sorted(set(nodes) - above)
 

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import attachment, conllu, illustration
-from margrave.cli.options import Option, option
+from margrave.cli.options import CommandOption, command_option, settings_options, written
 from margrave.cli.reports import left_out_rows, percent
 from margrave.cli.sequences import BLOCK
 from margrave.cli.streams import naming, template_lines, with_own
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.cli.trees import Prepare, Treebank, read_gold, read_treebank
-from margrave.errors import DataError, MargraveError, counted, unknown
+from margrave.errors import DataError, MargraveError, counted
+from margrave.options import option
+from margrave.settings.dependency_parser import ParserSettings
 
 if TYPE_CHECKING:
     from margrave import DependencyParser, _core
@@ -22,38 +24,18 @@ if TYPE_CHECKING:
     from margrave.features import ArcTemplates
 
 _SENTENCES = 200  # that are evaluated at once
-_FORMAT = "conllu or conllx; by the extension of the file if not given, or else that of the training data."
 _COLUMNS = {"conllu": "form,upos,feats", "conllx": "form,xpos,feats"}
-_CHOICES = {
-    "projective": ("auto", "yes", "no"),
-    "crossing": ("projectivise", "drop", "refuse"),
-    "labels": ("auto", "no", "stages", "joint"),
-    "prune": ("auto", "lengths", "posterior", "no"),
-    "decode": ("best", "mbr"),
-    "fallback": ("none", "reweighted"),
-}
-# What the estimator calls the choices that have other names here.
-_MEANS: Mapping[str, Any] = {"yes": True, "no": False, "stages": True}
 
-
-def _check_choice(name: str, value: str) -> None:
-    if value not in _CHOICES[name]:
-        raise unknown(f"--{name}", value, _CHOICES[name])
-
-
-_DECODE = Option(
-    "decode",
-    "best predicts the tree with the highest score, mbr the one with the most right heads to be expected; as in "
-    "training if not given.",
-    metavar="NAME",
+_DECODE = CommandOption(
+    replace(settings_options(ParserSettings, ["decode"])["decode"], default=None, if_none="as in training"),
     applies="parsing",
-    check=partial(_check_choice, "decode"),
 )
-_TAGGER = Option(
+_TAGGER = command_option(
     "tagger",
+    tuple[str, ...],
     "A tagging model that tags the sentences first; may be repeated, for several columns.",
-    list,
-    "FILE",
+    default=(),
+    metavar="FILE",
     applies="parsing",
 )
 
@@ -65,12 +47,13 @@ class Parse(Task):
     name = "parse"
     summary = "the head of each word of a sentence, and its label"
     estimator = "margrave.estimators:DependencyParser"
-    default_loss = "log"
-    data = """Files are CoNLL-U, or CoNLL-X (--format conllx, or a name that ends in .conllx). Labels are learned as
-well if the column deprel has some.
+    settings = ParserSettings
+    fields = ("order", "projective", "crossing", "labels", "prune", "decode", "fallback", "max_words", "weights")
+    data = """Files are CoNLL-U, or CoNLL-X (--format conllx, or a name that ends in .conllx). Labels are learned, too,
+if the column deprel contains them.
 
-A template joins terms by |. It is about an arc from a head to a word, and names their columns, counted from 0 as
---columns lists them:
+A template joins terms by |. It describes an arc from a head to a word by their columns, counted from 0 in the order of
+--columns:
 
 \b
     h[0]           the form of the head
@@ -85,10 +68,10 @@ A template joins terms by |. It is about an arc from a head to a word, and names
     label          with --labels joint, the label of the arc"""
     sample = "    1  Dogs  dog   NOUN  _  _  2  nsubj  _  _\n    2  bark  bark  VERB  _  _  0  root   _  _"
     examples = (
-        "margrave train --task parse train.conllu -o english.model --dev dev.conllu -C 0.1",
-        "margrave train --task parse train.conllu -o second.model --order 2 --max-words 60",
-        "margrave train --task parse train.conllu -o raw.model --tagger tags.model --columns form,upos",
-        "margrave train --task parse basque.train -o basque.model --format conllx --projective no",
+        "margrave train --task parse train.conllu -o english.margrave --dev dev.conllu -C 0.1",
+        "margrave train --task parse train.conllu -o second.margrave --order 2 --max-words 60",
+        "margrave train --task parse train.conllu -o raw.margrave --tagger tags.margrave --columns form,upos",
+        "margrave train --task parse basque.train -o basque.margrave --format conllx --projective no",
     )
     predicts = (
         "the input with heads and labels filled in; other fields, comments, multiword tokens and empty nodes stay as "
@@ -96,107 +79,68 @@ A template joins terms by |. It is about an arc from a head to a word, and names
         "each head in misc."
     )
     measures = (
-        "the shares of words with the right head (UAS) and with the right head and label (LAS): of all words, without "
-        "punctuation as eval.pl counts, and as the CoNLL 2018 shared task does; whole trees; scores by distance, "
-        "direction and label; and 95 % intervals by the bootstrap."
+        "the shares of words with the correct head (UAS) and with the correct head and label (LAS): for all words, "
+        "without punctuation as in eval.pl, and as in the CoNLL 2018 shared task; exact matches of trees; scores by "
+        "distance, direction and label; and 95 % intervals by the bootstrap."
     )
     predict_options = (
-        Option("format", _FORMAT, metavar="NAME", applies="parsing", check=conllu.check_format),
+        command_option(
+            "format",
+            str,
+            "The file format.",
+            choices=conllu.FORMATS,
+            if_none="by the extension of the file, or else that of the training data",
+            applies="parsing",
+        ),
         _DECODE,
         _TAGGER,
     )
     evaluate_options = (
         *predict_options,
-        Option(
+        command_option(
             "compare",
-            "Another parser, which is measured too; tells whether the difference could be chance.",
+            str,
+            "Also evaluate this parser and test whether the difference is significant.",
             metavar="FILE",
             applies="parsing",
         ),
     )
     inspect_options = (*illustration.OPTIONS, *predict_options)
 
-    order: int = option(
-        1,
-        "1 scores single arcs. 2 also scores pairs of children of a head, and a head with its own head: more accurate "
-        "and slower. Trees are projective then, unless --projective no asks for approximate inference.",
-        "N",
-        low=1,
-        high=2,
-    )
-    projective: str = option(
-        "auto", "Whether arcs must not cross: yes, no, or auto, yes if fewer than 1 % of the arcs do.", "NAME"
-    )
-    crossing: str = option(
-        "projectivise",
-        "What a projective parser does with training trees that cross: projectivise lifts crossing arcs to the head's "
-        "head, drop leaves these sentences out, refuse stops.",
-        "NAME",
-    )
-    labels: str = option(
-        "auto",
-        "no learns heads alone, stages learns labels of given trees in a second stage, joint learns trees and labels "
-        "together; auto is stages if deprel has several labels.",
-        "NAME",
-    )
-    prune: str = option(
-        "auto",
-        "Which arcs are considered: lengths, those no longer than any with the same tags in training; posterior, those "
-        "that a simpler parser, learned first, finds probable; no, all; auto, lengths for --order 1, else posterior.",
-        "NAME",
-    )
-    decode: str = option(
-        "best",
-        "best predicts the tree with the highest score, mbr the one with the most right heads to be expected.",
-        "NAME",
-    )
-    fallback: str = option(
-        "none",
-        "For --order 2 --projective no, where inference is approximate: what a training sentence does if its loss "
-        "comes out negative; none makes no step, reweighted takes an upper bound in place of the estimate.",
-        "NAME",
-    )
-    max_words: int = option(80, "Longer sentences are left out of the training.", "N", low=1)
+    chosen: ParserSettings
     format: str | None = option(
-        None, "conllu or conllx; by the extension of the file if not given, or else conllu.", "NAME"
+        None,
+        "The file format.",
+        choices=conllu.FORMATS,
+        if_none="by the extension of the file, or else conllu",
     )
     columns: str | None = option(
         None,
-        "The columns that trees depend on: form, lemma, upos, xpos, feats, misc:NAME. The second one is the tag. "
-        "form,upos,feats if not given, and form,xpos,feats for CoNLL-X.",
-        "NAMES",
+        "The columns that trees depend on: form, lemma, upos, xpos, feats, misc:NAME. The second one is the tag.",
+        if_none="form,upos,feats, or form,xpos,feats for CoNLL-X",
+        metavar="NAMES",
     )
-    templates: str | None = option(None, "Arc templates, one per line; a built-in set if not given.", "FILE")
-    weights: str = option(
-        "auto",
-        "observed has weights for the attributes of the training trees, hash:BITS for all attributes, hashed; auto is "
-        "hash:22 for large treebanks.",
-        "NAME",
-    )
-    several_roots: bool = option(False, "Let several words of a sentence hang on the root.")
+    templates: str | None = option(None, "Arc templates, one per line.", if_none="a built-in set", metavar="FILE")
+    several_roots: bool = option(False, "Allow more than one root per sentence.")
     tagger: tuple[str, ...] = option(
         (),
         "A tagging model (margrave train --format conllu --label upos). Its column is replaced by predictions: taggers "
-        "with its settings are trained on all parts of the data but one, and tag that part, so that training sees "
-        "tags as they will be. May be repeated. Other columns stay as the file has them.",
-        "FILE",
+        "with its settings are trained on all folds of the data but one, and tag that fold, so training sees tags as "
+        "they will be predicted. May be repeated. Other columns are read from the file.",
+        metavar="FILE",
     )
-    folds: int = option(5, "The number of parts for --tagger.", "N", low=2)
-    cost: str | None = option(None, "What a wrong tree costs: hamming or zero-one; hamming if not given.", "NAME")
+    folds: int = option(5, "Number of folds for --tagger.", at_least=2)
+    cost: str | None = option(None, "Cost of a wrong tree: hamming or zero-one.", if_none="hamming")
 
     def __post_init__(self) -> None:
         from margrave.maps.table import table_named
 
-        for name in _CHOICES:
-            _check_choice(name, getattr(self, name))
         if self.columns is not None and "deprel" in conllu.check_columns(self.columns):
-            raise MargraveError("--columns names deprel, which a parser predicts.")
-        if self.weights not in ("auto", "observed"):
-            table_named(self.weights)
-        if self.format is not None:
-            conllu.check_format(self.format)
+            raise MargraveError("--columns contains deprel, which a parser predicts.")
+        if self.chosen.weights not in ("auto", "observed"):
+            table_named(self.chosen.weights)
 
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Sentences with their trees."""
         from margrave.cli.taggers import load_taggers
 
@@ -206,29 +150,23 @@ A template joins terms by |. It is about an arc from a head to a word, and names
         taggers = load_taggers(self.tagger, columns)
         jackknife = _Jackknife(taggers, format, self.folds)
         training = read_gold(data, format, columns, jackknife, single_root=not self.several_roots)
-        if self.labels in ("stages", "joint") and not training.labelled:
-            raise DataError(data, None, f"--labels {self.labels}, but none of its words has a label in deprel.")
+        labels = self.chosen.labels
+        if labels in (True, "joint") and not training.labelled:
+            raise DataError(data, None, f"--labels {written(labels)}, but none of its words has a label in deprel.")
         several = len({label for labels in training.labels for label in labels}) > 1
-        labelled = self.labels in ("stages", "joint") or (self.labels == "auto" and several)
+        labelled = labels in (True, "joint") or (labels == "auto" and several)
         held = None
         if dev is not None:
             dev_format = self.format or conllu.format_by_extension(dev) or format
             held = read_gold(dev, dev_format, columns, _prepare(taggers, dev_format))
-        own = {name: _MEANS.get(value, value) for name in _CHOICES if (value := getattr(self, name))}
-        own |= {"order": self.order, "max_words": self.max_words, "weights": self.weights}
-        own |= {
-            "features": features,
-            "single_root": not self.several_roots,
-            "labels": _MEANS.get(self.labels, self.labels),
-        }
         metadata: dict[str, Any] = {"format": format, "columns": columns}
         if taggers:
             metadata["taggers"] = jackknife.remembered
         dev_pair = None if held is None else (held.rows(), held)
         # sgd chooses its rate by dev, whose arcs are not pruned, which takes too much with pairs of arcs.
-        to_fit = None if held is None or self.order == 2 else (held.rows(), held.trees(labelled=labelled))
+        to_fit = None if held is None or self.chosen.order == 2 else (held.rows(), held.trees(labelled=labelled))
         return Job(
-            self.estimator_class()(**own, **settings),
+            self.estimator_class()(**self.parameters(), features=features, single_root=not self.several_roots),
             training.rows(),
             training.trees(labelled=labelled),
             training.sizes,
@@ -245,10 +183,10 @@ A template joins terms by |. It is about an arc from a head to a word, and names
         with naming(path):
             features = ArcTemplates(template_lines(path))
         if features.n_columns > columns:
-            wanted = f"it asks for column {features.n_columns - 1}"
+            wanted = f"it uses column {features.n_columns - 1}"
             raise DataError(path, None, f"{wanted}, but --columns has only columns 0 to {columns - 1}.")
         terms = {term for template in features.templates for term in template.split("|")}
-        crossing = self.projective == "no"
+        crossing = self.chosen.projective is False
         pairs, other = ("c[", "g[") if crossing else ("s[", "g["), "s[" if crossing else "c["
         for term in sorted(terms):
             if term.startswith(other):
@@ -257,8 +195,8 @@ A template joins terms by |. It is about an arc from a head to a word, and names
                 )
         has_pairs, labels = any(term.startswith(pairs) for term in terms), "label" in terms
         for there, needed, what, flag in (
-            (has_pairs, self.order == 2, f"{pairs[0][0]} or g", "--order 2"),
-            (labels, self.labels == "joint", "label", "--labels joint"),
+            (has_pairs, self.chosen.order == 2, f"{pairs[0][0]} or g", "--order 2"),
+            (labels, self.chosen.labels == "joint", "label", "--labels joint"),
         ):
             if needed and not there:
                 raise DataError(path, None, f"no template has the term {what}, which {flag} needs.")

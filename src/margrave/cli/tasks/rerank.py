@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from margrave.cli.options import Option, option
+from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, display_name, first_line, source
 from margrave.cli.tasks.base import Job, Model, Task
-from margrave.errors import DataError, MargraveError, counted, the_first, unknown
+from margrave.errors import DataError, MargraveError, counted, the_first
+from margrave.options import option
+from margrave.settings.lists import RerankerSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,85 +34,85 @@ class Rerank(Task):
     name = "rerank"
     summary = "the best candidate of each list"
     estimator = "margrave.estimators:Reranker"
-    default_loss = "hinge"
+    settings = RerankerSettings
+    fields = ("no_good", "weights")
     own_cost = True
     data = (
-        "Lists of candidates are n-best lists of Moses, cdec or Joshua with their references, or svmlight with qid, "
-        "where the most relevant candidates are the good ones."
+        "Lists of candidates are n-best lists of Moses, cdec or Joshua with their references, or svmlight files with "
+        "qid, where the most relevant candidates are the good ones."
     )
     sample = "    0 ||| the old house stands ||| lm=-12.1 tm=-3.5 ||| -7.3\n    2 qid:1 1:0.5 7:2 12:1"
     examples = (
-        "margrave train --task rerank dev.nbest.gz -o moses.model --references dev.en --lowercase",
-        "margrave train --task rerank dev.nbest.gz -o moses.model --references dev.0 --references dev.1 --good 3",
-        "margrave train --task rerank train.svm -o pages.model --learner lp --solver simplex --free-sign",
+        "margrave train --task rerank dev.nbest.gz -o moses.margrave --references dev.en --lowercase",
+        "margrave train --task rerank dev.nbest.gz -o moses.margrave --references dev.0 --references dev.1 --good 3",
+        "margrave train --task rerank train.svm -o pages.margrave --learner lp --solver simplex --free-sign",
     )
     predicts = (
         "the best hypothesis of each list, one per line; without hypotheses (svmlight), the number of the best "
         "candidate, counted from 0."
     )
     measures = (
-        "for n-best lists, BLEU and NIST of the hypotheses chosen, of those with the highest score in the file, and of "
-        "the oracle's, the best of each list by smoothed sentence BLEU; and how probable so large a difference "
-        "between the first two is by chance (approximate randomisation). For svmlight, the share of lists whose best "
-        "candidate is one of the most relevant."
+        "for n-best lists, BLEU and NIST of the chosen hypotheses, of those with the highest score in the file, and of "
+        "the oracle (the best of each list by smoothed sentence BLEU), and whether the difference between the first "
+        "two is significant (approximate randomization). For svmlight, the share of lists whose best candidate is one "
+        "of the most relevant."
     )
     predict_options = (
-        Option("scores", "Add a column with the score of the prediction.", bool, applies="lists of candidates"),
+        command_option(
+            "scores",
+            bool,
+            "Add a column with the score of the prediction.",
+            default=False,
+            applies="lists of candidates",
+        ),
     )
     evaluate_options = (
-        Option(
+        command_option(
             "references",
-            "What n-best lists should say, a line for each id, counted from 0, or what translations should say, line "
-            "by line; may be repeated.",
-            list,
-            "FILE",
+            tuple[str, ...],
+            "Reference translations: for n-best lists one line per id, counted from 0, otherwise one line per "
+            "sentence; may be repeated.",
+            default=(),
+            metavar="FILE",
             applies="n-best lists and translation",
         ),
-        Option(
+        command_option(
             "lowercase",
-            "Compare hypotheses and references in lower case.",
             bool,
+            "Compare hypotheses and references in lower case.",
+            default=False,
             applies="n-best lists and translation",
         ),
     )
 
+    chosen: RerankerSettings
     references: tuple[str, ...] = option(
-        (), "What the hypotheses of n-best lists should say: a line for each id from 0; may be repeated.", "FILE"
+        (), "References of n-best lists: one line per id, counted from 0; may be repeated.", metavar="FILE"
     )
     good: int | None = option(
         None,
-        "How many hypotheses are good: the nearest to the references, by smoothed sentence BLEU; 1 if not given.",
-        "N",
-        low=1,
+        "Number of good hypotheses per list: those closest to the references by smoothed sentence BLEU.",
+        if_none="1",
+        at_least=1,
     )
     within: float | None = option(
-        None, "Or those whose BLEU, between 0 and 1, is at most this much below the best.", "NUMBER", low=0.0
+        None, "Or those whose BLEU, between 0 and 1, is at most this much below the best.", at_least=0
     )
     lowercase: bool = option(False, "Compare hypotheses and references in lower case.")
-    ngrams: int = option(0, "Also use the hypotheses' n-grams of 1 to N words as features.", "N", low=1, high=9)
-    no_good: str = option(
-        "stop", "Whether lists without a good candidate stop the training or are left out: stop or skip.", "NAME"
-    )
-    cost: str = option("zero-one", "What a wrong candidate costs: zero-one, bleu or relevance.", "NAME")
-    weights: str = option("all", "Weights for all features, or hashed to some bits: all or hash:BITS.", "NAME")
+    ngrams: int = option(0, "Also use the n-grams of 1 to N words of hypotheses as features.", at_least=0, at_most=9)
+    cost: str = option("zero-one", "Cost of a wrong candidate.", choices=("zero-one", "bleu", "relevance"))
 
     def __post_init__(self) -> None:
         from margrave.maps.table import table_named
 
-        table_named(self.weights)
+        table_named(self.chosen.weights)
         if self.good is not None and self.within is not None:
-            raise MargraveError("--good and --within both say which candidates are good: give one of them.")
-        for flag, value, valid in (
-            ("--no-good", self.no_good, ("stop", "skip")),
-            ("--cost", self.cost, ("zero-one", "bleu", "relevance")),
-        ):
-            if value not in valid:
-                raise unknown(flag, value, valid)
+            raise MargraveError("--good and --within both select the good candidates: give one of them.")
 
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Lists of hypotheses if the first line has bars (|||), else lists of rows that have a query id."""
         first, lists = first_line(data, "candidates")
-        reranker = self.estimator_class()(weights=self.weights, no_good=self.no_good, **settings)
+        reranker = self.estimator_class()(**self.parameters())
         if "|||" in first:
             return self._translation_job(data, lists, dev, reranker)
         if re.match(r"\S+\s+qid:", first):
@@ -127,13 +129,11 @@ class Rerank(Task):
         from margrave.metrics.pseudo_references import pseudo_references, sentence_bleu_costs
 
         if not self.references:
-            raise DataError(display_name(data), None, "hypotheses alone do not say which are good: give --references.")
+            raise DataError(display_name(data), None, "hypotheses alone do not show which are good: give --references.")
         if self.cost == "relevance":
-            raise DataError(display_name(data), None, "it has no relevances to take the --cost from: use bleu.")
+            raise DataError(display_name(data), None, "--cost relevance requires svmlight with relevances: use bleu.")
         if dev is not None:
-            raise MargraveError(
-                "--dev has no references: measure with 'margrave evaluate MODEL DEV --references FILE'."
-            )
+            raise MargraveError("--dev has no references: use 'margrave evaluate MODEL DEV --references FILE'.")
         lists = list(read_nbest(text))
         if not self.ngrams and not any(features for one in lists for features in one.features):
             raise DataError(display_name(data), None, "its hypotheses have no features to learn from: give --ngrams.")
@@ -163,9 +163,11 @@ class Rerank(Task):
 
         for name in ("references", "good", "within", "lowercase", "ngrams"):
             if getattr(self, name) != getattr(type(self), name):
-                raise MargraveError(f"--{name} is for n-best lists, and {display_name(data)} is none.")
+                raise MargraveError(f"--{name} applies to n-best lists only, and {display_name(data)} is svmlight.")
         if self.cost == "bleu":
-            raise MargraveError(f"--cost bleu is for n-best lists, and {display_name(data)} is none: use relevance.")
+            raise MargraveError(
+                f"--cost bleu applies to n-best lists only, and {display_name(data)} is svmlight: use relevance."
+            )
         X, relevances, ids = _ranking(text)
         good, costs = relevance_targets(relevances)
         counts = self._check_good(display_name(data), "qid", ids, good, "with a relevance above 0")
@@ -191,12 +193,12 @@ class Rerank(Task):
         without = [id for id, numbers in zip(ids, good, strict=True) if not numbers]
         if len(without) == len(good):
             raise DataError(name, None, f"none of its lists has a candidate {having}.")
-        if without and self.no_good == "stop":
+        if without and self.chosen.no_good == "stop":
             raise DataError(
                 name,
                 None,
-                f"{_have(without)} no good candidate ({what} {the_first(without)}): --no-good skip leaves out such "
-                "lists.",
+                f"{_have(without)} no good candidate ({what} {the_first(without)}): use --no-good skip to leave such "
+                "lists out.",
             )
         return {"n_good": sum(map(len, good)), "n_skipped": len(without)}
 

@@ -11,27 +11,33 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import conllu
 from margrave.cli.kernels import KernelOptions
-from margrave.cli.options import Option, option
+from margrave.cli.options import command_option
 from margrave.cli.reports import percent, table
 from margrave.cli.sequences import Batch, ColumnReader, ConlluReader, Labelled, SequenceReader
 from margrave.cli.streams import display_name, naming, source, with_own
 from margrave.cli.tasks.base import Job, Model, Task, top_table
-from margrave.errors import DataError, MargraveError, unknown
+from margrave.errors import DataError, MargraveError
+from margrave.options import option
+from margrave.settings.sequence_tagger import SegmentSettings, TaggerSettings
 
 if TYPE_CHECKING:
     from margrave import SequenceTagger
     from margrave.features.templates import Templates
     from margrave.metrics import Counts, SpanScores
 
-_FORMATS = ("columns", "conllu")
 _BATCH = 1000  # sequences that are evaluated at once
 _MANY_LABELS = 1000  # more distinct values than this are rarely labels
 
 
-def _check_scheme(name: str) -> None:
-    from margrave.data.tags import spans
+@dataclass(eq=False, repr=False, kw_only=True)
+class TaggingSettings(SegmentSettings, TaggerSettings):
+    """The settings of both kinds of taggers, and which of them it is."""
 
-    spans([], name)
+    segments: bool = option(
+        False,
+        "Predict whole segments instead of one label per token. Labels must be IOB2 tags, or IOB1 tags, which are "
+        "converted; predictions are IOB2 tags.",
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -42,11 +48,12 @@ class Tagging(KernelOptions, Task):
     summary = "a label for each token of a sequence"
     estimator = "margrave.estimators:SequenceTagger"
     also = ("SegmentTagger",)
-    default_loss = "log"
-    data = """Sequences have one token per line, its columns side by side, one of which is the label, and a blank line
-between sequences. CoNLL-U is read as well (--format conllu, or a name that ends in .conllu).
+    settings = TaggingSettings
+    fields = ("weights", "order", "segments", "max_length", "starts")
+    data = """One token per line in columns, a blank line after each sequence. One column is the label. CoNLL-U is read,
+too (--format conllu, or a name that ends in .conllu).
 
-A template names columns of the token and of those around it, counted from 0 without the label; each gives an attribute:
+A template names columns of the token and of its neighbors, counted from 0 without the label; each gives a feature:
 
 \b
     0[0]           the word
@@ -56,114 +63,105 @@ A template names columns of the token and of those around it, counted from 0 wit
     begin          the first token of the sequence; also end"""
     sample = "    Lady     PROPN  O\n    Cecily   PROPN  B-PER\n    sang     VERB   O\n    .        PUNCT  O"
     examples = (
-        "margrave train train.conll -o names.model --dev dev.conll",
-        "margrave train train.conll.gz -o names.model --loss hinge -C 0.1",
-        "margrave train train.tsv -o names.model --separator TAB --templates templates.txt",
-        "margrave train train.tsv -o names.model --separator TAB --header --label entity",
-        "margrave train en-ud-train.conllu.gz -o tags.model --label xpos --columns form,upos",
-        "margrave train train.conll -o names.model --segments",
-        "margrave train train.conll -o names.model --segments --alternatives train.spans --loss latent-log",
-        "margrave train train.conll -o names.model --checkpoint names.checkpoint",
-        "margrave train train.conll -o names.model --loss hinge --rescale slack --learner cutting-plane",
+        "margrave train train.conll -o names.margrave --dev dev.conll",
+        "margrave train train.conll.gz -o names.margrave --loss hinge -C 0.1",
+        "margrave train train.tsv -o names.margrave --separator TAB --templates templates.txt",
+        "margrave train train.tsv -o names.margrave --separator TAB --header --label entity",
+        "margrave train en-ud-train.conllu.gz -o tags.margrave --label xpos --columns form,upos",
+        "margrave train train.conll -o names.margrave --segments",
+        "margrave train train.conll -o names.margrave --segments --alternatives train.spans --loss latent-log",
+        "margrave train train.conll -o names.margrave --checkpoint names.checkpoint",
+        "margrave train train.conll -o names.margrave --loss hinge --rescale slack --learner cutting-plane",
     )
     predicts = (
-        "the input's columns and the predicted label behind them. The input has the columns of the training data, or "
-        "these and the label. Columns are written with the separator of the training, or a blank. CoNLL-U is written "
-        "with the predicted column filled in; with --marginals, misc has the probability."
+        "the columns of the input, followed by the predicted label. The input must have the columns of the training "
+        "data, with or without the label. Columns are separated as in training, or by a blank. In CoNLL-U, the "
+        "predicted column is filled in, and --marginals writes the probability to misc."
     )
     measures = (
         "token and sequence accuracy; where labels are tags of spans (O, B-PER, I-PER, ...), also precision, recall "
         "and F1 of whole spans, counted as conlleval does."
     )
     evaluate_options = (
-        Option(
+        command_option(
             "scheme",
-            "How tags write spans: IOB1, IOB2 or BIOES; judged by the tags if not given.",
-            metavar="NAME",
+            str,
+            "How tags write spans.",
+            choices=("IOB1", "IOB2", "BIOES"),
+            if_none="found by the tags",
             applies="tagging",
-            check=_check_scheme,
         ),
-        Option(
+        command_option(
             "alternatives",
-            "Further right spans, as for the training: a span is found if it is predicted or an alternative is that "
-            "overlaps it.",
+            str,
+            "Further correct spans, as in training: a span counts as found if it, or an overlapping alternative, is "
+            "predicted.",
             metavar="FILE",
             applies="tagging",
         ),
     )
 
+    chosen: TaggingSettings
     label: str | None = option(
         None,
-        "The column to predict: a number, counted from 0, or a name of the --header; the last column if not given. Of "
-        "CoNLL-U: upos, xpos, feats, deprel or misc:NAME; upos if not given.",
-        "COLUMN",
+        "The column to predict: a number, counted from 0, or a name of the --header. In CoNLL-U: upos, xpos, feats, "
+        "deprel or misc:NAME.",
+        if_none="the last column, or upos in CoNLL-U",
+        metavar="COLUMN",
     )
     columns: str | None = option(
-        None, "Of CoNLL-U, the columns that labels depend on, such as form,xpos; form if not given.", "NAMES"
+        None,
+        "In CoNLL-U, the columns that labels depend on, such as form,xpos.",
+        if_none="form",
+        metavar="NAMES",
     )
     format: str | None = option(
-        None, "columns or conllu; by the extension of the file if not given, or else columns.", "NAME"
+        None,
+        "The file format.",
+        choices=("columns", "conllu"),
+        if_none="by the extension of the file, or else columns",
     )
-    separator: str | None = option(
-        None, "What stands between columns, such as TAB; any white space if not given.", "TEXT"
-    )
+    separator: str | None = option(None, "Column separator, such as TAB.", if_none="any white space", metavar="TEXT")
     header: bool = option(False, "The first line of column files names the columns.")
     templates: str | None = option(
-        None, "Attribute templates, one per line; a built-in set for words if not given.", "FILE"
-    )
-    weights: str = option(
-        "observed",
-        "Weights for the pairs of attribute and label that occur, for all pairs, or for attributes hashed to some "
-        "bits: observed, all or hash:BITS.",
-        "NAME",
-    )
-    order: int = option(1, "How many labels before it a label depends on.", "N", low=1, high=3)
-    segments: bool = option(
-        False,
-        "Predict whole segments instead of one label per token: labels are IOB1 or IOB2 tags, predictions IOB2 tags, "
-        "and segments have attributes of their own, such as their text, length and shape.",
-    )
-    max_length: int | None = option(
-        None, "With --segments, the largest number of tokens of a segment; that of the data if not given.", "N", low=1
+        None, "Feature templates, one per line.", if_none="a built-in set for words", metavar="FILE"
     )
     alternatives: str | None = option(
         None,
-        "With --segments and --loss latent-log or latent-hinge, or --learner lp, further right spans: the number of a "
-        "sequence, a label, the first token and the one behind the last per line, all counted from 0.",
-        "FILE",
+        "With --segments and --loss latent-log or latent-hinge, or --learner lp: further correct spans. Each line has "
+        "the number of a sequence, a label, the first token and the one after the last, all counted from 0.",
+        metavar="FILE",
     )
     cost: str | None = option(
         None,
-        "What a wrong sequence costs, in a loss with a cost: hamming, zero-one or f1, and with --segments also "
-        "segments; hamming if not given, and zero-one with --learner lp.",
-        "NAME",
+        "Cost of a wrong sequence, in a loss with a cost: hamming, zero-one or f1; with --segments also segments.",
+        if_none="hamming, or zero-one with --learner lp",
     )
 
     def __post_init__(self) -> None:
         from margrave.maps.table import table_named
 
-        table_named(self.weights)
-        if self.format is not None and self.format not in _FORMATS:
-            raise unknown("--format", self.format, _FORMATS)
-        if self.segments and self.order != 1:
-            raise MargraveError("--segments and --order exclude each other: segments depend on the one before.")
-        if self.segments and self.chosen_kernel() is not None:
+        table_named(self.chosen.weights)
+        segments = self.chosen.segments
+        if segments and self.chosen.order != 1:
+            raise MargraveError("--segments and --order exclude each other: a segment depends on the one before it.")
+        if segments and self.chosen_kernel() is not None:
             raise MargraveError("--segments and --kernel exclude each other: give one of them.")
-        if self.max_length is not None and not self.segments:
+        if self.chosen.max_length is not None and not segments:
             raise MargraveError("--max-length applies to --segments only.")
-        if self.cost == "segments" and not self.segments:
+        if self.cost == "segments" and not segments:
             raise MargraveError("--cost segments applies to --segments only.")
-        if self.chosen_kernel() is not None and self.weights != type(self).weights:
+        if self.chosen_kernel() is not None and "weights" in self.given:
             raise MargraveError("--weights and --kernel exclude each other: give one of them.")
 
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
-        """Sequences of rows, whose attributes the model makes by its templates."""
+    def job(self, data: str, dev: str | None) -> Job:
+        """Sequences of rows, whose features the model makes by its templates."""
         from margrave import SegmentTagger
         from margrave.features.segments import SegmentTemplates
         from margrave.features.templates import Templates, read_templates
         from margrave.learners import learner_named
 
-        self._check_alternatives(settings)
+        self._check_alternatives()
         given = None if self.templates is None else read_templates(self.templates)
         reader, (X, y) = self._training_data(data)
         n_columns = X.width
@@ -171,40 +169,39 @@ A template names columns of the token and of those around it, counted from 0 wit
             columns = f"without the label {data} has only columns 0 to {n_columns - 1}"
             if reader.label_place == -1:
                 columns = columns.replace("without", "before")
-            raise DataError(str(self.templates), None, f"it asks for column {given.n_columns - 1}, but {columns}.")
+            raise DataError(str(self.templates), None, f"it uses column {given.n_columns - 1}, but {columns}.")
         _check_number_of_labels(y)
         dev_pair = None if dev is None else reader.labelled(dev, n_columns)
-        if self.segments:
+        if self.chosen.segments:
             y = _with_alternatives(self.alternatives, _well_formed(reader, data, y))
             dev_pair = (
                 None if dev is None or dev_pair is None else (dev_pair[0], _well_formed(reader, dev, dev_pair[1]))
             )
         # F1 counts parts that occur once.
-        tied = "untied" not in learner_named(settings["learner"]).needs and self.cost != "f1"
-        settings = {
-            **settings,
-            "weights": self.weights,
+        tied = "untied" not in learner_named(self.chosen.learner).needs and self.cost != "f1"
+        parameters = self.parameters() | {
             "kernel": self.chosen_kernel(),
             "features": Templates(None if given is None else given.templates, label=reader.label_place),
             "tied": tied,
         }
-        if self.segments:
-            tagger = SegmentTagger(templates=SegmentTemplates(), max_length=self.max_length, **settings)
+        segments, order, max_length = (parameters.pop(name) for name in ("segments", "order", "max_length"))
+        if segments:
+            tagger = SegmentTagger(templates=SegmentTemplates(), max_length=max_length, **parameters)
         else:
-            tagger = self.estimator_class()(order=self.order, **settings)
+            tagger = self.estimator_class()(order=order, **parameters)
         sizes = {"n_sequences": len(y), "n_tokens": sum(map(len, y))}
         return Job(tagger, X, y, sizes, reader.metadata(), dev_pair, _dev_scores, {"dev": dev_pair})
 
-    def _check_alternatives(self, settings: Mapping[str, Any]) -> None:
-        """Refuse labels of single tokens, and losses that would take the tags as the only right answer."""
+    def _check_alternatives(self) -> None:
+        """Refuse labels of single tokens, and losses that would take the tags as the only correct answer."""
         from margrave.learners import learner_named
         from margrave.losses import loss_named
 
         if self.alternatives is None:
             return
-        if not self.segments:
+        if not self.chosen.segments:
             raise MargraveError("--alternatives applies to --segments only.")
-        if not loss_named(settings["loss"]).latent and learner_named(settings["learner"]).name != "lp":
+        if not loss_named(self.chosen.loss).latent and learner_named(self.chosen.learner).name != "lp":
             raise MargraveError("--alternatives needs --loss latent-log, --loss latent-hinge or --learner lp.")
 
     def _training_data(self, data: str) -> tuple[SequenceReader, Labelled]:
@@ -243,7 +240,7 @@ A template names columns of the token and of those around it, counted from 0 wit
 
         if not isinstance(estimator.features_, Templates):
             raise DataError(
-                path, None, "it holds no templates to make attributes with: train it with 'margrave train'."
+                path, None, "it contains no templates to make features with: train it with 'margrave train'."
             )
         match estimator.metadata_:
             case {"format": "conllu", "label": str(label), "columns": [str(), *_] as columns}:
@@ -256,13 +253,13 @@ A template names columns of the token and of those around it, counted from 0 wit
 
     @staticmethod
     def sizes(estimator: "SequenceTagger") -> dict[str, Any]:
-        """Labels, attributes and weights."""
+        """Labels, features and weights."""
         sizes = Task.sizes(estimator)
-        return {"n_labels": sizes["n_classes"], "n_attributes": sizes["n_features"], "n_weights": sizes["n_weights"]}
+        return {"n_labels": sizes["n_classes"], "n_features": sizes["n_features"], "n_weights": sizes["n_weights"]}
 
     @staticmethod
     def inspection(estimator: "SequenceTagger", top: int) -> dict[str, Any]:
-        """The heaviest attributes of each label, and the heaviest transitions."""
+        """The top features of each label, and the top transitions."""
         report = Task.inspection(estimator, top)
         if top:
             report["transitions"] = [[list(map(str, of)), weight] for of, weight in estimator.top_transitions(top)]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli.examples import check_classes, examples_like, read_taxonomy, taxonomy_of_names, training_examples
 from margrave.cli.kernels import KernelOptions
-from margrave.cli.options import option
 from margrave.cli.reports import percent, table
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.errors import DataError
+from margrave.options import option
+from margrave.settings.classifiers import TaxonomySettings
 
 if TYPE_CHECKING:
     from margrave import TaxonomyClassifier
@@ -24,48 +25,50 @@ class TaxonomyTask(KernelOptions, Task):
     name = "taxonomy"
     summary = "one class of a taxonomy for each example"
     estimator = "margrave.estimators:TaxonomyClassifier"
-    default_loss = "hinge"
+    settings = TaxonomySettings
     own_cost = True
     data = (
-        "Taxonomy files have one example per line: the class and its features (svmlight), or the class, a tab and a "
+        "Taxonomy files have one example per line: the class and its features (svmlight), or the class, a tab and the "
         "text, whose words are weighted by tf-idf. Classes are paths (4/6/2), have dots (comp.sys.mac), or are names "
-        "of the --taxonomy. A wrong class costs the height of the first node above both classes."
+        "of the --taxonomy. A wrong class costs the height of the first common ancestor of both classes."
     )
     sample = "    4/6/2  1:0.5 7:2 12:1\n    comp.sys.mac<TAB>The drive spins up, and then nothing happens."
     examples = (
-        "margrave train --task taxonomy train.svm -o images.model --taxonomy hierarchy.txt",
-        "margrave train --task taxonomy posts.txt -o posts.model --dev dev.txt -C 10",
-        "margrave train --task taxonomy posts.txt -o posts.model --rescale slack --slack 2",
+        "margrave train --task taxonomy train.svm -o images.margrave --taxonomy hierarchy.txt",
+        "margrave train --task taxonomy posts.txt -o posts.margrave --dev dev.txt -C 10",
+        "margrave train --task taxonomy posts.txt -o posts.margrave --rescale slack --slack 2",
     )
     predicts = (
         "one class per line. The class may be missing from the input: features alone, or a text without a tab. "
-        "Features and words that the training data did not have play no part."
+        "Features and words that the training data did not contain are ignored."
     )
     measures = (
-        "accuracy, the mean tree loss (the height of the first node above the right and the predicted class) and the "
-        "hierarchical F1, that of the nodes on the way to both classes."
+        "accuracy, the mean tree loss (the height of the first common ancestor of the correct and the predicted class) "
+        "and the hierarchical F1, that of the nodes on the paths to both classes."
     )
 
+    chosen: TaxonomySettings
     taxonomy: str | None = option(
         None,
-        "The taxonomy: lines with a parent, a tab and a child, or with one node each; if not given, the names of the "
-        "classes are paths.",
-        "FILE",
+        "The taxonomy: lines with a parent, a tab and a child, or with one node each.",
+        if_none="the names of the classes are paths",
+        metavar="FILE",
     )
     descriptions: str | None = option(
-        None, "What classes are about, also new ones: lines with a class, a tab and a text.", "FILE"
+        None,
+        "Texts that describe classes, including new ones: one class per line, a tab, and the text.",
+        metavar="FILE",
     )
     cost: str | None = option(
         None,
-        "What a wrong class costs, in a loss with a cost: tree or zero-one; tree if not given, and zero-one with "
-        "--learner lp.",
-        "NAME",
+        "Cost of a wrong class, in a loss with a cost: tree or zero-one.",
+        if_none="tree, or zero-one with --learner lp",
     )
 
     def __post_init__(self) -> None:
         self.chosen_kernel()
 
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Features or texts, and the taxonomy of their classes."""
         from margrave.data.taxonomy import Taxonomy
         from margrave.datasets import read_descriptions
@@ -78,7 +81,10 @@ class TaxonomyTask(KernelOptions, Task):
             names = sorted({*y, *(described or ())})
             tree = taxonomy_of_names(names)
             if tree is None:
-                warnings.warn("the classes are no paths, and there is no --taxonomy: each stands alone.", stacklevel=2)
+                warnings.warn(
+                    "the names of the classes are not paths, and there is no --taxonomy: classes are unrelated.",
+                    stacklevel=2,
+                )
                 tree = Taxonomy(dict.fromkeys(names))
         check_classes(data, y, tree)
         if dev is not None and dev_pair is not None:
@@ -92,7 +98,7 @@ class TaxonomyTask(KernelOptions, Task):
         kernel = self.chosen_kernel()
         if kernel is not None:
             own["kernel"] = kernel
-        classifier = self.estimator_class()(**own, **settings)
+        classifier = self.estimator_class()(**self.parameters(), **own)
         sizes = {"n_examples": len(y)}
         return Job(classifier, X, y, sizes, {}, dev_pair, lambda gold, found: _class_scores(gold, found.tolist(), tree))
 
@@ -117,7 +123,7 @@ class TaxonomyTask(KernelOptions, Task):
 
     @staticmethod
     def inspection(estimator: "TaxonomyClassifier", top: int) -> dict[str, Any]:
-        """The heaviest features of each node; of texts, the words alone as well."""
+        """The top features of each node; for texts, also the words alone."""
         from margrave.features import TfIdf
 
         report = Task.inspection(estimator, top)

@@ -6,25 +6,31 @@ from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from margrave.cli import illustration
-from margrave.cli.options import option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import batches, display_name, source
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.cli.tasks.lattice import Lattices
 from margrave.cli.tasks.rerank import Rerank
-from margrave.errors import DataError, MargraveError, counted, unknown
+from margrave.errors import DataError, MargraveError, counted
+from margrave.options import option
+from margrave.settings.learning import LOSS_HELP, LearningSettings
 
 if TYPE_CHECKING:
     from margrave.translation.translator import Translator
 
 _BATCH = 100  # sentences that are translated at once
 _BAR = "|||"
-_TUNINGS = ("mert", "mira", "learner", "none")
-_DECODERS = ("phrases", "hiero")
 # The options that apply to one of the decoders only, with their defaults.
 _OF_PHRASES = {"alignments": None, "tune": None, "sparse": False, "graphs": False, "n_tuning": 1000, "folds": 5}
 _OF_PHRASES |= {"longest": 5, "lm_order": 3, "options_per_phrase": 10, "reach": 6}
 _OF_GRAMMARS: dict[str, Any] = {"grammar": (), "glue": None, "span_limit": None, "costs": False, "pass_all": False}
+
+
+@dataclass(eq=False, repr=False)
+class TuningSettings(LearningSettings):
+    """The loss and the learner that tune weights."""
+
+    loss: Any = option("hinge", LOSS_HELP)
 
 
 @dataclass(eq=False, repr=False)
@@ -34,22 +40,22 @@ class Translate(Task):
     name = "translate"
     summary = "the translation of each sentence, by phrases or by a synchronous grammar"
     estimator = "margrave.translation:Translator"
-    default_loss = "hinge"
+    settings = TuningSettings
     own_cost = True
     data = (
-        "Sentence pairs have one line each: source ||| target ||| links, where a link i-j joins source word i with "
-        "target word j, both counted from 0; or they are in three files. With --decoder hiero, rules come from "
-        "--grammar, and the pairs are those that weights are tuned on. To tune and to evaluate, links are not needed, "
-        "and to predict, the target is not needed either."
+        "One sentence pair per line: source ||| target ||| links, where a link i-j joins source word i with target "
+        "word j, both counted from 0. Source, target and links may also be in three files. With --decoder hiero, rules "
+        "are read from --grammar, and weights are tuned on the pairs. Links are needed only to train phrases, and the "
+        "target is not needed to predict."
     )
     sample = "    la maison bleue ||| the blue house ||| 0-0 1-2 2-1"
     examples = (
-        "margrave train --task translate train.txt -o fr-en.model",
-        "margrave train --task translate train.fr --target train.en --alignments train.links -o fr-en.model "
+        "margrave train --task translate train.txt -o fr-en.margrave",
+        "margrave train --task translate train.fr --target train.en --alignments train.links -o fr-en.margrave "
         "--tune dev.txt",
-        "margrave train --task translate train.txt -o fr-en.model --tuning learner --learner lp --program closest "
+        "margrave train --task translate train.txt -o fr-en.margrave --tuning learner --learner lp --program closest "
         "-C 0.3 --sparse",
-        "margrave train --task translate dev.txt -o de-en.model --decoder hiero --grammar rules.gz --lm en.arpa.gz",
+        "margrave train --task translate dev.txt -o de-en.margrave --decoder hiero --grammar rules.gz --lm en.arpa.gz",
     )
     predicts = "the translation of each line; with --kbest, the best translations and their scores."
     measures = "BLEU and NIST against the second field of each line, or against --references, and unknown words."
@@ -57,93 +63,105 @@ class Translate(Task):
     predict_options = Lattices.predict_options
     evaluate_options = Rerank.evaluate_options
 
-    decoder: str = option("phrases", "How sentences are translated: phrases, or hiero (a synchronous grammar).", "NAME")
-    target: str | None = option(None, "The target sentences, line by line, if the data have only the source.", "FILE")
-    alignments: str | None = option(None, "The links of each pair, line by line, if --target is given.", "FILE")
+    decoder: str = option(
+        "phrases",
+        "How sentences are translated.",
+        choices={"phrases": "by phrases", "hiero": "by a synchronous grammar"},
+    )
+    target: str | None = option(
+        None, "The target sentences, line by line, if the data contain only the source.", metavar="FILE"
+    )
+    alignments: str | None = option(None, "The links of each pair, line by line, with --target.", metavar="FILE")
     grammar: tuple[str, ...] = option(
-        (), "With --decoder hiero, rules: [X] ||| source ||| target ||| features; it may be repeated.", "FILE"
+        (),
+        "With --decoder hiero, rules: [X] ||| source ||| target ||| features; may be repeated.",
+        metavar="FILE",
     )
     glue: str | None = option(
-        None, "With --decoder hiero, the glue rules; if not given, pieces of label X are joined in order.", "FILE"
+        None,
+        "With --decoder hiero, the glue rules.",
+        if_none="rules that join pieces of label X in order",
+        metavar="FILE",
     )
     span_limit: int | None = option(
-        None, "With --decoder hiero, the most source words that a rule of --grammar covers.", "N", low=1
+        None, "With --decoder hiero, maximum number of source words that a rule of --grammar covers.", at_least=1
     )
     costs: bool = option(False, "With --decoder hiero, the numbers of rules are costs, as in Joshua's grammars.")
     pass_all: bool = option(
-        False, "With --decoder hiero, every word may be copied, and not only those that no rule translates."
+        False, "With --decoder hiero, allow copying every word, and not only those that no rule translates."
     )
     lm: str | None = option(
         None,
-        "A language model in ARPA format. If not given, phrases have one that is estimated from the target, and a "
-        "grammar has none.",
-        "FILE",
+        "A language model in ARPA format.",
+        if_none="for phrases, one that is estimated from the target; for a grammar, none",
+        metavar="FILE",
     )
-    start: str | None = option(None, "The weights to begin with: a name and a number per line.", "FILE")
+    start: str | None = option(None, "Initial weights: a name and a number per line.", metavar="FILE")
     tune: str | None = option(
         None,
-        "Sentence pairs to tune the weights on. If not given, they are tuned on training sentences, each decoded with "
-        "phrases of others only.",
-        "FILE",
+        "Sentence pairs to tune the weights on.",
+        if_none="training sentences, each decoded with phrases of others only",
+        metavar="FILE",
     )
     references: tuple[str, ...] = option(
         (),
-        "What the sentences that weights are tuned on should say, line by line: those of --tune or, with --decoder "
+        "References of the sentences that weights are tuned on, line by line: those of --tune or, with --decoder "
         "hiero, those of the data; may be repeated.",
-        "FILE",
+        metavar="FILE",
     )
     tuning: str = option(
         "mert",
-        "How weights are tuned in rounds of decoding and learning: mert, mira (with hope and fear), learner (--loss "
-        "and --learner on the translations nearest to the references), or none.",
-        "NAME",
+        "How weights are tuned in rounds of decoding and learning.",
+        choices={
+            "mert": "minimum error rate training",
+            "mira": "MIRA with hope and fear",
+            "learner": "--loss and --learner on the translations closest to the references",
+            "none": "not at all",
+        },
     )
     sparse: bool = option(
-        False, "Target trigrams, phrase pairs and their orientations are features, too; not with mert."
+        False, "Use target trigrams, phrase pairs and their orientations as features, too; not with mert."
     )
-    rounds: int = option(5, "How often to decode and learn.", "N", low=0)
-    candidates: int = option(100, "How many candidates of a sentence to keep in each round.", "N", low=1)
+    rounds: int = option(5, "Number of rounds of decoding and learning.", at_least=0)
+    candidates: int = option(100, "Number of candidates per sentence and round.", at_least=1)
     best: int = option(
-        5, "With --tuning learner, how many candidates are good: the nearest by smoothed sentence BLEU.", "N", low=1
+        5,
+        "With --tuning learner, number of good candidates: those closest to the references by smoothed sentence BLEU.",
+        at_least=1,
     )
     worst: int = option(
-        5, "With --tuning learner, how many candidates are wrong: the worst; 0 for all others.", "N", low=0
+        5, "With --tuning learner, number of wrong candidates: the worst; 0 for all others.", at_least=0
     )
     graphs: bool = option(
         False, "With --tuning learner, learn from search graphs instead of lists: all their other paths are wrong."
     )
-    n_edges: int = option(1000, "With --graphs, how many edges of each graph to keep.", "N", low=1)
-    n_tuning: int = option(1000, "On how many training sentences to tune if --tune is not given.", "N", low=1)
-    folds: int = option(5, "How many folds the training sentences have if --tune is not given.", "N", low=2)
-    longest: int = option(5, "The most words of a phrase.", "N", low=1)
-    lm_order: int = option(3, "The order of the language model.", "N", low=1)
+    n_edges: int = option(1000, "With --graphs, number of edges of each graph to keep.", at_least=1)
+    n_tuning: int = option(1000, "Number of training sentences to tune on without --tune.", at_least=1)
+    folds: int = option(5, "Number of folds of the training sentences without --tune.", at_least=2)
+    longest: int = option(5, "Maximum number of words of a phrase.", at_least=1)
+    lm_order: int = option(3, "Order of the language model.", at_least=1)
     beam: int | None = option(
         None,
-        "The most partial translations that are kept of each length, or combinations of each span; 0 for all. If not "
-        "given, 50, or 200 for a grammar.",
-        "N",
-        low=0,
+        "Maximum number of partial translations of each length, or of combinations of each span; 0 for all.",
+        if_none="50, or 200 for a grammar",
+        at_least=0,
     )
-    options_per_phrase: int = option(10, "The most translations of a phrase that are tried; 0 for all.", "N", low=0)
-    reach: int = option(6, "The most source words of two phrases that swap.", "N", low=0)
+    options_per_phrase: int = option(10, "Maximum number of translations of a phrase; 0 for all.", at_least=0)
+    reach: int = option(6, "Maximum number of source words of two phrases that swap.", at_least=0)
 
     def __post_init__(self) -> None:
-        if self.tuning not in _TUNINGS:
-            raise unknown("--tuning", self.tuning, _TUNINGS)
-        if self.decoder not in _DECODERS:
-            raise unknown("--decoder", self.decoder, _DECODERS)
         if self.graphs and self.tuning != "learner":
-            raise MargraveError("--graphs is for --tuning learner.")
+            raise MargraveError("--graphs applies to --tuning learner only.")
         if self.sparse and self.tuning == "mert":
             raise MargraveError("--tuning mert is for few features: leave out --sparse, or use another --tuning.")
 
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         """Sentence pairs, which are aligned if phrases are to be made of them."""
         from margrave.translation import read_parallel
         from margrave.translation.language_model import NGramModel
 
         self._check_decoder()
-        self._check_learning(settings)
+        self._check_learning()
         self._check_files()
         model = None if self.lm is None else NGramModel.read_arpa(self.lm)
         decoder: Any = self.decoder
@@ -155,7 +173,7 @@ class Translate(Task):
             X, y, links = read_parallel(source(data), self.target, self.alignments)
             if links is None:
                 name = display_name(data)
-                raise DataError(name, None, "its sentence pairs have no links, which phrases are made from.")
+                raise DataError(name, None, "its sentence pairs have no links, which are needed to extract phrases.")
             tune = None if self.tune is None else _pairs(self.tune, self.references)
             to_fit = {"alignments": links, "language_model": model, "tune": tune}
         translator = self.estimator_class()(
@@ -176,18 +194,18 @@ class Translate(Task):
             beam=self.beam,
             options=self.options_per_phrase,
             reach=self.reach,
-            **settings,
+            **self.parameters(),
         )
         dev_pairs = None if dev is None else read_parallel(source(dev))[:2]
         sizes = {"n_pairs": len(X), "n_words": _word_count(X)}
         return Job(translator, X, y, sizes, {}, dev_pairs, _bleu, to_fit)
 
-    def _check_learning(self, settings: Mapping[str, Any]) -> None:
+    def _check_learning(self) -> None:
         """Refuse a loss and a learner that the tuning would not use."""
-        usual = {"--loss": self.default_loss, "-C": 1.0, "--learner": "auto"}
-        for flag, value in usual.items():
-            if self.tuning != "learner" and settings[flag.lstrip("-")] != value:
-                raise MargraveError(f"{flag} belongs to --tuning learner, and this is --tuning {self.tuning}.")
+        usual = TuningSettings()
+        for name, flag in (("loss", "--loss"), ("C", "-C"), ("learner", "--learner")):
+            if self.tuning != "learner" and getattr(self.chosen, name) != getattr(usual, name):
+                raise MargraveError(f"{flag} applies to --tuning learner only, and this is --tuning {self.tuning}.")
 
     def _check_decoder(self) -> None:
         """Refuse options of the other decoder."""
@@ -204,9 +222,9 @@ class Translate(Task):
         if self.decoder == "phrases" and (self.target is None) != (self.alignments is None):
             raise MargraveError("--target and --alignments belong together: give both or none.")
         if self.references and self.decoder == "phrases" and self.tune is None:
-            raise MargraveError("--references belong to the sentences of --tune: give --tune FILE, too.")
+            raise MargraveError("--references are those of the sentences of --tune: give --tune FILE, too.")
         if self.references and self.decoder == "hiero" and self.target is not None:
-            raise MargraveError("--references take the place of --target: give one of them.")
+            raise MargraveError("--references and --target exclude each other: give one of them.")
 
     def _decoder(self, model: Any) -> Any:
         """The decoder of the grammar files."""
@@ -273,8 +291,8 @@ class TranslatingModel(Model):
         self, path: str, marginals: bool, *, kbest: int | None = None, **options: Any
     ) -> Iterator[list[str]]:
         """The best translations."""
-        if kbest is not None and (kbest < 1 or marginals):
-            raise MargraveError("--kbest takes a number from 1 on, and excludes --marginals.")
+        if kbest is not None and marginals:
+            raise MargraveError("--kbest and --marginals exclude each other: give one of them.")
         number = 0
         for batch in batches(iter(_sources(path)), _BATCH):
             if kbest is not None:
