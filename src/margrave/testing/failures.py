@@ -67,11 +67,12 @@ def require_same(what: str, actual: Any, expected: Any) -> None:
 
 def require_bits(what: str, actual: NDArray[Any], expected: NDArray[Any]) -> None:
     """Refuse arrays that differ in any bit."""
-    require(np.array_equal(actual, expected), f"{what} differs by up to {_distance(actual, expected):.2g}")
-
-
-def _distance(a: NDArray[Any], b: NDArray[Any]) -> float:
-    return float(np.abs(a - b).max()) if a.shape == b.shape and a.dtype.kind == "f" else float("inf")
+    if np.array_equal(actual, expected):
+        return
+    if actual.shape != expected.shape:
+        raise AssertionError(f"{what} has the shape {actual.shape}, and should have {expected.shape}")
+    k = int(np.flatnonzero(actual.ravel() != expected.ravel())[0])
+    raise AssertionError(f"{what} is {actual.ravel()[k]!r} at place {k}, and should be {expected.ravel()[k]!r}")
 
 
 def plain(value: Any) -> Any:

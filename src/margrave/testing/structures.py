@@ -190,15 +190,14 @@ def check_stored(value: Stored) -> None:
     value : a structure, learner, loss, features, or anything else that model files contain.
     """
     with contract(value, "a model file can store it"):
-        stored, arrays = _packed(value)
-        again = unpack(json.loads(json.dumps(stored)), arrays)
+        again = unpacked(value)
         require(type(again) is type(value), f"it comes back as a {type(again).__name__}")
         require_stored("what comes back", again, value)
 
 
 def require_stored(what: str, actual: Stored, expected: Stored) -> None:
     """Refuse objects that a model file would store differently."""
-    (found, arrays), (wanted, others) = _packed(actual), _packed(expected)
+    (found, arrays), (wanted, others) = packed(actual), packed(expected)
     if found != wanted:
         raise AssertionError(f"{what} is {quoted(actual)}, and should be {quoted(expected)}")
     require(arrays.keys() == others.keys(), f"{what} has the arrays {sorted(arrays)}, and should have {sorted(others)}")
@@ -206,6 +205,13 @@ def require_stored(what: str, actual: Stored, expected: Stored) -> None:
         require_bits(f"the array {place}", array, others[place])
 
 
-def _packed(value: Stored) -> tuple[Any, Arrays]:
+def unpacked(value: Stored) -> Any:
+    """The object that a model file gives back."""
+    stored, arrays = packed(value)
+    return unpack(json.loads(json.dumps(stored)), arrays)
+
+
+def packed(value: Stored) -> tuple[Any, Arrays]:
+    """What a model file stores of an object: values of JSON, and arrays."""
     arrays: Arrays = {}
     return pack(value, arrays, "value"), arrays

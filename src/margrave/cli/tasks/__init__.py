@@ -10,10 +10,10 @@ from margrave.errors import DataError, unknown
 for _found in iter_modules(__path__):
     import_module(f"{__name__}.{_found.name}")
 
-# The default task first, the others by name.
-TASKS: dict[str, type[Task]] = {
-    name: Task.registered[name] for name in sorted(Task.registered, key=lambda name: (name != DEFAULT_TASK, name))
-}
+# The default task first, the others by name. A task that a program of its own defines later is added at the end.
+TASKS: dict[str, type[Task]] = Task.registered
+for _name in sorted(TASKS, key=lambda name: (name != DEFAULT_TASK, name)):
+    TASKS[_name] = TASKS.pop(_name)
 
 
 def task_named(name: str) -> type[Task]:
