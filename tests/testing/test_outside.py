@@ -64,7 +64,7 @@ def test_a_task(tmp_path: Path) -> None:
     assert json.loads(evaluated)["whole_texts"] == 1.0 and "100.00 %" in shown
     assert json.loads(inspected)["top"]["segment"]
     assert "--fold-case" in own_help and "the segments of each text" in help_text
-    assert refused == "margrave: --fold-case belongs to --task segment, and this is --task tagging.\n"
+    assert refused == "margrave: --fold-case applies to --task segment only, and this is --task tagging.\n"
 
 
 def commands(*calls: list[Any]) -> list[str]:

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import tests.testing.outside.estimator  # noqa: F401 (a model file names the classes that this defines)
 from margrave.cli import main
-from margrave.cli.options import option
 from margrave.cli.reports import percent, table
 from margrave.cli.streams import source
 from margrave.cli.tasks.base import Job, Model, Task
 from margrave.datasets.opening import read_lines
+from margrave.options import option
 
 
 @dataclass(eq=False, repr=False)
@@ -20,7 +20,6 @@ class SegmentTask(Task):
     name = "segment"
     summary = "the segments of each text"
     estimator = "tests.testing.outside.estimator:Segmenter"
-    default_loss = "log"
     data = "Files have one text per line, with | between its segments."
     sample = "    New York | is | big"
     examples = ("margrave train --task segment train.txt -o segments.margrave",)
@@ -29,10 +28,10 @@ class SegmentTask(Task):
 
     fold_case: bool = option(False, "Read all words in lower case.")
 
-    def job(self, data: str, dev: str | None, settings: dict[str, Any]) -> Job:
+    def job(self, data: str, dev: str | None) -> Job:
         X, y = _read(data, self.fold_case)
         dev_pair = None if dev is None else _read(dev, self.fold_case)
-        segmenter = self.estimator_class()(**settings)
+        segmenter = self.estimator_class()(**self.parameters())
         metadata = {"fold_case": self.fold_case}
         return Job(segmenter, X, y, {"n_texts": len(y)}, metadata, dev_pair, _scores, {"dev": dev_pair})
 
