@@ -218,6 +218,7 @@ CERTIFYING = {
     "hinge": ["auto", "bcfw", "cutting-plane", "one-slack"],
 }
 OTHERS = [
+    ("log", "printed-eg"),
     ("log", "mira"),
     ("log", "sgd"),
     ("hinge", "eg"),
