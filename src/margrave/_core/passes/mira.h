@@ -93,7 +93,10 @@ inline void mira_visit(const Ascent& ascent, MiraPass& pass, MiraUpdate kind, in
                             : evaluate(problem, i, family, ascent.w, theta, direction, worker, true);
   double eta = 0;
   if (own.loss < 0 && !problem.exact()) ++pass.negative;
-  if (own.loss > 0) {
+  // The gold output has no loss but that of rounding, which must not take a step: it would use up the sum of all steps.
+  const bool moves =
+      worker.answer.has_mixture || std::any_of(direction, direction + n, [](double x) { return x != 0; });
+  if (own.loss > 0 && moves) {
     const double slope = slope_of_gradient(n, worker);
     const auto best = [&](double square) { return own.loss < C * square ? own.loss / square : C; };
     // |grad L|^2, from a trial step unless that would be much longer than all steps of the pass
@@ -147,7 +150,7 @@ class ExactHinge {
       } else {
         break;
       }
-      optimise(std::max(share * gap.of_all / C_, mira::kRounding * largest_), s);
+      optimize(std::max(share * gap.of_all / C_, mira::kRounding * largest_), s);
       forget();
     }
     double value = 0;
@@ -212,8 +215,8 @@ class ExactHinge {
     return true;
   }
 
-  // Optimises over the known outputs until the slopes leave less than `tol`, and takes w along.
-  void optimise(double tol, double* s) {
+  // Optimizes over the known outputs until the slopes leave less than `tol`, and takes w along.
+  void optimize(double tol, double* s) {
     const int64_t n = problem_.parts(i_);
     std::vector<double> a = a_;
     BlockQP(h_.data(), gram_.values().data(), static_cast<int64_t>(a.size()), 0.0, C_).solve(tol, a);
